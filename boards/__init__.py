@@ -1,0 +1,1 @@
+"""Resources of tflmgen: see docs/architecture.md."""

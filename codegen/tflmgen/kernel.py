@@ -1,0 +1,130 @@
+"""What an operator becomes: one call of a C kernel, or a view. A leaf that ops/ and the stages share.
+
+A kernel is a C function in firmware/kernels/. Its C signature is the `operands` as pointers, in order, and last, where
+there are `params`, a pointer to one const struct that holds every number known at compile time:
+
+    void tflmgen_add_s8(const int8_t *input1, const int8_t *input2, int8_t *output, const struct tflmgen_add_s8 *params);
+
+The struct is emitted as a static const object beside the call, so that the C compiler folds it where it inlines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.types import DType, TensorType
+
+Number = int | float | bool
+ParamValue = Number | tuple[Number, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The operator's input tensor `index` (its file's order), from the arena or from flash where it is constant."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The operator's output tensor `index`."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """`bytes` of arena that live during this call only. Contents on entry are undefined."""
+
+    bytes: int
+    alignment: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantArray:
+    """An array made at compile time and placed in flash: packed weights, folded biases, multipliers, tables."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    data: bytes
+
+    @staticmethod
+    def of(name: str, values: NDArray[Any], dtype: DType) -> ConstantArray:
+        array = np.ascontiguousarray(values, dtype=dtype.numpy)
+        return ConstantArray(name, dtype, array.shape, array.tobytes())
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """A NULL pointer: an optional operand that is absent."""
+
+
+Operand = Input | Output | Scratch | ConstantArray | Null
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Output `output` may lie over input `input` if it begins at least `distance` bytes before it.
+
+    0 means that the two may begin at the same byte (an element-wise kernel that reads each element before it writes it).
+    Pairs that have no Overlap must be disjoint. Each claim has a test that runs the kernel at this very distance.
+    """
+
+    input: int
+    output: int
+    distance: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """The const struct of a kernel call: C struct tag and its fields in order."""
+
+    struct: str
+    fields: tuple[tuple[str, ParamValue], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One C call that computes one operator."""
+
+    function: str
+    header: str
+    operands: tuple[Operand, ...]
+    params: Params | None = None
+    overlaps: tuple[Overlap, ...] = ()
+    macs: int = 0
+    variant: str = "portable"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Output 0 has the bytes of input `input`: no code, no copy (RESHAPE, SQUEEZE, EXPAND_DIMS ...)."""
+
+    input: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What kernels may assume of the processor: `core` is GCC's -mcpu name, features among dsp, mve, fpu."""
+
+    core: str
+    features: frozenset[str] = frozenset()
+    optimize: str = "speed"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorInstance:
+    """One operator of a model as ops/ sees it: types, constant operands and attributes, nothing of the graph around.
+
+    `inputs[i]` is None where an optional input is absent; `constants[i]` is None where input i is not constant.
+    """
+
+    inputs: tuple[TensorType | None, ...]
+    outputs: tuple[TensorType, ...]
+    constants: tuple[NDArray[Any] | None, ...]
+    attributes: Any

@@ -1,0 +1,11 @@
+"""The operator table: every operator that tflmgen compiles, by its TFLite name."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from tflmgen.ops.operator import Operator
+
+FAMILIES: tuple[tuple[Operator, ...], ...] = ()
+
+OPERATORS = MappingProxyType({operator.name: operator for family in FAMILIES for operator in family})

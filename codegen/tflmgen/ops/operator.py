@@ -1,0 +1,52 @@
+"""What ops/ knows of one TFLite operator: attributes, arity, support rules, shape rule, kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tflmgen.kernel import Kernel, OperatorInstance, Target, View
+from tflmgen.types import Dim
+
+Options = Mapping[str, Any]
+"""An operator's options as the file has them: field name in the schema's snake_case -> number, bool, str or tuple."""
+
+Shape = tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One support rule. Its sentence is the error message and the documentation.
+
+    `holds` may rely on the operator's arity and on every rule before it.
+    """
+
+    sentence: str
+    holds: Callable[[OperatorInstance], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A row of the operator table.
+
+    attributes  options of the file -> a frozen dataclass (or None); raises ValueError with a sentence where they are bad;
+                gets None where the file has no options
+    inputs      least and greatest number of inputs (optional trailing ones count in the greatest); -1: any number
+    outputs     number of outputs; -1: any number
+    infer       output shapes, in order; None for an output whose shape the operator does not determine
+    kernel      the call that computes it, or a View; called only where every rule holds
+    """
+
+    name: str
+    attributes: Callable[[Options | None], Any]
+    inputs: tuple[int, int]
+    outputs: int
+    rules: tuple[Rule, ...]
+    infer: Callable[[OperatorInstance], tuple[Shape | None, ...]]
+    kernel: Callable[[OperatorInstance, Target], Kernel | View]
+
+
+def no_attributes(options: Options | None) -> None:
+    """For operators without options, or whose options do not matter."""
+    del options

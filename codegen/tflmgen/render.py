@@ -1,0 +1,29 @@
+"""Templates to text: the only user of Jinja2."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import jinja2
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    def load(name: str) -> str | None:
+        path = files("tflmgen.templates").joinpath(name)
+        return path.read_text(encoding="utf-8") if path.is_file() else None
+
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(load),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def render(template: str, **values: object) -> str:
+    """The text of templates/`template` with `values`; an undefined name is an error."""
+    return _environment().get_template(template).render(values)

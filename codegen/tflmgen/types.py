@@ -1,0 +1,124 @@
+"""Tensor types: element type, shape and quantisation. Shared by every stage after the importer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+
+class DType(Enum):
+    """Element types, named as TFLite names them. The value is (name, bits, C type, numpy type)."""
+
+    FLOAT32 = ("float32", 32, "float", "<f4")
+    FLOAT16 = ("float16", 16, "uint16_t", "<f2")
+    INT4 = ("int4", 4, "uint8_t", "|i1")
+    INT8 = ("int8", 8, "int8_t", "|i1")
+    UINT8 = ("uint8", 8, "uint8_t", "|u1")
+    INT16 = ("int16", 16, "int16_t", "<i2")
+    UINT16 = ("uint16", 16, "uint16_t", "<u2")
+    INT32 = ("int32", 32, "int32_t", "<i4")
+    UINT32 = ("uint32", 32, "uint32_t", "<u4")
+    INT64 = ("int64", 64, "int64_t", "<i8")
+    BOOL = ("bool", 8, "bool", "|b1")
+
+    @property
+    def label(self) -> str:
+        return self.value[0]
+
+    @property
+    def bits(self) -> int:
+        return self.value[1]
+
+    @property
+    def c_type(self) -> str:
+        return self.value[2]
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        return np.dtype(self.value[3])
+
+    @property
+    def is_float(self) -> bool:
+        return self in (DType.FLOAT32, DType.FLOAT16)
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Least and greatest value of an integer type."""
+        if self is DType.BOOL:
+            return 0, 1
+        if self is DType.INT4:
+            return -8, 7
+        info = np.iinfo(self.numpy)
+        return int(info.min), int(info.max)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A dimension that is only known at run time, with the most that it can be."""
+
+    name: str
+    max: int
+
+
+Dim = int | Bound
+
+
+def dim_max(dim: Dim) -> int:
+    return dim if isinstance(dim, int) else dim.max
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """Affine quantisation: real = scale * (q - zero_point), per tensor or along one axis."""
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int = 0
+
+    @property
+    def per_channel(self) -> bool:
+        return len(self.scales) > 1
+
+    @property
+    def scale(self) -> float:
+        return self.scales[0]
+
+    @property
+    def zero_point(self) -> int:
+        return self.zero_points[0]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Element type, shape (outermost dimension first) and quantisation of one value."""
+
+    dtype: DType
+    shape: tuple[Dim, ...]
+    quantization: Quantization | None = None
+
+    @property
+    def max_shape(self) -> tuple[int, ...]:
+        return tuple(dim_max(d) for d in self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        return all(isinstance(d, int) for d in self.shape)
+
+    @property
+    def elements(self) -> int:
+        """Number of elements, at the upper bound where dimensions are dynamic."""
+        return math.prod(self.max_shape)
+
+    @property
+    def bytes(self) -> int:
+        return -(-self.elements * self.dtype.bits // 8)
+
+    def with_shape(self, shape: tuple[Dim, ...]) -> TensorType:
+        return replace(self, shape=shape)
+
+    def __str__(self) -> str:
+        dims = ",".join(str(d) if isinstance(d, int) else f"<={d.max}" for d in self.shape)
+        return f"{self.dtype.label}[{dims}]"

@@ -1,0 +1,378 @@
+"""Runs operators through their C kernels on the host, and through TFLite Micro, from one description.
+
+    case = make_case("CONV_2D", [tensor("int8", (1, 5, 5, 3), 0.5, 3), constant("int8", weights, scales), ...],
+                     [tensor("int8", (), 0.25, -1)], {"padding": 0, "stride_w": 1, "stride_h": 1})
+    check_against_tflm([(case, values), ...])
+
+Many cases become one C program: compiling costs more than running. The program runs under the address and undefined
+behaviour sanitizers, in its own process, with every buffer allocated at its exact size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from tflmgen.kernel import ConstantArray, Input, Kernel, Null, OperatorInstance, Output, Overlap, Scratch, Target
+from tflmgen.ops import OPERATORS
+from tflmgen.types import DType, Quantization, TensorType
+
+from support.model_writer import ModelWriter
+
+KERNELS = Path(__file__).parents[2] / "firmware" / "kernels"
+WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+HOST = Target(core="host")
+POISON = 0xA5
+
+Array = NDArray[Any]
+DTYPES = {dtype.label: dtype for dtype in DType}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of a case: its type and, where it is constant, its contents."""
+
+    type: TensorType
+    data: Array | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operator with its tensors and options; an input is None where an optional one is absent."""
+
+    operator: str
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[TensorType, ...]
+    options: Mapping[str, Any]
+
+    @property
+    def instance(self) -> OperatorInstance:
+        return OperatorInstance(
+            inputs=tuple(t and t.type for t in self.inputs),
+            outputs=self.outputs,
+            constants=tuple(t.data if t else None for t in self.inputs),
+            attributes=OPERATORS[self.operator].attributes(self.options),
+        )
+
+    @property
+    def kernel(self) -> Kernel:
+        """The call; the case must satisfy every support rule."""
+        assert not (broken := broken_rules(self)), broken
+        kernel = OPERATORS[self.operator].kernel(self.instance, HOST)
+        assert isinstance(kernel, Kernel)
+        return kernel
+
+
+def quantization(
+    scale: float | Sequence[float] | None, zero_point: int | Sequence[int] = 0, axis: int = 0
+) -> Quantization | None:
+    """Scales rounded to float32, as a file has them; one zero point stands for all channels."""
+    if scale is None:
+        return None
+    scales = tuple(float(np.float32(s)) for s in np.atleast_1d(scale))
+    points = tuple(int(p) for p in np.broadcast_to(np.atleast_1d(zero_point), len(scales)))
+    return Quantization(scales, points, axis)
+
+
+def tensor(
+    dtype: str,
+    shape: Sequence[int],
+    scale: float | Sequence[float] | None = None,
+    zero_point: int | Sequence[int] = 0,
+    axis: int = 0,
+) -> Tensor:
+    """A tensor with values at run time."""
+    return Tensor(TensorType(DTYPES[dtype], tuple(shape), quantization(scale, zero_point, axis)))
+
+
+def constant(
+    dtype: str,
+    data: ArrayLike,
+    scale: float | Sequence[float] | None = None,
+    zero_point: int | Sequence[int] = 0,
+    axis: int = 0,
+) -> Tensor:
+    array = np.asarray(data, dtype=DTYPES[dtype].numpy)
+    return Tensor(TensorType(DTYPES[dtype], array.shape, quantization(scale, zero_point, axis)), array)
+
+
+def make_case(
+    operator: str, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], options: Mapping[str, Any] | None = None
+) -> Case:
+    """A case whose output shapes come from the operator's shape rule, where it has them."""
+    given = tuple(t.type for t in outputs)
+    case = Case(operator, tuple(inputs), given, options or {})
+    shapes = OPERATORS[operator].infer(case.instance)
+    inferred = tuple(t if s is None else t.with_shape(s) for t, s in zip(given, shapes, strict=True))
+    return Case(operator, tuple(inputs), inferred, options or {})
+
+
+def broken_rules(case: Case) -> list[str]:
+    """The sentence of the first support rule that the case breaks, if any (later rules rely on it)."""
+    instance = case.instance
+    return next(([rule.sentence] for rule in OPERATORS[case.operator].rules if not rule.holds(instance)), [])
+
+
+def random_values(case: Case, rng: np.random.Generator) -> list[Array | None]:
+    """A value for every run-time input: any value of an integer type, small normal floats."""
+    values: list[Array | None] = []
+    for item in case.inputs:
+        if item is None or item.data is not None:
+            values.append(None)
+        elif item.type.dtype.is_float:
+            values.append(rng.normal(size=item.type.max_shape).astype(item.type.dtype.numpy))
+        else:
+            low, high = item.type.dtype.limits
+            values.append(rng.integers(low, high, item.type.max_shape, item.type.dtype.numpy, endpoint=True))
+    return values
+
+
+def run_kernels(
+    runs: Sequence[tuple[Case, Sequence[Array | None]]], overlaps: Sequence[Overlap | None] = ()
+) -> list[list[Array]]:
+    """The outputs of each run, from one C program. Run i has output over input as overlaps[i] says."""
+    kernels = [case.kernel for case, _ in runs]
+    program = compile_program(source(kernels, [case for case, _ in runs]))
+    requests, layouts = [], []
+    for i, (case, values) in enumerate(runs):
+        overlap = overlaps[i] if i < len(overlaps) else None
+        buffers, slots = _lay_out(case, kernels[i], values, overlap)
+        request = struct.pack("<I", len(buffers)) + b"".join(struct.pack("<I", len(b)) + b for b in buffers)
+        requests.append(request + struct.pack("<I", len(slots)) + b"".join(struct.pack("<2I", *s) for s in slots))
+        layouts.append((buffers, slots))
+    done = subprocess.run([program], input=b"".join(requests), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")[:4000]
+    results, at = [], 0
+    for (case, _), kernel, (buffers, slots) in zip(runs, kernels, layouts, strict=True):
+        after = []
+        for buffer in buffers:
+            after.append(done.stdout[at : at + len(buffer)])
+            at += len(buffer)
+        results.append(list(_outputs(case, kernel, after, slots)))
+    return results
+
+
+def run_tflm(case: Case, values: Sequence[Array | None]) -> list[Array]:
+    """The outputs of TFLite Micro for a model of this one operator."""
+    from tflite_micro.python.tflite_micro import runtime  # type: ignore[import-untyped]
+
+    interpreter = runtime.Interpreter.from_bytes(model_bytes(case), arena_size=4_000_000)
+    present = [v for v in values if v is not None]
+    for i, value in enumerate(present):
+        interpreter.set_input(value, i)
+    interpreter.invoke()
+    return [interpreter.get_output(i) for i in range(len(case.outputs))]
+
+
+def check_against_tflm(
+    runs: Sequence[tuple[Case, Sequence[Array | None]]], rtol: float = 1e-5, atol: float = 1e-5
+) -> None:
+    """Kernels equal TFLite Micro: integers exactly, floats within the tolerances; also at every claimed overlap."""
+    check_against(runs, [run_tflm(case, values) for case, values in runs], rtol, atol)
+
+
+def check_against(
+    runs: Sequence[tuple[Case, Sequence[Array | None]]],
+    expected: Sequence[Sequence[Array]],
+    rtol: float = 1e-5,
+    atol: float = 1e-5,
+) -> None:
+    """Kernels give the expected outputs, also at every overlap that they claim."""
+    all_runs, overlaps, wanted = list(runs), [None] * len(runs), list(expected)
+    for (case, values), want in zip(runs, expected, strict=True):
+        for overlap in case.kernel.overlaps:
+            all_runs.append((case, values))
+            overlaps.append(overlap)  # type: ignore[arg-type]
+            wanted.append(want)
+    results = run_kernels(all_runs, overlaps)
+    for (case, _), overlap, outputs, want in zip(all_runs, overlaps, results, wanted, strict=True):
+        for got, value in zip(outputs, want, strict=True):
+            message = f"{case}\n{overlap}"
+            if got.dtype.kind == "f":
+                np.testing.assert_allclose(got, value, rtol=rtol, atol=atol, err_msg=message)
+            else:
+                np.testing.assert_array_equal(got, value, err_msg=message)
+
+
+def model_bytes(case: Case) -> bytes:
+    """A .tflite file that holds the case's operator alone."""
+    writer = ModelWriter()
+    graph = writer.subgraph("main")
+    indices = []
+    for i, item in enumerate(case.inputs):
+        if item is None:
+            indices.append(-1)
+            continue
+        label = item.type.dtype.label
+        if item.data is None:
+            indices.append(graph.tensor(f"in{i}", label, list(item.type.max_shape), **_file_quantization(item.type)))
+        else:
+            indices.append(graph.constant(f"const{i}", item.data, dtype=label, **_file_quantization(item.type)))
+    outputs = [
+        graph.tensor(f"out{i}", t.dtype.label, list(t.max_shape), **_file_quantization(t))
+        for i, t in enumerate(case.outputs)
+    ]
+    graph.operator(case.operator, inputs=indices, outputs=outputs, options=dict(case.options))
+    graph.inputs = [n for n, item in zip(indices, case.inputs, strict=True) if item and item.data is None]
+    graph.outputs = outputs
+    return bytes(writer.finish())
+
+
+def _file_quantization(kind: TensorType) -> dict[str, Any]:
+    q = kind.quantization
+    return {"scale": list(q.scales), "zero_point": list(q.zero_points), "axis": q.axis} if q else {}
+
+
+def source(kernels: Sequence[Kernel], cases: Sequence[Case]) -> str:
+    """The C program: one function per call, each with the pointer table `s` for its operands."""
+    headers = sorted({kernel.header for kernel in kernels})
+    lines = ["#include <stdio.h>", "#include <stdlib.h>", "#include <string.h>"]
+    lines += [f'#include "{header}"' for header in headers]
+    for i, (kernel, case) in enumerate(zip(kernels, cases, strict=True)):
+        arguments = [_argument(operand, n, case) for n, operand in enumerate(kernel.operands)]
+        lines.append(f"static void call_{i}(void **s)\n{{")
+        if kernel.params:
+            fields = ", ".join(f".{name} = {c_value(value)}" for name, value in kernel.params.fields)
+            lines.append(f"    static const struct {kernel.params.struct} params = {{{fields}}};")
+            arguments.append("&params")
+        lines.append(f"    {kernel.function}({', '.join(arguments)});\n}}")
+    calls = ", ".join(f"call_{i}" for i in range(len(kernels)))
+    lines.append(f"static void (*const calls[])(void **) = {{{calls}}};")
+    return "\n".join([*lines, _MAIN])
+
+
+_MAIN = """
+static uint32_t number(void)
+{
+    uint32_t value = 0;
+    if (fread(&value, sizeof value, 1, stdin) != 1) {
+        exit(2);
+    }
+    return value;
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; ++i) {
+        void *buffers[64];
+        void *slots[64];
+        uint32_t sizes[64];
+        const uint32_t count = number();
+        for (uint32_t b = 0; b < count; ++b) {
+            sizes[b] = number();
+            buffers[b] = malloc(sizes[b]);
+            if (fread(buffers[b], 1, sizes[b], stdin) != sizes[b]) {
+                return 2;
+            }
+        }
+        const uint32_t operands = number();
+        for (uint32_t n = 0; n < operands; ++n) {
+            const uint32_t b = number();
+            slots[n] = (char *)buffers[b] + number();
+        }
+        calls[i](slots);
+        for (uint32_t b = 0; b < count; ++b) {
+            fwrite(buffers[b], 1, sizes[b], stdout);
+            free(buffers[b]);
+        }
+    }
+    return 0;
+}
+"""
+
+
+def c_value(value: Any) -> str:
+    """A parameter as a C literal."""
+    if isinstance(value, tuple):
+        return "{" + ", ".join(map(c_value, value)) + "}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        assert np.isfinite(value)
+        return f"{value!r}f"
+    return str(int(value))
+
+
+def _argument(operand: Any, slot: int, case: Case) -> str:
+    if isinstance(operand, Null):
+        return "NULL"
+    if isinstance(operand, Scratch):
+        return f"s[{slot}]"
+    if isinstance(operand, Output):
+        return f"({case.outputs[operand.index].dtype.c_type} *)s[{slot}]"
+    if isinstance(operand, Input):
+        item = case.inputs[operand.index]
+        assert item is not None
+        return f"(const {item.type.dtype.c_type} *)s[{slot}]"
+    return f"(const {operand.dtype.c_type} *)s[{slot}]"
+
+
+def _lay_out(
+    case: Case, kernel: Kernel, values: Sequence[Array | None], overlap: Overlap | None
+) -> tuple[list[bytes], list[tuple[int, int]]]:
+    """The buffers' contents before the call, and each operand's (buffer, offset)."""
+    buffers: list[bytes] = []
+    homes: dict[object, tuple[int, int]] = {}
+
+    def contents(index: int) -> bytes:
+        item = case.inputs[index]
+        assert item is not None
+        array = item.data if item.data is not None else values[index]
+        assert array is not None
+        assert array.shape == item.type.max_shape, "the value's shape is not the input's"
+        return np.ascontiguousarray(array, dtype=item.type.dtype.numpy).tobytes()
+
+    if overlap is not None:
+        over = bytes([POISON]) * overlap.distance + contents(overlap.input)
+        buffers.append(over.ljust(case.outputs[overlap.output].bytes, bytes([POISON])))
+        homes[Input(overlap.input)] = (0, overlap.distance)
+        homes[Output(overlap.output)] = (0, 0)
+    slots = []
+    for n, operand in enumerate(kernel.operands):
+        key: object = operand if isinstance(operand, Input | Output) else n
+        if key not in homes:
+            homes[key] = (len(buffers), 0)
+            if isinstance(operand, Input):
+                buffers.append(contents(operand.index))
+            elif isinstance(operand, ConstantArray):
+                buffers.append(operand.data)
+            elif isinstance(operand, Output):
+                buffers.append(bytes([POISON]) * case.outputs[operand.index].bytes)
+            else:
+                buffers.append(bytes([POISON]) * (operand.bytes if isinstance(operand, Scratch) else 0))
+        slots.append(homes[key])
+    return buffers, slots
+
+
+def _outputs(case: Case, kernel: Kernel, after: list[bytes], slots: list[tuple[int, int]]) -> Iterator[Array]:
+    homes = {op.index: slot for op, slot in zip(kernel.operands, slots, strict=True) if isinstance(op, Output)}
+    for index, kind in enumerate(case.outputs):
+        buffer, offset = homes[index]
+        array = np.frombuffer(after[buffer][offset : offset + kind.bytes], kind.dtype.numpy)
+        yield array.reshape(kind.max_shape)
+
+
+def compile_program(text: str, compiler: str = "gcc", flags: Sequence[str] = ("-O1", *SANITIZERS)) -> Path:
+    """The program's path; compiled once for the same source, headers and flags."""
+    command = [compiler, *WARNINGS, *flags, "-DTFLMGEN_OPTIMIZE_SIZE", f"-I{KERNELS}", "-x", "c", "-"]
+    headers = b"".join(path.read_bytes() for path in sorted(KERNELS.glob("*.h")))
+    key = hashlib.sha256(" ".join(command).encode() + text.encode() + headers).hexdigest()[:24]
+    folder = Path(tempfile.gettempdir()) / f"tflmgen-kernel-tests-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    program = folder / key
+    if not program.exists():
+        partial = folder / f"{key}.{os.getpid()}"
+        built = subprocess.run([*command, "-o", partial, "-lm"], input=text.encode(), capture_output=True, check=False)
+        assert built.returncode == 0, built.stderr.decode(errors="replace")[:4000]
+        partial.rename(program)
+    return program

@@ -1,0 +1,84 @@
+"""Index arithmetic done at build time: strides of row-major tensors, broadcasting, and nests of loops made short.
+
+A nest is a tuple of extents (outermost loop first) with, for each tensor that it walks, a tuple of strides in elements.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+MAX_RANK = 6
+"""Loops that firmware/kernels/nest.h can hold."""
+
+Ints = tuple[int, ...]
+
+
+def strides_of(shape: Ints) -> Ints:
+    """Row-major strides of a contiguous tensor, in elements."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def broadcast_shape(*shapes: Ints) -> Ints | None:
+    """The shape that `shapes` broadcast to by NumPy's rule, or None where they do not fit."""
+    rank = max(len(shape) for shape in shapes)
+    result = []
+    for axis in range(-rank, 0):
+        extents = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}
+        if len(extents) > 1:
+            return None
+        result.append(extents.pop() if extents else 1)
+    return tuple(result)
+
+
+def broadcast_strides(shape: Ints, result: Ints) -> Ints:
+    """Strides that walk a tensor of `shape` as if it had the shape `result`: 0 along repeated dimensions."""
+    own = strides_of(shape)
+    lead = len(result) - len(shape)
+    return (0,) * lead + tuple(0 if extent == 1 else stride for extent, stride in zip(shape, own, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Loop extents, and one tuple of strides per tensor."""
+
+    extents: Ints
+    strides: tuple[Ints, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.extents)
+
+    def padded(self, values: Ints) -> Ints:
+        """`values`, one per loop, as the fixed-size array of a params struct."""
+        return values + (0,) * (MAX_RANK - len(values))
+
+
+def collapse(extents: Ints, *strides: Ints) -> Nest:
+    """The shortest equal nest: loops of one turn dropped, loops that every tensor runs through evenly merged.
+
+    An empty nest (no elements) becomes one loop of 0 turns; no loops at all, one of 1 turn.
+    """
+    if 0 in extents:
+        return Nest((0,), tuple((0,) for _ in strides))
+    loops: list[tuple[int, list[int]]] = []
+    for axis, extent in enumerate(extents):
+        steps = [s[axis] for s in strides]
+        if extent == 1:
+            continue
+        if loops and all(outer == extent * inner for outer, inner in zip(loops[-1][1], steps, strict=True)):
+            loops[-1] = (loops[-1][0] * extent, steps)
+        else:
+            loops.append((extent, steps))
+    if not loops:
+        return Nest((1,), tuple((0,) for _ in strides))
+    return Nest(
+        tuple(extent for extent, _ in loops),
+        tuple(tuple(steps[i] for _, steps in loops) for i in range(len(strides))),
+    )
+
+
+def normalize_axis(axis: int, rank: int) -> int | None:
+    """`axis` counted from the front, or None where it is out of range."""
+    axis = axis + rank if axis < 0 else axis
+    return axis if 0 <= axis < rank else None

@@ -1,0 +1,100 @@
+"""QUANTIZE and DEQUANTIZE."""
+
+from __future__ import annotations
+
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ops.binary import SUFFIX
+from tflmgen.ops.operator import Operator, Rule, Shape, no_attributes
+from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
+from tflmgen.ops.rules import COMMON, input_is, input_type, output_is, per_tensor, scale, zero_point
+from tflmgen.types import DType
+
+HEADER = "quantize.h"
+SMALL = (DType.INT8, DType.UINT8, DType.INT16)
+
+
+def same_shape(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    return (input_type(op, 0).shape,)
+
+
+def unary_overlaps(op: OperatorInstance) -> tuple[Overlap, ...]:
+    """In place for a kernel that runs forward through both tensors, one element at a time.
+
+    Where output elements are wider, each must be written no later than its input bytes are read: the ends coincide.
+    """
+    source, result = input_type(op, 0), op.outputs[0]
+    growth = (result.dtype.bits - source.dtype.bits) // 8
+    return (Overlap(0, 0, max(0, growth * (source.elements - 1))),)
+
+
+def _rescale(op: OperatorInstance) -> float:
+    return scale(input_type(op, 0)) / scale(op.outputs[0])
+
+
+def _quantize(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    source, result = input_type(op, 0), op.outputs[0]
+    function = f"tflmgen_quantize_{SUFFIX[source.dtype]}_{SUFFIX[result.dtype]}"
+    if source.dtype is DType.FLOAT32:
+        params = Params(
+            "tflmgen_quantize",
+            (("elements", source.elements), ("scale", scale(result)), ("zero_point", zero_point(result))),
+        )
+    else:
+        multiplier, shift = quantize_multiplier(_rescale(op))
+        params = Params(
+            "tflmgen_quantize_rescale",
+            (
+                ("elements", source.elements),
+                ("input_offset", -zero_point(source)),
+                ("multiplier", multiplier),
+                ("shift", shift),
+                ("output_offset", zero_point(result)),
+            ),
+        )
+    return Kernel(function, HEADER, (Input(0), Output(0)), params, unary_overlaps(op))
+
+
+def _dequantize(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    source = input_type(op, 0)
+    fields = (("elements", source.elements), ("scale", scale(source)), ("zero_point", zero_point(source)))
+    return Kernel(
+        f"tflmgen_dequantize_{SUFFIX[source.dtype]}_f32",
+        HEADER,
+        (Input(0), Output(0)),
+        Params("tflmgen_quantize", fields),
+        unary_overlaps(op),
+    )
+
+
+QUANTIZE_RULES = (
+    *COMMON,
+    input_is(0, "input", DType.FLOAT32, DType.INT32, *SMALL),
+    output_is(DType.INT32, *SMALL),
+    Rule("the output is quantised, with one scale", lambda op: per_tensor(op.outputs[0])),
+    Rule(
+        "an integer input is quantised, with one scale",
+        lambda op: input_type(op, 0).dtype is DType.FLOAT32 or per_tensor(input_type(op, 0)),
+    ),
+    Rule(
+        "an int32 output has an integer input",
+        lambda op: op.outputs[0].dtype is not DType.INT32 or input_type(op, 0).dtype in SMALL,
+    ),
+    Rule(
+        "the input's scale is less than 2^30 times the output's",
+        lambda op: input_type(op, 0).dtype is DType.FLOAT32 or is_representable(_rescale(op)),
+    ),
+)
+
+DEQUANTIZE_RULES = (
+    *COMMON,
+    input_is(0, "input", *SMALL),
+    output_is(DType.FLOAT32),
+    Rule("the input is quantised, with one scale", lambda op: per_tensor(input_type(op, 0))),
+)
+
+OPERATORS = (
+    Operator("QUANTIZE", no_attributes, (1, 1), 1, QUANTIZE_RULES, same_shape, _quantize),
+    Operator("DEQUANTIZE", no_attributes, (1, 1), 1, DEQUANTIZE_RULES, same_shape, _dequantize),
+)

@@ -1,0 +1,92 @@
+/* QUANTIZE and DEQUANTIZE: between floats and quantised integers, and between quantised integers of two scales. */
+#ifndef TFLMGEN_KERNELS_QUANTIZE_H
+#define TFLMGEN_KERNELS_QUANTIZE_H
+
+#include "requantize.h"
+
+struct tflmgen_quantize {
+    int32_t elements;
+    float scale;
+    int32_t zero_point;
+};
+
+/* round(value), halves away from zero, for |value| < 2^31. */
+TFLMGEN_HELPER int32_t tflmgen_round_f32(float value)
+{
+    const int32_t whole = (int32_t)value;
+    const float rest = value - (float)whole;
+    return whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0);
+}
+
+/* The quantised form of `value`, clamped; NaN becomes the least. */
+TFLMGEN_HELPER int32_t tflmgen_quantize_value(float value, const struct tflmgen_quantize *params, int32_t least,
+                                              int32_t greatest)
+{
+    const float steps = value / params->scale;
+    /* Clamped a first time as a float, since a conversion that does not fit is undefined. */
+    const float raised = steps > -131072.0f ? steps : -131072.0f;
+    const float bounded = raised < 131072.0f ? raised : 131072.0f;
+    return tflmgen_clamp_s32(tflmgen_round_f32(bounded) + params->zero_point, least, greatest);
+}
+
+#define TFLMGEN_DEFINE_QUANTIZE(name, output_type, least, greatest)                                       \
+    TFLMGEN_KERNEL void name(const float *input, output_type *output, const struct tflmgen_quantize *params) \
+    {                                                                                                     \
+        for (int32_t i = 0; i < params->elements; i++) {                                                  \
+            output[i] = (output_type)tflmgen_quantize_value(input[i], params, least, greatest);           \
+        }                                                                                                 \
+    }
+
+TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_s8, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_u8, uint8_t, 0, UINT8_MAX)
+TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_s16, int16_t, INT16_MIN, INT16_MAX)
+
+struct tflmgen_quantize_rescale {
+    int32_t elements;
+    int32_t input_offset; /* minus the zero point */
+    int32_t multiplier;
+    int32_t shift;
+    int32_t output_offset;
+};
+
+#define TFLMGEN_DEFINE_RESCALE(name, input_type, output_type, least, greatest)                                     \
+    TFLMGEN_KERNEL void name(const input_type *input, output_type *output,                                         \
+                             const struct tflmgen_quantize_rescale *params)                                        \
+    {                                                                                                              \
+        for (int32_t i = 0; i < params->elements; i++) {                                                           \
+            const int32_t centred = tflmgen_add_wrap_s32(input[i], params->input_offset);                          \
+            const int32_t scaled = tflmgen_requantize(centred, params->multiplier, params->shift);                 \
+            output[i] = (output_type)tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), least, \
+                                                       greatest);                                                  \
+        }                                                                                                          \
+    }
+
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s8, int8_t, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_u8, int8_t, uint8_t, 0, UINT8_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s16, int8_t, int16_t, INT16_MIN, INT16_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s32, int8_t, int32_t, INT32_MIN, INT32_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_s8, uint8_t, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_u8, uint8_t, uint8_t, 0, UINT8_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_s16, uint8_t, int16_t, INT16_MIN, INT16_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_s32, uint8_t, int32_t, INT32_MIN, INT32_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_s8, int16_t, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_u8, int16_t, uint8_t, 0, UINT8_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_s16, int16_t, int16_t, INT16_MIN, INT16_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_s32, int16_t, int32_t, INT32_MIN, INT32_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s8, int32_t, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_u8, int32_t, uint8_t, 0, UINT8_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s16, int32_t, int16_t, INT16_MIN, INT16_MAX)
+
+#define TFLMGEN_DEFINE_DEQUANTIZE(name, input_type)                                                          \
+    TFLMGEN_KERNEL void name(const input_type *input, float *output, const struct tflmgen_quantize *params) \
+    {                                                                                                        \
+        for (int32_t i = 0; i < params->elements; i++) {                                                     \
+            output[i] = params->scale * (float)(input[i] - params->zero_point);                              \
+        }                                                                                                    \
+    }
+
+TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_s8_f32, int8_t)
+TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_u8_f32, uint8_t)
+TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_s16_f32, int16_t)
+
+#endif

@@ -1,0 +1,83 @@
+"""QUANTIZE and DEQUANTIZE against TFLite Micro, halves, saturation and in place included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.kernel_harness import Case, broken_rules, check_against, check_against_tflm, make_case, random_values, tensor
+
+INTEGERS = [
+    ("int8", "int8"),
+    ("int8", "uint8"),
+    ("int8", "int16"),
+    ("int8", "int32"),
+    ("uint8", "int8"),
+    ("int16", "int8"),
+    ("int16", "int16"),
+    ("int16", "int32"),
+    ("int32", "int8"),
+    ("int32", "int16"),
+]
+
+
+def zero_point(dtype: str, rng: np.random.Generator) -> int:
+    return int(rng.integers(*{"int8": (-128, 128), "uint8": (0, 256)}.get(dtype, (0, 1))))
+
+
+@pytest.mark.parametrize(("source", "result"), INTEGERS)
+def test_rescales_as_tflm(source: str, result: str) -> None:
+    rng = np.random.default_rng(11)
+    runs = []
+    for _ in range(12):
+        scales = 10 ** rng.uniform(-4, 0, 2)
+        case = make_case(
+            "QUANTIZE",
+            [tensor(source, (300,), scales[0], zero_point(source, rng))],
+            [tensor(result, (), scales[1], zero_point(result, rng))],
+        )
+        runs.append((case, random_values(case, rng)))
+    check_against_tflm(runs)
+
+
+@pytest.mark.parametrize("result", ["int8", "int16"])
+def test_rounds_floats_as_tflm(result: str) -> None:
+    rng = np.random.default_rng(12)
+    runs = []
+    for scale, point in [(0.25, 3), (1.0, 0), (0.0078125, -128), (3e-3, 127), (11.7, -5)]:
+        case = make_case("QUANTIZE", [tensor("float32", (2000,))], [tensor(result, (), scale, point if result == "int8" else 0)])
+        halves = rng.integers(-300, 300, 1000) * 0.5 * scale
+        near = np.nextafter(np.float32(halves), np.float32(rng.choice([-9, 9], 1000)), dtype=np.float32)
+        runs.append((case, [np.concatenate([np.float32(halves), near])]))
+    check_against_tflm(runs)
+
+
+def test_floats_out_of_range_saturate() -> None:
+    values = np.array([np.inf, -np.inf, 3e38, -3e38, 1e10, -1e10, np.nan, 0.0], np.float32)
+    runs, expected = [], []
+    for dtype, least, greatest in [("int8", -128, 127), ("uint8", 0, 255), ("int16", -32768, 32767)]:
+        runs.append((make_case("QUANTIZE", [tensor("float32", (8,))], [tensor(dtype, (), 0.5, 5)]), [values]))
+        expected.append([np.array([greatest, least, greatest, least, greatest, least, least, 5])])
+    check_against(runs, expected)
+
+
+@pytest.mark.parametrize("source", ["int8", "uint8", "int16"])
+def test_dequantizes_as_tflm(source: str) -> None:
+    rng = np.random.default_rng(13)
+    runs = []
+    for scale in (0.1, 1e-5, 3.7):
+        case = make_case("DEQUANTIZE", [tensor(source, (3, 50), scale, zero_point(source, rng))], [tensor("float32", ())])
+        runs.append((case, random_values(case, rng)))
+    check_against_tflm(runs, rtol=0, atol=0)
+
+
+def test_rules() -> None:
+    def broken(source, result, operator="QUANTIZE"):  # type: ignore[no-untyped-def]
+        return broken_rules(Case(operator, (source,), (result.type,), {}))
+
+    f, q = tensor("float32", (4,)), tensor("int8", (4,), 0.5)
+    assert "quantised" in broken(f, tensor("int8", (4,)))[0]
+    assert "quantised" in broken(tensor("int8", (4,)), q)[0]
+    assert "one scale" in broken(f, tensor("int8", (4,), [0.5, 0.25, 1, 2]))[0]
+    assert "2^30" in broken(q, tensor("int8", (4,), 1e-10))[0]
+    assert "int32" in broken(f, tensor("int32", (4,), 0.5))[0]
+    assert "quantised" in broken(tensor("int8", (4,)), f, "DEQUANTIZE")[0]

@@ -22,6 +22,7 @@ class DType(Enum):
     INT32 = ("int32", 32, "int32_t", "<i4")
     UINT32 = ("uint32", 32, "uint32_t", "<u4")
     INT64 = ("int64", 64, "int64_t", "<i8")
+    UINT64 = ("uint64", 64, "uint64_t", "<u8")
     BOOL = ("bool", 8, "bool", "|b1")
 
     @property

@@ -1,0 +1,134 @@
+"""The TFLite schema's tables, learnt from the accessors that `flatc` generated for the `tflite` package.
+
+Each accessor is called on a stand-in for its table, once as if the field were absent (which gives its slot and default)
+and once as if it were there (which gives its type).
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from inspect import isfunction
+from typing import Any
+
+
+class Kind(Enum):
+    """How a field is stored."""
+
+    SCALAR = auto()
+    STRING = auto()
+    TABLE = auto()
+    UNION = auto()
+    SCALARS = auto()
+    STRINGS = auto()
+    TABLES = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a table: its place in the vtable (bytes), the `struct` code of scalars, what its absence means.
+
+    `table` is the name of the table that TABLE and TABLES refer to.
+    """
+
+    name: str
+    slot: int
+    kind: Kind
+    format: str = ""
+    default: Any = None
+    table: str = ""
+
+
+class _Probe:
+    """Stands in for `flatbuffers.table.Table`, whose names it has, and notes what an accessor asks of it.
+
+    The first slot and type count: OperatorCode.BuiltinCode, which isn't `flatc`'s work, goes on to read another field.
+    """
+
+    Bytes = b""
+    Pos = 0
+
+    def __init__(self, present: bool) -> None:
+        self.present = present
+        self.slot = 0
+        self.format = ""
+        self.asked: set[str] = set()
+
+    def Offset(self, slot: int) -> int:  # noqa: N802
+        self.slot = self.slot or slot
+        return int(self.present)
+
+    def Get(self, flags: Any, at: int) -> Any:  # noqa: N802
+        self.format = self.format or flags.packer_type.format
+        return flags.py_type(at)
+
+    def Vector(self, at: int) -> int:  # noqa: N802
+        self.asked.add("vector")
+        return at
+
+    def Indirect(self, at: int) -> int:  # noqa: N802
+        self.asked.add("table")
+        return at
+
+    def String(self, at: int) -> bytes:  # noqa: N802
+        self.asked.add("string")
+        return bytes(at)
+
+    def Union(self, table: Any, at: int) -> None:  # noqa: N802
+        table.Pos = at
+        self.asked.add("union")
+
+
+_KINDS = {
+    frozenset[str](): Kind.SCALAR,
+    frozenset({"string"}): Kind.STRING,
+    frozenset({"table"}): Kind.TABLE,
+    frozenset({"union"}): Kind.UNION,
+    frozenset({"vector"}): Kind.SCALARS,
+    frozenset({"vector", "string"}): Kind.STRINGS,
+    frozenset({"vector", "table"}): Kind.TABLES,
+}
+
+_ABSENT = {Kind.STRING: "", Kind.TABLE: None, Kind.UNION: None}
+
+
+@cache
+def fields(table: str) -> tuple[Field, ...]:
+    """The fields of a table of the schema, in the order of their slots; `table` as the schema spells it."""
+    cls = getattr(importlib.import_module(f"tflite.{table}"), table)
+    own = {name for name, member in vars(cls).items() if isfunction(member) and name != "Init"}
+    vectors = {name.removesuffix("IsNone") for name in own if name.endswith("IsNone")}
+    helpers = {name + part for name in vectors for part in ("AsNumpy", "Length", "IsNone")}
+    found = (_probe(cls, name, name in vectors) for name in own - helpers)
+    return tuple(sorted(found, key=lambda field: field.slot))
+
+
+def _probe(cls: type[Any], name: str, is_vector: bool) -> Field:
+    element = (0,) if is_vector else ()
+
+    def ask(present: bool) -> tuple[_Probe, Any]:
+        instance, probe = cls(), _Probe(present)
+        instance._tab = probe
+        return probe, getattr(instance, name)(*element)
+
+    _, default = ask(present=False)
+    probe, value = ask(present=True)
+    kind, code = _KINDS[frozenset(probe.asked)], probe.format.removeprefix("<")
+    return Field(
+        name=re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(),
+        slot=probe.slot,
+        kind=kind,
+        format=code,
+        default=default if kind is Kind.SCALAR else b"" if code == "B" else _ABSENT.get(kind, ()),
+        table=type(value).__name__ if kind in (Kind.TABLE, Kind.TABLES) else "",
+    )
+
+
+@cache
+def union_tables(union: str) -> dict[int, str]:
+    """Type number -> table name of a union of the schema, without NONE."""
+    members = vars(getattr(importlib.import_module(f"tflite.{union}"), union))
+    return {number: name for name, number in members.items() if isinstance(number, int) and number}

@@ -77,7 +77,8 @@ def test_int32_activation() -> None:
     runs, expected = [], []
     for code, least, greatest in [(1, 0, 2**31 - 1), (2, -1, 1), (3, 0, 6)]:
         sides = [tensor("int32", (7,)), constant("int32", [1])]
-        runs.append((make_case("MUL", sides, [tensor("int32", ())], {"fused_activation_function": code}), [values, None]))
+        case = make_case("MUL", sides, [tensor("int32", ())], {"fused_activation_function": code})
+        runs.append((case, [values, None]))
         expected.append([np.clip(values, least, greatest)])
     check_against(runs, expected)
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.kernel_harness import Case, broken_rules, check_against, check_against_tflm, make_case, random_values, tensor
+from support.kernel_harness import (
+    Case,
+    broken_rules,
+    check_against,
+    check_against_tflm,
+    make_case,
+    random_values,
+    tensor,
+)
 
 INTEGERS = [
     ("int8", "int8"),
@@ -44,7 +52,9 @@ def test_rounds_floats_as_tflm(result: str) -> None:
     rng = np.random.default_rng(12)
     runs = []
     for scale, point in [(0.25, 3), (1.0, 0), (0.0078125, -128), (3e-3, 127), (11.7, -5)]:
-        case = make_case("QUANTIZE", [tensor("float32", (2000,))], [tensor(result, (), scale, point if result == "int8" else 0)])
+        case = make_case(
+            "QUANTIZE", [tensor("float32", (2000,))], [tensor(result, (), scale, point if result == "int8" else 0)]
+        )
         halves = rng.integers(-300, 300, 1000) * 0.5 * scale
         near = np.nextafter(np.float32(halves), np.float32(rng.choice([-9, 9], 1000)), dtype=np.float32)
         runs.append((case, [np.concatenate([np.float32(halves), near])]))
@@ -65,7 +75,9 @@ def test_dequantizes_as_tflm(source: str) -> None:
     rng = np.random.default_rng(13)
     runs = []
     for scale in (0.1, 1e-5, 3.7):
-        case = make_case("DEQUANTIZE", [tensor(source, (3, 50), scale, zero_point(source, rng))], [tensor("float32", ())])
+        case = make_case(
+            "DEQUANTIZE", [tensor(source, (3, 50), scale, zero_point(source, rng))], [tensor("float32", ())]
+        )
         runs.append((case, random_values(case, rng)))
     check_against_tflm(runs, rtol=0, atol=0)
 

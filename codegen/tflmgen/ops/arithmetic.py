@@ -10,7 +10,13 @@ import numpy as np
 from tflmgen.kernel import Kernel, OperatorInstance, Target
 from tflmgen.ops.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary
 from tflmgen.ops.operator import Operator, Options, Rule
-from tflmgen.ops.quantize_math import Activation, activation_range, is_representable, parse_activation, quantize_multiplier
+from tflmgen.ops.quantize_math import (
+    Activation,
+    activation_range,
+    is_representable,
+    parse_activation,
+    quantize_multiplier,
+)
 from tflmgen.ops.rules import QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
 from tflmgen.types import DType
 
@@ -32,7 +38,7 @@ def parse(options: Options | None) -> Fused:
 def add_scales(op: OperatorInstance) -> tuple[float, float, float]:
     """The factors of both inputs, and of their sum, that ADD and SUB apply (each at most 1 where supported).
 
-    The inputs are brought to a common scale, twice the greater one's, with 20 bits (int8) or 15 bits (int16) of headroom.
+    The inputs are brought to one scale, twice the greater one's, with 20 bits (int8) or 15 bits (int16) of headroom.
     """
     first, second, output = scale(input_type(op, 0)), scale(input_type(op, 1)), op.outputs[0]
     common = 2.0 * max(first, second)
@@ -70,7 +76,9 @@ def output_limits(op: OperatorInstance, activation: Activation) -> Fields:
     return ("least", int(max(least, low))), ("greatest", int(min(greatest, high)))
 
 
-def _kernel(name: str, quantized_fields: Callable[[OperatorInstance], Fields]) -> Callable[[OperatorInstance, Target], Kernel]:
+def _kernel(
+    name: str, quantized_fields: Callable[[OperatorInstance], Fields]
+) -> Callable[[OperatorInstance, Target], Kernel]:
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
         del target
         dtype = op.outputs[0].dtype
@@ -117,8 +125,10 @@ ADD_RULES = (
     *RULES,
     Rule(
         "the zero points of int16 tensors are 0",
-        lambda op: op.outputs[0].dtype is not DType.INT16
-        or all(zero_point(t) == 0 for t in (input_type(op, 0), input_type(op, 1), op.outputs[0])),
+        lambda op: (
+            op.outputs[0].dtype is not DType.INT16
+            or all(zero_point(t) == 0 for t in (input_type(op, 0), input_type(op, 1), op.outputs[0]))
+        ),
     ),
     Rule(
         "the output's scale is no less than 2^-19 (int8) or 2^-14 (int16) of the greater input's",

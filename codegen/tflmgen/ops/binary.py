@@ -46,7 +46,9 @@ def infer_binary(op: OperatorInstance) -> tuple[Shape | None, ...]:
 
 BROADCASTS = (
     *COMMON,
-    Rule("the inputs' shapes are equal, or one of each pair of dimensions is 1", lambda op: binary_shape(op) is not None),
+    Rule(
+        "the inputs' shapes are equal, or one of each pair of dimensions is 1", lambda op: binary_shape(op) is not None
+    ),
     Rule(f"broadcasting takes at most {MAX_RANK} loops", lambda op: binary_nest(op).rank <= MAX_RANK),
 )
 """The first rules of every operator with two inputs that broadcast."""
@@ -55,9 +57,10 @@ BROADCASTS = (
 def binary_overlaps(op: OperatorInstance) -> tuple[Overlap, ...]:
     """The inputs that the output may lie on: those as long as the output, with elements no smaller."""
     output = op.outputs[0]
-    inputs = [input_type(op, i) for i in range(2)]
     return tuple(
-        Overlap(i, 0) for i, t in enumerate(inputs) if t.elements == output.elements and t.dtype.bits >= output.dtype.bits
+        Overlap(i, 0)
+        for i, t in enumerate(input_type(op, i) for i in range(2))
+        if t.elements == output.elements and t.dtype.bits >= output.dtype.bits
     )
 
 

@@ -40,7 +40,7 @@ def _wanted(op: OperatorInstance) -> tuple[int, ...] | None:
 
 
 def _reshaped(op: OperatorInstance) -> tuple[int, ...] | None:
-    """The output's shape; None where the new shape does not fit. A shape that is not constant leaves the declared one."""
+    """The output's shape, which is the declared one where the new shape is not constant; None where it does not fit."""
     elements = input_type(op, 0).elements
     wanted = _wanted(op)
     if wanted is None:
@@ -65,7 +65,7 @@ def _squeezed(op: OperatorInstance) -> tuple[int, ...] | None:
 
 def _expanded(op: OperatorInstance) -> tuple[int, ...] | None:
     shape = static_shape(input_type(op, 0))
-    axis = normalize_axis(int(np.ravel(op.constants[1])[0]), len(shape) + 1)
+    axis = normalize_axis(int(np.ravel(np.asarray(op.constants[1]))[0]), len(shape) + 1)
     return None if axis is None else (*shape[:axis], 1, *shape[axis:])
 
 

@@ -77,8 +77,9 @@ QUANTIZED_PER_TENSOR = Rule(
 
 SAME_QUANTIZATION = Rule(
     "quantised inputs and outputs share one scale and zero point",
-    lambda op: all(
-        same_quantization(op.outputs[0], t) for t in tensors(op) if t.dtype in QUANTIZED and op.outputs[0].dtype == t.dtype
+    lambda op: (
+        op.outputs[0].dtype not in QUANTIZED
+        or all(same_quantization(op.outputs[0], t) for t in tensors(op) if t.dtype is op.outputs[0].dtype)
     ),
 )
 

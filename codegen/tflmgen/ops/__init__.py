@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from tflmgen.ops import arithmetic, maximum_minimum, pad, quantize, reshape, transpose
+from tflmgen.ops import (
+    arithmetic,
+    conv,
+    depthwise_conv,
+    fully_connected,
+    maximum_minimum,
+    pad,
+    pool,
+    quantize,
+    reshape,
+    softmax,
+    transpose,
+)
 from tflmgen.ops.operator import Operator
 
 FAMILIES: tuple[tuple[Operator, ...], ...] = (
     arithmetic.OPERATORS,
+    conv.OPERATORS,
+    depthwise_conv.OPERATORS,
+    fully_connected.OPERATORS,
     maximum_minimum.OPERATORS,
     pad.OPERATORS,
+    pool.OPERATORS,
     quantize.OPERATORS,
     reshape.OPERATORS,
+    softmax.OPERATORS,
     transpose.OPERATORS,
 )
 

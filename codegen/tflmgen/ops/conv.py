@@ -1,0 +1,92 @@
+"""CONV_2D: 2-D convolution, also grouped and dilated, int8 and float32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ops.operator import Operator, Options, Rule, Shape
+from tflmgen.ops.options import present
+from tflmgen.ops.quantize_math import Activation, parse_activation
+from tflmgen.ops.rules import input_type, static_shape, zero_point
+from tflmgen.ops.weights import (
+    TYPE_RULES,
+    bias_operand,
+    bias_size_rule,
+    input_offset,
+    multiplier_operands,
+    output_fields,
+    params,
+    quantization_rules,
+)
+from tflmgen.ops.window import Steps, Window, four, parse_steps
+from tflmgen.types import DType
+
+OUTPUT_CHANNELS = 0
+"""The filter's dimension of output channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvAttributes:
+    steps: Steps
+    activation: Activation
+
+
+def parse(options: Options | None) -> ConvAttributes:
+    options = present(options)
+    steps = parse_steps(options, dilated=True)
+    return ConvAttributes(steps, parse_activation(int(options.get("fused_activation_function", 0))))
+
+
+def window_of(op: OperatorInstance) -> Window:
+    """The window of a convolution whose filter is [.., height, width, ..]."""
+    taps = four(static_shape(input_type(op, 1)))[1:3]
+    return Window(op.attributes.steps, four(static_shape(input_type(op, 0))), taps)
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    over = window_of(op)
+    return ((input_type(op, 0).shape[0], over.height.output, over.width.output, input_type(op, 1).shape[0]),)
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    channels, filter_height, filter_width, filter_channels = static_shape(input_type(op, 1))
+    over, output = window_of(op), op.outputs[0]
+    geometry = (*over.fields(channels), *over.dilation_fields, ("filter_channels", filter_channels))
+    macs = output.elements * filter_height * filter_width * filter_channels
+    results = output_fields(op, op.attributes.activation)
+    bias = bias_operand(op, OUTPUT_CHANNELS)
+    if output.dtype is DType.FLOAT32:
+        fields = params("tflmgen_conv2d_f32", geometry, results)
+        return Kernel("tflmgen_conv2d_f32", "conv2d.h", (Input(0), Input(1), bias, Output(0)), fields, macs=macs)
+    offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
+    operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
+    fields = params("tflmgen_conv2d_s8", geometry, offsets, results)
+    return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, macs=macs)
+
+
+def _groups_fit(op: OperatorInstance) -> bool:
+    channels, filter_shape = static_shape(input_type(op, 0))[3], static_shape(input_type(op, 1))
+    return channels % filter_shape[3] == 0 and filter_shape[0] % (channels // filter_shape[3]) == 0
+
+
+FOUR_DIMENSIONS = Rule(
+    "the input, the filter and the output have 4 dimensions",
+    lambda op: all(len(t.shape) == 4 for t in (input_type(op, 0), input_type(op, 1), op.outputs[0])),
+)
+FITS = Rule("the filter, dilated, fits into the input, or the padding is SAME", lambda op: window_of(op).fits)
+
+RULES = (
+    *TYPE_RULES,
+    FOUR_DIMENSIONS,
+    Rule(
+        "the input's channels are a multiple of the filter's, and the output's a multiple of the quotient", _groups_fit
+    ),
+    bias_size_rule(OUTPUT_CHANNELS),
+    *quantization_rules(OUTPUT_CHANNELS),
+    FITS,
+    Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
+)
+
+OPERATORS = (Operator("CONV_2D", parse, (2, 3), 1, RULES, infer, kernel),)

@@ -1,0 +1,63 @@
+"""DEPTHWISE_CONV_2D: each input channel convolved with its own filters, int8 and float32."""
+
+from __future__ import annotations
+
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ops.conv import FITS, FOUR_DIMENSIONS, parse, window_of
+from tflmgen.ops.operator import Operator, Rule, Shape
+from tflmgen.ops.rules import input_type, static_shape, zero_point
+from tflmgen.ops.weights import (
+    TYPE_RULES,
+    bias_operand,
+    bias_size_rule,
+    input_offset,
+    multiplier_operands,
+    output_fields,
+    params,
+    quantization_rules,
+)
+from tflmgen.types import DType
+
+OUTPUT_CHANNELS = 3
+"""The filter's dimension of output channels."""
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    over = window_of(op)
+    return ((input_type(op, 0).shape[0], over.height.output, over.width.output, input_type(op, 1).shape[3]),)
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    _, filter_height, filter_width, channels = static_shape(input_type(op, 1))
+    over, output = window_of(op), op.outputs[0]
+    geometry = (*over.fields(channels), *over.dilation_fields)
+    macs = output.elements * filter_height * filter_width
+    results = output_fields(op, op.attributes.activation)
+    bias = bias_operand(op, OUTPUT_CHANNELS)
+    header = "depthwise_conv2d.h"
+    if output.dtype is DType.FLOAT32:
+        fields = params("tflmgen_depthwise_conv2d_f32", geometry, results)
+        return Kernel("tflmgen_depthwise_conv2d_f32", header, (Input(0), Input(1), bias, Output(0)), fields, macs=macs)
+    offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
+    operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
+    fields = params("tflmgen_depthwise_conv2d_s8", geometry, offsets, results)
+    return Kernel("tflmgen_depthwise_conv2d_s8", header, operands, fields, macs=macs)
+
+
+RULES = (
+    *TYPE_RULES,
+    FOUR_DIMENSIONS,
+    Rule("the filter's first dimension is 1", lambda op: input_type(op, 1).shape[0] == 1),
+    # The option depth_multiplier says the same and is wrong in some files; LiteRT goes by the shapes, too.
+    Rule(
+        "the filter's channels are a multiple of the input's",
+        lambda op: static_shape(input_type(op, 1))[3] % static_shape(input_type(op, 0))[3] == 0,
+    ),
+    bias_size_rule(OUTPUT_CHANNELS),
+    *quantization_rules(OUTPUT_CHANNELS),
+    FITS,
+    Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
+)
+
+OPERATORS = (Operator("DEPTHWISE_CONV_2D", parse, (2, 3), 1, RULES, infer, kernel),)

@@ -1,0 +1,111 @@
+"""FULLY_CONNECTED: a matrix of weights times each row of the input, int8 and float32."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ops.operator import Operator, Options, Rule, Shape
+from tflmgen.ops.options import present
+from tflmgen.ops.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
+from tflmgen.ops.rules import input_type, scale, static_shape
+from tflmgen.ops.weights import (
+    TYPE_RULES,
+    bias_operand,
+    bias_size_rule,
+    filter_quantization,
+    input_offset,
+    multiplier_operands,
+    output_fields,
+    params,
+    quantization_rules,
+)
+from tflmgen.types import DType, dim_max
+
+UNITS = 0
+"""The filter's dimension of output channels."""
+
+HEADER = "fully_connected.h"
+
+
+@dataclass(frozen=True, slots=True)
+class FullyConnectedAttributes:
+    activation: Activation
+    keep_dims: bool
+
+
+def parse(options: Options | None) -> FullyConnectedAttributes:
+    options = present(options)
+    if int(options.get("weights_format", 0)) != 0:
+        raise ValueError("the weights are shuffled (weights_format 1), which only one optimised runtime can read")
+    activation = parse_activation(int(options.get("fused_activation_function", 0)))
+    return FullyConnectedAttributes(activation, bool(options.get("keep_num_dims", False)))
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    units, depth = static_shape(input_type(op, 1))
+    if op.attributes.keep_dims:
+        return ((*input_type(op, 0).shape[:-1], units),)
+    return ((input_type(op, 0).elements // depth, units),)
+
+
+def real_multiplier(op: OperatorInstance) -> float:
+    """The factor of a filter quantised as a whole; the scales' product is in single precision in the reference."""
+    product = np.float32(scale(input_type(op, 0))) * np.float32(filter_quantization(op).scale)
+    return float(product) / scale(op.outputs[0])
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    units, depth = static_shape(input_type(op, 1))
+    sizes = (("batches", op.outputs[0].elements // units), ("depth", depth), ("units", units))
+    macs = op.outputs[0].elements * depth
+    results = output_fields(op, op.attributes.activation)
+    bias = bias_operand(op, UNITS)
+    operands = (Input(0), Input(1), bias, Output(0))
+    if op.outputs[0].dtype is DType.FLOAT32:
+        fields = params("tflmgen_fully_connected_f32", sizes, results)
+        return Kernel("tflmgen_fully_connected_f32", HEADER, operands, fields, macs=macs)
+    offset = (("input_offset", input_offset(op)),)
+    if filter_quantization(op).per_channel:
+        per_unit = (Input(0), Input(1), bias, *multiplier_operands(op, units), Output(0))
+        fields = params("tflmgen_fully_connected_channels_s8", sizes, offset, results)
+        return Kernel("tflmgen_fully_connected_channels_s8", HEADER, per_unit, fields, macs=macs)
+    multiplier, shift = quantize_multiplier(real_multiplier(op))
+    fields = params(
+        "tflmgen_fully_connected_s8", sizes, offset, (("multiplier", multiplier), ("shift", shift)), results
+    )
+    return Kernel("tflmgen_fully_connected_s8", HEADER, operands, fields, macs=macs)
+
+
+def _shape_fits(op: OperatorInstance) -> bool:
+    """Old converters store another rank than keep_num_dims asks for; the rows and their order are the same."""
+    (expected,) = infer(op)
+    shape = op.outputs[0].max_shape
+    return bool(shape) and shape[-1] == expected[-1] and op.outputs[0].elements == math.prod(map(dim_max, expected))
+
+
+RULES = (
+    *TYPE_RULES,
+    Rule("the filter has 2 dimensions, output channels and depth", lambda op: len(input_type(op, 1).shape) == 2),
+    Rule(
+        "the input is made of rows as long as the filter's",
+        lambda op: input_type(op, 0).elements % static_shape(input_type(op, 1))[1] == 0,
+    ),
+    Rule(
+        "with keep_num_dims, the input's last dimension is as long as the filter's rows",
+        lambda op: not op.attributes.keep_dims or input_type(op, 0).shape[-1:] == input_type(op, 1).shape[1:],
+    ),
+    bias_size_rule(UNITS),
+    *quantization_rules(UNITS),
+    Rule(
+        "the scales' product in single precision is less than 2^30 output scales",
+        lambda op: op.outputs[0].dtype is DType.FLOAT32 or is_representable(real_multiplier(op)),
+    ),
+    Rule("the output has one row for each row of the input, and one column per output channel", _shape_fits),
+)
+
+OPERATORS = (Operator("FULLY_CONNECTED", parse, (2, 3), 1, RULES, infer, kernel),)

@@ -1,0 +1,20 @@
+"""Reading an operator's options: each helper returns a checked field or raises ValueError with a sentence."""
+
+from __future__ import annotations
+
+from tflmgen.ops.operator import Options
+
+
+def present(options: Options | None) -> Options:
+    """The options, which the operator cannot do without."""
+    if options is None:
+        raise ValueError("the operator's options are missing")
+    return options
+
+
+def positive(options: Options, field: str, default: int = 0) -> int:
+    """An integer of at least 1."""
+    value = int(options.get(field, default))
+    if value < 1:
+        raise ValueError(f"{field} is {value}, but must be at least 1")
+    return value

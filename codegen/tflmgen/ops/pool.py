@@ -1,0 +1,81 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D, int8 and float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ops.operator import Operator, Options, Rule, Shape
+from tflmgen.ops.options import positive, present
+from tflmgen.ops.quantize_math import Activation, activation_range, parse_activation
+from tflmgen.ops.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, static_shape, zero_point
+from tflmgen.ops.weights import params
+from tflmgen.ops.window import Fields, Steps, Window, four, parse_steps
+from tflmgen.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class PoolAttributes:
+    steps: Steps
+    taps: tuple[int, int]
+    activation: Activation
+
+
+def parse(options: Options | None) -> PoolAttributes:
+    options = present(options)
+    taps = positive(options, "filter_height"), positive(options, "filter_width")
+    activation = parse_activation(int(options.get("fused_activation_function", 0)))
+    return PoolAttributes(parse_steps(options, dilated=False), taps, activation)
+
+
+def _window(op: OperatorInstance) -> Window:
+    return Window(op.attributes.steps, four(static_shape(input_type(op, 0))), op.attributes.taps)
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    over, shape = _window(op), input_type(op, 0).shape
+    return ((shape[0], over.height.output, over.width.output, shape[3]),)
+
+
+def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
+    def kernel(op: OperatorInstance, target: Target) -> Kernel:
+        del target
+        output, activation = op.outputs[0], op.attributes.activation
+        least, greatest = activation.bounds
+        if output.quantization is not None and output.dtype is DType.INT8:
+            least, greatest = activation_range(activation, output.dtype, output.quantization)
+        results: Fields = (("output_min", least), ("output_max", greatest))
+        suffix = "f32" if output.dtype is DType.FLOAT32 else "s8"
+        fields = params(f"tflmgen_pool2d_{suffix}", _window(op).fields(static_shape(output)[3]), results)
+        return Kernel(f"tflmgen_{kind}_pool2d_{suffix}", "pool2d.h", (Input(0), Output(0)), fields)
+
+    return kernel
+
+
+def _same_quantization(op: OperatorInstance) -> bool:
+    """To the tolerance that TFLite takes."""
+    before, after = input_type(op, 0), op.outputs[0]
+    if after.dtype is not DType.INT8:
+        return True
+    return abs(scale(before) - scale(after)) <= 1e-6 and zero_point(before) == zero_point(after)
+
+
+RULES = (
+    *COMMON,
+    one_type(DType.INT8, DType.FLOAT32),
+    Rule(
+        "the input has 4 dimensions, none of them zero",
+        lambda op: len(input_type(op, 0).shape) == 4 and 0 not in input_type(op, 0).shape,
+    ),
+    QUANTIZED_PER_TENSOR,
+    Rule("input and output share one scale (to 1e-6) and zero point", _same_quantization),
+    Rule("the window has fewer than 2^23 pixels", lambda op: op.attributes.taps[0] * op.attributes.taps[1] < 2**23),
+    Rule("the window fits into the input, or the padding is SAME", lambda op: _window(op).fits),
+    Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
+)
+
+OPERATORS = (
+    Operator("AVERAGE_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("average")),
+    Operator("MAX_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("max")),
+)

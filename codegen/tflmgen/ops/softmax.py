@@ -1,0 +1,116 @@
+"""SOFTMAX: int8 to int8 or int16 by a table of exponentials, and float32."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ops.fixed_point import EXP_INTEGER_BITS, doubling_high_multiply, exp_on_negative_values
+from tflmgen.ops.operator import Operator, Options, Rule, Shape
+from tflmgen.ops.options import present
+from tflmgen.ops.quantize_math import quantize_multiplier
+from tflmgen.ops.rules import (
+    COMMON,
+    QUANTIZED_PER_TENSOR,
+    input_is,
+    input_type,
+    output_is,
+    scale,
+    static_shape,
+    zero_point,
+)
+from tflmgen.types import DType
+
+HEADER = "softmax.h"
+FRACTION_BITS = 31 - EXP_INTEGER_BITS
+MAX_DEPTH = 4095
+"""Longest row whose sum of exponentials fits into Q12.19."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxAttributes:
+    beta: float
+
+
+def parse(options: Options | None) -> SoftmaxAttributes:
+    beta = float(present(options).get("beta", 0.0))
+    if not (math.isfinite(beta) and beta > 0):
+        raise ValueError(f"beta is {beta:g}, but must be a positive number")
+    return SoftmaxAttributes(beta)
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    return (input_type(op, 0).shape,)
+
+
+def scaling(input_scale: float, beta: float) -> float:
+    """The factor from an int8 difference to Q5.26, capped where exp() is 0 for every difference but 0."""
+    return min(beta * input_scale * (1 << FRACTION_BITS), 2.0**31 - 1)
+
+
+def exponentials(input_scale: float, beta: float) -> list[int]:
+    """exp(-i * input_scale * beta) in Q0.31 for i = 0, 1, ... 255, as far as it isn't 0."""
+    multiplier, shift = quantize_multiplier(scaling(input_scale, beta))
+    radius = ((2**EXP_INTEGER_BITS - 1) << FRACTION_BITS) >> shift
+    table = [
+        exp_on_negative_values(doubling_high_multiply(-i << shift, multiplier)) for i in range(min(radius, 255) + 1)
+    ]
+    while table[-1] == 0:
+        table.pop()
+    return table
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    shape = static_shape(input_type(op, 0))
+    sizes = (("rows", math.prod(shape[:-1])), ("depth", shape[-1]))
+    beta = op.attributes.beta
+    if op.outputs[0].dtype is DType.FLOAT32:
+        fields = Params("tflmgen_softmax_f32", (*sizes, ("beta", beta)))
+        return Kernel("tflmgen_softmax_f32", HEADER, (Input(0), Output(0)), fields, (Overlap(0, 0),))
+    exps = exponentials(scale(input_type(op, 0)), beta)
+    table = ConstantArray.of("exps", np.array(exps), DType.INT32)
+    fields = Params("tflmgen_softmax_s8", (*sizes, ("entries", len(exps))))
+    if op.outputs[0].dtype is DType.INT16:
+        return Kernel("tflmgen_softmax_s8_s16", HEADER, (Input(0), table, Output(0)), fields)
+    return Kernel("tflmgen_softmax_s8", HEADER, (Input(0), table, Output(0)), fields, (Overlap(0, 0),))
+
+
+def _types_fit(op: OperatorInstance) -> bool:
+    pair = input_type(op, 0).dtype, op.outputs[0].dtype
+    return pair in ((DType.FLOAT32, DType.FLOAT32), (DType.INT8, DType.INT8), (DType.INT8, DType.INT16))
+
+
+def _output_is_probability(op: OperatorInstance) -> bool:
+    output = op.outputs[0]
+    if output.dtype is DType.FLOAT32:
+        return True
+    unit = 2.0**-output.dtype.bits
+    return zero_point(output) == output.dtype.limits[0] and abs(scale(output) - unit) <= unit * 1e-3
+
+
+RULES = (
+    *COMMON,
+    input_is(0, "input", DType.INT8, DType.FLOAT32),
+    output_is(DType.INT8, DType.INT16, DType.FLOAT32),
+    Rule("float32 gives float32, int8 gives int8 or int16", _types_fit),
+    Rule("the input has at least 1 dimension, and none is zero", lambda op: 0 not in (input_type(op, 0).shape or (0,))),
+    QUANTIZED_PER_TENSOR,
+    Rule("an int8 output has scale 1/256 and zero point -128, an int16 one 1/65536 and -32768", _output_is_probability),
+    Rule(
+        "an int8 input's scale times beta is more than 2^-26",
+        lambda op: (
+            input_type(op, 0).dtype is not DType.INT8 or scaling(scale(input_type(op, 0)), op.attributes.beta) > 1
+        ),
+    ),
+    Rule(
+        f"an int8 input's last dimension is at most {MAX_DEPTH}",
+        lambda op: input_type(op, 0).dtype is not DType.INT8 or static_shape(input_type(op, 0))[-1] <= MAX_DEPTH,
+    ),
+    Rule("the output has the input's shape", lambda op: op.outputs[0].shape == input_type(op, 0).shape),
+)
+
+OPERATORS = (Operator("SOFTMAX", parse, (1, 1), 1, RULES, infer, kernel),)

@@ -1,0 +1,106 @@
+"""Windows of convolutions and pools: padding, and the sizes that follow from it (TFLite's kernels/padding.h)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflmgen.ops.operator import Options
+from tflmgen.ops.options import positive
+
+Fields = tuple[tuple[str, int | float], ...]
+"""Fields of a params struct, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How a window moves: strides and dilations in pixels, and whether the input is padded (SAME) or not (VALID)."""
+
+    same: bool
+    stride_height: int
+    stride_width: int
+    dilation_height: int = 1
+    dilation_width: int = 1
+
+
+def parse_steps(options: Options, dilated: bool) -> Steps:
+    """The fields `padding`, `stride_h` ... of a convolution or pool; ValueError where one is out of range."""
+    padding = int(options.get("padding", 0))
+    if padding not in (0, 1):
+        raise ValueError(f"padding is {padding}, but only 0 (SAME) and 1 (VALID) exist")
+    return Steps(
+        padding == 0,
+        positive(options, "stride_h"),
+        positive(options, "stride_w"),
+        positive(options, "dilation_h_factor", 1) if dilated else 1,
+        positive(options, "dilation_w_factor", 1) if dilated else 1,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A window along one dimension: positions that the output has, and padding before the input, in pixels."""
+
+    output: int
+    padding: int
+
+
+def extent(same: bool, size: int, taps: int, stride: int, dilation: int) -> Extent:
+    """Output size and leading padding for an input of `size`; a VALID window that does not fit gives an output <= 0.
+
+    Where the padding is odd, the trailing side gets the pixel more.
+    """
+    reach = (taps - 1) * dilation + 1
+    output = -(-size // stride) if same else (size + stride - reach) // stride
+    return Extent(output, max((output - 1) * stride + reach - size, 0) // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window of `taps` (height, width), moving by `steps` over an input [batch, height, width, channels]."""
+
+    steps: Steps
+    input: tuple[int, int, int, int]
+    taps: tuple[int, int]
+
+    @property
+    def height(self) -> Extent:
+        return extent(
+            self.steps.same, self.input[1], self.taps[0], self.steps.stride_height, self.steps.dilation_height
+        )
+
+    @property
+    def width(self) -> Extent:
+        return extent(self.steps.same, self.input[2], self.taps[1], self.steps.stride_width, self.steps.dilation_width)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the output has at least one position."""
+        return self.height.output > 0 and self.width.output > 0
+
+    def fields(self, output_channels: int) -> Fields:
+        """TFLMGEN_WINDOW_FIELDS of a params struct."""
+        return (
+            ("batches", self.input[0]),
+            ("input_height", self.input[1]),
+            ("input_width", self.input[2]),
+            ("input_channels", self.input[3]),
+            ("output_height", self.height.output),
+            ("output_width", self.width.output),
+            ("output_channels", output_channels),
+            ("filter_height", self.taps[0]),
+            ("filter_width", self.taps[1]),
+            ("stride_height", self.steps.stride_height),
+            ("stride_width", self.steps.stride_width),
+            ("padding_top", self.height.padding),
+            ("padding_left", self.width.padding),
+        )
+
+    @property
+    def dilation_fields(self) -> Fields:
+        return ("dilation_height", self.steps.dilation_height), ("dilation_width", self.steps.dilation_width)
+
+
+def four(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """`shape`, which a rule has shown to have 4 dimensions."""
+    a, b, c, d = shape
+    return a, b, c, d

@@ -1,0 +1,129 @@
+/* DEPTHWISE_CONV_2D: tensors [batch, height, width, channels], filter [1, height, width, output channel].
+ *
+ * Output channel c sees input channel c / (output channels / input channels) alone.
+ */
+#ifndef TFLMGEN_KERNELS_DEPTHWISE_CONV2D_H
+#define TFLMGEN_KERNELS_DEPTHWISE_CONV2D_H
+
+#include "requantize.h"
+#include "window.h"
+
+struct tflmgen_depthwise_conv2d_s8 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t dilation_height;
+    int32_t dilation_width;
+    int32_t input_offset;  /* added to every input value; 0 where it is folded into the bias */
+    int32_t padding_value; /* what the pixels around the input hold */
+    int32_t output_zero_point;
+    int32_t output_min;
+    int32_t output_max;
+};
+
+/* One output channel's window, of which the taps `y` x `x` lie inside the input. */
+TFLMGEN_HELPER int32_t tflmgen_depthwise_window_s8(const int8_t *input, const int8_t *filter, int32_t origin_y,
+                                                   int32_t origin_x, struct tflmgen_taps y, struct tflmgen_taps x,
+                                                   const struct tflmgen_depthwise_conv2d_s8 *p)
+{
+    const int32_t channels = p->output_channels;
+    const int32_t padding = p->padding_value + p->input_offset;
+    const int32_t taps = p->filter_height * p->filter_width;
+    const bool clipped = (y.end - y.first) * (x.end - x.first) < taps;
+    int32_t sum = 0;
+    for (int32_t ky = y.first; ky < y.end; ++ky) {
+        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width + origin_x;
+        const int32_t weights = ky * p->filter_width;
+        for (int32_t kx = x.first; kx < x.end; ++kx) {
+            sum += (input[(line + kx * p->dilation_width) * p->input_channels] + p->input_offset) *
+                   filter[(weights + kx) * channels];
+        }
+    }
+    if (clipped && padding) {
+        for (int32_t ky = 0; ky < p->filter_height; ++ky) {
+            for (int32_t kx = 0; kx < p->filter_width; ++kx) {
+                if (ky < y.first || ky >= y.end || kx < x.first || kx >= x.end) {
+                    sum += padding * filter[(ky * p->filter_width + kx) * channels];
+                }
+            }
+        }
+    }
+    return sum;
+}
+
+/* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
+TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_s8(const int8_t *restrict input, const int8_t *restrict filter,
+                                                const int32_t *restrict bias, const int32_t *restrict multipliers,
+                                                const int8_t *restrict shifts, int8_t *restrict output,
+                                                const struct tflmgen_depthwise_conv2d_s8 *p)
+{
+    const int32_t depth_multiplier = p->output_channels / p->input_channels;
+    for (int32_t batch = 0; batch < p->batches; ++batch) {
+        for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
+            const int32_t origin_y = out_y * p->stride_height - p->padding_top;
+            const struct tflmgen_taps y =
+                tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+            for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {
+                const int32_t origin_x = out_x * p->stride_width - p->padding_left;
+                const struct tflmgen_taps x =
+                    tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
+                int32_t channel = 0;
+                for (int32_t in_channel = 0; in_channel < p->input_channels; ++in_channel) {
+                    for (int32_t m = 0; m < depth_multiplier; ++m, ++channel) {
+                        int32_t sum = tflmgen_depthwise_window_s8(input + in_channel, filter + channel, origin_y,
+                                                                  origin_x, y, x, p);
+                        sum = tflmgen_add_wrap_s32(sum, bias ? bias[channel] : 0);
+                        sum = tflmgen_requantize(sum, multipliers[channel], shifts[channel]);
+                        sum = tflmgen_add_wrap_s32(sum, p->output_zero_point);
+                        *output++ = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);
+                    }
+                }
+            }
+        }
+        input += p->input_height * p->input_width * p->input_channels;
+    }
+}
+
+struct tflmgen_depthwise_conv2d_f32 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t dilation_height;
+    int32_t dilation_width;
+    float output_min;
+    float output_max;
+};
+
+/* bias: one per output channel, or NULL. */
+TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const float *restrict input, const float *restrict filter,
+                                                 const float *restrict bias, float *restrict output,
+                                                 const struct tflmgen_depthwise_conv2d_f32 *p)
+{
+    const int32_t channels = p->output_channels;
+    const int32_t depth_multiplier = p->output_channels / p->input_channels;
+    for (int32_t batch = 0; batch < p->batches; ++batch) {
+        for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
+            const int32_t origin_y = out_y * p->stride_height - p->padding_top;
+            const struct tflmgen_taps y =
+                tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+            for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {
+                const int32_t origin_x = out_x * p->stride_width - p->padding_left;
+                const struct tflmgen_taps x =
+                    tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
+                for (int32_t channel = 0; channel < channels; ++channel) {
+                    const float *pixels = input + channel / depth_multiplier;
+                    float sum = 0.0f;
+                    for (int32_t ky = y.first; ky < y.end; ++ky) {
+                        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width + origin_x;
+                        const float *weights = filter + ky * p->filter_width * channels + channel;
+                        for (int32_t kx = x.first; kx < x.end; ++kx) {
+                            sum += pixels[(line + kx * p->dilation_width) * p->input_channels] *
+                                   weights[kx * channels];
+                        }
+                    }
+                    *output++ =
+                        tflmgen_clamp_f32(sum + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
+                }
+            }
+        }
+        input += p->input_height * p->input_width * p->input_channels;
+    }
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* FULLY_CONNECTED: input [batches, depth], filter [units, depth], output [batches, units]. */
+#ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_H
+#define TFLMGEN_KERNELS_FULLY_CONNECTED_H
+
+#include "dot.h"
+#include "requantize.h"
+
+struct tflmgen_fully_connected_s8 {
+    int32_t batches;
+    int32_t depth;
+    int32_t units;
+    int32_t input_offset; /* added to every input value; 0 where it is folded into the bias */
+    int32_t multiplier;
+    int32_t shift;
+    int32_t output_zero_point;
+    int32_t output_min;
+    int32_t output_max;
+};
+
+/* bias: one per unit, or NULL. One multiplier and shift for all units. */
+TFLMGEN_KERNEL void tflmgen_fully_connected_s8(const int8_t *restrict input, const int8_t *restrict filter,
+                                               const int32_t *restrict bias, int8_t *restrict output,
+                                               const struct tflmgen_fully_connected_s8 *p)
+{
+    for (int32_t batch = 0; batch < p->batches; ++batch) {
+        for (int32_t unit = 0; unit < p->units; ++unit) {
+            int32_t sum = tflmgen_dot_s8(input, filter + unit * p->depth, p->depth, p->input_offset);
+            sum = tflmgen_add_wrap_s32(sum, bias ? bias[unit] : 0);
+            sum = tflmgen_requantize(sum, p->multiplier, p->shift);
+            sum = tflmgen_add_wrap_s32(sum, p->output_zero_point);
+            *output++ = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);
+        }
+        input += p->depth;
+    }
+}
+
+struct tflmgen_fully_connected_channels_s8 {
+    int32_t batches;
+    int32_t depth;
+    int32_t units;
+    int32_t input_offset; /* added to every input value; 0 where it is folded into the bias */
+    int32_t output_zero_point;
+    int32_t output_min;
+    int32_t output_max;
+};
+
+/* The same with a multiplier and a shift per unit. */
+TFLMGEN_KERNEL void tflmgen_fully_connected_channels_s8(const int8_t *restrict input, const int8_t *restrict filter,
+                                                        const int32_t *restrict bias,
+                                                        const int32_t *restrict multipliers,
+                                                        const int8_t *restrict shifts, int8_t *restrict output,
+                                                        const struct tflmgen_fully_connected_channels_s8 *p)
+{
+    for (int32_t batch = 0; batch < p->batches; ++batch) {
+        for (int32_t unit = 0; unit < p->units; ++unit) {
+            int32_t sum = tflmgen_dot_s8(input, filter + unit * p->depth, p->depth, p->input_offset);
+            sum = tflmgen_add_wrap_s32(sum, bias ? bias[unit] : 0);
+            sum = tflmgen_requantize(sum, multipliers[unit], shifts[unit]);
+            sum = tflmgen_add_wrap_s32(sum, p->output_zero_point);
+            *output++ = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);
+        }
+        input += p->depth;
+    }
+}
+
+struct tflmgen_fully_connected_f32 {
+    int32_t batches;
+    int32_t depth;
+    int32_t units;
+    float output_min;
+    float output_max;
+};
+
+/* bias: one per unit, or NULL. */
+TFLMGEN_KERNEL void tflmgen_fully_connected_f32(const float *restrict input, const float *restrict filter,
+                                                const float *restrict bias, float *restrict output,
+                                                const struct tflmgen_fully_connected_f32 *p)
+{
+    for (int32_t batch = 0; batch < p->batches; ++batch) {
+        for (int32_t unit = 0; unit < p->units; ++unit) {
+            const float sum = tflmgen_dot_f32(0.0f, input, filter + unit * p->depth, p->depth);
+            *output++ = tflmgen_clamp_f32(sum + (bias ? bias[unit] : 0.0f), p->output_min, p->output_max);
+        }
+        input += p->depth;
+    }
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* AVERAGE_POOL_2D and MAX_POOL_2D: tensors [batch, height, width, channels]. Padding takes no part in a result. */
+#ifndef TFLMGEN_KERNELS_POOL2D_H
+#define TFLMGEN_KERNELS_POOL2D_H
+
+#include <float.h>
+
+#include "window.h"
+
+struct tflmgen_pool2d_s8 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t output_min;
+    int32_t output_max;
+};
+
+struct tflmgen_pool2d_f32 {
+    TFLMGEN_WINDOW_FIELDS
+    float output_min;
+    float output_max;
+};
+
+/* The mean of a window, halves away from zero. */
+TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s32(int32_t sum, int32_t count)
+{
+    return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
+}
+
+#define TFLMGEN_POOL_START_AVERAGE_s8 0
+#define TFLMGEN_POOL_ADD_AVERAGE_s8(result, value) ((result) + (value))
+#define TFLMGEN_POOL_END_AVERAGE_s8(result, count) tflmgen_rounded_mean_s32(result, count)
+#define TFLMGEN_POOL_START_AVERAGE_f32 0.0f
+#define TFLMGEN_POOL_ADD_AVERAGE_f32(result, value) ((result) + (value))
+#define TFLMGEN_POOL_END_AVERAGE_f32(result, count) ((result) / (float)(count))
+#define TFLMGEN_POOL_START_MAX_s8 INT8_MIN
+#define TFLMGEN_POOL_ADD_MAX_s8(result, value) tflmgen_max_s32(result, value)
+#define TFLMGEN_POOL_END_MAX_s8(result, count) (result)
+#define TFLMGEN_POOL_START_MAX_f32 (-FLT_MAX)
+#define TFLMGEN_POOL_ADD_MAX_f32(result, value) ((value) > (result) ? (value) : (result))
+#define TFLMGEN_POOL_END_MAX_f32(result, count) (result)
+
+/* Each channel of an output pixel is written after the channel's whole window was read. */
+#define TFLMGEN_POOL_2D(name, KIND, type, element, sum_type, clamp)                                                    \
+    TFLMGEN_KERNEL void name(const element *input, element *output, const struct tflmgen_pool2d_##type *p)             \
+    {                                                                                                                  \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                         \
+            for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                               \
+                const int32_t top = out_y * p->stride_height - p->padding_top;                                         \
+                const struct tflmgen_taps y = tflmgen_taps_inside(top, 1, p->filter_height, p->input_height);          \
+                for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {                                            \
+                    const int32_t left = out_x * p->stride_width - p->padding_left;                                    \
+                    const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width);       \
+                    const int32_t count = (y.end - y.first) * (x.end - x.first);                                       \
+                    for (int32_t channel = 0; channel < p->input_channels; ++channel) {                                \
+                        sum_type result = TFLMGEN_POOL_START_##KIND##_##type;                                          \
+                        for (int32_t ky = y.first; ky < y.end; ++ky) {                                                 \
+                            const int32_t line = (top + ky) * p->input_width + left;                                   \
+                            for (int32_t kx = x.first; kx < x.end; ++kx) {                                             \
+                                const element value = input[(line + kx) * p->input_channels + channel];                \
+                                result = TFLMGEN_POOL_ADD_##KIND##_##type(result, value);                              \
+                            }                                                                                          \
+                        }                                                                                              \
+                        (void)count;                                                                                   \
+                        result = TFLMGEN_POOL_END_##KIND##_##type(result, count);                                      \
+                        *output++ = (element)clamp(result, p->output_min, p->output_max);                              \
+                    }                                                                                                  \
+                }                                                                                                      \
+            }                                                                                                          \
+            input += p->input_height * p->input_width * p->input_channels;                                             \
+        }                                                                                                              \
+    }
+
+TFLMGEN_POOL_2D(tflmgen_average_pool2d_s8, AVERAGE, s8, int8_t, int32_t, tflmgen_clamp_s32)
+TFLMGEN_POOL_2D(tflmgen_average_pool2d_f32, AVERAGE, f32, float, float, tflmgen_clamp_f32)
+TFLMGEN_POOL_2D(tflmgen_max_pool2d_s8, MAX, s8, int8_t, int32_t, tflmgen_clamp_s32)
+TFLMGEN_POOL_2D(tflmgen_max_pool2d_f32, MAX, f32, float, float, tflmgen_clamp_f32)
+
+#endif

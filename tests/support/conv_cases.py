@@ -1,0 +1,134 @@
+"""Seeded random cases of the operators with weights and windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, tensor
+
+Run = tuple[Case, list[Array | None]]
+
+
+def pick(rng: np.random.Generator, *choices: Any) -> Any:
+    return choices[rng.integers(len(choices))]
+
+
+def int8_tensor(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Tensor:
+    zero_point = pick(rng, -128, 127, 0, int(rng.integers(-128, 128)))
+    return tensor("int8", shape, float(rng.uniform(0.001, 0.2)), zero_point)
+
+
+def weights(rng: np.random.Generator, shape: tuple[int, ...], channel_axis: int | None) -> Tensor:
+    """int8 weights, at times extreme ones; one scale per index of `channel_axis`, or one in all."""
+    span = pick(rng, 127, 127, 5)
+    values = pick(rng, rng.integers(-span, span + 1, shape), np.where(rng.random(shape) < 0.5, -span, span))
+    count = 1 if channel_axis is None else shape[channel_axis]
+    return constant("int8", values, rng.uniform(0.0005, 0.05, count), 0, channel_axis or 0)
+
+
+def bias(rng: np.random.Generator, channels: int, dtype: str, scales: Array | float) -> Tensor | None:
+    if rng.random() < 0.25:
+        return None
+    if dtype == "float32":
+        return constant("float32", rng.normal(size=channels))
+    return constant(
+        "int32", rng.integers(-20000, 20000, channels), np.resize(scales, channels).astype(np.float32), 0, 0
+    )
+
+
+def activation(rng: np.random.Generator) -> int:
+    return int(pick(rng, 0, 0, 1, 2, 3))
+
+
+def geometry(rng: np.random.Generator, dilated: bool) -> tuple[dict[str, Any], tuple[int, int], tuple[int, int]]:
+    """Options, input size and filter size (height, width) such that a VALID window fits."""
+    taps = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+    dilation = (int(pick(rng, 1, 1, 2, 3)), int(pick(rng, 1, 1, 2, 3))) if dilated else (1, 1)
+    options: dict[str, Any] = {
+        "padding": int(rng.integers(2)),
+        "stride_h": int(rng.integers(1, 4)),
+        "stride_w": int(rng.integers(1, 4)),
+        "fused_activation_function": activation(rng),
+    }
+    if dilated:
+        options |= {"dilation_h_factor": dilation[0], "dilation_w_factor": dilation[1]}
+    reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
+    least = (1, 1) if options["padding"] == 0 else (reach[0], reach[1])
+    return options, (least[0] + int(rng.integers(6)), least[1] + int(rng.integers(6))), taps
+
+
+def _scale(item: Tensor) -> float:
+    assert item.type.quantization is not None
+    return item.type.quantization.scale
+
+
+def _filter(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], axis: int, per_channel: bool) -> Tensor:
+    if dtype == "float32":
+        return constant("float32", rng.normal(size=shape))
+    return weights(rng, shape, axis if per_channel else None)
+
+
+def _bias_for(rng: np.random.Generator, dtype: str, x: Tensor, w: Tensor, channels: int) -> Tensor | None:
+    if w.type.quantization is None:
+        return bias(rng, channels, dtype, 1.0)
+    return bias(rng, channels, dtype, _scale(x) * np.array(w.type.quantization.scales))
+
+
+def _input(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Tensor:
+    return int8_tensor(rng, shape) if dtype == "int8" else tensor(dtype, shape)
+
+
+def _output(rng: np.random.Generator, dtype: str, terms: int) -> Tensor:
+    """An output whose scale now and then makes results saturate, or shift left."""
+    if dtype == "float32":
+        return tensor(dtype, ())
+    scale = float(rng.uniform(0.05, 0.5)) * np.sqrt(terms) * pick(rng, 1.0, 1.0, 0.01, 1e-4)
+    return tensor("int8", (), scale, int(rng.integers(-128, 128)))
+
+
+def conv2d(rng: np.random.Generator, dtype: str) -> Run:
+    options, size, taps = geometry(rng, dilated=True)
+    groups, filter_channels = int(pick(rng, 1, 1, 2, 3)), int(rng.integers(1, 6))
+    channels = groups * int(rng.integers(1, 4))
+    x = _input(rng, dtype, (int(pick(rng, 1, 1, 2)), *size, filter_channels * groups))
+    w = _filter(rng, dtype, (channels, *taps, filter_channels), 0, bool(rng.integers(2)))
+    b = _bias_for(rng, dtype, x, w, channels)
+    y = _output(rng, dtype, taps[0] * taps[1] * filter_channels)
+    case = make_case("CONV_2D", [x, w, b], [y], options)
+    return case, random_values(case, rng)
+
+
+def depthwise_conv2d(rng: np.random.Generator, dtype: str) -> Run:
+    options, size, taps = geometry(rng, dilated=True)
+    channels, multiplier = int(rng.integers(1, 6)), int(pick(rng, 1, 1, 2, 3))
+    x = _input(rng, dtype, (int(pick(rng, 1, 1, 2)), *size, channels))
+    w = _filter(rng, dtype, (1, *taps, channels * multiplier), 3, bool(rng.integers(2)))
+    b = _bias_for(rng, dtype, x, w, channels * multiplier)
+    y = _output(rng, dtype, taps[0] * taps[1])
+    # TFLite Micro dies of a third input that is declared and absent.
+    case = make_case("DEPTHWISE_CONV_2D", [x, w, b] if b else [x, w], [y], options | {"depth_multiplier": multiplier})
+    return case, random_values(case, rng)
+
+
+def fully_connected(rng: np.random.Generator, dtype: str) -> Run:
+    depth, units = int(rng.integers(1, 40)), int(rng.integers(1, 12))
+    lead = pick(rng, (1,), (3,), (2, 2))
+    keep = bool(rng.integers(2)) and len(lead) > 0
+    per_channel = bool(rng.integers(2)) and not (keep and len(lead) > 1)
+    x = _input(rng, dtype, (*lead, depth))
+    w = _filter(rng, dtype, (units, depth), 0, per_channel)
+    b = _bias_for(rng, dtype, x, w, units)
+    y = _output(rng, dtype, depth)
+    options = {"fused_activation_function": activation(rng), "keep_num_dims": keep}
+    case = make_case("FULLY_CONNECTED", [x, w, b], [y], options)
+    return case, random_values(case, rng)
+
+
+def pool2d(rng: np.random.Generator, dtype: str, operator: str) -> Run:
+    options, size, taps = geometry(rng, dilated=False)
+    x = _input(rng, dtype, (int(pick(rng, 1, 1, 2)), *size, int(rng.integers(1, 6))))
+    options |= {"filter_height": taps[0], "filter_width": taps[1]}
+    case = make_case(operator, [x], [x], options)
+    return case, random_values(case, rng)

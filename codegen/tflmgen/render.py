@@ -14,7 +14,7 @@ def _environment() -> jinja2.Environment:
         path = files("tflmgen.templates").joinpath(name)
         return path.read_text(encoding="utf-8") if path.is_file() else None
 
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(load),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -22,6 +22,14 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    environment.filters["c_string"] = _c_string
+    return environment
+
+
+def _c_string(text: str) -> str:
+    """Text inside a C string literal; octal escapes end by themselves, unlike hexadecimal ones."""
+    safe = (chr(b) if 32 <= b < 127 and chr(b) not in '\\"?' else f"\\{b:03o}" for b in text.encode())
+    return "".join(safe)
 
 
 def render(template: str, **values: object) -> str:

@@ -1,0 +1,25 @@
+"""How small an arena could be: what the plan is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tflmgen.liveness import runs
+
+
+def peak(blocks: Iterable[tuple[int, int]], steps: int) -> tuple[int, int]:
+    """The largest sum of bytes that are live at one step, and the first step where it is reached.
+
+    blocks: (bytes, live steps as a bit set); steps: how many there are. No packing of these blocks can be smaller.
+    """
+    change = [0] * (steps + 1)
+    for size, live in blocks:
+        for first, last in runs(live):
+            change[first] += size
+            change[last + 1] -= size
+    best = now = where = 0
+    for step in range(steps):
+        now += change[step]
+        if now > best:
+            best, where = now, step
+    return best, where

@@ -1,0 +1,37 @@
+"""C identifiers from the names that models use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_KEYWORDS = frozenset(
+    """auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true false
+    alignas alignof asm atomic catch class constexpr delete dynamic_cast explicit export friend mutable namespace new
+    noexcept nullptr operator private protected public reinterpret_cast static_assert static_cast template this
+    thread_local throw try typeid typename using virtual""".split()
+)
+
+
+def identifier(text: str) -> str:
+    """`text` as a C and C++ identifier in lower case: other characters become one '_', keywords get a trailing one."""
+    name = re.sub(r"[^0-9a-z]+", "_", text.lower()).strip("_")
+    if not name or name[0].isdigit():
+        name = f"m_{name}".rstrip("_")
+    return f"{name}_" if name in _KEYWORDS else name
+
+
+def unique_identifiers(texts: Iterable[str]) -> tuple[str, ...]:
+    """Identifiers for several texts; those that would collide get numbers."""
+    taken: set[str] = set()
+    names = []
+    for text in texts:
+        base = name = identifier(text)
+        number = 2
+        while name in taken:
+            name = f"{base}_{number}"
+            number += 1
+        taken.add(name)
+        names.append(name)
+    return tuple(names)

@@ -1,0 +1,62 @@
+"""The driver: a .tflite file to generated C, one line per boundary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflmgen.arena.check import check
+from tflmgen.arena.place import ArenaPlan, Block, place
+from tflmgen.emit import Sources, emit
+from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.graph import Module
+from tflmgen.importer import import_model
+from tflmgen.kernel import Target
+from tflmgen.liveness import analyze
+from tflmgen.lower import lower
+from tflmgen.options import BuildOptions
+from tflmgen.passes import run_passes
+from tflmgen.plan import Json, plan_json
+from tflmgen.program import Program
+from tflmgen.schedule import schedule
+from tflmgen.select import select
+from tflmgen.storage import Storage, assign
+from tflmgen.tflite.reader import read_model
+
+ARENA_LIMIT = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """A compiled model: its graph after the passes, its Program, the generated library and plan.json's contents."""
+
+    name: str
+    module: Module
+    program: Program
+    sources: Sources
+    plan: Json
+
+
+def compile_model(path: Path, target: Target, options: BuildOptions) -> Compilation:
+    """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan."""
+    name = options.prefix(path)
+    module = run_passes(import_model(read_model(path)))
+    selection = select(module, target)
+    scheduled = schedule(module)
+    liveness = analyze(scheduled)
+    storage = assign(scheduled, selection, liveness)
+    arena = place([Block(b.bytes, b.alignment, b.steps) for b in storage.buffers], scheduled.steps)
+    _within_limit(module, storage, arena)
+    program = lower(module, selection, scheduled, storage, arena)
+    check(program)
+    sources = emit(program, name, module.sha256, options.text)
+    described = {"name": name, "optimize": options.optimize.value}
+    plan = plan_json(module, selection, scheduled, liveness, storage, arena, program, sources, described)
+    return Compilation(name, module, program, sources, plan)
+
+
+def _within_limit(module: Module, storage: Storage, arena: ArenaPlan) -> None:
+    if arena.bytes > ARENA_LIMIT:
+        largest = max(storage.buffers, key=lambda b: b.bytes)
+        rule = f"needs {arena.bytes} bytes of RAM for its activations, '{largest.name}' alone {largest.bytes}"
+        raise ModelError([Problem(Location(module.path), rule, "No microcontroller has that; make the input smaller")])

@@ -1,0 +1,154 @@
+"""The Program as C: a library of one header, the plan as functions, its weights, and a descriptor for the test server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tflmgen import __version__
+from tflmgen.c_names import unique_identifiers
+from tflmgen.c_text import array_lines, comment, float_literal
+from tflmgen.emit_body import Body, BodyWriter
+from tflmgen.graph import Port, Signature
+from tflmgen.program import Access, Fixed, Program
+from tflmgen.render import render
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The generated library: path below its folder -> text; the kernel headers it includes; step -> line of the plan."""
+
+    files: Mapping[str, str]
+    headers: tuple[str, ...]
+    lines: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """One input or output in the C API."""
+
+    port: Port
+    macro: str
+    function: str
+    access: Access
+    place: str
+
+    @property
+    def c_type(self) -> str:
+        return self.port.type.dtype.c_type
+
+    @property
+    def text(self) -> str:
+        return comment(f"'{self.port.name}': {self.port.type}")
+
+    @property
+    def scale(self) -> str | None:
+        quantization = self.port.type.quantization
+        return float_literal(quantization.scale) if quantization and not quantization.per_channel else None
+
+    @property
+    def zero_point(self) -> int | None:
+        quantization = self.port.type.quantization
+        return quantization.zero_point if quantization and not quantization.per_channel else None
+
+    @property
+    def shape(self) -> str:
+        return ", ".join(map(str, self.port.type.max_shape)) or "1"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One signature in the C API."""
+
+    key: str
+    invoke: str
+    body: str
+    inputs: tuple[_Tensor, ...]
+    outputs: tuple[_Tensor, ...]
+
+
+def emit(program: Program, name: str, model_sha256: str, options: str) -> Sources:
+    """C for `program`; every public name begins with `name`, a C identifier."""
+    writer = BodyWriter(program)
+    bodies = [writer.function(f) for f in program.functions]
+    common = {
+        "name": name,
+        "NAME": name.upper(),
+        "version": __version__,
+        "sha256": model_sha256,
+        "options": options,
+        "entries": _entries(program, writer),
+        "arena_bytes": program.arena_bytes,
+    }
+    source = render(
+        "library/plan.c.j2", bodies=bodies, headers=writer.headers, params=writer.params, weights=writer.used, **common
+    )
+    files = {
+        f"include/{name}.h": render("library/model.h.j2", **common),
+        f"src/{name}.c": source,
+        f"src/{name}_model.c": render("library/descriptor.c.j2", **common),
+        f"src/{name}_weights.h": render("library/weights.h.j2", arrays=_arrays(program, writer), **common),
+        "library.json": render("library/library.json.j2", **common),
+    }
+    return Sources(files, writer.headers, _step_lines(source, bodies))
+
+
+def _arrays(program: Program, writer: BodyWriter) -> list[dict[str, object]]:
+    return [
+        {
+            "name": writer.constant(key),
+            "c_type": array.dtype.c_type,
+            "count": max(1, len(array.data) * 8 // max(8, array.dtype.bits)),
+            "shape": ", ".join(map(str, array.shape)),
+            "lines": array_lines(array) or ["0"],
+        }
+        for key, array in program.constants.items()
+    ]
+
+
+def _entries(program: Program, writer: BodyWriter) -> list[_Entry]:
+    keys = unique_identifiers(s.key for s in program.signatures)
+    single = len(program.signatures) == 1
+    return [
+        _entry(program, writer, signature, "" if single else f"_{key}")
+        for signature, key in zip(program.signatures, keys, strict=True)
+    ]
+
+
+def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: str) -> _Entry:
+    function = program.function(signature.function)
+
+    def tensors(ports: tuple[Port, ...], accesses: tuple[Access, ...], role: str) -> tuple[_Tensor, ...]:
+        suffixes = [""] if len(ports) == 1 else [f"_{n}" for n in unique_identifiers(p.name for p in ports)]
+        return tuple(
+            _Tensor(port, f"{infix}_{role}{suffix}".upper(), f"{infix}_{role}{suffix}", access, _place(writer, access))
+            for port, suffix, access in zip(ports, suffixes, accesses, strict=True)
+        )
+
+    return _Entry(
+        signature.key,
+        infix or "_invoke",
+        writer.function_name(signature.function),
+        tensors(signature.inputs, function.inputs, "input"),
+        tensors(signature.outputs, function.results, "output"),
+    )
+
+
+def _place(writer: BodyWriter, access: Access) -> str:
+    if isinstance(access.place, Fixed):
+        return f"AT({access.place.offset})"
+    return writer.constant(access.place.name)
+
+
+def _step_lines(source: str, bodies: list[Body]) -> dict[int, int]:
+    """The line of the plan's source where each step's code begins (1 is the first)."""
+    numbers = {}
+    lines = source.splitlines()
+    at = 0
+    for body in bodies:
+        at = lines.index(body.opening, at) + 1
+        for offset, line in enumerate(body.lines):
+            if line.step is not None:
+                numbers.setdefault(line.step, at + offset + 2)
+    return numbers
+

@@ -1,0 +1,183 @@
+"""Function bodies as C lines: kernel calls, copies, if and while."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tflmgen.c_names import unique_identifiers
+from tflmgen.c_text import comment, literal
+from tflmgen.graph import Origin
+from tflmgen.kernel import Params
+from tflmgen.program import (
+    Access,
+    Argument,
+    Branch,
+    Fixed,
+    InputArgument,
+    Instruction,
+    Invoke,
+    KernelCall,
+    Loop,
+    OutputArgument,
+    Place,
+    Program,
+    ProgramFunction,
+    Rename,
+    Transfer,
+    Work,
+)
+
+_INDENT = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of C; `step` where it is the first line of a step's code."""
+
+    text: str
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """One static function."""
+
+    name: str
+    title: str
+    lines: tuple[Line, ...]
+
+    @property
+    def opening(self) -> str:
+        return f"static void {self.name}(void)"
+
+
+class BodyWriter:
+    """Writes the functions of one program; collects the headers and params structs that they use."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._functions = dict(
+            zip((f.name for f in program.functions), unique_identifiers(f"run_{f.name}" for f in program.functions), strict=True)
+        )
+        self._constants = dict(zip(program.constants, unique_identifiers(program.constants), strict=True))
+        self._params: dict[Params, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._headers: set[str] = set()
+        self._used: set[str] = set()
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        return tuple(sorted(self._headers))
+
+    @property
+    def used(self) -> bool:
+        return bool(self._program.constants)
+
+    @property
+    def params(self) -> list[dict[str, object]]:
+        return [
+            {
+                "name": name,
+                "struct": params.struct,
+                "fields": [{"name": field, "value": literal(value)} for field, value in params.fields],
+            }
+            for params, name in self._params.items()
+        ]
+
+    def function_name(self, name: str) -> str:
+        return self._functions[name]
+
+    def constant(self, name: str) -> str:
+        return self._constants[name]
+
+    def function(self, function: ProgramFunction) -> Body:
+        lines = tuple(self._block(function.body, _INDENT))
+        return Body(self._functions[function.name], comment(f"Subgraph '{function.name}'"), lines)
+
+    def _block(self, body: Sequence[Instruction], indent: str) -> Iterator[Line]:
+        for instruction in body:
+            for line in self._instruction(instruction):
+                yield Line(f"{indent}{line.text}" if line.text else "", line.step)
+
+    def _instruction(self, instruction: Instruction) -> Iterator[Line]:
+        if isinstance(instruction, KernelCall):
+            yield Line(_title(instruction.origin, instruction.arguments))
+            yield Line(self._call(instruction), instruction.step)
+        elif isinstance(instruction, Rename):
+            return
+        elif isinstance(instruction, Transfer):
+            yield from self._transfer(instruction)
+        elif isinstance(instruction, Branch):
+            yield from self._branch(instruction)
+        elif isinstance(instruction, Loop):
+            yield Line(_title(instruction.origin, ()))
+            yield Line("for (;;) {")
+            yield from self._block(instruction.condition, _INDENT)
+            yield Line(f"{_INDENT}if (!{self._bool(instruction.test)}) {{", instruction.step)
+            yield Line(f"{_INDENT * 2}break;")
+            yield Line(f"{_INDENT}}}")
+            yield from self._block(instruction.body, _INDENT)
+            yield Line("}")
+        else:
+            yield from self._invoke(instruction)
+
+    def _branch(self, branch: Branch) -> Iterator[Line]:
+        then, orelse = list(self._block(branch.then, _INDENT)), list(self._block(branch.orelse, _INDENT))
+        yield Line(_title(branch.origin, ()))
+        if not then and not orelse:
+            return
+        condition = self._bool(branch.condition)
+        if not then:
+            condition, then, orelse = f"!{condition}", orelse, []
+        yield Line(f"if ({condition}) {{", branch.step)
+        yield from then
+        if orelse:
+            yield Line("} else {")
+            yield from orelse
+        yield Line("}")
+
+    def _invoke(self, call: Invoke) -> Iterator[Line]:
+        yield Line(_title(call.origin, ()))
+        yield Line(f"{self._functions[call.function]}();", call.step)
+
+    def _transfer(self, transfer: Transfer) -> Iterator[Line]:
+        for copy in transfer.copies:
+            target, source = self._pointer(copy.destination), self._pointer(copy.source)
+            yield Line(f"memcpy({target}, {source}, {copy.bytes}); /* {transfer.what} */", transfer.step)
+
+    def _call(self, call: KernelCall) -> str:
+        self._headers.add(call.header)
+        arguments = [self._argument(a) for a in call.arguments]
+        if call.params is not None:
+            arguments.append(f"&{self._struct(call.params)}")
+        return f"{call.function}({', '.join(arguments)});"
+
+    def _struct(self, params: Params) -> str:
+        """The name of the const struct; calls with equal parameters share one."""
+        if params not in self._params:
+            base = params.struct.removeprefix("tflmgen_")
+            self._params[params] = f"{base}_{self._counts[base]}"
+            self._counts[base] += 1
+        return self._params[params]
+
+    def _argument(self, argument: Argument) -> str:
+        if isinstance(argument, InputArgument | OutputArgument):
+            return self._pointer(argument.access.place)
+        assert isinstance(argument, Work)
+        return "NULL" if argument.place is None else self._pointer(argument.place)
+
+    def _pointer(self, place: Place) -> str:
+        return f"AT({place.offset})" if isinstance(place, Fixed) else self._constants[place.name]
+
+    def _bool(self, access: Access) -> str:
+        return f"*(const bool *){self._pointer(access.place)}"
+
+
+def _title(origin: Origin, arguments: Sequence[Argument]) -> str:
+    outputs = [a.access.value for a in arguments if isinstance(a, OutputArgument)]
+    results = ", ".join(f"{v.type} '{v.name}'" for v in outputs)
+    subgraph = f"{origin.subgraph} '{origin.subgraph_name}'" if origin.subgraph_name else str(origin.subgraph)
+    text = f"subgraph {subgraph}, operator {origin.operator}: {origin.operator_name}"
+    return f"/* {comment(text + (' -> ' + results if results else ''))} */"

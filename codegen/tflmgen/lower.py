@@ -1,0 +1,146 @@
+"""Schedule, homes and offsets become the Program."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import chain
+
+from tflmgen.arena.place import ArenaPlan
+from tflmgen.graph import Module, Value
+from tflmgen.kernel import ConstantArray, Input, Null, Operand, Output, View
+from tflmgen.program import (
+    Access,
+    Argument,
+    Branch,
+    ByteCopy,
+    Fixed,
+    Flash,
+    InputArgument,
+    Instruction,
+    Invoke,
+    KernelCall,
+    Loop,
+    OutputArgument,
+    Place,
+    Program,
+    ProgramFunction,
+    Rename,
+    Transfer,
+    Work,
+)
+from tflmgen.schedule import Boundary, IfStep, Schedule, ScheduledFunction, ScheduleItem, Sequence, Step, WhileStep
+from tflmgen.select import Selection
+from tflmgen.storage import Storage
+
+
+def lower(module: Module, selection: Selection, schedule: Schedule, storage: Storage, plan: ArenaPlan) -> Program:
+    """Writes down every call, copy and place. Constants that no instruction reads are left out."""
+    lowering = _Lowering(module, selection, storage, plan)
+    functions = tuple(lowering.function(f) for f in schedule.functions)
+    size = -(-plan.bytes // 4) * 4
+    return Program(functions, module.signatures, size, lowering.constants)
+
+
+class _Lowering:
+    def __init__(self, module: Module, selection: Selection, storage: Storage, plan: ArenaPlan) -> None:
+        self._module = module
+        self._selection = selection
+        self._storage = storage
+        self._plan = plan
+        self.constants: dict[str, ConstantArray] = {}
+        self._pool: dict[tuple[str, bytes], str] = {}
+
+    def function(self, scheduled: ScheduledFunction) -> ProgramFunction:
+        function = scheduled.function
+        return ProgramFunction(
+            function.name,
+            tuple(map(self._access, function.inputs)),
+            tuple(map(self._access, function.body.results)),
+            self._sequence(scheduled.body),
+        )
+
+    def _sequence(self, sequence: Sequence) -> tuple[Instruction, ...]:
+        return tuple(chain.from_iterable(map(self._item, sequence.items)))
+
+    def _item(self, item: ScheduleItem) -> tuple[Instruction, ...]:
+        if isinstance(item, Step):
+            return (self._step(item),)
+        if isinstance(item, IfStep):
+            then = (*self._sequence(item.then), self._transfer(item.then_end))
+            orelse = (*self._sequence(item.orelse), self._transfer(item.else_end))
+            return (Branch(item.index, item.node.origin, self._access(item.node.condition), then, orelse),)
+        if isinstance(item, WhileStep):
+            test = self._access(item.node.condition.results[0])
+            body = (*self._sequence(item.body), self._transfer(item.next))
+            loop = Loop(item.index, item.node.origin, self._sequence(item.condition), test, body)
+            outputs = [
+                Rename(item.index, self._access(output), self._access(variable))
+                for output, variable in zip(item.node.outputs, item.node.variables, strict=True)
+                if output in self._storage.home
+            ]
+            return (self._transfer(item.init), loop, *outputs)
+        invoke = Invoke(item.index, item.node.origin, item.node.function)
+        return (self._transfer(item.arguments), invoke, self._transfer(item.results))
+
+    def _step(self, step: Step) -> Instruction:
+        kernel = self._selection.of(step.op)
+        if isinstance(kernel, View):
+            source = step.op.inputs[kernel.input]
+            assert source is not None
+            return Rename(step.index, self._access(step.op.outputs[0]), self._access(source))
+        return KernelCall(
+            step.index,
+            step.op.origin,
+            kernel.function,
+            kernel.header,
+            kernel.variant,
+            tuple(self._argument(step, position, operand) for position, operand in enumerate(kernel.operands)),
+            kernel.params,
+            kernel.overlaps,
+            kernel.macs,
+        )
+
+    def _argument(self, step: Step, position: int, operand: Operand) -> Argument:
+        if isinstance(operand, Input):
+            value = step.op.inputs[operand.index]
+            return Work(None) if value is None else InputArgument(operand.index, self._access(value))
+        if isinstance(operand, Output):
+            return OutputArgument(operand.index, self._access(step.op.outputs[operand.index]))
+        if isinstance(operand, Null):
+            return Work(None)
+        if isinstance(operand, ConstantArray):
+            return Work(Flash(self._constant(operand)), len(operand.data), operand.dtype.c_type)
+        if not operand.bytes:
+            return Work(None)
+        buffer = self._storage.scratch[step.index, position]
+        return Work(Fixed(self._plan.offsets[buffer]), operand.bytes)
+
+    def _transfer(self, boundary: Boundary) -> Transfer:
+        move = self._storage.moves[boundary.index]
+        copies = tuple(
+            ByteCopy(
+                Fixed(self._plan.offsets[copy.destination]),
+                self._place(copy.source) if isinstance(copy.source, Value) else Fixed(self._plan.offsets[copy.source]),
+                copy.bytes,
+            )
+            for copy in move.copies
+        )
+        values = tuple(map(self._access, boundary.values))
+        return Transfer(boundary.index, boundary.what, copies, values, boundary.sources)
+
+    def _access(self, value: Value) -> Access:
+        return Access(self._place(value), value)
+
+    def _place(self, value: Value) -> Place:
+        if value.constant is None:
+            return Fixed(self._plan.offsets[self._storage.home[value]])
+        data = self._module.constants[value.constant]
+        return Flash(self._constant(ConstantArray(value.name, value.type.dtype, value.type.max_shape, data)))
+
+    def _constant(self, array: ConstantArray) -> str:
+        """The pool's name for an array; equal bytes of one C type are kept once."""
+        key = (array.dtype.c_type, hashlib.sha256(array.data).digest())
+        if key not in self._pool:
+            self._pool[key] = f"constant_{len(self._pool)}"
+            self.constants[self._pool[key]] = array
+        return self._pool[key]

@@ -1,0 +1,186 @@
+"""plan.json: everything that was decided, for reports, tests and other tools. Its schema is schema/plan.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tflmgen import __version__
+from tflmgen.arena.bounds import peak
+from tflmgen.arena.place import ArenaPlan
+from tflmgen.emit import Sources
+from tflmgen.graph import Module, Op, Port, Value, walk
+from tflmgen.kernel import Kernel
+from tflmgen.liveness import Liveness, runs
+from tflmgen.program import Access, Fixed, Program
+from tflmgen.schedule import Boundary, CallStep, IfStep, Schedule, ScheduleItem, Sequence, Step, WhileStep
+from tflmgen.select import Selection
+from tflmgen.storage import Storage
+
+Json = dict[str, Any]
+
+
+def packing_bound(liveness: Liveness, storage: Storage, steps: int) -> int:
+    """Most bytes live at one step if every value and every scratch had a place of its own, each rounded up to 4 bytes."""
+    values = [(-(-value.type.bytes // 4) * 4, live) for value, live in liveness.ranges.items()]
+    scratch = [(storage.buffers[i].bytes, storage.buffers[i].steps) for i in storage.scratch.values()]
+    return peak(values + scratch, steps)[0]
+
+
+def plan_json(
+    module: Module,
+    selection: Selection,
+    schedule: Schedule,
+    liveness: Liveness,
+    storage: Storage,
+    arena: ArenaPlan,
+    program: Program,
+    sources: Sources,
+    options: Mapping[str, Any],
+) -> Json:
+    """The plan as JSON values; see schema/plan.json for each field."""
+    subgraphs = _subgraphs(module)
+    return {
+        "tflmgen": __version__,
+        "model": {"path": module.path, "sha256": module.sha256},
+        "options": dict(options),
+        "notes": list(module.notes),
+        "arena": {
+            "bytes": program.arena_bytes,
+            "packing_bound": packing_bound(liveness, storage, schedule.steps),
+            "lower_bound": arena.lower_bound,
+            "peak_step": arena.peak_step,
+        },
+        "buffers": [
+            {
+                "name": buffer.name,
+                "subgraph": subgraphs.get(buffer.values[0]) if buffer.values else None,
+                "bytes": buffer.bytes,
+                "offset": offset,
+                "ranges": [list(run) for run in runs(buffer.steps)],
+            }
+            for buffer, offset in zip(storage.buffers, arena.offsets, strict=True)
+        ],
+        "steps": list(_steps(schedule, selection, sources)),
+        "copies": list(_copies(storage)),
+        "state": [],
+        "weights": {"bytes": sum(len(a.data) for a in program.constants.values())},
+        "signatures": [_signature(program, i) for i in range(len(program.signatures))],
+    }
+
+
+def _subgraphs(module: Module) -> dict[Value, int]:
+    """The subgraph of the file that each value comes from, by the node that defines it."""
+    found = {}
+    for function in module.functions:
+        for node in walk(function.body):
+            found.update(dict.fromkeys(node.outputs, node.origin.subgraph))
+    return found
+
+
+def _steps(schedule: Schedule, selection: Selection, sources: Sources) -> Iterator[Json]:
+    for function in schedule.functions:
+        name = function.function.name
+        yield {"index": function.entry, "kind": "entry", "function": name, "parent": None}
+        yield from _sequence(function.body, function.entry, name, selection, sources)
+        yield {"index": function.exit, "kind": "exit", "function": name, "parent": function.entry}
+
+
+def _sequence(part: Sequence, parent: int, function: str, selection: Selection, sources: Sources) -> Iterator[Json]:
+    for item in part.items:
+        yield from _item(item, parent, function, selection, sources)
+
+
+def _item(item: ScheduleItem, parent: int, function: str, selection: Selection, sources: Sources) -> Iterator[Json]:
+    def boundary(b: Boundary, of: int) -> Json:
+        return {"index": b.index, "kind": b.what, "function": function, "parent": of}
+
+    if isinstance(item, Step):
+        yield _step(item.op, item.index, parent, function, selection, sources)
+        return
+    kind = "if" if isinstance(item, IfStep) else "while" if isinstance(item, WhileStep) else "call"
+    origin = item.node.origin
+    own = {
+        "index": item.index,
+        "kind": kind,
+        "function": function,
+        "parent": parent,
+        "subgraph": origin.subgraph,
+        "operator": origin.operator,
+        "line": sources.lines.get(item.index),
+    }
+    if isinstance(item, IfStep):
+        yield own
+        yield from _sequence(item.then, item.index, function, selection, sources)
+        yield boundary(item.then_end, item.index)
+        yield from _sequence(item.orelse, item.index, function, selection, sources)
+        yield boundary(item.else_end, item.index)
+    elif isinstance(item, WhileStep):
+        yield boundary(item.init, parent)
+        yield from _sequence(item.condition, item.index, function, selection, sources)
+        yield own
+        yield from _sequence(item.body, item.index, function, selection, sources)
+        yield boundary(item.next, item.index)
+    else:
+        assert isinstance(item, CallStep)
+        yield boundary(item.arguments, parent)
+        yield {**own, "callee": item.node.function}
+        yield boundary(item.results, parent)
+
+
+def _step(op: Op, index: int, parent: int, function: str, selection: Selection, sources: Sources) -> Json:
+    kernel = selection.of(op)
+    called = kernel if isinstance(kernel, Kernel) else None
+    return {
+        "index": index,
+        "kind": "operator",
+        "function": function,
+        "parent": parent,
+        "subgraph": op.origin.subgraph,
+        "operator": op.origin.operator,
+        "name": op.operator,
+        "outputs": [str(v.type) for v in op.outputs],
+        "kernel": called.function if called else None,
+        "variant": called.variant if called else "view",
+        "macs": called.macs if called else 0,
+        "line": sources.lines.get(index),
+    }
+
+
+def _copies(storage: Storage) -> Iterator[Json]:
+    for index, move in sorted(storage.moves.items()):
+        for copy in move.copies:
+            stored = isinstance(copy.source, Value)
+            yield {
+                "step": index,
+                "where": move.boundary.what,
+                "bytes": copy.bytes,
+                "kind": "store" if stored else "copy",
+                "per": "iteration" if move.in_loop else "call",
+                "to": storage.buffers[copy.destination].name,
+                "from": copy.source.name if isinstance(copy.source, Value) else storage.buffers[copy.source].name,
+                "why": copy.why,
+            }
+
+
+def _signature(program: Program, index: int) -> Json:
+    signature = program.signatures[index]
+    function = program.function(signature.function)
+    return {
+        "key": signature.key,
+        "function": signature.function,
+        "inputs": [_port(p, a) for p, a in zip(signature.inputs, function.inputs, strict=True)],
+        "outputs": [_port(p, a) for p, a in zip(signature.outputs, function.results, strict=True)],
+    }
+
+
+def _port(port: Port, access: Access) -> Json:
+    quantization = port.type.quantization
+    return {
+        "name": port.name,
+        "dtype": port.type.dtype.label,
+        "shape": list(port.type.max_shape),
+        "scale": quantization.scale if quantization else None,
+        "zero_point": quantization.zero_point if quantization else None,
+        "offset": access.place.offset if isinstance(access.place, Fixed) else None,
+    }

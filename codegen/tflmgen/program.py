@@ -1,0 +1,171 @@
+"""The Program: every decision written down, as calls and copies at fixed places, with the SSA values as ghost data.
+
+The emitter prints it; the checker proves it. Neither needs any stage before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tflmgen.graph import Origin, Signature, Value
+from tflmgen.kernel import ConstantArray, Overlap, Params
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Bytes from `offset` of the arena."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flash:
+    """The constant `name` of Program.constants."""
+
+    name: str
+
+
+Place = Fixed | Flash
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A kernel reads or writes all bytes of `value` at `place`."""
+
+    place: Place
+    value: Value
+
+    @property
+    def bytes(self) -> int:
+        return self.value.type.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A pointer argument without a value: scratch in the arena, an array in flash, or NULL where `place` is None."""
+
+    place: Place | None
+    bytes: int = 0
+    c_type: str = "void"
+
+
+@dataclass(frozen=True, slots=True)
+class InputArgument:
+    """A pointer to the operator's input `index`."""
+
+    index: int
+    access: Access
+
+
+@dataclass(frozen=True, slots=True)
+class OutputArgument:
+    """A pointer to the operator's output `index`."""
+
+    index: int
+    access: Access
+
+
+Argument = InputArgument | OutputArgument | Work
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """function(arguments..., &params). Inputs and outputs may overlap only as `overlaps` allows."""
+
+    step: int
+    origin: Origin
+    function: str
+    header: str
+    variant: str
+    arguments: tuple[Argument, ...]
+    params: Params | None
+    overlaps: tuple[Overlap, ...]
+    macs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """`value` is another name of `source`, at the same place. No code."""
+
+    step: int
+    value: Access
+    source: Access
+
+
+@dataclass(frozen=True, slots=True)
+class ByteCopy:
+    """`bytes` from `source` to `destination`; the two ranges are disjoint."""
+
+    destination: Fixed
+    source: Place
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A boundary: the copies in order, after which each of `values` is where and what its source was."""
+
+    step: int
+    what: str
+    copies: tuple[ByteCopy, ...]
+    values: tuple[Access, ...]
+    sources: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """if (condition) then else orelse."""
+
+    step: int
+    origin: Origin
+    condition: Access
+    then: tuple[Instruction, ...]
+    orelse: tuple[Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """for (;;) { condition; if (!test) break; body }."""
+
+    step: int
+    origin: Origin
+    condition: tuple[Instruction, ...]
+    test: Access
+    body: tuple[Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """Runs another function of the program, whose inputs are in place; its results are at its own places afterwards."""
+
+    step: int
+    origin: Origin
+    function: str
+
+
+Instruction = KernelCall | Rename | Transfer | Branch | Loop | Invoke
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFunction:
+    """One C function: where its inputs are on entry and its results on exit."""
+
+    name: str
+    inputs: tuple[Access, ...]
+    results: tuple[Access, ...]
+    body: tuple[Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A whole compiled model. Functions have callees before callers."""
+
+    functions: tuple[ProgramFunction, ...]
+    signatures: tuple[Signature, ...]
+    arena_bytes: int
+    constants: Mapping[str, ConstantArray]
+
+    def function(self, name: str) -> ProgramFunction:
+        return next(f for f in self.functions if f.name == name)
+

@@ -1,0 +1,37 @@
+"""Chooses the kernel of every operator: variant, packed constants, scratch, overlap, cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tflmgen.graph import Module, Op, walk
+from tflmgen.kernel import Kernel, OperatorInstance, Target, View
+from tflmgen.ops import OPERATORS
+from tflmgen.support import instance_of
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Op.id -> what computes it."""
+
+    kernels: Mapping[int, Kernel | View]
+
+    def of(self, op: Op) -> Kernel | View:
+        return self.kernels[op.id]
+
+
+def select(module: Module, target: Target) -> Selection:
+    """The kernel of every Op of the module, for one processor."""
+    kernels: dict[int, Kernel | View] = {}
+    for function in module.functions:
+        for node in walk(function.body):
+            if isinstance(node, Op):
+                kernels[node.id] = OPERATORS[node.operator].kernel(_instance(module, node), target)
+    return Selection(kernels)
+
+
+def _instance(module: Module, op: Op) -> OperatorInstance:
+    outputs = tuple(v.type for v in op.outputs)
+    return instance_of(op.inputs, outputs, op.attributes, module.constants)
+

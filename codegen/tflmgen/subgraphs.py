@@ -1,0 +1,52 @@
+"""Which subgraphs refer to which: references, call order, recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.tflite.model import Model, Operator
+
+CONTROL_FLOW = {
+    "IF": ("then_subgraph_index", "else_subgraph_index"),
+    "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
+    "CALL": ("subgraph",),
+}
+"""Operators that become control flow, with the options that name their subgraphs, in the order that the importer uses."""
+
+
+def references(op: Operator) -> tuple[int, ...]:
+    """The subgraphs that an operator refers to."""
+    options = op.options or {}
+    return tuple(int(options[name]) for name in CONTROL_FLOW.get(op.name, ()) if name in options)
+
+
+def call_order(model: Model, entries: Sequence[int]) -> tuple[int, ...]:
+    """The subgraphs that the entries reach, callees before their callers. Raises ModelError on recursion."""
+    done: dict[int, None] = {}
+    stack: list[tuple[int, list[int]]] = []
+
+    def push(index: int) -> None:
+        callees = [i for op in model.subgraphs[index].operators for i in references(op)]
+        stack.append((index, list(dict.fromkeys(callees))))
+
+    for entry in entries:
+        if entry in done:
+            continue
+        push(entry)
+        while stack:
+            index, pending = stack[-1]
+            if not pending:
+                done[index] = None
+                stack.pop()
+                continue
+            callee = pending.pop(0)
+            chain = [i for i, _ in stack]
+            if callee in chain:
+                names = [model.subgraphs[i].name or f"subgraph {i}" for i in [*chain[chain.index(callee) :], callee]]
+                where = Location(model.name, callee, model.subgraphs[callee].name)
+                text = "calls itself: " + " -> ".join(f"'{name}'" for name in names)
+                raise ModelError([Problem(where, text, "Recursion cannot be compiled; write it as a While")])
+            if callee not in done:
+                push(callee)
+    return tuple(done)

@@ -1,0 +1,233 @@
+"""Boards: one folder each, data only. Adding a board is adding a folder with a board.json (schema/board.json)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tflmgen.errors import TflmgenError
+from tflmgen.kernel import Target
+
+PLACED = {"code": "flash", "weights": "flash", "data": "ram", "state": "ram", "arena": "ram"}
+"""What the linker script places, each with the kind of memory that holds it unless board.json says otherwise."""
+
+DEFAULT_STACK = 4096
+"""Bytes."""
+
+
+class BoardError(TflmgenError):
+    """An unknown board, or a board.json that breaks its schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory region: `origin` is its address, `size` in bytes, `kind` flash or ram."""
+
+    name: str
+    origin: int
+    size: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterWrite:
+    """At `address`: clear the bits of `clear`, then set those of `set`."""
+
+    address: int
+    clear: int
+    set: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uart:
+    """The serial port that carries the protocol; `clock` in Hz, `driver` names uart_DRIVER.c."""
+
+    driver: str
+    base: int
+    clock: int
+    baud: int
+    setup: tuple[RegisterWrite, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Qemu:
+    """QEMU's machine, and which of its serial ports is the board's UART."""
+
+    machine: str
+    serial: int = 0
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Renode:
+    """A .repl file of the board's folder, or @ and a path of Renode's own; the UART's name in it."""
+
+    platform: str
+    uart: str
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """One board. `core` is GCC's -mcpu name, or "host"; `stack` bytes stay free for the stack; `clock` in Hz."""
+
+    id: str
+    title: str
+    core: str
+    features: frozenset[str] = frozenset()
+    fpu: str | None = None
+    clock: int = 1
+    memories: tuple[Memory, ...] = ()
+    placement: tuple[tuple[str, str], ...] = ()
+    stack: int = DEFAULT_STACK
+    uart: Uart | None = None
+    platformio: str | None = None
+    qemu: Qemu | None = None
+    renode: Renode | None = None
+    url: str = ""
+    folder: Path | None = None
+
+    @property
+    def is_host(self) -> bool:
+        return self.core == "host"
+
+    @property
+    def target(self) -> Target:
+        return Target(self.core, self.features)
+
+    @property
+    def cpu_flags(self) -> tuple[str, ...]:
+        """Compiler and linker flags that choose the processor."""
+        if self.is_host:
+            return ()
+        flags = (f"-mcpu={self.core}", "-mthumb")
+        if self.fpu is None:
+            return (*flags, "-mfloat-abi=soft")
+        return (*flags, "-mfloat-abi=hard", *(() if self.fpu == "auto" else (f"-mfpu={self.fpu}",)))
+
+    @property
+    def flash_bytes(self) -> int:
+        return sum(m.size for m in self.memories if m.kind == "flash")
+
+    @property
+    def ram_bytes(self) -> int:
+        return sum(m.size for m in self.memories if m.kind == "ram")
+
+
+HOST = Board("host", "This computer, with its own C compiler", "host", frozenset({"fpu"}))
+
+
+def list_boards() -> tuple[Board, ...]:
+    """The boards that come with tflmgen, by id; `host` is not among them."""
+    folders = (f for f in _boards_folder().iterdir() if (f / "board.json").is_file())
+    return tuple(_read(folder) for folder in sorted(folders))
+
+
+def load_board(spec: str) -> Board:
+    """The board called `spec`: "host", a folder of boards/, or the path of a folder of the user's own."""
+    if spec == HOST.id:
+        return HOST
+    for folder in (_boards_folder() / spec, Path(spec)):
+        if (folder / "board.json").is_file() and (folder.parent == _boards_folder() or _is_path(spec)):
+            return _read(folder.resolve())
+    if _is_path(spec):
+        raise BoardError(f"{spec}: no board.json in this folder")
+    known = ", ".join(board.id for board in list_boards())
+    raise BoardError(f"unknown board '{spec}'. Known boards: {known}, host, or the path of a folder with a board.json")
+
+
+def _is_path(spec: str) -> bool:
+    return "/" in spec or "\\" in spec or spec.startswith(".") or (Path(spec) / "board.json").is_file()
+
+
+@cache
+def _boards_folder() -> Path:
+    return Path(str(files("tflmgen.boards")))
+
+
+@cache
+def _validator() -> Any:
+    jsonschema = import_module("jsonschema")  # slow to import, and --help needs none of it
+    schema = files("tflmgen.schema").joinpath("board.json").read_text(encoding="utf-8")
+    return jsonschema.Draft202012Validator(json.loads(schema))
+
+
+def _read(folder: Path) -> Board:
+    path = folder / "board.json"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BoardError(f"{path}: {error}") from error
+    broken = sorted(_validator().iter_errors(data), key=lambda error: error.json_path)
+    if broken:
+        raise BoardError("\n".join(f"{path}: {error.json_path}: {error.message}" for error in broken))
+    board = _board(folder, data)
+    problems = _contradictions(board)
+    if problems:
+        raise BoardError("\n".join(f"{path}: {problem}" for problem in problems))
+    return board
+
+
+def _board(folder: Path, data: dict[str, Any]) -> Board:
+    memories = tuple(Memory(m["name"], int(m["origin"], 16), _size(m["size"]), m["kind"]) for m in data["memories"])
+    first = {m.kind: m.name for m in reversed(memories)}
+    placement = {what: first.get(kind, "") for what, kind in PLACED.items()} | data.get("placement", {})
+    uart = data["uart"]
+    setup = tuple(
+        RegisterWrite(int(w["address"], 16), int(w.get("clear", "0x0"), 16), int(w["set"], 16), w.get("note", ""))
+        for w in uart.get("setup", ())
+    )
+    qemu, renode = data.get("qemu"), data.get("renode")
+    return Board(
+        id=folder.name,
+        title=data["title"],
+        core=data["core"],
+        features=frozenset(data.get("features", ())),
+        fpu=data.get("fpu"),
+        clock=data.get("clock", uart["clock"]),
+        memories=memories,
+        placement=tuple(placement.items()),
+        stack=data.get("stack", DEFAULT_STACK),
+        uart=Uart(uart["driver"], int(uart["base"], 16), uart["clock"], uart["baud"], setup),
+        platformio=data.get("platformio"),
+        qemu=Qemu(qemu["machine"], qemu.get("serial", 0), tuple(qemu.get("arguments", ()))) if qemu else None,
+        renode=Renode(renode["platform"], renode["uart"]) if renode else None,
+        url=data.get("url", ""),
+        folder=folder,
+    )
+
+
+def _size(value: int | str) -> int:
+    text = str(value)
+    return int(text.rstrip("KM")) * {"K": 1 << 10, "M": 1 << 20}.get(text[-1], 1)
+
+
+def _contradictions(board: Board) -> list[str]:
+    """What the schema cannot say."""
+    problems = [f"$.memories: no memory of kind {kind}" for kind in ("flash", "ram") if not _of_kind(board, kind)]
+    kinds = {m.name: m.kind for m in board.memories}
+    if len(kinds) != len(board.memories):
+        problems.append("$.memories: two have the same name")
+    ordered = sorted(board.memories, key=lambda m: m.origin)
+    for low, high in pairwise(ordered):
+        if low.origin + low.size > high.origin:
+            problems.append(f"$.memories: {low.name} and {high.name} overlap")
+    for what, name in board.placement:
+        if name and kinds.get(name) != PLACED[what]:
+            problems.append(f"$.placement.{what}: '{name}' is not a memory of kind {PLACED[what]}")
+    if "mve" in board.features and board.fpu is None:
+        problems.append("$.fpu: a core with MVE needs one ('auto')")
+    repl = board.renode.platform if board.renode else "@"
+    if not repl.startswith("@") and board.folder is not None and not (board.folder / repl).is_file():
+        problems.append(f"$.renode.platform: no file '{repl}' in {board.folder}")
+    return problems
+
+
+def _of_kind(board: Board, kind: str) -> bool:
+    return any(m.kind == kind for m in board.memories)

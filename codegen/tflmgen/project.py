@@ -1,0 +1,188 @@
+"""A PlatformIO project around generated C: the runtime, the kernels, the board's files. First a value, then files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tflmgen import __version__
+from tflmgen.board import Board
+from tflmgen.folder import BEGIN, END, Content, write_folder
+from tflmgen.render import render
+
+LIBRARY = "lib/tflmgen"
+PLATFORM = "platform"
+OPTIMIZATION = {"speed": "-O2", "size": "-Os"}
+HOST_LINK = "link_host.c"
+RUNTIME_HEADERS = {"tflmgen.h": "include", "memory.h": "include/tflmgen"}
+TEST_CONTENTS = {
+    "int32": "WORDS_0_OR_1",
+    "uint32": "WORDS_0_OR_1",
+    "int64": "LONGS_0_OR_1",
+    "bool": "BOOLS",
+    "float32": "FLOATS",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Files by path relative to the project's folder. See folder.Content for what becomes of each kind.
+
+    `library` names those that make up the model and the runtime, in the order of the project's files: what the host's
+    compiler needs to run it without PlatformIO.
+    """
+
+    name: str
+    board: str
+    files: tuple[tuple[str, bytes], ...]
+    shared_files: tuple[tuple[str, bytes], ...]
+    user_files: tuple[tuple[str, bytes], ...]
+
+
+def assemble(
+    sources: Mapping[str, str | bytes],
+    kernels: Iterable[str],
+    board: Board,
+    name: str,
+    plan: Mapping[str, Any],
+    optimize: str = "speed",
+) -> Project:
+    """The project of model `name` for `board`. The same arguments give the same bytes.
+
+    sources   the model's library: path in the project (lib/NAME/...) -> text
+    kernels   headers of firmware/kernels that it includes; those that they include come along
+    plan      becomes plan.json; its `signatures` shape main.c and the project's own test
+    """
+    signatures = plan["signatures"]
+    generated: dict[str, str | bytes] = {**sources, **_runtime(), **_kernels(kernels), **_platform(board)}
+    generated["plan.json"] = json.dumps(plan, indent=2) + "\n"
+    generated[".gitignore"] = ".pio/\n"
+    generated["test/test_custom_runner.py"] = _resource("templates", "project/test/test_custom_runner.py")
+    generated["test/test_model/test_main.c"] = render(
+        "project/test/test_model/test_main.c.j2",
+        name=name,
+        signatures=signatures,
+        contents=_Contents(TEST_CONTENTS),
+    )
+    ini = render(
+        "project/platformio.ini.j2",
+        begin=BEGIN,
+        end=END,
+        board=board,
+        optimization=OPTIMIZATION[optimize],
+        test_command=qemu_command(board),
+    ) + render("project/user.ini.j2", board=board)
+    main = render(
+        "project/src/main.c.j2",
+        name=name,
+        signatures=signatures,
+        single=len(signatures) == 1 and len(signatures[0]["inputs"]) == len(signatures[0]["outputs"]) == 1,
+    )
+    return Project(
+        name,
+        board.id,
+        files=tuple(sorted((path, _bytes(text)) for path, text in generated.items())),
+        shared_files=(("platformio.ini", ini.encode()),),
+        user_files=(("src/main.c", main.encode()),),
+    )
+
+
+def write(project: Project, directory: Path) -> None:
+    """Write `project` to `directory`; see folder.write_folder()."""
+    about = {"tflmgen": __version__, "name": project.name, "board": project.board}
+    content = Content(dict(project.files), dict(project.shared_files), dict(project.user_files), about)
+    write_folder(content, directory)
+
+
+def qemu_command(board: Board) -> list[str]:
+    """The command that runs a firmware of `board` in QEMU with its UART on stdio, up to -kernel; empty without QEMU."""
+    if board.qemu is None:
+        return []
+    serials = ["null"] * board.qemu.serial + ["stdio"]
+    return [
+        *("qemu-system-arm", "-machine", board.qemu.machine, *board.qemu.arguments),
+        *("-display", "none", "-monitor", "none", *(word for serial in serials for word in ("-serial", serial))),
+        *("-semihosting-config", "enable=on,target=native"),
+    ]
+
+
+class _Contents(dict[str, str]):
+    def __missing__(self, dtype: str) -> str:
+        return "BYTES"
+
+
+def _runtime() -> dict[str, str | bytes]:
+    runtime: dict[str, str | bytes] = {}
+    for name in _names("runtime"):
+        if name != HOST_LINK:
+            runtime[f"{LIBRARY}/{RUNTIME_HEADERS.get(name, 'src')}/{name}"] = _firmware(f"runtime/{name}")
+    for name in _names("runtime/tflmgen"):
+        runtime[f"{LIBRARY}/include/tflmgen/{name}"] = _firmware(f"runtime/tflmgen/{name}")
+    runtime[f"{LIBRARY}/library.json"] = render("project/lib/tflmgen/library.json.j2", version=__version__)
+    return runtime
+
+
+def _kernels(headers: Iterable[str]) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    wanted = sorted(headers, reverse=True)
+    while wanted:
+        header = wanted.pop()
+        path = f"{LIBRARY}/include/tflmgen/{header}"
+        if path not in found:
+            found[path] = _firmware(f"kernels/{header}")
+            wanted += re.findall(r'^#include "([^"]+)"', found[path].decode(), re.MULTILINE)
+    return found
+
+
+def _platform(board: Board) -> dict[str, str | bytes]:
+    copied = ["platform.json", "platform.py", "builder/main.py", "builder/frameworks/baremetal.py"]
+    out: dict[str, str | bytes] = {f"{PLATFORM}/{path}": _firmware(f"platform/{path}") for path in copied}
+    out[f"{PLATFORM}/boards/{board.id}.json"] = _platformio_board(board)
+    runtime = f"{PLATFORM}/runtime"
+    if board.uart is None:
+        return out | {f"{runtime}/{HOST_LINK}": _firmware(f"runtime/{HOST_LINK}")}
+    own = {p.name: p.read_bytes() for p in sorted(board.folder.glob("*.[ch]"))} if board.folder else {}
+    driver = f"uart_{board.uart.driver}.c"
+    for name in ("startup.c", "board.c", "runtime.h", "uart.h", *(() if driver in own else (driver,))):
+        out[f"{runtime}/{name}"] = _firmware(f"platform/runtime/{name}")
+    out |= {f"{runtime}/{name}": data for name, data in own.items()}
+    out[f"{runtime}/tflmgen_board_config.h"] = render(
+        "project/platform/runtime/tflmgen_board_config.h.j2", board=board, uart=board.uart
+    )
+    out[f"{PLATFORM}/ldscripts/sections.ld"] = _firmware("platform/ldscripts/sections.ld")
+    out[f"{PLATFORM}/ldscripts/board.ld"] = render("project/platform/ldscripts/board.ld.j2", board=board)
+    return out
+
+
+def _platformio_board(board: Board) -> str:
+    build: dict[str, Any] = {"cpu": board.core, "cpu_flags": board.cpu_flags, "mcu": board.id}
+    build["f_cpu"] = f"{board.clock}L"
+    if not board.is_host:
+        build["ldscript"] = "board.ld"
+    if board.qemu:
+        build["qemu"] = {"command": qemu_command(board)}
+    limits = {"maximum_size": board.flash_bytes, "maximum_ram_size": board.ram_bytes}
+    data = {"name": board.title, "vendor": "tflmgen", "url": board.url, "build": build, "frameworks": ["baremetal"]}
+    return json.dumps({**data, "upload": limits}, indent=2) + "\n"
+
+
+def _names(folder: str) -> list[str]:
+    root = files("tflmgen.firmware").joinpath(folder)
+    return sorted(entry.name for entry in root.iterdir() if entry.name.endswith((".c", ".h")))
+
+
+def _firmware(path: str) -> bytes:
+    return _resource("firmware", path)
+
+
+def _resource(package: str, path: str) -> bytes:
+    return files(f"tflmgen.{package}").joinpath(path).read_bytes()
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text

@@ -1,0 +1,71 @@
+/* The emulated or bare board as tflmgen/board.h wants it. */
+#include <stdbool.h>
+
+#include "runtime.h"
+#include "uart.h"
+
+extern uint32_t __stack_limit[];
+
+const tflmgen_link tflmgen_board_link = {tflmgen_uart_get, tflmgen_uart_put, __stack_limit};
+
+typedef struct {
+  uint32_t address, clear, set;
+} register_write;
+
+void tflmgen_board_start(void) {
+  static const register_write setup[] = {TFLMGEN_UART_SETUP{0, 0, 0}};
+  for (const register_write *w = setup; w->address != 0; w++) {
+    volatile uint32_t *reg = (volatile uint32_t *)w->address;
+    *reg = (*reg & ~w->clear) | w->set;
+  }
+  tflmgen_uart_init();
+}
+
+/* Semihosting's SYS_EXIT_EXTENDED. Without a debugger or emulator the breakpoint is a fault, which ends here again. */
+void tflmgen_board_exit(int code) {
+  static volatile bool ending;
+  if (!ending) {
+    ending = true;
+    const volatile uint32_t block[2] = {0x20026u /* ADP_Stopped_ApplicationExit */, (uint32_t)code};
+    register uint32_t operation __asm__("r0") = 0x20;
+    register const volatile uint32_t *arguments __asm__("r1") = block;
+    __asm__ volatile("bkpt 0xab" : "+r"(operation) : "r"(arguments) : "memory");
+  }
+  for (;;) {
+  }
+}
+
+__attribute__((weak)) void tflmgen_on_fault(const tflmgen_fault *fault) { (void)fault; }
+
+static void put_text(const char *text) {
+  while (*text != '\0') tflmgen_uart_put((uint8_t)*text++);
+}
+
+static void put_hex(const char *name, uint32_t value) {
+  put_text(name);
+  for (int shift = 28; shift >= 0; shift -= 4) tflmgen_uart_put((uint8_t) "0123456789abcdef"[(value >> shift) & 15u]);
+}
+
+void tflmgen_board_fault(uint32_t exception, uint32_t pc, uint32_t lr) {
+  static bool faulted;
+  tflmgen_fault fault = {exception, pc, lr, 0, 0};
+#if __ARM_ARCH >= 7
+  const uint32_t cfsr = *(volatile uint32_t *)0xE000ED28u;
+  fault.cfsr = cfsr;
+  if ((cfsr & 1u << 7) != 0) fault.address = *(volatile uint32_t *)0xE000ED34u;  /* MMARVALID: MMFAR */
+  if ((cfsr & 1u << 15) != 0) fault.address = *(volatile uint32_t *)0xE000ED38u; /* BFARVALID: BFAR */
+#endif
+  if (!faulted) {
+    faulted = true;
+    tflmgen_on_fault(&fault);
+    put_hex("\r\nFAULT exception=", fault.exception);
+    put_hex(" pc=", fault.pc);
+    put_hex(" lr=", fault.lr);
+    put_hex(" cfsr=", fault.cfsr);
+    put_hex(" address=", fault.address);
+    put_text("\r\n");
+  }
+  tflmgen_board_exit(70);
+  for (;;) {
+  }
+}

@@ -6,6 +6,8 @@ from types import MappingProxyType
 
 from tflmgen.ops import (
     arithmetic,
+    cast,
+    comparison,
     conv,
     depthwise_conv,
     fully_connected,
@@ -21,6 +23,8 @@ from tflmgen.ops.operator import Operator
 
 FAMILIES: tuple[tuple[Operator, ...], ...] = (
     arithmetic.OPERATORS,
+    cast.OPERATORS,
+    comparison.OPERATORS,
     conv.OPERATORS,
     depthwise_conv.OPERATORS,
     fully_connected.OPERATORS,

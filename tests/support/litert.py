@@ -1,0 +1,25 @@
+"""Runs a case through LiteRT's reference kernels, for operators that TFLite Micro lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from support.kernel_harness import Array, Case, model_bytes
+
+
+def run_litert(case: Case, values: Sequence[Array | None]) -> list[Array]:
+    """The outputs of LiteRT's BUILTIN_REF for a model of this one operator."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType  # type: ignore[import-untyped]
+
+    interpreter = Interpreter(
+        model_content=model_bytes(case), experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1
+    )
+    interpreter.allocate_tensors()
+    present = [v for v in values if v is not None]
+    for detail, value in zip(interpreter.get_input_details(), present, strict=True):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    details = interpreter.get_output_details()
+    return [np.array(interpreter.get_tensor(detail["index"])) for detail in details]

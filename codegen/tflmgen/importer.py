@@ -105,6 +105,11 @@ class _Importer:
                 self._problem(origin, sentence)
             outputs = tuple(scope.define(i, t) for i, t in zip(op.outputs, checked.outputs, strict=True))
             return (Op(self._id(), op.name, inputs, outputs, checked.attributes, origin),)
+        if len(references(op)) != len(CONTROL_FLOW[op.name]):
+            self._problem(origin, f"the options of {op.name} are missing: it names no subgraphs")
+            for i in op.outputs:
+                scope.define(i)
+            return ()
         operands = [scope.read(i) for i in op.inputs]
         targets = [self._model.subgraphs[i] for i in references(op)]
         if op.name == "IF":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tflmgen.tflite.model import Operator, SubGraph
 from tflmgen.tflite.order import execution_order
 from tflmgen.tflite.problems import ProblemList
@@ -13,8 +15,9 @@ def order_operators(subgraph: SubGraph, buffers: int, problems: ProblemList) -> 
     `buffers` is the file's number of buffers: a tensor that refers to none of these has been reported already.
     """
     place = (subgraph.index, subgraph.name)
-    for index in sorted({i for i in subgraph.inputs if subgraph.inputs.count(i) > 1}):
-        problems.at(place)(f"tensor {index} is more than one of its inputs")
+    for index, count in Counter(subgraph.inputs).items():
+        if count > 1:
+            problems.at(place)(f"tensor {index} is {count} of its inputs at once")
     for index in subgraph.inputs:
         tensor = subgraph.tensors[index]
         if tensor.data is not None:
@@ -32,15 +35,17 @@ def order_operators(subgraph: SubGraph, buffers: int, problems: ProblemList) -> 
 
 def _check_writers(subgraph: SubGraph, problems: ProblemList) -> bool:
     writers: dict[int, Operator] = {}
+    inputs = set(subgraph.inputs)
     fine = True
     for op in subgraph.operators:
+        read = set(op.inputs)
         for index in op.outputs:
             tensor = subgraph.tensors[index]
             other = writers.get(index, op)
             rules = (
-                (index in op.inputs, "which it reads too"),
-                (other is not op, f"which operator {other.index} ({other.name}) writes too"),
-                (index in subgraph.inputs, "an input of the subgraph"),
+                (index in read, "which it reads too"),
+                (index in writers, f"which operator {other.index} ({other.name}) writes too"),
+                (index in inputs, "an input of the subgraph"),
                 (tensor.data is not None, "a constant"),
                 (tensor.is_variable, "a variable"),
             )

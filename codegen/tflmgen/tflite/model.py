@@ -1,7 +1,7 @@
 """What a .tflite file says, in values: the reader's result and the importer's input.
 
-In what `read_model` returns every index is in range, operators are in an order in which each tensor is written before it
-is read, and each tensor that an operator, an input or an output uses has a supported type, a valid shape, valid
+In what `read_model` returns every index is in range, operators are in an order in which each tensor is written before
+it is read, and each tensor that an operator, an input or an output uses has a supported type, a valid shape, valid
 quantisation and contents of the right size. Tensors that nothing uses are unchecked.
 """
 

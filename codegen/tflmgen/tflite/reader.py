@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,16 +34,18 @@ def read_model(path: Path) -> Model:
     """The model in the file `path`. Raises ModelError with every problem found."""
     name = str(path)
     try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_FILE_BYTES + 1)
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise _error(name, "it is a directory", "Give the path of a .tflite file")
+        if not stat.S_ISREG(status.st_mode):
+            raise _error(name, "it is not a regular file", "Give the path of a .tflite file")
+        if status.st_size > _MAX_FILE_BYTES:
+            raise _error(name, f"it has {status.st_size:,} bytes; at most {_MAX_FILE_BYTES:,} are read")
+        data = path.read_bytes()
     except FileNotFoundError:
         raise _error(name, "there is no such file", "Give the path of a .tflite file") from None
-    except IsADirectoryError:
-        raise _error(name, "it is a directory", "Give the path of a .tflite file") from None
     except OSError as error:
         raise _error(name, f"it cannot be read: {error.strerror}") from None
-    if len(data) > _MAX_FILE_BYTES:
-        raise _error(name, f"it has more than {_MAX_FILE_BYTES:,} bytes, too many for any microcontroller")
     return parse_model(data, name)
 
 
@@ -120,14 +123,15 @@ def _signature(raw: Mapping[str, Any], subgraphs: Sequence[SubGraph], problems: 
     if index >= len(subgraphs):
         problems.add(f"signature '{key}' is of subgraph {index}, but there are {len(subgraphs)}")
         return Signature(key, index, inputs, outputs)
-    for what, ports, own in (("input", inputs, subgraphs[index].inputs), ("output", outputs, subgraphs[index].outputs)):
+    own_inputs, own_outputs = set(subgraphs[index].inputs), set(subgraphs[index].outputs)
+    for what, ports, own in (("input", inputs, own_inputs), ("output", outputs, own_outputs)):
         for name, tensor in ports:
             if tensor not in own:
                 problems.add(f"{what} '{name}' of signature '{key}' is tensor {tensor}, no {what} of subgraph {index}")
         for name, count in Counter(name for name, _ in ports).items():
             if count > 1:
                 problems.add(f"signature '{key}' has {count} {what}s named '{name}'")
-    for tensor in sorted(set(subgraphs[index].inputs) - {tensor for _, tensor in inputs}):
+    for tensor in sorted(own_inputs - {tensor for _, tensor in inputs}):
         problems.add(f"signature '{key}' leaves out input tensor {tensor} of subgraph {index}")
     return Signature(key, index, inputs, outputs)
 

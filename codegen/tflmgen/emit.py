@@ -1,4 +1,4 @@
-"""The Program as C: a library of one header, the plan as functions, its weights, and a descriptor for the test server."""
+"""The Program as C: a library of a header, the plan as functions, its weights and a descriptor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tflmgen.render import render
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The generated library: path below its folder -> text; the kernel headers it includes; step -> line of the plan."""
+    """The generated library: path below its folder -> text; its kernel headers; step -> line of the plan."""
 
     files: Mapping[str, str]
     headers: tuple[str, ...]
@@ -142,7 +142,7 @@ def _place(writer: BodyWriter, access: Access) -> str:
 
 def _step_lines(source: str, bodies: list[Body]) -> dict[int, int]:
     """The line of the plan's source where each step's code begins (1 is the first)."""
-    numbers = {}
+    numbers: dict[int, int] = {}
     lines = source.splitlines()
     at = 0
     for body in bodies:
@@ -151,4 +151,3 @@ def _step_lines(source: str, bodies: list[Body]) -> dict[int, int]:
             if line.step is not None:
                 numbers.setdefault(line.step, at + offset + 2)
     return numbers
-

@@ -59,7 +59,11 @@ class BodyWriter:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._functions = dict(
-            zip((f.name for f in program.functions), unique_identifiers(f"run_{f.name}" for f in program.functions), strict=True)
+            zip(
+                (f.name for f in program.functions),
+                unique_identifiers(f"run_{f.name}" for f in program.functions),
+                strict=True,
+            )
         )
         self._constants = dict(zip(program.constants, unique_identifiers(program.constants), strict=True))
         self._params: dict[Params, str] = {}

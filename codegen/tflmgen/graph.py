@@ -1,8 +1,8 @@
 """The graph: SSA values, operators, and structured control flow as regions.
 
-Regions see the values of the scopes around them, so operands of If branches and loop-invariant operands of While need no
-names of their own: they are the outer values. What a While carries from one iteration to the next are its `variables`,
-which its condition and body share. A subgraph that is called from several places is a Function.
+Regions see the values of the scopes around them, so operands of If branches and loop-invariant operands of While need
+no names of their own: they are the outer values. What a While carries from one iteration to the next are its
+`variables`, which its condition and body share. A subgraph that is called from several places is a Function.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One TFLite operator that computes (no control flow). `attributes` is the dataclass that ops/ made of its options."""
+    """One TFLite operator that computes (no control flow).
+
+    `attributes` is the dataclass that ops/ made of its options.
+    """
 
     id: int
     operator: str

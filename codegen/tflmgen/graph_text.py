@@ -10,7 +10,7 @@ from tflmgen.graph import Block, Call, Function, If, Module, Node, Op, Value
 
 
 def module_text(module: Module) -> str:
-    """One line per node, regions indented, values renumbered in order of appearance so that equal graphs print equal."""
+    """One line per node, regions indented, values numbered as they appear, so that equal graphs print equal."""
     printer = _Printer()
     lines: list[str] = []
     for function in module.functions:

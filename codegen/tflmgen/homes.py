@@ -38,7 +38,7 @@ class _Group:
 
 
 class Homes:
-    """Union-find over values in two levels: `same` joins names of one value, `merge_at` lets two values share a home."""
+    """Union-find in two levels: `same` joins names of one value, `merge_at` lets two values share a home."""
 
     def __init__(self, liveness: Liveness) -> None:
         self._ranges = liveness.ranges
@@ -62,7 +62,7 @@ class Homes:
         return self._home[id(self._group[value])].bytes
 
     def same(self, one: Value, other: Value) -> None:
-        """Joins two names of one value. Both must still be alone in their homes. Constants and unread values have none."""
+        """Joins two names of one value. Both must be alone in their homes. Constants have none."""
         if one not in self._group or other not in self._group:
             return
         into, gone = self._group[one], self._group[other]
@@ -80,7 +80,7 @@ class Homes:
     def merge_at(self, step: int, value: Value, sources: set[Value], dying: frozenset[Value]) -> bool:
         """Lets `value`, written at `step`, share the home of `sources`, names of one value that this step reads last.
 
-        Refuses, and returns False, if the two homes are both live at any other step, or if anything else in them is live
+        Refuses, and returns False, if the two homes are both live at any other step, or if something else in them lives
         at this one. Returns True if they share a home afterwards.
         """
         here, there = self._group[value], self._group[next(iter(sources))]

@@ -1,7 +1,7 @@
 """A file's subgraphs become Functions and regions; TFLite's words and quirks end here.
 
-A subgraph that one IF or WHILE refers to becomes a region inside that node, its inputs renamed to the operands. Every other
-one becomes a Function that is imported once, however often it is called. All problems of the model are collected.
+A subgraph that one IF or WHILE refers to becomes a region inside that node, its inputs renamed to the operands. Every
+other one becomes a Function that is imported once, however often it is called. All problems of the model are collected.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.graph import Block, Call, Function, If, Module, Node, Op, Origin, Port, Signature, Value, While
-from tflmgen.support import check_operator
 from tflmgen.subgraphs import CONTROL_FLOW, call_order, references
+from tflmgen.support import check_operator
 from tflmgen.tflite.model import Model, Operator, SubGraph
 from tflmgen.types import DType, TensorType
 
@@ -50,7 +50,12 @@ class _Importer:
         if self._problems:
             raise ModelError(self._problems)
         return Module(
-            self._model.name, self._model.sha256, functions, signatures, self._constants, tuple(dict.fromkeys(self._notes))
+            self._model.name,
+            self._model.sha256,
+            functions,
+            signatures,
+            self._constants,
+            tuple(dict.fromkeys(self._notes)),
         )
 
     def _id(self) -> int:
@@ -61,9 +66,7 @@ class _Importer:
         return Value(self._id(), name, type_)
 
     def _problem(self, origin: Origin, rule: str, advice: str = "") -> None:
-        where = Location(
-            self._model.name, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name
-        )
+        where = Location(self._model.name, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name)
         self._problems.append(Problem(where, rule, advice))
 
     def _function(self, index: int) -> Function:
@@ -74,7 +77,9 @@ class _Importer:
             inputs.append(self._value(tensor.name, self._type(subgraph, tensor_index)))
             if index in self._entries and tensor.shape_signature and -1 in tensor.shape_signature:
                 shape = "x".join(map(str, tensor.shape))
-                self._notes.append(f"input '{tensor.name}' has an open dimension; compiled for its stored shape {shape}")
+                self._notes.append(
+                    f"input '{tensor.name}' has an open dimension; compiled for its stored shape {shape}"
+                )
         return Function(self._functions[index], tuple(inputs), self._block(subgraph, inputs))
 
     def _type(self, subgraph: SubGraph, index: int) -> TensorType:
@@ -85,7 +90,9 @@ class _Importer:
             return TensorType(DType.INT8, tensor.shape)
         if 0 in tensor.shape and tensor.data is None:
             where = Location(self._model.name, subgraph.index, subgraph.name, tensor=index, tensor_name=tensor.name)
-            self._problems.append(Problem(where, "has no elements", "Remove it from the model, or give it its real shape"))
+            self._problems.append(
+                Problem(where, "has no elements", "Remove it from the model, or give it its real shape")
+            )
         return TensorType(tensor.dtype, tensor.shape, tensor.quantization)
 
     def _block(self, subgraph: SubGraph, arguments: Sequence[Value]) -> Block:
@@ -138,7 +145,9 @@ class _Importer:
         if not fine:
             self._problem(origin, f"the condition of IF must be one bool, not {condition}")
         for side, target in sides.items():
-            fine &= self._agree(origin, f"{side}'s input", [v.type for v in operands[1:]], target, target.inputs, "operand")
+            fine &= self._agree(
+                origin, f"{side}'s input", [v.type for v in operands[1:]], target, target.inputs, "operand"
+            )
             fine &= self._agree(origin, f"{side}'s output", [v.type for v in outputs], target, target.outputs, "result")
         if not fine:
             return ()
@@ -155,7 +164,9 @@ class _Importer:
         fine &= self._agree(origin, "body's input", types, body, body.inputs, "operand")
         fine &= self._agree(origin, "body's output", types, body, body.outputs, "operand")
         if len(outputs) != len(operands):
-            self._problem(origin, f"WHILE has {len(operands)} operands and {len(outputs)} results; each variable needs both")
+            self._problem(
+                origin, f"WHILE has {len(operands)} operands and {len(outputs)} results; each variable needs both"
+            )
             fine = False
         test = [self._type(condition, i) for i in condition.outputs]
         if len(test) != 1 or test[0].dtype is not DType.BOOL or test[0].elements != 1:
@@ -164,9 +175,7 @@ class _Importer:
             fine = False
         if not fine:
             return ()
-        variables = tuple(
-            self._value(body.tensors[i].name, v.type) for i, v in zip(body.inputs, operands, strict=True)
-        )
+        variables = tuple(self._value(body.tensors[i].name, v.type) for i, v in zip(body.inputs, operands, strict=True))
         regions = (self._region(condition, variables, origin), self._region(body, variables, origin))
         return (While(self._id(), variables, tuple(operands), *regions, outputs, origin),)
 
@@ -186,7 +195,8 @@ class _Importer:
         """Whether a subgraph's inputs or outputs match what its caller has in their place; says so where they don't."""
         if len(outer) != len(indices):
             self._problem(
-                origin, f"{what} count: {origin.operator_name} has {len(outer)} {noun}s, '{target.name}' has {len(indices)}"
+                origin,
+                f"{what} count: {origin.operator_name} has {len(outer)} {noun}s, '{target.name}' has {len(indices)}",
             )
             return False
         fine = True

@@ -3,7 +3,8 @@
 A kernel is a C function in firmware/kernels/. Its C signature is the `operands` as pointers, in order, and last, where
 there are `params`, a pointer to one const struct that holds every number known at compile time:
 
-    void tflmgen_add_s8(const int8_t *input1, const int8_t *input2, int8_t *output, const struct tflmgen_add_s8 *params);
+    void tflmgen_add_s8(const int8_t *input1, const int8_t *input2, int8_t *output, const struct tflmgen_add_s8
+    *params);
 
 The struct is emitted as a static const object beside the call, so that the C compiler folds it where it inlines.
 """
@@ -71,8 +72,8 @@ Operand = Input | Output | Scratch | ConstantArray | Null
 class Overlap:
     """Output `output` may lie over input `input` if it begins at least `distance` bytes before it.
 
-    0 means that the two may begin at the same byte (an element-wise kernel that reads each element before it writes it).
-    Pairs that have no Overlap must be disjoint. Each claim has a test that runs the kernel at this very distance.
+    0 means that the two may begin at the same byte (an element-wise kernel that reads each element before it writes
+    it). Pairs that have no Overlap must be disjoint. Each claim has a test that runs the kernel at this very distance.
     """
 
     input: int

@@ -1,9 +1,10 @@
 """Which values are live at which steps, over the schedule's tree and across calls.
 
-A live range is an integer used as a bit set over step indices. A step's operands, results and scratch are all live at it.
-What a caller keeps across a call is live at every step of the callee and of its callees, so that one frame per function
-serves all its call sites. Backward data-flow on a structured tree needs one pass: whatever a loop reads from outside is
-live through the whole loop (Appel and Palsberg, Modern Compiler Implementation, chapter 10, specialised to trees).
+A live range is an integer used as a bit set over step indices. A step's operands, results and scratch are all live at
+it. What a caller keeps across a call is live at every step of the callee and of its callees, so that one frame per
+function serves all its call sites. Backward data-flow on a structured tree needs one pass: whatever a loop reads from
+outside is live through the whole loop (Appel and Palsberg, Modern Compiler Implementation, chapter 10, specialised to
+trees).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 
 def packing_bound(liveness: Liveness, storage: Storage, steps: int) -> int:
-    """Most bytes live at one step if every value and every scratch had a place of its own, each rounded up to 4 bytes."""
+    """Most bytes live at one step if each value and scratch had its own place, rounded up to 4 bytes."""
     values = [(-(-value.type.bytes // 4) * 4, live) for value, live in liveness.ranges.items()]
     scratch = [(storage.buffers[i].bytes, storage.buffers[i].steps) for i in storage.scratch.values()]
     return peak(values + scratch, steps)[0]

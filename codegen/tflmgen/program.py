@@ -168,4 +168,3 @@ class Program:
 
     def function(self, name: str) -> ProgramFunction:
         return next(f for f in self.functions if f.name == name)
-

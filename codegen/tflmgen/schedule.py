@@ -1,8 +1,8 @@
 """The fixed execution plan: a tree of numbered steps, one tree per function.
 
-Every step has an index in one numbering for the whole program; liveness, storage, the checker, the emitter and the report
-all speak of these indices. A boundary where values change names (a branch's end, a loop's entry and back edge, a call's
-arguments and results, a function's entry and exit) is a step of its own, since bytes may have to move there.
+Every step has an index in one numbering for the whole program; liveness, storage, the checker, the emitter and the
+report all speak of these indices. A boundary where values change names (a branch's end, a loop's entry and back edge,
+a call's arguments and results, a function's entry and exit) is a step of its own, since bytes may have to move there.
 """
 
 from __future__ import annotations

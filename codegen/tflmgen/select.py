@@ -34,4 +34,3 @@ def select(module: Module, target: Target) -> Selection:
 def _instance(module: Module, op: Op) -> OperatorInstance:
     outputs = tuple(v.type for v in op.outputs)
     return instance_of(op.inputs, outputs, op.attributes, module.constants)
-

@@ -1,9 +1,9 @@
 """Which values share a home, and which bytes must move where they don't: SSA destruction over the schedule.
 
 Views and loop outputs are other names of one value. Then each boundary's (value, source) pair, deepest loop and largest
-first, and each element-wise operator's (output, dying input) pair are merged into one home where their live ranges meet at
-that one step only (aggressive coalescing after Chaitin, with the "copies do not interfere" rule of Boissinot et al., 2009).
-What cannot be merged is moved: a parallel move, put in order, with one temporary per cycle.
+first, and each element-wise operator's (output, dying input) pair are merged into one home where their live ranges
+meet at that one step only (aggressive coalescing after Chaitin, with the "copies do not interfere" rule of Boissinot
+et al., 2009). What cannot be merged is moved: a parallel move, put in order, with one temporary per cycle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tflmgen.select import Selection
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A home in the arena: `bytes` (a multiple of 4), live at `steps` (a bit set), holding `values` one after another."""
+    """A home in the arena: `bytes` (a multiple of 4), live at `steps` (a bit set), holding `values` in turn."""
 
     name: str
     bytes: int
@@ -118,9 +118,7 @@ def _merge_in_place(homes: Homes, step: Step, selection: Selection, liveness: Li
         return
     for overlap in kernel.overlaps:
         output = step.op.outputs[overlap.output]
-        allowed = {
-            step.op.inputs[o.input] for o in kernel.overlaps if o.output == overlap.output and o.distance == 0
-        }
+        allowed = {step.op.inputs[o.input] for o in kernel.overlaps if o.output == overlap.output and o.distance == 0}
         source = step.op.inputs[overlap.input]
         if source is None or source.is_constant or overlap.distance or homes.size(source) != homes.size(output):
             continue

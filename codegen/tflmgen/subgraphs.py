@@ -12,7 +12,7 @@ CONTROL_FLOW = {
     "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
     "CALL": ("subgraph",),
 }
-"""Operators that become control flow, with the options that name their subgraphs, in the order that the importer uses."""
+"""Operators that become control flow, with the options that name their subgraphs, in order."""
 
 
 def references(op: Operator) -> tuple[int, ...]:

@@ -57,7 +57,8 @@ def check_operator(
 ) -> CheckedOperator:
     """Checks `op` in the order table, arity, attributes, rules, shapes; stops at the first kind that fails.
 
-    `open_shapes[i]` tells that output i's shape is declared with -1: the inferred shape then counts, not the stored one.
+    `open_shapes[i]` tells that output i's shape is declared with -1: the inferred shape then counts, not the stored
+    one.
     """
     entry = OPERATORS.get(op.name)
     if entry is None:
@@ -91,9 +92,13 @@ def _check_shapes(
     outputs, problems = [], []
     for index, (type_, shape, is_open) in enumerate(zip(declared, shapes, open_shapes, strict=True)):
         if shape is None and is_open:
-            problems.append(f"the shape of output {index} of {name} stays open: it depends on values known at run time only")
+            problems.append(
+                f"the shape of output {index} of {name} stays open: it depends on values known at run time only"
+            )
         elif shape is not None and shape != type_.shape and not is_open:
-            problems.append(f"output {index} of {name} is declared {list(type_.shape)}, its operands make it {list(shape)}")
+            problems.append(
+                f"output {index} of {name} is declared {list(type_.shape)}, its operands make it {list(shape)}"
+            )
         outputs.append(type_.with_shape(shape) if shape is not None else type_)
     return CheckedOperator(attributes, tuple(outputs), tuple(problems))
 

@@ -52,7 +52,7 @@ class DType(Enum):
             return 0, 1
         if self is DType.INT4:
             return -8, 7
-        info = np.iinfo(self.numpy)
+        info = np.iinfo(self.value[3])
         return int(info.min), int(info.max)
 
 

@@ -60,7 +60,9 @@ class _Verifier:
 
     def _same_count(self, node: If | While, count: int, wanted: int) -> None:
         if count != wanted:
-            raise InternalError(f"after {self._after}: {node.origin.operator_name} {node.id} carries {count} of {wanted}")
+            raise InternalError(
+                f"after {self._after}: {node.origin.operator_name} {node.id} carries {count} of {wanted}"
+            )
 
     def _use(self, value: Value, scope: set[Value], node: Node | None) -> None:
         if not value.is_constant and value not in scope:

@@ -1,10 +1,10 @@
 """Proves a Program: every read finds its value intact. Shares no code with the stages that proposed it.
 
-The arena is cut into segments at every boundary of any access. A segment carries tags: (value, base) says that the segment
-still holds its part of `value`, whose first byte lies at `base`. The Program is run symbolically: kernels kill the tags of
-the bytes that they write and set those of their outputs, copies carry tags along, a Branch keeps what both sides agree on,
-a Loop runs to a fixpoint from above, a function is analysed once with nothing but its inputs known. The only trust is
-in the kernels' declared operands and overlaps, which have tests of their own.
+The arena is cut into segments at every boundary of any access. A segment carries tags: (value, base) says that the
+segment still holds its part of `value`, whose first byte lies at `base`. The Program is run symbolically: kernels kill
+the tags of the bytes that they write and set those of their outputs, copies carry tags along, a Branch keeps what both
+sides agree on, a Loop runs to a fixpoint from above, a function is analysed once with nothing but its inputs known.
+The only trust is in the kernels' declared operands and overlaps, which have tests of their own.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tflmgen.errors import InternalError
 from tflmgen.graph import Value
@@ -115,12 +116,14 @@ class _Checker:
             return
         offset = access.place.offset
         if any((access.value, offset) not in state[s] for s in self._segments(offset, access.bytes)):
-            raise InternalError(f"step {step}: {what} reads '{access.value.name}' at {offset}, which no longer holds it")
+            raise InternalError(
+                f"step {step}: {what} reads '{access.value.name}' at {offset}, which no longer holds it"
+            )
 
     @staticmethod
     def _disjoint(step: int, what: str, accesses: Sequence[Access]) -> None:
         spans = sorted((a.place.offset, a.bytes) for a in accesses if isinstance(a.place, Fixed))
-        for (offset, size), (following, _) in zip(spans, spans[1:], strict=False):
+        for (offset, size), (following, _) in pairwise(spans):
             if offset + size > following:
                 raise InternalError(f"step {step}: {what} has two values in the same bytes at {following}")
 
@@ -157,7 +160,9 @@ class _Checker:
             against = private if i >= len(outputs) else spans
             for j, (other, length) in enumerate(against):
                 if i != j and offset < other + length and other < offset + size:
-                    raise InternalError(f"step {call.step}: {call.function} writes two things to byte {max(offset, other)}")
+                    raise InternalError(
+                        f"step {call.step}: {call.function} writes two things to byte {max(offset, other)}"
+                    )
         for work in scratch:
             state = self._change(state, self._segments(*_work_span(work)), frozenset())
         for output in outputs:
@@ -173,7 +178,9 @@ class _Checker:
             return
         allowed = [o.distance for o in call.overlaps if (o.input, o.output) == (argument.index, output.index)]
         if not allowed or here + min(allowed) > there:
-            raise InternalError(f"step {call.step}: {call.function} overwrites '{argument.access.value.name}' as it reads it")
+            raise InternalError(
+                f"step {call.step}: {call.function} overwrites '{argument.access.value.name}' as it reads it"
+            )
 
     def _rename(self, rename: Rename, state: State) -> State:
         if rename.value.place != rename.source.place:
@@ -186,12 +193,15 @@ class _Checker:
             start, segments = copy.destination.offset, self._segments(copy.destination.offset, copy.bytes)
             if isinstance(copy.source, Fixed):
                 if abs(copy.source.offset - start) < copy.bytes:
-                    raise InternalError(f"step {transfer.step}: a copy of {copy.bytes} bytes at {start} overlaps itself")
+                    raise InternalError(
+                        f"step {transfer.step}: a copy of {copy.bytes} bytes at {start} overlaps itself"
+                    )
                 tags = self._whole(state, copy.source.offset, copy.bytes)
             else:
                 constant = copy.source
                 tags = frozenset(
-                    v for v, a in zip(transfer.sources, transfer.values, strict=True)
+                    v
+                    for v, a in zip(transfer.sources, transfer.values, strict=True)
                     if v.is_constant and a.place == copy.destination and constant.name in self._program.constants
                 )
             state = self._change(state, segments, frozenset((v, start) for v in tags))

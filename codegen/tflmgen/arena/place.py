@@ -1,8 +1,8 @@
 """Offsets for buffers: buffers whose live ranges meet get disjoint bytes, and the arena is to be small.
 
 First fit in several orders (Sekiyama et al., "Profile-guided memory optimization for deep neural networks", 2018, uses
-the same family), then a deterministic local search that moves what touches the peak to the front of the order, until the
-lower bound is met or the effort is spent.
+the same family), then a deterministic local search that moves what touches the peak to the front of the order, until
+the lower bound is met or the effort is spent.
 """
 
 from __future__ import annotations
@@ -36,9 +36,14 @@ class ArenaPlan:
 
 
 def place(blocks: Sequence[Block], steps: int, effort: int = EFFORT) -> ArenaPlan:
-    """Places `blocks`, whose live steps are below `steps`. Deterministic; `effort` limits the search (pairs looked at)."""
+    """Places `blocks`, whose live steps are below `steps`.
+
+    Deterministic; `effort` limits the search (pairs looked at).
+    """
     bound, where = peak(((b.bytes, b.steps) for b in blocks), steps)
-    neighbours = [[j for j, other in enumerate(blocks) if j != i and b.steps & other.steps] for i, b in enumerate(blocks)]
+    neighbours = [
+        [j for j, other in enumerate(blocks) if j != i and b.steps & other.steps] for i, b in enumerate(blocks)
+    ]
     best: tuple[int, list[int]] | None = None
     best_order: list[int] = []
     for order in _orders(blocks):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.model_writer import ModelWriter
 from tflmgen.errors import ModelError
@@ -44,12 +44,14 @@ def test_the_seed_is_a_model() -> None:
     assert read(SEED) is not None
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_random_bytes(data: bytes) -> None:
     read(data)
     read(data[:4] + b"TFL3" + data[4:])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, len(SEED) - 1), st.integers(0, 255)), min_size=1, max_size=8))
 def test_flipped_bytes(changes: list[tuple[int, int]]) -> None:
     data = bytearray(SEED)
@@ -58,6 +60,7 @@ def test_flipped_bytes(changes: list[tuple[int, int]]) -> None:
     check_indices(read(bytes(data)))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, len(SEED) // 4 - 1), WORDS), min_size=1, max_size=3))
 def test_odd_words(changes: list[tuple[int, int]]) -> None:
     data = bytearray(SEED)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tflmgen.tflite.model import Operator
 from tflmgen.tflite.order import execution_order
@@ -18,11 +18,13 @@ def legal_orders(draw: st.DrawFn) -> list[Operator]:
     return [operator(i, tuple(inputs), (i,)) for i, inputs in enumerate(reads)]
 
 
+@settings(deadline=None)
 @given(legal_orders())
 def test_a_legal_order_stays(operators: list[Operator]) -> None:
     assert execution_order(operators) == (tuple(operators), ())
 
 
+@settings(deadline=None)
 @given(legal_orders(), st.randoms())
 def test_any_order_becomes_legal(operators: list[Operator], random: object) -> None:
     shuffled = list(operators)

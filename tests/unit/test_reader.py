@@ -211,3 +211,12 @@ def test_the_same_output_twice_and_an_input_as_output() -> None:
     x = g.tensor("x", "int8", [1])
     g.inputs, g.outputs = [x], [x, x]
     assert read(w).subgraphs[0].outputs == (0, 0)
+
+
+def test_what_is_written_or_variable_is_no_constant_even_without_elements() -> None:
+    w, g = start()
+    x, y = g.tensor("x", "int8", [0]), g.tensor("y", "int8", [0])
+    v = g.tensor("v", "int8", [0], variable=True)
+    g.operator("ABS", [x], [y])
+    g.inputs, g.outputs = [x], [y, v]
+    assert [tensor.data for tensor in read(w).subgraphs[0].tensors] == [None, None, None]

@@ -1,52 +1,20 @@
-/* SOFTMAX over the rows of [rows, depth]. */
+/* SOFTMAX and LOG_SOFTMAX over the rows of [rows, depth].
+ *
+ * The kernels read a row before they write it, and their exponentials of int8 values from a table: exps[i] is
+ * exp(-i * scale * beta) in Q0.31, 0 beyond the table's end.
+ */
 #ifndef TFLMGEN_KERNELS_SOFTMAX_H
 #define TFLMGEN_KERNELS_SOFTMAX_H
 
 #include <math.h>
 
-#include "requantize.h"
+#include "fixed_point.h"
 
 struct tflmgen_softmax_s8 {
     int32_t rows;
     int32_t depth;
     int32_t entries; /* of the table of exponentials */
 };
-
-/* a * b as Q0.31 numbers do, where a or b may have any format. */
-TFLMGEN_HELPER int32_t tflmgen_multiply_q31(int32_t a, int32_t b)
-{
-    return tflmgen_doubling_high_multiply(a, b);
-}
-
-/* value * 2^exponent, saturated. */
-TFLMGEN_HELPER int32_t tflmgen_saturating_shift_left(int32_t value, int32_t exponent)
-{
-    const int64_t shifted = (int64_t)value * ((int64_t)1 << exponent);
-    return shifted > INT32_MAX ? INT32_MAX : shifted < INT32_MIN ? INT32_MIN : (int32_t)shifted;
-}
-
-/* 1 / (1 + x) in Q0.31 for x in [0, 1) in Q0.31: three Newton steps from 48/17 - 32/17 d with d = (1 + x) / 2. */
-TFLMGEN_HELPER int32_t tflmgen_reciprocal_q31(int32_t x)
-{
-    const int32_t denominator = (int32_t)(((int64_t)x + INT32_MAX + 1) / 2);
-    const int32_t one = (int32_t)1 << 29;
-    int32_t estimate = 1515870810 + tflmgen_multiply_q31(denominator, -1010580540);
-    for (int32_t step = 0; step < 3; ++step) {
-        const int32_t error = one - tflmgen_multiply_q31(denominator, estimate);
-        estimate += tflmgen_saturating_shift_left(tflmgen_multiply_q31(estimate, error), 2);
-    }
-    return tflmgen_saturating_shift_left(estimate, 1);
-}
-
-TFLMGEN_HELPER int32_t tflmgen_leading_zeros(uint32_t value)
-{
-    int32_t zeros = 0;
-    while (zeros < 32 && !(value & 0x80000000u)) {
-        value <<= 1;
-        ++zeros;
-    }
-    return zeros;
-}
 
 TFLMGEN_HELPER int32_t tflmgen_row_max_s8(const int8_t *row, int32_t depth)
 {
@@ -57,33 +25,32 @@ TFLMGEN_HELPER int32_t tflmgen_row_max_s8(const int8_t *row, int32_t depth)
     return greatest;
 }
 
-/* The sum's reciprocal in Q0.31, and the bits that its exponent takes off a result. The sum is in Q12.19. */
-TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t greatest, const int32_t *exps,
-                                           const struct tflmgen_softmax_s8 *p, int32_t *bits_over_unit)
+/* The sum of exponentials of a row in Q12.19; at least 1. */
+TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int32_t greatest, const int32_t *exps,
+                                           int32_t entries)
 {
     int32_t sum = 0;
-    for (int32_t i = 0; i < p->depth; ++i) {
+    for (int32_t i = 0; i < depth; ++i) {
         const int32_t below = greatest - row[i];
-        sum += below < p->entries ? tflmgen_rounding_divide_by_power(exps[below], 12) : 0;
+        sum += below < entries ? tflmgen_rounding_divide_by_power(exps[below], 12) : 0;
     }
-    const int32_t zeros = tflmgen_leading_zeros((uint32_t)sum);
-    *bits_over_unit = 12 - zeros;
-    return tflmgen_reciprocal_q31((int32_t)(((uint32_t)sum << zeros) - 0x80000000u));
+    return sum;
 }
 
-/* exps[i]: exp(-i * scale * beta) in Q0.31. The output's scale is 1/256 or 1/65536, its zero point the least value. */
+/* The output's scale is 1/256 or 1/65536, its zero point the least value. */
 #define TFLMGEN_SOFTMAX_S8(name, element, bits, least, most)                                                           \
     TFLMGEN_KERNEL void name(const int8_t *input, const int32_t *restrict exps, element *output,                       \
                              const struct tflmgen_softmax_s8 *p)                                                       \
     {                                                                                                                  \
         for (int32_t row = 0; row < p->rows; ++row) {                                                                  \
             const int32_t greatest = tflmgen_row_max_s8(input, p->depth);                                              \
-            int32_t bits_over_unit;                                                                                    \
-            const int32_t scale = tflmgen_sum_of_exps(input, greatest, exps, p, &bits_over_unit);                      \
+            const int32_t sum = tflmgen_sum_of_exps(input, p->depth, greatest, exps, p->entries);                      \
+            const int32_t zeros = tflmgen_leading_zeros((uint32_t)sum);                                                \
+            const int32_t scale = tflmgen_reciprocal_q31((int32_t)(((uint32_t)sum << zeros) - 0x80000000u));           \
+            const int32_t exponent = 12 - zeros + 31 - (bits);                                                         \
             for (int32_t i = 0; i < p->depth; ++i) {                                                                   \
                 const int32_t below = greatest - input[i];                                                             \
-                const int32_t part = below < p->entries ? tflmgen_multiply_q31(scale, exps[below]) : 0;                \
-                const int32_t exponent = bits_over_unit + 31 - (bits);                                                 \
+                const int32_t part = below < p->entries ? tflmgen_fixed_multiply(scale, exps[below]) : 0;                \
                 const int32_t result = exponent > 31 ? 0 : tflmgen_rounding_divide_by_power(part, exponent);           \
                 output[i] = (element)tflmgen_clamp_s32(result + (least), least, most);                                 \
             }                                                                                                          \
@@ -95,6 +62,15 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t greatest, 
 TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8, int8_t, 8, INT8_MIN, INT8_MAX)
 TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8_s16, int16_t, 16, INT16_MIN, INT16_MAX)
 
+TFLMGEN_HELPER float tflmgen_row_max_f32(const float *row, int32_t depth)
+{
+    float greatest = row[0];
+    for (int32_t i = 1; i < depth; ++i) {
+        greatest = row[i] > greatest ? row[i] : greatest;
+    }
+    return greatest;
+}
+
 struct tflmgen_softmax_f32 {
     int32_t rows;
     int32_t depth;
@@ -104,10 +80,7 @@ struct tflmgen_softmax_f32 {
 TFLMGEN_KERNEL void tflmgen_softmax_f32(const float *input, float *output, const struct tflmgen_softmax_f32 *p)
 {
     for (int32_t row = 0; row < p->rows; ++row) {
-        float greatest = input[0];
-        for (int32_t i = 1; i < p->depth; ++i) {
-            greatest = input[i] > greatest ? input[i] : greatest;
-        }
+        const float greatest = tflmgen_row_max_f32(input, p->depth);
         float sum = 0.0f;
         for (int32_t i = 0; i < p->depth; ++i) {
             output[i] = expf((input[i] - greatest) * p->beta);
@@ -115,6 +88,63 @@ TFLMGEN_KERNEL void tflmgen_softmax_f32(const float *input, float *output, const
         }
         for (int32_t i = 0; i < p->depth; ++i) {
             output[i] = output[i] / sum;
+        }
+        input += p->depth;
+        output += p->depth;
+    }
+}
+
+struct tflmgen_log_softmax_s8 {
+    int32_t rows;
+    int32_t depth;
+    int32_t entries; /* of the table of exponentials */
+    int32_t multiplier;
+    int32_t shift;
+    int32_t least_difference; /* that Q5.26 can hold, less 1 */
+    int32_t inverse_multiplier;
+    int32_t inverse_shift;
+};
+
+/* The output's scale is 1/16, its zero point 127. */
+TFLMGEN_KERNEL void tflmgen_log_softmax_s8(const int8_t *input, const int32_t *restrict exps, int8_t *output,
+                                           const struct tflmgen_log_softmax_s8 *p)
+{
+    for (int32_t row = 0; row < p->rows; ++row) {
+        const int32_t greatest = tflmgen_row_max_s8(input, p->depth);
+        const int32_t sum = tflmgen_sum_of_exps(input, p->depth, greatest, exps, p->entries);
+        const int32_t log_sum = tflmgen_log_q12_to_q5(sum);
+        const int32_t bound = tflmgen_requantize(log_sum + INT32_MIN, p->inverse_multiplier, p->inverse_shift);
+        const int32_t least = tflmgen_max_s32(p->least_difference, bound);
+        for (int32_t i = 0; i < p->depth; ++i) {
+            const int32_t difference = input[i] - greatest;
+            int32_t result = INT8_MIN;
+            if (difference > least) {
+                const int32_t scaled = tflmgen_requantize(difference, p->multiplier, p->shift);
+                result = tflmgen_rounding_divide_by_power(scaled - log_sum, 22) + INT8_MAX;
+            }
+            output[i] = (int8_t)tflmgen_clamp_s32(result, INT8_MIN, INT8_MAX);
+        }
+        input += p->depth;
+        output += p->depth;
+    }
+}
+
+struct tflmgen_log_softmax_f32 {
+    int32_t rows;
+    int32_t depth;
+};
+
+TFLMGEN_KERNEL void tflmgen_log_softmax_f32(const float *input, float *output, const struct tflmgen_log_softmax_f32 *p)
+{
+    for (int32_t row = 0; row < p->rows; ++row) {
+        const float greatest = tflmgen_row_max_f32(input, p->depth);
+        float sum = 0.0f;
+        for (int32_t i = 0; i < p->depth; ++i) {
+            sum += expf(input[i] - greatest);
+        }
+        const float log_sum = logf(sum);
+        for (int32_t i = 0; i < p->depth; ++i) {
+            output[i] = input[i] - greatest - log_sum;
         }
         input += p->depth;
         output += p->depth;

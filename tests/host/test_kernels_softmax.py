@@ -1,4 +1,4 @@
-"""SOFTMAX against TFLite Micro."""
+"""SOFTMAX and LOG_SOFTMAX against TFLite Micro."""
 
 from __future__ import annotations
 
@@ -43,3 +43,25 @@ def test_every_difference(scale: float) -> None:
 def test_many_random_cases(dtype: str, output: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     check_against_tflm([softmax(rng, dtype, output) for _ in range(60)])
+
+
+def log_softmax(rng: np.random.Generator, dtype: str) -> Run:
+    shape = pick(rng, (1, int(rng.integers(1, 20))), (3, 7), (2, 3, 4), (5,), (1, 300))
+    scale = float(pick(rng, 0.003, 0.05, 0.1, 0.7, 3.0)) if dtype == "int8" else None
+    output = tensor("int8", (), 1 / 16, 127) if dtype == "int8" else tensor(dtype, ())
+    case = make_case("LOG_SOFTMAX", [tensor(dtype, shape, scale, 5)], [output])
+    return case, random_values(case, rng)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_random_cases_of_the_logarithm(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    check_against_tflm([log_softmax(rng, dtype) for _ in range(40)])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(100, 104))
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_many_random_cases_of_the_logarithm(dtype: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    check_against_tflm([log_softmax(rng, dtype) for _ in range(60)])

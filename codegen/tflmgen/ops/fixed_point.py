@@ -1,57 +1,103 @@
-"""Fixed-point exponentials as TFLite's integer kernels compute them (gemmlowp's fixedpoint.h), for tables.
+"""Fixed-point functions that TFLite's quantised kernels are defined by, done at build time to make tables.
 
-A number in Qm.n has m integer bits, n = 31 - m fractional bits, and a sign. Products round as the kernels' do.
+Numbers are 32-bit integers `raw` that stand for raw / 2**(31 - integer_bits). Source of the algorithms: gemmlowp's
+fixedpoint.h (barrel-shifted exp, Newton-Raphson division), reproduced here on Python integers.
 """
 
 from __future__ import annotations
 
-INT32_MAX = 2**31 - 1
-INT32_MIN = -(2**31)
+ONE = 2**31 - 1
+"""1.0 with no integer bits, saturated."""
 
-EXP_INTEGER_BITS = 5
-"""Integer bits m of `exp_on_negative_values`' argument."""
+_EXP_FACTORS = (
+    (-2, 1672461947),
+    (-1, 1302514674),
+    (0, 790015084),
+    (1, 290630308),
+    (2, 39332535),
+    (3, 720401),
+    (4, 242),
+)
+"""(e, exp(-2**e) with no integer bits)."""
 
 
-def saturate(value: int) -> int:
-    return min(max(value, INT32_MIN), INT32_MAX)
+def saturate(value: int, bits: int = 32) -> int:
+    """`value` moved into the range of a signed integer."""
+    limit = 1 << (bits - 1)
+    return min(max(value, -limit), limit - 1)
 
 
-def doubling_high_multiply(a: int, b: int) -> int:
-    """round(a * b / 2^31), halves up, saturated: the product of two numbers, of which m bits add up."""
-    return saturate((a * b + (1 << 30)) >> 31)
+def wrap(value: int, bits: int) -> int:
+    """The signed integer of `bits` with the same lowest bits."""
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half
 
 
-def rounding_divide_by_power(value: int, exponent: int) -> int:
-    """round(value / 2^exponent), halves away from zero."""
+def doubling_high_multiply(a: int, b: int, bits: int = 32) -> int:
+    """round(a * b / 2**(bits-1)), halves up; saturates for the least integer squared."""
+    return saturate((a * b + (1 << (bits - 2))) >> (bits - 1), bits)
+
+
+def rounding_divide(value: int, exponent: int) -> int:
+    """round(value / 2**exponent), halves away from zero."""
     half = (1 << exponent) >> 1
     return (value + half) >> exponent if value >= 0 else -((-value + half) >> exponent)
 
 
-def exp_on_negative_values(value: int) -> int:
-    """exp of a number <= 0 in Q5.26, as Q0.31.
+def requantize(value: int, multiplier: int, shift: int) -> int:
+    """value * multiplier * 2**(shift - 31) with two roundings, as tflmgen_requantize does it."""
+    shifted = wrap(value << max(shift, 0), 32)
+    return rounding_divide(doubling_high_multiply(shifted, multiplier), max(-shift, 0))
 
-    The argument's last quarter goes through a polynomial, the rest picks factors exp(-2^k) bit by bit.
-    """
-    if value == 0:
-        return INT32_MAX
-    fraction_bits = 31 - EXP_INTEGER_BITS
+
+def exp_on_negative(raw: int, integer_bits: int) -> int:
+    """exp of a number <= 0 with at most 5 integer bits; the result has none."""
+    if raw == 0:
+        return ONE
+    fraction_bits = 31 - integer_bits
     quarter = 1 << (fraction_bits - 2)
-    last = (value & (quarter - 1)) - quarter
-    result = _exp_of_last_quarter(saturate(last << EXP_INTEGER_BITS))
-    rest = last - value
-    factors = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
-    for exponent, factor in enumerate(factors, start=-2):
-        if rest & (1 << (fraction_bits + exponent)):
+    rest = (raw & (quarter - 1)) - quarter
+    remainder = rest - raw
+    result = _exp_near_zero(saturate(rest << integer_bits))
+    for exponent, factor in _EXP_FACTORS:
+        if exponent < integer_bits and remainder & (1 << (fraction_bits + exponent)):
             result = doubling_high_multiply(result, factor)
     return result
 
 
-def _exp_of_last_quarter(value: int) -> int:
-    """exp in [-1/4, 0) in Q0.31: the Taylor polynomial of degree 4 around -1/8."""
-    at_eighth, third = 1895147668, 715827883
-    x = value + (1 << 28)
+def _exp_near_zero(raw: int) -> int:
+    """exp on [-1/4, 0): the Taylor polynomial of degree 4 around -1/8."""
+    x = raw + (1 << 28)
     x2 = doubling_high_multiply(x, x)
     x3 = doubling_high_multiply(x2, x)
     x4 = doubling_high_multiply(x2, x2)
-    tail = doubling_high_multiply(rounding_divide_by_power(x4, 2) + x3, third) + x2
-    return at_eighth + doubling_high_multiply(at_eighth, x + rounding_divide_by_power(tail, 1))
+    third = 715827883
+    tail = rounding_divide(doubling_high_multiply(rounding_divide(x4, 2) + x3, third) + x2, 1)
+    exp_eighth = 1895147668
+    return exp_eighth + doubling_high_multiply(exp_eighth, x + tail)
+
+
+def _reciprocal(raw: int) -> int:
+    """2 / (1 + x) with 2 integer bits, for x in [0, 1] with none: three Newton-Raphson steps."""
+    half_denominator = (raw + ONE + 1) // 2
+    x = 1515870810 + doubling_high_multiply(half_denominator, -1010580540)
+    for _ in range(3):
+        error = (1 << 29) - doubling_high_multiply(half_denominator, x)
+        x += saturate(doubling_high_multiply(x, error) << 2)
+    return x
+
+
+def logistic(raw: int, integer_bits: int) -> int:
+    """1 / (1 + exp(-x)); the result has no integer bits."""
+    if raw == 0:
+        return 1 << 30
+    positive = saturate(_reciprocal(exp_on_negative(-abs(raw), integer_bits)) << 1)
+    return positive if raw > 0 else ONE - positive
+
+
+def tanh(raw: int, integer_bits: int) -> int:
+    """tanh(x); the result has no integer bits."""
+    if raw == 0:
+        return 0
+    magnitude = saturate((_reciprocal(exp_on_negative(-abs(raw), integer_bits + 1)) - (1 << 29)) << 2)
+    return magnitude if raw > 0 else -magnitude

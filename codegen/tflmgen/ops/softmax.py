@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.ops.fixed_point import EXP_INTEGER_BITS, doubling_high_multiply, exp_on_negative_values
+from tflmgen.ops.fixed_point import doubling_high_multiply, exp_on_negative
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import quantize_multiplier
@@ -25,7 +25,9 @@ from tflmgen.ops.rules import (
 from tflmgen.types import DType
 
 HEADER = "softmax.h"
-FRACTION_BITS = 31 - EXP_INTEGER_BITS
+INTEGER_BITS = 5
+"""Of the exponentials' arguments, which are in Q5.26."""
+FRACTION_BITS = 31 - INTEGER_BITS
 MAX_DEPTH = 4095
 """Longest row whose sum of exponentials fits into Q12.19."""
 
@@ -51,13 +53,16 @@ def scaling(input_scale: float, beta: float) -> float:
     return min(beta * input_scale * (1 << FRACTION_BITS), 2.0**31 - 1)
 
 
+def input_radius(shift: int) -> int:
+    """Greatest magnitude of an int8 difference that Q5.26 holds after a left shift by `shift`."""
+    return (((1 << INTEGER_BITS) - 1) << FRACTION_BITS) >> shift
+
+
 def exponentials(input_scale: float, beta: float) -> list[int]:
     """exp(-i * input_scale * beta) in Q0.31 for i = 0, 1, ... 255, as far as it isn't 0."""
     multiplier, shift = quantize_multiplier(scaling(input_scale, beta))
-    radius = ((2**EXP_INTEGER_BITS - 1) << FRACTION_BITS) >> shift
-    table = [
-        exp_on_negative_values(doubling_high_multiply(-i << shift, multiplier)) for i in range(min(radius, 255) + 1)
-    ]
+    arguments = (doubling_high_multiply(-i << shift, multiplier) for i in range(min(input_radius(shift), 255) + 1))
+    table = [exp_on_negative(argument, INTEGER_BITS) for argument in arguments]
     while table[-1] == 0:
         table.pop()
     return table
@@ -92,25 +97,30 @@ def _output_is_probability(op: OperatorInstance) -> bool:
     return zero_point(output) == output.dtype.limits[0] and abs(scale(output) - unit) <= unit * 1e-3
 
 
+def _scale_is_representable(op: OperatorInstance) -> bool:
+    return input_type(op, 0).dtype is not DType.INT8 or scaling(scale(input_type(op, 0)), op.attributes.beta) > 1
+
+
+NOT_EMPTY = Rule(
+    "the input has at least 1 dimension, and none is zero", lambda op: 0 not in (input_type(op, 0).shape or (0,))
+)
+DEPTH_RULE = Rule(
+    f"an int8 input's last dimension is at most {MAX_DEPTH}",
+    lambda op: input_type(op, 0).dtype is not DType.INT8 or static_shape(input_type(op, 0))[-1] <= MAX_DEPTH,
+)
+SAME_SHAPE = Rule("the output has the input's shape", lambda op: op.outputs[0].shape == input_type(op, 0).shape)
+
 RULES = (
     *COMMON,
     input_is(0, "input", DType.INT8, DType.FLOAT32),
     output_is(DType.INT8, DType.INT16, DType.FLOAT32),
     Rule("float32 gives float32, int8 gives int8 or int16", _types_fit),
-    Rule("the input has at least 1 dimension, and none is zero", lambda op: 0 not in (input_type(op, 0).shape or (0,))),
+    NOT_EMPTY,
     QUANTIZED_PER_TENSOR,
     Rule("an int8 output has scale 1/256 and zero point -128, an int16 one 1/65536 and -32768", _output_is_probability),
-    Rule(
-        "an int8 input's scale times beta is more than 2^-26",
-        lambda op: (
-            input_type(op, 0).dtype is not DType.INT8 or scaling(scale(input_type(op, 0)), op.attributes.beta) > 1
-        ),
-    ),
-    Rule(
-        f"an int8 input's last dimension is at most {MAX_DEPTH}",
-        lambda op: input_type(op, 0).dtype is not DType.INT8 or static_shape(input_type(op, 0))[-1] <= MAX_DEPTH,
-    ),
-    Rule("the output has the input's shape", lambda op: op.outputs[0].shape == input_type(op, 0).shape),
+    Rule("an int8 input's scale times beta is more than 2^-26", _scale_is_representable),
+    DEPTH_RULE,
+    SAME_SHAPE,
 )
 
 OPERATORS = (Operator("SOFTMAX", parse, (1, 1), 1, RULES, infer, kernel),)

@@ -37,9 +37,9 @@ def substitute_node(node: Node, mapping: Mapping[Value, Value]) -> Node:
 
 
 def resolve(value: Value, mapping: Mapping[Value, Value]) -> Value:
-    """Follows the mapping to its end: a replacement may itself have been replaced."""
-    while value in mapping:
-        value = mapping[value]
+    """Follows the mapping to its end: a replacement may itself have been replaced, or be the same value made constant."""
+    while (replacement := mapping.get(value, value)) is not value:
+        value = replacement
     return value
 
 

@@ -58,9 +58,9 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_window_s8(const int8_t *input, const int8_
 }
 
 /* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
-TFLMGEN_KERNEL void tflmgen_conv2d_s8(const int8_t *restrict input, const int8_t *restrict filter,
+TFLMGEN_KERNEL void tflmgen_conv2d_s8(const int8_t *input, const int8_t *restrict filter,
                                       const int32_t *restrict bias, const int32_t *restrict multipliers,
-                                      const int8_t *restrict shifts, int8_t *restrict output,
+                                      const int8_t *restrict shifts, int8_t *output,
                                       const struct tflmgen_conv2d_s8 *p)
 {
     const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;
@@ -121,8 +121,8 @@ TFLMGEN_HELPER float tflmgen_conv2d_window_f32(const float *input, const float *
 }
 
 /* bias: one per output channel, or NULL. */
-TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *restrict input, const float *restrict filter,
-                                       const float *restrict bias, float *restrict output,
+TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict filter,
+                                       const float *restrict bias, float *output,
                                        const struct tflmgen_conv2d_f32 *p)
 {
     const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;

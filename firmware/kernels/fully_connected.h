@@ -18,8 +18,8 @@ struct tflmgen_fully_connected_s8 {
 };
 
 /* bias: one per unit, or NULL. One multiplier and shift for all units. */
-TFLMGEN_KERNEL void tflmgen_fully_connected_s8(const int8_t *restrict input, const int8_t *restrict filter,
-                                               const int32_t *restrict bias, int8_t *restrict output,
+TFLMGEN_KERNEL void tflmgen_fully_connected_s8(const int8_t *input, const int8_t *restrict filter,
+                                               const int32_t *restrict bias, int8_t *output,
                                                const struct tflmgen_fully_connected_s8 *p)
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
@@ -45,10 +45,10 @@ struct tflmgen_fully_connected_channels_s8 {
 };
 
 /* The same with a multiplier and a shift per unit. */
-TFLMGEN_KERNEL void tflmgen_fully_connected_channels_s8(const int8_t *restrict input, const int8_t *restrict filter,
+TFLMGEN_KERNEL void tflmgen_fully_connected_channels_s8(const int8_t *input, const int8_t *restrict filter,
                                                         const int32_t *restrict bias,
                                                         const int32_t *restrict multipliers,
-                                                        const int8_t *restrict shifts, int8_t *restrict output,
+                                                        const int8_t *restrict shifts, int8_t *output,
                                                         const struct tflmgen_fully_connected_channels_s8 *p)
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
@@ -72,8 +72,8 @@ struct tflmgen_fully_connected_f32 {
 };
 
 /* bias: one per unit, or NULL. */
-TFLMGEN_KERNEL void tflmgen_fully_connected_f32(const float *restrict input, const float *restrict filter,
-                                                const float *restrict bias, float *restrict output,
+TFLMGEN_KERNEL void tflmgen_fully_connected_f32(const float *input, const float *restrict filter,
+                                                const float *restrict bias, float *output,
                                                 const struct tflmgen_fully_connected_f32 *p)
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {

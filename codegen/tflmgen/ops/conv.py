@@ -16,6 +16,7 @@ from tflmgen.ops.weights import (
     input_offset,
     multiplier_operands,
     output_fields,
+    overlaps,
     params,
     quantization_rules,
 )
@@ -55,15 +56,16 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     over, output = window_of(op), op.outputs[0]
     geometry = (*over.fields(channels), *over.dilation_fields, ("filter_channels", filter_channels))
     macs = output.elements * filter_height * filter_width * filter_channels
+    over_input = overlaps(output, over.overlap_distance(channels))
     results = output_fields(op, op.attributes.activation)
     bias = bias_operand(op, OUTPUT_CHANNELS)
     if output.dtype is DType.FLOAT32:
         fields = params("tflmgen_conv2d_f32", geometry, results)
-        return Kernel("tflmgen_conv2d_f32", "conv2d.h", (Input(0), Input(1), bias, Output(0)), fields, macs=macs)
+        return Kernel("tflmgen_conv2d_f32", "conv2d.h", (Input(0), Input(1), bias, Output(0)), fields, over_input, macs)
     offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
     operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_conv2d_s8", geometry, offsets, results)
-    return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, macs=macs)
+    return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, over_input, macs)
 
 
 def _groups_fit(op: OperatorInstance) -> bool:

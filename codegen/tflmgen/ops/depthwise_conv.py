@@ -13,6 +13,7 @@ from tflmgen.ops.weights import (
     input_offset,
     multiplier_operands,
     output_fields,
+    overlaps,
     params,
     quantization_rules,
 )
@@ -33,16 +34,19 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     over, output = window_of(op), op.outputs[0]
     geometry = (*over.fields(channels), *over.dilation_fields)
     macs = output.elements * filter_height * filter_width
+    over_input = overlaps(output, over.overlap_distance(channels))
     results = output_fields(op, op.attributes.activation)
     bias = bias_operand(op, OUTPUT_CHANNELS)
     header = "depthwise_conv2d.h"
     if output.dtype is DType.FLOAT32:
         fields = params("tflmgen_depthwise_conv2d_f32", geometry, results)
-        return Kernel("tflmgen_depthwise_conv2d_f32", header, (Input(0), Input(1), bias, Output(0)), fields, macs=macs)
+        return Kernel(
+            "tflmgen_depthwise_conv2d_f32", header, (Input(0), Input(1), bias, Output(0)), fields, over_input, macs
+        )
     offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
     operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_depthwise_conv2d_s8", geometry, offsets, results)
-    return Kernel("tflmgen_depthwise_conv2d_s8", header, operands, fields, macs=macs)
+    return Kernel("tflmgen_depthwise_conv2d_s8", header, operands, fields, over_input, macs)
 
 
 RULES = (

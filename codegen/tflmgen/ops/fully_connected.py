@@ -20,6 +20,7 @@ from tflmgen.ops.weights import (
     input_offset,
     multiplier_operands,
     output_fields,
+    overlaps,
     params,
     quantization_rules,
 )
@@ -58,27 +59,38 @@ def real_multiplier(op: OperatorInstance) -> float:
     return float(product) / scale(op.outputs[0])
 
 
+def overlap_distance(batches: int, depth: int, units: int) -> int:
+    """Least distance, in elements, by which the output must precede the input that it lies over.
+
+    Of a row's outputs all but the last are written while its input is read, and all before the next input row is.
+    """
+    last = batches - 1
+    rows_written = max(0, last * (units - depth)) if batches > 1 else 0
+    return max(0, units - 1 + rows_written)
+
+
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
     del target
     units, depth = static_shape(input_type(op, 1))
     sizes = (("batches", op.outputs[0].elements // units), ("depth", depth), ("units", units))
     macs = op.outputs[0].elements * depth
+    over_input = overlaps(op.outputs[0], overlap_distance(op.outputs[0].elements // units, depth, units))
     results = output_fields(op, op.attributes.activation)
     bias = bias_operand(op, UNITS)
     operands = (Input(0), Input(1), bias, Output(0))
     if op.outputs[0].dtype is DType.FLOAT32:
         fields = params("tflmgen_fully_connected_f32", sizes, results)
-        return Kernel("tflmgen_fully_connected_f32", HEADER, operands, fields, macs=macs)
+        return Kernel("tflmgen_fully_connected_f32", HEADER, operands, fields, over_input, macs)
     offset = (("input_offset", input_offset(op)),)
     if filter_quantization(op).per_channel:
         per_unit = (Input(0), Input(1), bias, *multiplier_operands(op, units), Output(0))
         fields = params("tflmgen_fully_connected_channels_s8", sizes, offset, results)
-        return Kernel("tflmgen_fully_connected_channels_s8", HEADER, per_unit, fields, macs=macs)
+        return Kernel("tflmgen_fully_connected_channels_s8", HEADER, per_unit, fields, over_input, macs)
     multiplier, shift = quantize_multiplier(real_multiplier(op))
     fields = params(
         "tflmgen_fully_connected_s8", sizes, offset, (("multiplier", multiplier), ("shift", shift)), results
     )
-    return Kernel("tflmgen_fully_connected_s8", HEADER, operands, fields, macs=macs)
+    return Kernel("tflmgen_fully_connected_s8", HEADER, operands, fields, over_input, macs)
 
 
 def _shape_fits(op: OperatorInstance) -> bool:

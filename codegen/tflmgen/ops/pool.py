@@ -10,7 +10,7 @@ from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import positive, present
 from tflmgen.ops.quantize_math import Activation, activation_range, parse_activation
 from tflmgen.ops.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, static_shape, zero_point
-from tflmgen.ops.weights import params
+from tflmgen.ops.weights import overlaps, params
 from tflmgen.ops.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.types import DType
 
@@ -47,8 +47,10 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
             least, greatest = activation_range(activation, output.dtype, output.quantization)
         results: Fields = (("output_min", least), ("output_max", greatest))
         suffix = "f32" if output.dtype is DType.FLOAT32 else "s8"
-        fields = params(f"tflmgen_pool2d_{suffix}", _window(op).fields(static_shape(output)[3]), results)
-        return Kernel(f"tflmgen_{kind}_pool2d_{suffix}", "pool2d.h", (Input(0), Output(0)), fields)
+        over, channels = _window(op), static_shape(output)[3]
+        fields = params(f"tflmgen_pool2d_{suffix}", over.fields(channels), results)
+        over_input = overlaps(output, over.overlap_distance(channels))
+        return Kernel(f"tflmgen_{kind}_pool2d_{suffix}", "pool2d.h", (Input(0), Output(0)), fields, over_input)
 
     return kernel
 

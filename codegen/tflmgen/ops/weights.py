@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernel import ConstantArray, Input, Null, Operand, OperatorInstance, Params
+from tflmgen.kernel import ConstantArray, Input, Null, Operand, OperatorInstance, Overlap, Params
 from tflmgen.ops.operator import Rule
 from tflmgen.ops.quantize_math import Activation, activation_range, is_representable, quantize_multiplier
 from tflmgen.ops.rules import STATIC, input_type, per_tensor, scale, zero_point
@@ -97,6 +97,12 @@ def output_fields(op: OperatorInstance, activation: Activation) -> Fields:
         return ("output_min", least), ("output_max", greatest)
     low, high = activation_range(activation, output.dtype, output.quantization)
     return ("output_zero_point", zero_point(output)), ("output_min", low), ("output_max", high)
+
+
+def overlaps(output: TensorType, elements: int) -> tuple[Overlap, ...]:
+    """The claim that the output may lie over input 0 at a distance of `elements`, where that saves anything."""
+    distance = elements * output.dtype.bits // 8
+    return (Overlap(0, 0, distance),) if distance < output.bytes else ()
 
 
 def params(struct: str, *groups: Fields) -> Params:

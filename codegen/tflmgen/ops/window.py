@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tflmgen.ops.operator import Options
 from tflmgen.ops.options import positive
 
 Fields = tuple[tuple[str, int | float], ...]
 """Fields of a params struct, in order."""
+
+_FAR = 2**31
+"""A coordinate beyond every tensor, small enough to be multiplied by its width and channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +101,33 @@ class Window:
             ("padding_left", self.width.padding),
         )
 
+    def overlap_distance(self, output_channels: int) -> int:
+        """Least distance, in elements, by which the output must precede the input that it lies over.
+
+        The kernels read an output pixel's window, channel after channel, while they write the pixel: all its channels
+        but the last are written before its last read, and all of them before the next pixel's first.
+        """
+        batches, height, width, channels = self.input
+        rows = _first_inside(self.height, height, self.taps[0], self.steps.stride_height, self.steps.dilation_height)
+        columns = _first_inside(self.width, width, self.taps[1], self.steps.stride_width, self.steps.dilation_width)
+        pixels = np.add.outer(rows * width, columns).reshape(-1)
+        reads = np.add.outer(np.arange(batches) * height * width, pixels).reshape(-1) * channels
+        still_read = np.append(np.minimum.accumulate(reads[::-1])[::-1], np.iinfo(np.int64).max)
+        written = np.arange(1, len(reads) + 1) * output_channels
+        return max(0, int((written - 1 - still_read[:-1]).max()), int((written - still_read[1:]).max()))
+
     @property
     def dilation_fields(self) -> Fields:
         return ("dilation_height", self.steps.dilation_height), ("dilation_width", self.steps.dilation_width)
+
+
+def _first_inside(over: Extent, size: int, taps: int, stride: int, dilation: int) -> NDArray[np.int64]:
+    """For each position of the window, the first of its pixels inside an input of `size`; far out where none is."""
+    origins = np.arange(over.output, dtype=np.int64) * stride - over.padding
+    firsts = origins + np.maximum(0, -(origins // dilation)) * dilation
+    firsts = np.where(origins < 0, firsts, origins)
+    inside = (firsts < size) & (firsts <= origins + (taps - 1) * dilation)
+    return np.where(inside, firsts, _FAR)
 
 
 def four(shape: tuple[int, ...]) -> tuple[int, int, int, int]:

@@ -39,8 +39,12 @@ class Compilation:
 
 def compile_model(path: Path, target: Target, options: BuildOptions) -> Compilation:
     """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan."""
-    name = options.prefix(path)
-    module = run_passes(import_model(read_model(path)))
+    return compile_module(import_model(read_model(path)), options.prefix(path), target, options)
+
+
+def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
+    """Compiles a graph as the importer makes it; `name` is the prefix of all generated names."""
+    module = run_passes(imported)
     selection = select(module, target)
     scheduled = schedule(module)
     liveness = analyze(scheduled)

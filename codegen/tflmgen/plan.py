@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from tflmgen import __version__
@@ -42,7 +43,7 @@ def plan_json(
     subgraphs = _subgraphs(module)
     return {
         "tflmgen": __version__,
-        "model": {"path": module.path, "sha256": module.sha256},
+        "model": {"path": Path(module.path).name, "sha256": module.sha256},
         "options": dict(options),
         "notes": list(module.notes),
         "arena": {

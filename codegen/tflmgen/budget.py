@@ -1,0 +1,92 @@
+"""A model's memory beside what its board has, and what to do where that isn't enough."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tflmgen.board import Board, list_boards
+from tflmgen.console import count
+from tflmgen.errors import TflmgenError
+from tflmgen.platformio import BuildError
+
+Plan = Mapping[str, Any]
+
+
+class BudgetError(TflmgenError):
+    """The model needs more memory than the board has."""
+
+
+def check_plan(plan: Plan, board: Board) -> None:
+    """Raises BudgetError where arena and state, or the weights, are more than their memories hold."""
+    if board.is_host:
+        return
+    sizes = {m.name: m.size for m in board.memories}
+    places = dict(board.placement)
+    needed: dict[str, int] = {}
+    for what, size in (("arena", _arena(plan)), ("state", _state(plan)), ("weights", _weights(plan))):
+        needed[places[what]] = needed.get(places[what], 0) + size
+    for memory, size in needed.items():
+        if size > sizes[memory]:
+            over = f"{count(size)} bytes of {memory} are needed, and board {board.id} has {count(sizes[memory])}"
+            raise BudgetError(_explained(over, plan, board, memory == places["weights"]))
+
+
+def explain_overflow(error: BuildError, plan: Plan, board: Board) -> TflmgenError:
+    """The linker's "region overflowed" in the user's words; another build error as it is."""
+    text = str(error)
+    found = re.search(r"region `(\w+)' overflowed by (\d+) bytes", text)
+    if found:
+        memory = dict(board.placement).get(found[1].lower(), found[1])
+        over = f"the firmware is {count(int(found[2]))} bytes too large for {memory} of board {board.id}"
+        return BudgetError(_explained(over, plan, board, memory == dict(board.placement)["weights"]))
+    if "RAM is full" in text:
+        over = f"the RAM of board {board.id} leaves less than {count(board.stack)} bytes for the stack"
+        return BudgetError(_explained(over, plan, board, False))
+    return error
+
+
+def peak_operator(plan: Plan) -> str:
+    """The operator at which the arena is fullest, in words; empty where nothing is placed."""
+    wanted = plan["arena"]["peak_step"]
+    step = next((s for s in plan["steps"] if s["index"] == wanted), None)
+    if step is None or plan["arena"]["bytes"] == 0:
+        return ""
+    if step.get("operator") is None:
+        return f"{step['kind']} of {step['function']}"
+    name = step.get("name", step["kind"])
+    outputs = f" -> {', '.join(step['outputs'])}" if step.get("outputs") else ""
+    return f"subgraph {step['subgraph']}, operator {step['operator']} ({name}{outputs})"
+
+
+def _explained(over: str, plan: Plan, board: Board, flash: bool) -> str:
+    lines = [f"{plan['model']['path']}: over budget: {over}"]
+    lines.append(f"  arena {count(_arena(plan))}, state {count(_state(plan))}, weights {count(_weights(plan))} bytes")
+    peak = peak_operator(plan)
+    if peak and not flash:
+        lines.append(f"  the arena is fullest at {peak}")
+    fitting = [b.id for b in list_boards() if b.id != board.id and _fits(plan, b)]
+    larger = f"a board with more memory ({', '.join(fitting)})" if fitting else "a smaller model"
+    if flash:
+        advice = f"fewer or smaller layers, int8 instead of float32 weights, --optimize size, or {larger}"
+    else:
+        advice = f"a smaller input or fewer channels there, int8 instead of float32, or {larger}"
+    return "\n".join([*lines, f"  what would help: {advice}"])
+
+
+def _fits(plan: Plan, board: Board) -> bool:
+    ram = _arena(plan) + _state(plan) + board.stack
+    return ram <= board.ram_bytes and _weights(plan) <= board.flash_bytes
+
+
+def _arena(plan: Plan) -> int:
+    return int(plan["arena"]["bytes"])
+
+
+def _state(plan: Plan) -> int:
+    return sum(int(part["bytes"]) for part in plan["state"])
+
+
+def _weights(plan: Plan) -> int:
+    return int(plan["weights"]["bytes"])

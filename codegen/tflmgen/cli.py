@@ -1,0 +1,181 @@
+"""The command line: options and help here, the work in commands/, which is imported when a command runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tflmgen import __version__
+from tflmgen.failure import guarded
+from tflmgen.option_groups import OutputOptions, SessionOptions, with_groups
+from tflmgen.options import BuildOptions
+
+app = typer.Typer(
+    name="tflmgen",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with:  tflmgen build model.tflite --board mps2_an386",
+)
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A TensorFlow Lite file, model.tflite.")]
+BoardName = Annotated[
+    str,
+    typer.Option(
+        "--board",
+        "-b",
+        metavar="BOARD",
+        help="A board that `tflmgen boards` lists, the folder of a board of your own, or host: this computer.",
+    ),
+]
+OptionalInputs = Annotated[Path | None, typer.Option("--inputs", metavar="IN.npz", help="The inputs to count with.")]
+
+
+def main() -> None:
+    """Run the command line; exits with the code that docs/commands.md gives."""
+    app()
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"tflmgen {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _tflmgen(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Compile TensorFlow Lite models to C for microcontrollers, and show in an emulator that it computes the same."""
+
+
+@app.command(epilog="Example:  tflmgen build kws.tflite --board mps2_an386 -o kws-firmware")
+@with_groups
+@guarded
+def build(
+    model: Model,
+    *,
+    board: BoardName,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", show_default="MODEL-BOARD", help="The project's folder."),
+    ] = None,
+    no_compile: Annotated[
+        bool, typer.Option("--no-compile", help="Write the project, but leave its compilation to you.")
+    ] = False,
+    options: BuildOptions,
+    output: OutputOptions,
+) -> None:
+    """Make a PlatformIO project that holds MODEL as C, compile it, and compare its memory with the board's."""
+    from tflmgen.commands.build import build_command
+
+    build_command(model, board, directory, not no_compile, options, output)
+
+
+@app.command(epilog="Example:  tflmgen run kws.tflite --board host --inputs in.npz --outputs out.npz")
+@with_groups
+@guarded
+def run(
+    model: Model,
+    *,
+    board: BoardName,
+    inputs: Annotated[
+        Path,
+        typer.Option(
+            "--inputs", metavar="IN.npz", help="One array per input name, or sets: s0_in_0, s0_in_1, s1_in_0 and so on."
+        ),
+    ],
+    outputs: Annotated[
+        Path,
+        typer.Option("--outputs", metavar="OUT.npz", help="Written: one array per output name, or s0_out_0 and so on."),
+    ],
+    options: BuildOptions,
+    session: SessionOptions,
+    output: OutputOptions,
+) -> None:
+    """Run MODEL's firmware on given inputs, in an emulated board or on this computer, and keep its outputs."""
+    from tflmgen.commands.run import run_command
+
+    run_command(model, board, inputs, outputs, options, session, output)
+
+
+@app.command(epilog="Example:  tflmgen test kws.tflite --board mps2_an386 --vectors golden.npz")
+@with_groups
+@guarded
+def test(
+    model: Model,
+    *,
+    board: BoardName,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            "--vectors",
+            metavar="V.npz",
+            help="Inputs and expected outputs. Without: seeded inputs, compared with the host build and TFLite Micro.",
+        ),
+    ] = None,
+    atol: Annotated[float, typer.Option("--atol", metavar="A", min=0.0, help="Absolute tolerance for floats.")] = 1e-5,
+    rtol: Annotated[float, typer.Option("--rtol", metavar="R", min=0.0, help="Relative tolerance for floats.")] = 1e-5,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML too.")
+    ] = None,
+    options: BuildOptions,
+    session: SessionOptions,
+    output: OutputOptions,
+) -> None:
+    """Show that MODEL's firmware computes what it should: integers exactly, floats within a tolerance."""
+    from tflmgen.commands.test import Tolerance, test_command
+
+    test_command(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
+
+
+@app.command(epilog="Example:  tflmgen bench kws.tflite --board mps2_an386")
+@with_groups
+@guarded
+def bench(
+    model: Model,
+    *,
+    board: BoardName,
+    inputs: OptionalInputs = None,
+    options: BuildOptions,
+    session: SessionOptions,
+    output: OutputOptions,
+) -> None:
+    """Count the instructions that MODEL's firmware executes, per operator and in all; its stack, flash and RAM."""
+    from tflmgen.commands.bench import bench_command
+
+    bench_command(model, board, inputs, options, session, output)
+
+
+@app.command(epilog="Example:  tflmgen inspect kws.tflite")
+@with_groups
+@guarded
+def inspect(
+    model: Model,
+    *,
+    board: BoardName = "host",
+    dump_graph: Annotated[
+        bool, typer.Option("--dump-graph", help="Print the graph as the passes leave it, one line per node.")
+    ] = False,
+    options: BuildOptions,
+    output: OutputOptions,
+) -> None:
+    """Show what MODEL holds: subgraphs, operators, tensors, signatures, and the plan of its arena."""
+    from tflmgen.commands.inspect import inspect_command
+
+    inspect_command(model, board, dump_graph, options, output)
+
+
+@app.command(epilog="Example:  tflmgen boards")
+@with_groups
+@guarded
+def boards(*, output: OutputOptions) -> None:
+    """List the boards, their memory, and the emulators found here that run them."""
+    from tflmgen.commands.boards import boards_command
+
+    boards_command(output)

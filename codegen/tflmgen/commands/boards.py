@@ -1,0 +1,57 @@
+"""tflmgen boards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tflmgen.board import HOST, Board, list_boards
+from tflmgen.console import Console, Table, count
+from tflmgen.option_groups import OutputOptions
+from tflmgen.toolchain import ToolchainError, find_program, find_renode
+
+
+def boards_command(output: OutputOptions) -> None:
+    """Print the boards that come with tflmgen, and the host."""
+    console = Console(output)
+    found = _emulators()
+    boards = [_describe(board, found) for board in (*list_boards(), HOST)]
+    console.json(boards)
+    columns = ("board", "core", "features", "flash>", "RAM>", "emulators here", "what it is")
+    console.table(Table("", columns, [_row(b) for b in boards]))
+    missing = [name for name in ("QEMU", "Renode") if name not in found]
+    if missing:
+        console.line(f"Not installed here: {', '.join(missing)}.")
+
+
+def _emulators() -> set[str]:
+    found = set()
+    try:
+        find_program("qemu-system-arm")
+        found.add("QEMU")
+    except ToolchainError:
+        pass
+    if find_renode() is not None:
+        found.add("Renode")
+    return found
+
+
+def _describe(board: Board, found: set[str]) -> dict[str, Any]:
+    runs_in = [name for name, has in (("QEMU", board.qemu), ("Renode", board.renode)) if has]
+    return {
+        "id": board.id,
+        "title": board.title,
+        "core": board.core,
+        "features": sorted(board.features),
+        "clock": None if board.is_host else board.clock,
+        "flash_bytes": board.flash_bytes,
+        "ram_bytes": board.ram_bytes,
+        "memories": [{"name": m.name, "origin": m.origin, "size": m.size, "kind": m.kind} for m in board.memories],
+        "emulators": runs_in,
+        "emulators_found": [name for name in runs_in if name in found],
+    }
+
+
+def _row(board: dict[str, Any]) -> tuple[str, ...]:
+    sizes = [count(board[key]) if board[key] else "-" for key in ("flash_bytes", "ram_bytes")]
+    emulators = ", ".join(board["emulators_found"]) or ("none needed" if board["id"] == HOST.id else "none")
+    return (board["id"], board["core"], " ".join(board["features"]) or "-", *sizes, emulators, board["title"])

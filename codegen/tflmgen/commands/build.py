@@ -1,0 +1,85 @@
+"""tflmgen build."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tflmgen.board import Board, load_board
+from tflmgen.budget import peak_operator
+from tflmgen.code_size import code_bytes
+from tflmgen.compiler import Compilation
+from tflmgen.console import Console, Table, count
+from tflmgen.firmware_build import compile_for, compile_project, kept_if_whole, project_of, require_compiler
+from tflmgen.option_groups import OutputOptions
+from tflmgen.options import BuildOptions
+from tflmgen.platformio import Firmware
+from tflmgen.project import write
+
+
+def build_command(
+    model: Path, board_name: str, directory: Path | None, compiled: bool, options: BuildOptions, output: OutputOptions
+) -> None:
+    """Write the project to `directory`, default MODEL-BOARD in the current one, and compile it if `compiled`."""
+    console = Console(output)
+    board = load_board(board_name)
+    with console.progress(f"Planning {model.name}"):
+        compilation = compile_for(model, board, options)
+    if compiled:
+        require_compiler(board)
+    target = directory or Path(f"{model.stem}-{board.id}")
+    firmware = None
+    with kept_if_whole(target):
+        write(project_of(compilation, board, options), target)
+        if compiled:
+            firmware = compile_project(target, compilation, board, console)
+            code = code_bytes(firmware, compilation, board, options, console)
+    plan = compilation.plan
+    if firmware is not None:
+        sizes = {"text": firmware.text, "data": firmware.data, "bss": firmware.bss, "code_bytes": code}
+        plan = {**plan, "firmware": {"elf": str(firmware.elf), **sizes}}
+    console.json(plan)
+    _report(console, plan, board, firmware)
+    console.line(_next_step(target, compilation, board, compiled))
+
+
+def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: Firmware | None) -> None:
+    arena = plan["arena"]
+    state = sum(part["bytes"] for part in plan["state"])
+    ram, flash = (0, 0) if board.is_host else (board.ram_bytes, board.flash_bytes)
+    rows = [
+        _row("arena", arena["bytes"], ram, _arena_note(plan)),
+        _row("state", state, ram, ""),
+        _row("weights", plan["weights"]["bytes"], flash, ""),
+    ]
+    if firmware is not None:
+        rows += [
+            _row(
+                "code", plan["firmware"]["code_bytes"], flash, "of the model: without weights and the firmware around"
+            ),
+            _row("flash, in all", firmware.text + firmware.data, flash, "code, weights, start-up, test server"),
+            _row("static RAM, in all", firmware.data + firmware.bss, ram, "arena, state, variables; no stack"),
+        ]
+    title = f"{plan['model']['path']} on {board.id}"
+    console.table(Table(title, ("", "bytes>", "board has>", "%>", ""), rows))
+    for note in plan["notes"]:
+        console.line(f"note: {note}")
+
+
+def _row(what: str, used: int, budget: int, note: str) -> tuple[str, ...]:
+    share = f"{100 * used / budget:.1f}" if budget else "-"
+    return what, count(used), count(budget) if budget else "-", share, note
+
+
+def _arena_note(plan: Mapping[str, Any]) -> str:
+    size, least = plan["arena"]["bytes"], plan["arena"]["lower_bound"]
+    peak = peak_operator(plan)
+    optimal = "optimal for this schedule" if size == least else f"lower bound {count(least)}"
+    return f"{optimal}; fullest at {peak}" if peak else optimal
+
+
+def _next_step(target: Path, compilation: Compilation, board: Board, compiled: bool) -> str:
+    if not compiled:
+        return f"Wrote {target}. Compile it with: pio run -d {target}"
+    return f"Wrote {target}. Test it with: tflmgen test {compilation.module.path} --board {board.id}"

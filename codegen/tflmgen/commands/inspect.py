@@ -1,0 +1,131 @@
+"""tflmgen inspect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tflmgen.board import load_board
+from tflmgen.compiler import Compilation
+from tflmgen.console import Console, Table, count
+from tflmgen.firmware_build import plan_for
+from tflmgen.graph_text import module_text
+from tflmgen.option_groups import OutputOptions
+from tflmgen.options import BuildOptions
+from tflmgen.tflite.model import SubGraph, Tensor
+from tflmgen.tflite.reader import read_model
+from tflmgen.types import Quantization
+
+
+def inspect_command(
+    path: Path, board_name: str, dump_graph: bool, options: BuildOptions, output: OutputOptions
+) -> None:
+    """Print what the file holds and the plan that tflmgen makes of it; with `dump_graph` the graph instead.
+
+    What the file holds is printed even where an operator in it is not supported, before the error.
+    """
+    console = Console(output)
+    board = load_board(board_name)
+    subgraphs = read_model(path).subgraphs
+    if not dump_graph:
+        for graph in subgraphs:
+            _print_subgraph(console, graph)
+    compilation = plan_for(path, board, options)
+    if dump_graph:
+        console.line(module_text(compilation.module).rstrip())
+    else:
+        _print_signatures(console, compilation)
+        _print_arena(console, compilation.plan)
+    console.json({**compilation.plan, "subgraphs": [_describe(graph) for graph in subgraphs]})
+
+
+def _print_subgraph(console: Console, graph: SubGraph) -> None:
+    title = f"Subgraph {graph.index} '{graph.name}': operators"
+    rows = [(str(op.index), op.name, _types(graph, op.inputs), _types(graph, op.outputs)) for op in graph.operators]
+    console.table(Table(title, ("#>", "operator", "inputs", "outputs"), rows))
+    roles = {**dict.fromkeys(graph.inputs, "input"), **dict.fromkeys(graph.outputs, "output")}
+    tensors = [
+        (str(t.index), t.name, _type(t), _quantization(t.quantization), _role(t, roles.get(t.index, "")))
+        for t in graph.tensors
+    ]
+    title = f"Subgraph {graph.index} '{graph.name}': tensors"
+    console.table(Table(title, ("#>", "name", "type", "quantization", ""), tensors))
+
+
+def _print_signatures(console: Console, compilation: Compilation) -> None:
+    rows = [
+        (signature.key or "(no key)", role, port.name, str(port.type), _quantization(port.type.quantization))
+        for signature in compilation.module.signatures
+        for role, ports in (("input", signature.inputs), ("output", signature.outputs))
+        for port in ports
+    ]
+    console.table(Table("Signatures", ("signature", "", "name", "type", "quantization"), rows))
+
+
+def _print_arena(console: Console, plan: dict[str, Any]) -> None:
+    arena = plan["arena"]
+    rows = [
+        (
+            str(buffer["offset"]),
+            str(buffer["bytes"]),
+            ", ".join(f"{first}-{last}" for first, last in buffer["ranges"]),
+            buffer["name"],
+        )
+        for buffer in sorted(plan["buffers"], key=lambda b: (b["offset"], b["ranges"]))
+    ]
+    title = (
+        f"Arena: {count(arena['bytes'])} bytes; no plan of this schedule can have less than "
+        f"{count(arena['lower_bound'])}; fullest at step {arena['peak_step']}"
+    )
+    console.table(Table(title, ("offset>", "bytes>", "live in steps", "buffer"), rows))
+    console.line(f"Weights: {count(plan['weights']['bytes'])} bytes. Copies: {len(plan['copies'])}.")
+    for note in plan["notes"]:
+        console.line(f"note: {note}")
+
+
+def _types(graph: SubGraph, tensors: Iterable[int]) -> str:
+    return ", ".join(f"{i}:{_type(graph.tensors[i])}" if i >= 0 else "-" for i in tensors)
+
+
+def _type(tensor: Tensor) -> str:
+    signature = tensor.shape_signature
+    shape = signature if signature and len(signature) == len(tensor.shape) else tensor.shape
+    return f"{tensor.type_name}[{','.join(map(str, shape))}]"
+
+
+def _role(tensor: Tensor, role: str) -> str:
+    if tensor.data is not None:
+        return f"constant, {count(len(tensor.data))} bytes"
+    return "variable" if tensor.is_variable else role
+
+
+def _quantization(quantization: Quantization | None) -> str:
+    if quantization is None:
+        return ""
+    if quantization.per_channel:
+        return f"{len(quantization.scales)} scales along axis {quantization.axis}"
+    return f"{quantization.scale:.6g} * (q - {quantization.zero_point})".replace("- -", "+ ")
+
+
+def _describe(graph: SubGraph) -> dict[str, Any]:
+    return {
+        "index": graph.index,
+        "name": graph.name,
+        "inputs": list(graph.inputs),
+        "outputs": list(graph.outputs),
+        "operators": [
+            {"index": op.index, "name": op.name, "inputs": list(op.inputs), "outputs": list(op.outputs)}
+            for op in graph.operators
+        ],
+        "tensors": [
+            {
+                "index": t.index,
+                "name": t.name,
+                "dtype": t.type_name,
+                "shape": list(t.shape),
+                "constant": t.data is not None,
+            }
+            for t in graph.tensors
+        ],
+    }

@@ -1,0 +1,68 @@
+"""Errors at the command line's edge: one problem a line on standard error, an exit code, no traceback."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from tflmgen.console import error_line
+from tflmgen.errors import TflmgenError, UsageError
+
+FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with every exception turned into a message and an exit code."""
+
+    @functools.wraps(command)
+    def run(**arguments: Any) -> None:
+        signal.signal(signal.SIGTERM, _terminate)
+        try:
+            command(**arguments)
+        except KeyboardInterrupt:
+            error_line("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except UsageError as error:
+            error_line(f"Usage error: {error}")
+            raise typer.Exit(USAGE) from None
+        except TflmgenError as error:
+            error_line(str(error))
+            raise typer.Exit(FAILED) from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            error_line(_os_error(error))
+            raise typer.Exit(FAILED) from None
+        except Exception as error:
+            if os.environ.get("TFLMGEN_DEBUG"):
+                traceback.print_exc()
+            error_line(_internal(error))
+            raise typer.Exit(FAILED) from None
+
+    return run
+
+
+def _terminate(number: int, _: Any) -> None:
+    """As Ctrl-C does: leave through every `finally`, so that no process and no half-made folder stays."""
+    sys.exit(TERMINATED if number == signal.SIGTERM else FAILED)
+
+
+def _os_error(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"
+
+
+def _internal(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return (
+        f"internal error: {type(error).__name__}: {text}. Please report this with the model; "
+        "TFLMGEN_DEBUG=1 shows where it happened"
+    )

@@ -1,0 +1,101 @@
+"""From a model and a board to a project on disk, its firmware, and a session with it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tflmgen.board import Board
+from tflmgen.budget import check_plan, explain_overflow
+from tflmgen.compiler import Compilation, compile_model
+from tflmgen.console import Console
+from tflmgen.emulator.run import open_session
+from tflmgen.emulator.session import Session
+from tflmgen.errors import UsageError
+from tflmgen.option_groups import Emulator, SessionOptions
+from tflmgen.options import BuildOptions
+from tflmgen.platformio import BuildError, Firmware, build
+from tflmgen.project import Project, assemble, write
+from tflmgen.toolchain import find_arm_compiler, find_host_compiler
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A compiled model and a session with its firmware; `firmware` is None on the host."""
+
+    compilation: Compilation
+    session: Session
+    firmware: Firmware | None
+
+
+def compile_for(model: Path, board: Board, options: BuildOptions) -> Compilation:
+    """As plan_for(); BudgetError if the plan alone is more than the board has."""
+    compilation = plan_for(model, board, options)
+    check_plan(compilation.plan, board)
+    return compilation
+
+
+def plan_for(model: Path, board: Board, options: BuildOptions) -> Compilation:
+    """`model` compiled for the processor of `board`, however much memory it needs."""
+    return compile_model(model, replace(board.target, optimize=options.optimize.value), options)
+
+
+def project_of(compilation: Compilation, board: Board, options: BuildOptions) -> Project:
+    """The project of a compiled model; plan.json says for which board."""
+    name, sources = compilation.name, compilation.sources
+    files = {f"lib/{name}/{path}": text for path, text in sources.files.items()}
+    return assemble(files, sources.headers, board, name, compilation.plan, options.optimize.value)
+
+
+def require_compiler(board: Board) -> None:
+    """Raises ToolchainError, before anything is written, where the compiler for `board` is missing."""
+    if board.is_host:
+        find_host_compiler()
+    else:
+        find_arm_compiler()
+
+
+def compile_project(directory: Path, compilation: Compilation, board: Board, console: Console) -> Firmware:
+    """The firmware of the project in `directory`; BudgetError if it doesn't fit the board."""
+    with console.progress(f"Compiling {compilation.name} for {board.id}") as progress:
+        try:
+            return build(directory, board.id, progress)
+        except BuildError as error:
+            raise explain_overflow(error, compilation.plan, board) from error
+
+
+@contextmanager
+def kept_if_whole(directory: Path) -> Iterator[None]:
+    """Remove `directory` if the body fails and it didn't exist before: no half-made project is left behind."""
+    fresh = not directory.exists()
+    try:
+        yield
+    except BaseException:
+        if fresh:
+            shutil.rmtree(directory, ignore_errors=True)
+        raise
+
+
+def check_session_options(board: Board, options: SessionOptions) -> None:
+    if board.is_host and options.emulator is not Emulator.AUTO:
+        raise UsageError("--board host runs without an emulator: leave --emulator out")
+
+
+@contextmanager
+def running(
+    compilation: Compilation, board: Board, options: BuildOptions, session: SessionOptions, console: Console
+) -> Iterator[Running]:
+    """The model's firmware, built in a folder of its own that goes away afterwards, and running."""
+    require_compiler(board)
+    with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
+        directory = Path(folder) / compilation.name
+        write(project_of(compilation, board, options), directory)
+        firmware = None if board.is_host else compile_project(directory, compilation, board, console)
+        elf = firmware.elf if firmware else None
+        emulator, renode = session.emulator.value, session.renode
+        with open_session(board, directory, elf, emulator, session.timeout, renode=renode) as connected:
+            yield Running(compilation, connected, firmware)

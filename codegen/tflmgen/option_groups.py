@@ -1,0 +1,97 @@
+"""Groups of options that commands share: each group is a dataclass, each of its fields one option."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from enum import Enum
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from tflmgen.options import BuildOptions
+
+
+class Emulator(str, Enum):
+    """Which emulator runs a board's firmware; auto is Renode, or QEMU where there is no Renode."""
+
+    AUTO = "auto"
+    RENODE = "renode"
+    QEMU = "qemu"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How a firmware is run; `timeout` in seconds, for each answer; `renode` is its program, if not the one of PATH."""
+
+    emulator: Emulator = Emulator.AUTO
+    signature: str | None = None
+    timeout: float = 60.0
+    renode: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """What a command prints."""
+
+    json: bool = False
+    quiet: bool = False
+
+
+OPTIONS: Mapping[type, Mapping[str, Any]] = {
+    BuildOptions: {
+        "name": typer.Option("--name", metavar="NAME", show_default="the file's name", help="Prefix of all names."),
+        "optimize": typer.Option("--optimize", help="What the generated code is to be best at."),
+    },
+    SessionOptions: {
+        "emulator": typer.Option(
+            "--emulator", help="What runs the firmware; auto is Renode, or QEMU where there is no Renode."
+        ),
+        "signature": typer.Option("--signature", metavar="KEY", help="Which of the model's signatures to use."),
+        "timeout": typer.Option("--timeout", metavar="SECONDS", min=0.001, help="How long to wait for each answer."),
+        "renode": typer.Option(
+            "--renode",
+            metavar="PROGRAM",
+            show_default="renode of PATH",
+            envvar="TFLMGEN_RENODE",
+            help="Renode's program.",
+        ),
+    },
+    OutputOptions: {
+        "json": typer.Option("--json", help="Print JSON instead of text for people."),
+        "quiet": typer.Option("--quiet", "-q", help="Print nothing but errors (and --json)."),
+    },
+}
+
+
+def with_groups(function: Callable[..., None]) -> Callable[..., None]:
+    """`function` with each parameter whose type is a group replaced by the group's options, as typer sees it."""
+    hints = get_type_hints(function, include_extras=True)
+    parameters = inspect.signature(function).parameters
+    groups = {name: hints[name] for name in parameters if hints[name] in OPTIONS}
+    plain = [p.replace(annotation=hints[p.name]) for p in parameters.values() if p.name not in groups]
+
+    @functools.wraps(function)
+    def expanded(**values: Any) -> None:
+        made = {name: group(**{f.name: values.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
+        function(**values, **made)
+
+    shown = [*plain, *(parameter for group in groups.values() for parameter in _parameters(group))]
+    expanded.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    expanded.__annotations__ = {p.name: p.annotation for p in shown}
+    return expanded
+
+
+def _parameters(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group)
+    return [
+        inspect.Parameter(
+            f.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if f.default is MISSING else f.default,
+            annotation=Annotated[hints[f.name], OPTIONS[group][f.name]],
+        )
+        for f in fields(group)
+    ]

@@ -1,0 +1,146 @@
+"""Runs generated libraries on the host: many models in one program, under sanitizers, in a process of its own.
+
+    program = build_native({"m0": sources, "m1": others})
+    outputs = run_native(program, [Invocation(0, 0, (x, y)), ...], [signatures of m0, signatures of m1])
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tflmgen.emit import Sources
+from tflmgen.graph import Signature
+
+Array = NDArray[Any]
+
+FIRMWARE = Path(__file__).parents[2] / "firmware"
+WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fno-strict-aliasing")
+SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One call of an entry point: which model, which of its signatures, the inputs in the signature's order."""
+
+    model: int
+    signature: int
+    inputs: tuple[Array, ...]
+
+
+class NativeError(AssertionError):
+    """The program died; `model` is the one that ran last."""
+
+    def __init__(self, model: int, text: str) -> None:
+        self.model = model
+        super().__init__(f"model {model}: {text}")
+
+
+def build_native(models: Mapping[str, Sources], compiler: str = "gcc", flags: Sequence[str] = SANITIZED) -> Path:
+    """The path of a program with all `models` (C name -> library); built once for the same sources and flags."""
+    texts = {
+        path: text
+        for sources in models.values()
+        for path, text in sources.files.items()
+        if path.endswith((".c", ".h"))
+    }
+    texts["main.c"] = _main(list(models))
+    kernels = sorted((FIRMWARE / "kernels").glob("*.h"))
+    command = [compiler, *WARNINGS, *flags]
+    key = hashlib.sha256(repr((command, sorted(texts.items()), [k.read_bytes() for k in kernels])).encode()).hexdigest()
+    folder = Path(tempfile.gettempdir()) / f"tflmgen-native-{os.getuid()}" / key[:24]
+    program = folder / "program"
+    if program.exists():
+        return program
+    for path, text in texts.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    include = folder / "include"
+    if not (include / "tflmgen").exists():
+        (include / "tflmgen").symlink_to(FIRMWARE / "kernels")
+    command += [f"-I{include}", f"-I{FIRMWARE / 'runtime'}"]
+    files = [folder / path for path in texts if path.endswith(".c")]
+    partial = folder / f"program.{os.getpid()}"
+    built = subprocess.run([*command, *files, "-o", partial, "-lm"], capture_output=True, check=False)
+    assert built.returncode == 0, built.stderr.decode(errors="replace")[:4000]
+    partial.rename(program)
+    return program
+
+
+def run_native(
+    program: Path, invocations: Sequence[Invocation], signatures: Sequence[Sequence[Signature]]
+) -> list[tuple[Array, ...]]:
+    """The outputs of each invocation, run in order in one process. `signatures[m]` are those of model m.
+
+    Raises NativeError where the program dies, as it does of whatever a sanitizer finds.
+    """
+    stream = b"".join(
+        struct.pack("<II", one.model, one.signature) + b"".join(np.ascontiguousarray(a).tobytes() for a in one.inputs)
+        for one in invocations
+    )
+    ran = subprocess.run([program], input=stream, capture_output=True, check=False)
+    if ran.returncode:
+        text = ran.stderr.decode(errors="replace")
+        raise NativeError(_last_model(text), f"exit code {ran.returncode}\n{text[-3000:]}")
+    return list(_outputs(ran.stdout, invocations, signatures))
+
+
+def _last_model(text: str) -> int:
+    numbers = [int(line[1:]) for line in text.splitlines() if line[:1] == "@" and line[1:].isdigit()]
+    return numbers[-1] if numbers else -1
+
+
+def _outputs(
+    raw: bytes, invocations: Sequence[Invocation], signatures: Sequence[Sequence[Signature]]
+) -> Iterator[tuple[Array, ...]]:
+    at = 0
+    for one in invocations:
+        arrays = []
+        for port in signatures[one.model][one.signature].outputs:
+            piece = raw[at : at + port.type.bytes]
+            at += port.type.bytes
+            arrays.append(np.frombuffer(piece, port.type.dtype.numpy).reshape(port.type.max_shape))
+        yield tuple(arrays)
+    assert at == len(raw), "the program wrote more than its outputs"
+
+
+def _main(names: Sequence[str]) -> str:
+    includes = "".join(f'#include "include/{name}.h"\n' for name in names)
+    models = ", ".join(f"&{name}_model" for name in names)
+    return f"#include <stdio.h>\n{includes}static const tflmgen_model *const models[] = {{{models}}};\n{_LOOP}"
+
+
+_LOOP = """
+int main(void)
+{
+    uint32_t which[2];
+    while (fread(which, sizeof which, 1, stdin) == 1) {
+        const tflmgen_signature *signature = &models[which[0]]->signatures[which[1]];
+        fprintf(stderr, "@%u\\n", (unsigned)which[0]);
+        for (unsigned i = 0; i < signature->input_count; ++i) {
+            const tflmgen_tensor *tensor = &signature->inputs[i];
+            if (fread(tensor->data(), 1, tensor->bytes, stdin) != tensor->bytes) {
+                return 2;
+            }
+        }
+        if (signature->invoke() != TFLMGEN_OK) {
+            return 3;
+        }
+        for (unsigned i = 0; i < signature->output_count; ++i) {
+            const tflmgen_tensor *tensor = &signature->outputs[i];
+            fwrite(tensor->data(), 1, tensor->bytes, stdout);
+        }
+    }
+    return 0;
+}
+"""

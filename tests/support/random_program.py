@@ -1,0 +1,308 @@
+"""Random .tflite models made of control flow: nested, shared and odd, but always ending.
+
+Every loop counts: it carries a counter that its body increments and its condition compares with a constant. Subgraphs are
+reused by later operators where their types fit, so that some have several callers; a subgraph is reused only when it is
+complete, so that nothing recurses.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from support.model_writer import ModelWriter, SubgraphWriter
+
+Array = NDArray[Any]
+Kind = tuple[str, tuple[int, ...]]
+
+COUNTER: Kind = ("int32", (1,))
+FLAG: Kind = ("bool", (1,))
+KINDS: tuple[Kind, ...] = (
+    COUNTER,
+    ("int32", (4,)),
+    ("int32", (2, 2)),
+    ("int32", (6,)),
+    ("int32", ()),
+    FLAG,
+    ("int64", (3,)),
+    ("int64", (4,)),
+    ("bool", (4,)),
+    ("bool", (3,)),
+)
+ARITHMETIC = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")
+COMPARISONS = ("LESS", "GREATER", "EQUAL", "NOT_EQUAL")
+
+
+class Chooser(Protocol):
+    """Where decisions come from: a seed, or hypothesis. Lower numbers are the simpler choices."""
+
+    def integer(self, low: int, high: int) -> int: ...
+
+
+class Seeded:
+    """Decisions from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def integer(self, low: int, high: int) -> int:
+        return self._random.randint(low, high)
+
+
+class Drawn:
+    """Decisions by hypothesis; `draw(low, high)` draws an integer."""
+
+    def __init__(self, draw: Callable[[int, int], int]) -> None:
+        self._draw = draw
+
+    def integer(self, low: int, high: int) -> int:
+        return self._draw(low, high) if low < high else low
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A complete subgraph; `role` is "" or what a loop may rely on (its counter's place and limit)."""
+
+    index: int
+    inputs: tuple[Kind, ...]
+    outputs: tuple[Kind, ...]
+    role: tuple[Any, ...] = ()
+
+
+@dataclass
+class _Scope:
+    """A subgraph in the making and its values by kind."""
+
+    graph: SubgraphWriter
+    depth: int
+    values: dict[Kind, list[int]] = field(default_factory=dict)
+
+    def add(self, kind: Kind) -> int:
+        index = self.graph.tensor(f"t{len(self.graph.tensors)}", *kind)
+        self.values.setdefault(kind, []).append(index)
+        return index
+
+
+def random_program(choose: Chooser) -> bytes:
+    """A .tflite file; subgraph 0 is the entry, and at times another one has a signature too."""
+    return _Builder(choose).build()
+
+
+def random_inputs(kinds: Sequence[tuple[str, tuple[int, ...]]], rng: np.random.Generator) -> tuple[Array, ...]:
+    """Values for inputs of (dtype, shape): small ones now and then, so that comparisons go either way."""
+    arrays = []
+    for dtype, shape in kinds:
+        limit = 2 if dtype == "bool" else int(rng.choice([3, 100, 2**31 - 1]))
+        arrays.append(rng.integers(0 if dtype == "bool" else -limit, limit, shape).astype(dtype))
+    return tuple(arrays)
+
+
+class _Builder:
+    def __init__(self, choose: Chooser) -> None:
+        self._choose = choose
+        self._writer = ModelWriter()
+        self._pool: list[Finished] = []
+        self._budget = 60
+
+    def build(self) -> bytes:
+        inputs = self._kinds(1, 4)
+        main = self._subgraph(inputs, self._kinds(1, 4), 0)
+        others = [f for f in self._pool if f.index != main.index and f.inputs and f.outputs]
+        if others and self._one_in(4):
+            for key, finished in (("main", main), ("other", self._pick(others))):
+                graph = self._writer.subgraphs[finished.index]
+                self._writer.signature(
+                    key,
+                    {f"i{n}": t for n, t in enumerate(graph.inputs)},
+                    {f"o{n}": t for n, t in enumerate(graph.outputs)},
+                    finished.index,
+                )
+        return self._writer.finish()
+
+    # -- decisions
+
+    def _one_in(self, count: int) -> bool:
+        return self._choose.integer(0, count - 1) == count - 1
+
+    def _pick(self, items: Sequence[Any]) -> Any:
+        return items[self._choose.integer(0, len(items) - 1)]
+
+    def _kinds(self, least: int, most: int) -> tuple[Kind, ...]:
+        return tuple(self._pick(KINDS) for _ in range(self._choose.integer(least, most)))
+
+    # -- values
+
+    def _constant(self, scope: _Scope, kind: Kind, value: int | None = None) -> int:
+        dtype, shape = kind
+        if value is None:
+            value = self._choose.integer(-2, 2)
+        array = np.full(shape, value).astype(dtype)
+        if array.size > 1 and dtype != "bool":
+            array += np.arange(array.size, dtype=dtype).reshape(shape)
+        return scope.graph.constant(f"c{len(scope.graph.tensors)}", array)
+
+    def _value(self, scope: _Scope, kind: Kind) -> int:
+        """An existing value of a kind, or a constant."""
+        values = scope.values.get(kind, [])
+        if not values or self._one_in(8):
+            return self._constant(scope, kind)
+        return int(self._pick(values[::-1]))
+
+    # -- statements
+
+    def _subgraph(self, inputs: Sequence[Kind], outputs: Sequence[Kind], depth: int, counter: int = -1) -> Finished:
+        """A new subgraph. With `counter`, that input comes back incremented at the same place."""
+        scope = _Scope(self._writer.subgraph(f"g{len(self._writer.subgraphs)}"), depth)
+        scope.graph.inputs = [scope.add(kind) for kind in inputs]
+        for _ in range(self._choose.integer(0, 5)):
+            self._statement(scope)
+        results = [self._value(scope, kind) for kind in outputs]
+        if counter >= 0:
+            step = self._constant(scope, COUNTER, self._choose.integer(1, 2))
+            results[counter] = scope.add(COUNTER)
+            scope.graph.operator("ADD", [scope.graph.inputs[counter], step], [results[counter]])
+        scope.graph.outputs = results
+        finished = Finished(scope.graph.index, tuple(inputs), tuple(outputs), ("body", counter) if counter >= 0 else ())
+        self._pool.append(finished)
+        return finished
+
+    def _statement(self, scope: _Scope) -> None:
+        self._budget -= 1
+        nests = self._budget > 0 and scope.depth < 3
+        kinds = [self._arithmetic, self._arithmetic, self._compare, self._reshape, self._cast, self._arithmetic]
+        if nests:
+            kinds += [self._if, self._while, self._if, self._while, self._call]
+        self._pick(kinds)(scope)
+
+    def _arithmetic(self, scope: _Scope) -> None:
+        dtype, shape = kind = self._pick(KINDS)
+        operands = [self._value(scope, kind), self._value(scope, kind)]
+        if dtype == "int32" and self._one_in(4):
+            operands[self._choose.integer(0, 1)] = self._value(scope, COUNTER)
+            kind = (dtype, shape or (1,))
+        name = self._pick(("LOGICAL_AND", "LOGICAL_OR") if dtype == "bool" else ARITHMETIC)
+        scope.graph.operator(name, operands, [scope.add(kind)])
+
+    def _compare(self, scope: _Scope) -> None:
+        dtype, shape = kind = self._pick([k for k in KINDS if k[0] != "bool" and ("bool", k[1]) in KINDS])
+        operands = [self._value(scope, kind), self._value(scope, kind)]
+        scope.graph.operator(self._pick(COMPARISONS), operands, [scope.add(("bool", shape))])
+
+    def _reshape(self, scope: _Scope) -> None:
+        one, other = self._pick(
+            [(a, b) for a in KINDS for b in KINDS if a[0] == b[0] and np.prod(a[1]) == np.prod(b[1])]
+        )
+        shape = scope.graph.constant(f"c{len(scope.graph.tensors)}", np.array(other[1], np.int32))
+        scope.graph.operator("RESHAPE", [self._value(scope, one), shape], [scope.add(other)])
+
+    def _cast(self, scope: _Scope) -> None:
+        one, other = self._pick([(a, b) for a in KINDS for b in KINDS if a[1] == b[1] and a[0] != b[0]])
+        scope.graph.operator("CAST", [self._value(scope, one)], [scope.add(other)])
+
+    def _condition(self, scope: _Scope) -> int:
+        if not scope.values.get(FLAG) and scope.values.get(COUNTER):
+            limit = self._constant(scope, COUNTER)
+            scope.graph.operator("LESS", [self._value(scope, COUNTER), limit], [scope.add(FLAG)])
+        return self._value(scope, FLAG)
+
+    def _target(self, inputs: Sequence[Kind], outputs: Sequence[Kind], depth: int) -> Finished:
+        fitting = [f for f in self._pool if f.inputs == tuple(inputs) and f.outputs == tuple(outputs)]
+        if fitting and self._one_in(2):
+            return self._pick(fitting)
+        return self._subgraph(inputs, outputs, depth)
+
+    def _if(self, scope: _Scope) -> None:
+        condition = self._condition(scope)
+        inputs, outputs = self._kinds(0, 3), self._kinds(0, 3)
+        operands = [self._value(scope, kind) for kind in inputs]
+        then = self._target(inputs, outputs, scope.depth + 1)
+        orelse = self._target(inputs, outputs, scope.depth + 1)
+        scope.graph.operator(
+            "IF",
+            [condition, *operands],
+            [scope.add(kind) for kind in outputs],
+            {"then_subgraph_index": then.index, "else_subgraph_index": orelse.index},
+        )
+
+    def _call(self, scope: _Scope) -> None:
+        complete = [f for f in self._pool if f.outputs]
+        if complete and self._one_in(2):
+            target = self._pick(complete)
+        else:
+            target = self._subgraph(self._kinds(0, 3), self._kinds(1, 3), scope.depth + 1)
+        operands = [self._value(scope, kind) for kind in target.inputs]
+        results = [scope.add(kind) for kind in target.outputs]
+        scope.graph.operator("CALL", operands, results, {"subgraph": target.index})
+
+    def _while(self, scope: _Scope) -> None:
+        """variables = counter, and in one form of two a flag that the condition returns as it is, and others."""
+        flagged = self._one_in(2)
+        fixed = (COUNTER, FLAG) if flagged else (COUNTER,)
+        others = self._kinds(0, 3)
+        place = self._choose.integer(0, len(others))
+        kinds = (*others[:place], *fixed, *others[place:])
+        limit = self._choose.integer(0, 3)
+        operands = [self._value(scope, kind) for kind in kinds]
+        operands[place] = self._start(scope, limit)
+        condition = self._loop_condition(kinds, place, limit, flagged, scope.depth + 1)
+        body = self._loop_body(kinds, place, limit, flagged, scope.depth + 1)
+        scope.graph.operator(
+            "WHILE",
+            operands,
+            [scope.add(kind) for kind in kinds],
+            {"cond_subgraph_index": condition, "body_subgraph_index": body},
+        )
+
+    def _start(self, scope: _Scope, limit: int) -> int:
+        """A counter from which at most three iterations reach the limit."""
+        least = self._constant(scope, COUNTER, limit - self._choose.integer(0, 3))
+        if self._one_in(2):
+            return least
+        value = self._value(scope, COUNTER)
+        start = scope.add(COUNTER)
+        scope.graph.operator("MAXIMUM", [value, least], [start])
+        return start
+
+    def _loop_condition(self, kinds: tuple[Kind, ...], place: int, limit: int, flagged: bool, depth: int) -> int:
+        role = ("condition", place, limit, flagged)
+        for finished in self._pool:
+            if finished.role == role and finished.inputs == kinds and self._one_in(2):
+                return finished.index
+        scope = _Scope(self._writer.subgraph(f"g{len(self._writer.subgraphs)}"), depth)
+        scope.graph.inputs = [scope.add(kind) for kind in kinds]
+        for _ in range(self._choose.integer(0, 2)):
+            self._statement(scope)
+        if flagged:
+            scope.graph.outputs = [scope.graph.inputs[place + 1]]
+        else:
+            operands = [scope.graph.inputs[place], self._constant(scope, COUNTER, limit)]
+            scope.graph.outputs = [scope.add(FLAG)]
+            scope.graph.operator("LESS", operands, scope.graph.outputs)
+        self._pool.append(Finished(scope.graph.index, kinds, (FLAG,), role))
+        return scope.graph.index
+
+    def _loop_body(self, kinds: tuple[Kind, ...], place: int, limit: int, flagged: bool, depth: int) -> int:
+        role = ("body", place, limit) if flagged else ("body", place)
+        for finished in self._pool:
+            if finished.role == role and finished.inputs == kinds and self._one_in(2):
+                return finished.index
+        finished = self._subgraph(kinds, kinds, depth, place)
+        if flagged:
+            # The flag ends the loop no later than the counter would.
+            self._pool.remove(finished)
+            graph = self._writer.subgraphs[finished.index]
+            scope = _Scope(graph, depth)
+            less = scope.add(FLAG)
+            graph.operator("LESS", [graph.outputs[place], self._constant(scope, COUNTER, limit)], [less])
+            if self._one_in(2):
+                both = scope.add(FLAG)
+                graph.operator("LOGICAL_AND", [less, graph.outputs[place + 1]], [both])
+                less = both
+            graph.outputs[place + 1] = less
+            self._pool.append(Finished(finished.index, kinds, kinds, role))
+        return finished.index

@@ -101,3 +101,27 @@ def tanh(raw: int, integer_bits: int) -> int:
         return 0
     magnitude = saturate((_reciprocal(exp_on_negative(-abs(raw), integer_bits + 1)) - (1 << 29)) << 2)
     return magnitude if raw > 0 else -magnitude
+
+
+def inverse_sqrt(value: int) -> tuple[int, int]:
+    """(multiplier, shift) with 1 / sqrt(value) = multiplier * 2**(shift - 31), as tflmgen_inverse_sqrt does it.
+
+    Newton-Raphson on `value` brought to [1/4, 1) with three integer bits; 0 counts as 1.
+    """
+    if value <= 1:
+        return ONE, 0
+    right_shift = 11
+    while value >= 1 << 29:
+        value, right_shift = value // 4, right_shift + 1
+    while value < 1 << 27:
+        value, right_shift = value * 4, right_shift - 1
+    half = rounding_divide(value >> 1, 1)
+    three_halves = (1 << 28) + (1 << 27)
+    root = 1 << 28
+    for _ in range(5):
+        square = doubling_high_multiply(root, root)
+        cube = saturate(doubling_high_multiply(square, root) << 6)
+        step = doubling_high_multiply(three_halves, root) - doubling_high_multiply(half, cube)
+        root = saturate(step << 3)
+    multiplier = doubling_high_multiply(root, 1518500250)
+    return (wrap(multiplier << -right_shift, 32), 0) if right_shift < 0 else (multiplier, -right_shift)

@@ -1,0 +1,67 @@
+/* Functions of one element, in float32 and plain integers. */
+#ifndef TFLMGEN_KERNELS_UNARY_H
+#define TFLMGEN_KERNELS_UNARY_H
+
+#include <math.h>
+
+#include "common.h"
+
+struct tflmgen_unary {
+    int32_t elements;
+};
+
+struct tflmgen_unary_alpha {
+    int32_t elements;
+    float alpha;
+};
+
+/* output = expression of each element `x`; it may use `params`. */
+#define TFLMGEN_DEFINE_UNARY(name, type, params_struct, expression)                                  \
+    TFLMGEN_KERNEL void name(const type *input, type *output, const struct params_struct *params) \
+    {                                                                                                \
+        for (int32_t i = 0; i < params->elements; i++) {                                             \
+            const type x = input[i];                                                                 \
+            output[i] = (type)(expression);                                                          \
+        }                                                                                            \
+    }
+
+TFLMGEN_DEFINE_UNARY(tflmgen_neg_f32, float, tflmgen_unary, -x)
+TFLMGEN_DEFINE_UNARY(tflmgen_abs_f32, float, tflmgen_unary, fabsf(x))
+TFLMGEN_DEFINE_UNARY(tflmgen_sign_f32, float, tflmgen_unary, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x)
+TFLMGEN_DEFINE_UNARY(tflmgen_square_f32, float, tflmgen_unary, x * x)
+TFLMGEN_DEFINE_UNARY(tflmgen_sqrt_f32, float, tflmgen_unary, sqrtf(x))
+TFLMGEN_DEFINE_UNARY(tflmgen_rsqrt_f32, float, tflmgen_unary, 1.0f / sqrtf(x))
+TFLMGEN_DEFINE_UNARY(tflmgen_exp_f32, float, tflmgen_unary, expf(x))
+TFLMGEN_DEFINE_UNARY(tflmgen_log_f32, float, tflmgen_unary, logf(x))
+TFLMGEN_DEFINE_UNARY(tflmgen_sin_f32, float, tflmgen_unary, sinf(x))
+TFLMGEN_DEFINE_UNARY(tflmgen_cos_f32, float, tflmgen_unary, cosf(x))
+TFLMGEN_DEFINE_UNARY(tflmgen_floor_f32, float, tflmgen_unary, floorf(x))
+TFLMGEN_DEFINE_UNARY(tflmgen_ceil_f32, float, tflmgen_unary, ceilf(x))
+TFLMGEN_DEFINE_UNARY(tflmgen_round_f32, float, tflmgen_unary, rintf(x)) /* halves to even */
+
+TFLMGEN_DEFINE_UNARY(tflmgen_relu_f32, float, tflmgen_unary, x < 0.0f ? 0.0f : x)
+TFLMGEN_DEFINE_UNARY(tflmgen_relu6_f32, float, tflmgen_unary, tflmgen_clamp_f32(x, 0.0f, 6.0f))
+TFLMGEN_DEFINE_UNARY(tflmgen_relu_n1_to_1_f32, float, tflmgen_unary, tflmgen_clamp_f32(x, -1.0f, 1.0f))
+TFLMGEN_DEFINE_UNARY(tflmgen_relu_0_to_1_f32, float, tflmgen_unary, tflmgen_clamp_f32(x, 0.0f, 1.0f))
+TFLMGEN_DEFINE_UNARY(tflmgen_leaky_relu_f32, float, tflmgen_unary_alpha, x > 0.0f ? x : x * params->alpha)
+TFLMGEN_DEFINE_UNARY(tflmgen_elu_f32, float, tflmgen_unary, x < 0.0f ? expm1f(x) : x)
+TFLMGEN_DEFINE_UNARY(tflmgen_tanh_f32, float, tflmgen_unary, tanhf(x))
+TFLMGEN_DEFINE_UNARY(tflmgen_hard_swish_f32, float, tflmgen_unary, x * tflmgen_clamp_f32(x + 3.0f, 0.0f, 6.0f) / 6.0f)
+
+/* Below -9 the sum 1 + exp(-x) would lose digits, and exp(x) is within half a unit in the last place. */
+TFLMGEN_DEFINE_UNARY(tflmgen_logistic_f32, float, tflmgen_unary, x < -9.0f ? expf(x) : 1.0f / (1.0f + expf(-x)))
+
+/* x * P(X <= x) for a standard normal X, and its approximation by a hyperbolic tangent (Hendrycks and Gimpel 2016). */
+TFLMGEN_DEFINE_UNARY(tflmgen_gelu_f32, float, tflmgen_unary, 0.5f * x * erfcf(x * -0.70710678f))
+TFLMGEN_DEFINE_UNARY(tflmgen_gelu_tanh_f32, float, tflmgen_unary,
+                     0.5f * x * (1.0f + tanhf(0.79788456f * (x + 0.044715f * x * x * x))))
+
+/* The least integer has no opposite, and stays itself. */
+TFLMGEN_DEFINE_UNARY(tflmgen_neg_s32, int32_t, tflmgen_unary, 0u - (uint32_t)x)
+TFLMGEN_DEFINE_UNARY(tflmgen_neg_s64, int64_t, tflmgen_unary, 0u - (uint64_t)x)
+TFLMGEN_DEFINE_UNARY(tflmgen_abs_s32, int32_t, tflmgen_unary, x < 0 ? 0u - (uint32_t)x : (uint32_t)x)
+TFLMGEN_DEFINE_UNARY(tflmgen_square_s32, int32_t, tflmgen_unary, (uint32_t)x * (uint32_t)x)
+TFLMGEN_DEFINE_UNARY(tflmgen_sign_s32, int32_t, tflmgen_unary, (x > 0) - (x < 0))
+TFLMGEN_DEFINE_UNARY(tflmgen_logical_not_b8, bool, tflmgen_unary, !x)
+
+#endif

@@ -1,0 +1,183 @@
+"""What the neural-network operators refuse, and the sentence with which they do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support.kernel_harness import Case, Tensor, broken_rules, constant, make_case, tensor
+from tflmgen.ops import OPERATORS
+from tflmgen.types import TensorType
+
+CONV_OPTIONS = {"padding": 0, "stride_w": 1, "stride_h": 1}
+
+
+def conv(**changes: Any) -> Case:
+    """A good CONV_2D: 2 channels to 4, 3 x 3, with any of x, w, b, y, options replaced."""
+    parts: dict[str, Any] = {
+        "x": tensor("int8", (1, 5, 5, 2), 0.5, 3),
+        "w": constant("int8", np.ones((4, 3, 3, 2)), [0.1] * 4),
+        "b": constant("int32", np.zeros(4), [0.05] * 4),
+        "y": tensor("int8", (1, 5, 5, 4), 0.25, -1),
+        "options": CONV_OPTIONS,
+    }
+    parts |= changes
+    return Case("CONV_2D", (parts["x"], parts["w"], parts["b"]), (parts["y"].type,), parts["options"])
+
+
+def test_the_good_case_is_good() -> None:
+    assert broken_rules(conv()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"w": None}, "the input and the filter are present"),
+        ({"x": tensor("uint8", (1, 5, 5, 2), 0.5, 3)}, "all int8 or all float32"),
+        ({"w": constant("float32", np.ones((4, 3, 3, 2)))}, "all int8 or all float32"),
+        ({"y": tensor("int16", (1, 5, 5, 4), 0.25)}, "all int8 or all float32"),
+        ({"b": constant("float32", np.zeros(4))}, "the bias, if any, is int32"),
+        ({"x": tensor("int8", (1, 0, 5, 2), 0.5, 3)}, "no dimension is zero"),
+        ({"x": tensor("int8", (5, 5, 2), 0.5, 3)}, "have 4 dimensions"),
+        ({"w": constant("int8", np.ones((4, 9, 2)), 0.1)}, "have 4 dimensions"),
+        ({"w": constant("int8", np.ones((4, 3, 3, 3)), 0.1)}, "a multiple of the filter's"),
+        (
+            {"w": constant("int8", np.ones((3, 3, 3, 1)), 0.1), "y": tensor("int8", (1, 5, 5, 3), 1)},
+            "multiple of the q",
+        ),
+        ({"b": constant("int32", np.zeros(5))}, "one value per output channel"),
+        ({"x": tensor("int8", (1, 5, 5, 2))}, "one scale and one zero point each"),
+        ({"x": tensor("int8", (1, 5, 5, 2), [0.1, 0.2], 0, 3)}, "one scale and one zero point each"),
+        ({"y": tensor("int8", (1, 5, 5, 4))}, "one scale and one zero point each"),
+        ({"w": constant("int8", np.ones((4, 3, 3, 2)))}, "zero point 0"),
+        ({"w": constant("int8", np.ones((4, 3, 3, 2)), 0.1, 1)}, "zero point 0"),
+        ({"w": constant("int8", np.ones((4, 3, 3, 2)), [0.1] * 2, 0, 3)}, "for each index of dimension 0"),
+        ({"y": tensor("int8", (1, 5, 5, 4), 1e-30)}, "less than 2^30 output scales"),
+        ({"options": CONV_OPTIONS | {"padding": 1, "dilation_h_factor": 3}}, "fits into the input"),
+        ({"y": tensor("int8", (1, 5, 4, 4), 0.25)}, "the output has the shape that the input gives"),
+    ],
+)
+def test_conv_refuses(changes: dict[str, Any], sentence: str) -> None:
+    (broken,) = broken_rules(conv(**changes))
+    assert sentence in broken
+
+
+def test_sums_that_may_leave_32_bits_are_refused() -> None:
+    x = tensor("int8", (1, 1, 1, 70000), 0.5)
+    y = tensor("int8", (1, 1, 1, 1), 0.5)
+    small = conv(x=x, y=y, b=None, w=constant("int8", np.ones((1, 1, 1, 70000)), 0.1))
+    large = conv(x=x, y=y, b=None, w=constant("int8", np.full((1, 1, 1, 70000), 127), 0.1))
+    unknown = conv(x=x, y=y, b=None, w=tensor("int8", (1, 1, 1, 70000), 0.1))
+    assert broken_rules(small) == []
+    assert broken_rules(large) == broken_rules(unknown) == ["no sum of products can exceed 32 bits"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "options", "sentence"),
+    [
+        ("CONV_2D", None, "the operator's options are missing"),
+        ("CONV_2D", CONV_OPTIONS | {"padding": 2}, "padding is 2, but only 0 .SAME. and 1 .VALID. exist"),
+        ("CONV_2D", CONV_OPTIONS | {"stride_w": 0}, "stride_w is 0, but must be at least 1"),
+        ("CONV_2D", CONV_OPTIONS | {"dilation_h_factor": -1}, "dilation_h_factor is -1"),
+        ("CONV_2D", CONV_OPTIONS | {"fused_activation_function": 4}, "fused activation TANH is not supported"),
+        ("DEPTHWISE_CONV_2D", CONV_OPTIONS | {"stride_h": -2}, "stride_h is -2"),
+        ("AVERAGE_POOL_2D", CONV_OPTIONS | {"filter_height": 0, "filter_width": 1}, "filter_height is 0"),
+        ("FULLY_CONNECTED", {"weights_format": 1}, "the weights are shuffled"),
+        ("SOFTMAX", {"beta": 0.0}, "beta is 0, but must be a positive number"),
+        ("SOFTMAX", {"beta": float("nan")}, "beta is nan"),
+        ("MEAN", None, "the operator's options are missing"),
+    ],
+)
+def test_bad_options(operator: str, options: dict[str, Any] | None, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        OPERATORS[operator].attributes(options)
+
+
+def _reduce(operator: str, x: Tensor, axes: Tensor, y: Tensor, keep_dims: bool = False) -> Case:
+    return Case(operator, (x, axes), (y.type,), {"keep_dims": keep_dims})
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        (_reduce("MEAN", tensor("bool", (2, 3)), constant("int32", [1]), tensor("bool", (2,))), "are both float32"),
+        (_reduce("SUM", tensor("float32", (2, 3)), tensor("int32", (1,)), tensor("float32", (2,))), "is a constant"),
+        (_reduce("SUM", tensor("float32", (2, 3)), constant("int64", [1]), tensor("float32", (2,))), "axes is int32"),
+        (
+            _reduce("SUM", tensor("float32", (2, 3)), constant("int32", [2]), tensor("float32", (2,))),
+            "every axis is one",
+        ),
+        (_reduce("SUM", tensor("float32", (1,) * 7), constant("int32", [2]), tensor("float32", (1,) * 6)), "at most 6"),
+        (
+            _reduce("SUM", tensor("float32", (2, 3)), constant("int32", [1]), tensor("float32", (3,))),
+            "has the shape that",
+        ),
+        (
+            _reduce("REDUCE_MAX", tensor("int8", (2, 3), 0.5), constant("int32", [1]), tensor("int8", (2,), 0.25)),
+            "have the same scale and zero point",
+        ),
+    ],
+)
+def test_reductions_refuse(case: Case, sentence: str) -> None:
+    (broken,) = broken_rules(case)
+    assert sentence in broken
+
+
+FC_OPTIONS = {"keep_num_dims": False}
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "y", "options", "sentence"),
+    [
+        ((2, 6), (4, 3, 2), (2, 4), FC_OPTIONS, "the filter has 2 dimensions"),
+        ((2, 7), (4, 6), (2, 4), FC_OPTIONS, "rows as long as the filter's"),
+        ((2, 12), (4, 6), (4, 4), {"keep_num_dims": True}, "with keep_num_dims"),
+        ((2, 6), (4, 6), (2, 5), FC_OPTIONS, "one row for each row of the input"),
+    ],
+)
+def test_fully_connected_refuses(
+    x: tuple[int, ...], w: tuple[int, ...], y: tuple[int, ...], options: dict[str, Any], sentence: str
+) -> None:
+    case = Case("FULLY_CONNECTED", (tensor("float32", x), tensor("float32", w)), (tensor("float32", y).type,), options)
+    (broken,) = broken_rules(case)
+    assert sentence in broken
+
+
+@pytest.mark.parametrize(
+    ("operator", "x", "y", "sentence"),
+    [
+        ("SOFTMAX", tensor("int8", (1, 4), 0.1), tensor("int8", (1, 4), 0.1, -128), "scale 1/256"),
+        ("SOFTMAX", tensor("int8", (1, 4), 0.1), tensor("float32", (1, 4)), "int8 gives int8 or int16"),
+        ("SOFTMAX", tensor("int8", (1, 4), 1e-9), tensor("int8", (1, 4), 1 / 256, -128), "more than 2^-26"),
+        ("SOFTMAX", tensor("int8", (1, 5000), 0.1), tensor("int8", (1, 5000), 1 / 256, -128), "at most 4095"),
+        ("SOFTMAX", tensor("float32", ()), tensor("float32", ()), "at least 1 dimension"),
+        ("SOFTMAX", tensor("float32", (1, 4)), tensor("float32", (4, 1)), "the input's shape"),
+        ("LOG_SOFTMAX", tensor("int8", (1, 4), 0.1), tensor("int8", (1, 4), 0.1, 127), "scale 1/16"),
+        ("LOG_SOFTMAX", tensor("int8", (1, 4), 64.0), tensor("int8", (1, 4), 1 / 16, 127), "less than 32"),
+    ],
+)
+def test_softmax_refuses(operator: str, x: Tensor, y: Tensor, sentence: str) -> None:
+    (broken,) = broken_rules(Case(operator, (x,), (y.type,), {"beta": 1.0}))
+    assert sentence in broken
+
+
+def test_depthwise_multiplies_channels() -> None:
+    x, w = tensor("float32", (1, 4, 4, 2)), constant("float32", np.ones((1, 2, 2, 4)))
+    good = make_case("DEPTHWISE_CONV_2D", [x, w], [tensor("float32", ())], CONV_OPTIONS)
+    assert broken_rules(good) == []
+    odd = constant("float32", np.ones((1, 2, 2, 3)))
+    (broken,) = broken_rules(replace(good, inputs=(x, odd)))
+    assert broken == "the filter's channels are a multiple of the input's"
+    stacked = constant("float32", np.ones((2, 2, 2, 4)))
+    (broken,) = broken_rules(replace(good, inputs=(x, stacked)))
+    assert broken == "the filter's first dimension is 1"
+
+
+@pytest.mark.parametrize("y", [tensor("int8", (1, 4, 4, 2), 0.6), tensor("int8", (1, 4, 4, 2), 0.5, 4)])
+def test_pools_do_not_rescale(y: Tensor) -> None:
+    x: TensorType = tensor("int8", (1, 4, 4, 2), 0.5, 3).type
+    options = CONV_OPTIONS | {"filter_height": 2, "filter_width": 2}
+    (broken,) = broken_rules(Case("MAX_POOL_2D", (Tensor(x),), (y.type,), options))
+    assert broken == "input and output share one scale (to 1e-6) and zero point"

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from tflmgen.ops import (
     arithmetic,
+    batch_matmul,
     cast,
     comparison,
     conv,
@@ -26,6 +27,7 @@ from tflmgen.ops.operator import Operator
 
 FAMILIES: tuple[tuple[Operator, ...], ...] = (
     arithmetic.OPERATORS,
+    batch_matmul.OPERATORS,
     cast.OPERATORS,
     comparison.OPERATORS,
     conv.OPERATORS,

@@ -1,0 +1,138 @@
+"""BATCH_MATMUL: products of matrices that the last two dimensions hold, int8 and float32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Params, ParamValue, Target
+from tflmgen.ops.layout import broadcast_shape, broadcast_strides, collapse, strides_of
+from tflmgen.ops.operator import Operator, Options, Rule, Shape
+from tflmgen.ops.options import present
+from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
+from tflmgen.ops.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, static_shape, zero_point
+from tflmgen.types import DType
+
+MAX_DEPTH_S8 = (2**31 - 1) // 255**2
+"""Products of two int8 values less their zero points that 32 bits hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchMatmulAttributes:
+    adjoint_left: bool
+    adjoint_right: bool
+
+
+def parse(options: Options | None) -> BatchMatmulAttributes:
+    options = present(options)
+    return BatchMatmulAttributes(bool(options.get("adj_x", False)), bool(options.get("adj_y", False)))
+
+
+@dataclass(frozen=True, slots=True)
+class Matrices:
+    """An operand: shape of its batch, and extent and stride of what are rows and columns once it is adjoint."""
+
+    batch: tuple[int, ...]
+    rows: int
+    columns: int
+    row_stride: int
+    column_stride: int
+
+
+def _matrices(shape: tuple[int, ...], adjoint: bool) -> Matrices:
+    rows, columns = shape[-2:]
+    if adjoint:
+        return Matrices(shape[:-2], columns, rows, 1, columns)
+    return Matrices(shape[:-2], rows, columns, columns, 1)
+
+
+def left_of(op: OperatorInstance) -> Matrices:
+    return _matrices(static_shape(input_type(op, 0)), op.attributes.adjoint_left)
+
+
+def right_of(op: OperatorInstance) -> Matrices:
+    return _matrices(static_shape(input_type(op, 1)), op.attributes.adjoint_right)
+
+
+def infer(op: OperatorInstance) -> tuple[Shape | None]:
+    left, right = left_of(op), right_of(op)
+    batch = broadcast_shape(left.batch, right.batch)
+    return (None if batch is None else (*batch, left.rows, right.columns),)
+
+
+def _batch_strides(operand: Matrices, batch: tuple[int, ...]) -> tuple[int, ...]:
+    size = operand.rows * operand.columns
+    return tuple(stride * size for stride in broadcast_strides(operand.batch, batch))
+
+
+def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
+    return (fill,) * (3 - len(values)) + values
+
+
+def real_multiplier(op: OperatorInstance) -> float:
+    """From accumulator to output; the scales' product is in single precision in the reference."""
+    product = np.float32(scale(input_type(op, 0))) * np.float32(scale(input_type(op, 1)))
+    return float(product) / scale(op.outputs[0])
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    left, right, output = left_of(op), right_of(op), op.outputs[0]
+    batch = static_shape(output)[:-2]
+    nest = collapse(batch, _batch_strides(left, batch), _batch_strides(right, batch), strides_of(batch))
+    fields: tuple[tuple[str, ParamValue], ...] = (
+        ("batches", _three(nest.extents, 1)),
+        ("left_batch_strides", _three(nest.strides[0], 0)),
+        ("right_batch_strides", _three(nest.strides[1], 0)),
+        ("rows", left.rows),
+        ("columns", right.columns),
+        ("depth", left.columns),
+        ("left_row_stride", left.row_stride),
+        ("left_depth_stride", left.column_stride),
+        ("right_depth_stride", right.row_stride),
+        ("right_column_stride", right.column_stride),
+    )
+    function = "tflmgen_batch_matmul_f32"
+    if output.dtype is DType.INT8:
+        function = "tflmgen_batch_matmul_s8"
+        multiplier, shift = quantize_multiplier(real_multiplier(op))
+        fields += (
+            ("left_zero_point", zero_point(input_type(op, 0))),
+            ("right_zero_point", zero_point(input_type(op, 1))),
+            ("multiplier", multiplier),
+            ("shift", shift),
+            ("output_zero_point", zero_point(output)),
+        )
+    operands = (Input(0), Input(1), Output(0))
+    return Kernel(function, "batch_matmul.h", operands, Params(function, fields), macs=output.elements * left.columns)
+
+
+def _is_int8(op: OperatorInstance) -> bool:
+    return op.outputs[0].dtype is DType.INT8
+
+
+RULES = (
+    *COMMON,
+    one_type(DType.INT8, DType.FLOAT32),
+    Rule(
+        "both inputs have 2 to 5 dimensions, none of them zero",
+        lambda op: all(2 <= len(t.shape) <= 5 and t.elements > 0 for t in (input_type(op, 0), input_type(op, 1))),
+    ),
+    Rule(
+        "the left matrices have as many columns as the right ones have rows",
+        lambda op: left_of(op).columns == right_of(op).rows,
+    ),
+    QUANTIZED_PER_TENSOR,
+    Rule(
+        "the product of the int8 inputs' scales is less than 2^30 output scales",
+        lambda op: not _is_int8(op) or is_representable(real_multiplier(op)),
+    ),
+    Rule(
+        f"int8 matrices share a dimension of at most {MAX_DEPTH_S8}",
+        lambda op: not _is_int8(op) or left_of(op).columns <= MAX_DEPTH_S8,
+    ),
+    Rule("the output has the shape that the inputs give", lambda op: (op.outputs[0].shape,) == infer(op)),
+)
+
+OPERATORS = (Operator("BATCH_MATMUL", parse, (2, 2), 1, RULES, infer, kernel),)

@@ -1,0 +1,85 @@
+/* BATCH_MATMUL: output[b, i, j] = sum over k of left[b, i, k] * right[b, k, j].
+ *
+ * Strides, in elements, cover adjoint operands and broadcast batches (stride 0). The output is contiguous.
+ */
+#ifndef TFLMGEN_KERNELS_BATCH_MATMUL_H
+#define TFLMGEN_KERNELS_BATCH_MATMUL_H
+
+#include "requantize.h"
+
+#define TFLMGEN_BATCH_MATMUL_FIELDS \
+    int32_t batches[3];             \
+    int32_t left_batch_strides[3];  \
+    int32_t right_batch_strides[3]; \
+    int32_t rows;                   \
+    int32_t columns;                \
+    int32_t depth;                  \
+    int32_t left_row_stride;        \
+    int32_t left_depth_stride;      \
+    int32_t right_depth_stride;     \
+    int32_t right_column_stride;
+
+struct tflmgen_batch_matmul_f32 {
+    TFLMGEN_BATCH_MATMUL_FIELDS
+};
+
+struct tflmgen_batch_matmul_s8 {
+    TFLMGEN_BATCH_MATMUL_FIELDS
+    int32_t left_zero_point;
+    int32_t right_zero_point;
+    int32_t multiplier;
+    int32_t shift;
+    int32_t output_zero_point;
+};
+
+TFLMGEN_HELPER float tflmgen_batch_matmul_sum_f32(const float *left, const float *right,
+                                                  const struct tflmgen_batch_matmul_f32 *p)
+{
+    float sum = 0.0f;
+    for (int32_t k = 0; k < p->depth; ++k) {
+        sum += left[k * p->left_depth_stride] * right[k * p->right_depth_stride];
+    }
+    return sum;
+}
+
+TFLMGEN_HELPER int8_t tflmgen_batch_matmul_sum_s8(const int8_t *left, const int8_t *right,
+                                                  const struct tflmgen_batch_matmul_s8 *p)
+{
+    int32_t sum = 0;
+    for (int32_t k = 0; k < p->depth; ++k) {
+        sum += (left[k * p->left_depth_stride] - p->left_zero_point) *
+               (right[k * p->right_depth_stride] - p->right_zero_point);
+    }
+    sum = tflmgen_add_wrap_s32(tflmgen_requantize(sum, p->multiplier, p->shift), p->output_zero_point);
+    return (int8_t)tflmgen_clamp_s32(sum, INT8_MIN, INT8_MAX);
+}
+
+#define TFLMGEN_BATCH_MATMUL(suffix, element)                                                                          \
+    TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix(const element *restrict left, const element *restrict right,     \
+                                                      element *restrict output,                                        \
+                                                      const struct tflmgen_batch_matmul_##suffix *p)                   \
+    {                                                                                                                  \
+        for (int32_t a = 0; a < p->batches[0]; ++a) {                                                                  \
+            for (int32_t b = 0; b < p->batches[1]; ++b) {                                                              \
+                for (int32_t c = 0; c < p->batches[2]; ++c) {                                                          \
+                    const element *left_matrix = left + a * p->left_batch_strides[0] + b * p->left_batch_strides[1] +  \
+                                                 c * p->left_batch_strides[2];                                         \
+                    const element *right_matrix = right + a * p->right_batch_strides[0] +                              \
+                                                  b * p->right_batch_strides[1] + c * p->right_batch_strides[2];       \
+                    for (int32_t row = 0; row < p->rows; ++row) {                                                      \
+                        for (int32_t column = 0; column < p->columns; ++column) {                                      \
+                            *output++ = tflmgen_batch_matmul_sum_##suffix(left_matrix + row * p->left_row_stride,      \
+                                                                          right_matrix +                               \
+                                                                              column * p->right_column_stride,         \
+                                                                          p);                                          \
+                        }                                                                                              \
+                    }                                                                                                  \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+TFLMGEN_BATCH_MATMUL(f32, float)
+TFLMGEN_BATCH_MATMUL(s8, int8_t)
+
+#endif

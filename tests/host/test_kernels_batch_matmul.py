@@ -1,0 +1,55 @@
+"""BATCH_MATMUL against TFLite Micro."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.conv_cases import Run, int8_tensor, pick
+from support.kernel_harness import Tensor, check_against_tflm, constant, make_case, random_values, tensor
+
+pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
+
+
+def _operand(
+    rng: np.random.Generator, dtype: str, batch: tuple[int, ...], rows: int, columns: int, adj: bool
+) -> Tensor:
+    shape = (*batch, columns, rows) if adj else (*batch, rows, columns)
+    return int8_tensor(rng, shape) if dtype == "int8" else tensor(dtype, shape)
+
+
+def batch_matmul(rng: np.random.Generator, dtype: str) -> Run:
+    rows, depth, columns = (int(n) for n in rng.integers(1, 7, 3))
+    left_batch, right_batch = pick(
+        rng,
+        ((), ()),
+        ((2,), (2,)),
+        ((3,), ()),
+        ((), (2,)),
+        ((1, 2), (3, 1)),
+        ((2, 3, 2), (2, 1, 2)),
+        ((2, 3), (2, 3)),
+    )
+    adjoint = [bool(flag) for flag in rng.integers(0, 2, 2)]
+    left = _operand(rng, dtype, left_batch, rows, depth, adjoint[0])
+    right = _operand(rng, dtype, right_batch, depth, columns, adjoint[1])
+    if rng.random() < 0.3 and dtype == "float32":
+        right = constant(dtype, rng.normal(size=right.type.max_shape))
+    output = tensor(dtype, ())
+    if dtype == "int8":
+        output = tensor(dtype, (), float(rng.uniform(0.1, 1.0)), int(rng.integers(-128, 128)))
+    case = make_case("BATCH_MATMUL", [left, right], [output], {"adj_x": adjoint[0], "adj_y": adjoint[1]})
+    return case, random_values(case, rng)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_random_cases(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    check_against_tflm([batch_matmul(rng, dtype) for _ in range(30)])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(100, 104))
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_many_random_cases(dtype: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    check_against_tflm([batch_matmul(rng, dtype) for _ in range(60)])

@@ -112,6 +112,18 @@ class Board:
         return (*flags, "-mfloat-abi=hard", *(() if self.fpu == "auto" else (f"-mfpu={self.fpu}",)))
 
     @property
+    def qemu_command(self) -> tuple[str, ...]:
+        """The command that runs a firmware in QEMU with its UART on stdio, up to -kernel; empty without QEMU."""
+        if self.qemu is None:
+            return ()
+        serials = ["null"] * self.qemu.serial + ["stdio"]
+        return (
+            *("qemu-system-arm", "-machine", self.qemu.machine, *self.qemu.arguments),
+            *("-display", "none", "-monitor", "none", *(word for serial in serials for word in ("-serial", serial))),
+            *("-semihosting-config", "enable=on,target=native"),
+        )
+
+    @property
     def flash_bytes(self) -> int:
         return sum(m.size for m in self.memories if m.kind == "flash")
 

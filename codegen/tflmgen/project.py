@@ -19,7 +19,7 @@ LIBRARY = "lib/tflmgen"
 PLATFORM = "platform"
 OPTIMIZATION = {"speed": "-O2", "size": "-Os"}
 HOST_LINK = "link_host.c"
-RUNTIME_HEADERS = {"tflmgen.h": "include", "memory.h": "include/tflmgen"}
+RUNTIME_HEADERS = {"tflmgen.h": "include"}
 TEST_CONTENTS = {
     "int32": "WORDS_0_OR_1",
     "uint32": "WORDS_0_OR_1",
@@ -55,11 +55,12 @@ def assemble(
     """The project of model `name` for `board`. The same arguments give the same bytes.
 
     sources   the model's library: path in the project (lib/NAME/...) -> text
-    kernels   headers of firmware/kernels that it includes; those that they include come along
+    kernels   headers of firmware/kernels; those that the library includes as tflmgen/... come along anyway
     plan      becomes plan.json; its `signatures` shape main.c and the project's own test
     """
     signatures = plan["signatures"]
-    generated: dict[str, str | bytes] = {**sources, **_runtime(), **_kernels(kernels), **_platform(board)}
+    generated: dict[str, str | bytes] = {**sources, **_runtime(), **_platform(board)}
+    generated |= _kernels({*kernels, *_kernels_of(sources)})
     generated["plan.json"] = json.dumps(plan, indent=2) + "\n"
     generated[".gitignore"] = ".pio/\n"
     generated["test/test_custom_runner.py"] = _resource("templates", "project/test/test_custom_runner.py")
@@ -75,7 +76,7 @@ def assemble(
         end=END,
         board=board,
         optimization=OPTIMIZATION[optimize],
-        test_command=qemu_command(board),
+        test_command=board.qemu_command,
     ) + render("project/user.ini.j2", board=board)
     main = render(
         "project/src/main.c.j2",
@@ -99,18 +100,6 @@ def write(project: Project, directory: Path) -> None:
     write_folder(content, directory)
 
 
-def qemu_command(board: Board) -> list[str]:
-    """The command that runs a firmware of `board` in QEMU with its UART on stdio, up to -kernel; empty without QEMU."""
-    if board.qemu is None:
-        return []
-    serials = ["null"] * board.qemu.serial + ["stdio"]
-    return [
-        *("qemu-system-arm", "-machine", board.qemu.machine, *board.qemu.arguments),
-        *("-display", "none", "-monitor", "none", *(word for serial in serials for word in ("-serial", serial))),
-        *("-semihosting-config", "enable=on,target=native"),
-    ]
-
-
 class _Contents(dict[str, str]):
     def __missing__(self, dtype: str) -> str:
         return "BYTES"
@@ -125,6 +114,11 @@ def _runtime() -> dict[str, str | bytes]:
         runtime[f"{LIBRARY}/include/tflmgen/{name}"] = _firmware(f"runtime/tflmgen/{name}")
     runtime[f"{LIBRARY}/library.json"] = render("project/lib/tflmgen/library.json.j2", version=__version__)
     return runtime
+
+
+def _kernels_of(sources: Mapping[str, str | bytes]) -> set[str]:
+    mentioned = {h for text in sources.values() for h in re.findall(rb'#include [<"]tflmgen/([^">]+)', _bytes(text))}
+    return {h.decode() for h in mentioned} - set(_names("runtime/tflmgen"))
 
 
 def _kernels(headers: Iterable[str]) -> dict[str, bytes]:
@@ -165,7 +159,7 @@ def _platformio_board(board: Board) -> str:
     if not board.is_host:
         build["ldscript"] = "board.ld"
     if board.qemu:
-        build["qemu"] = {"command": qemu_command(board)}
+        build["qemu"] = {"command": board.qemu_command}
     limits = {"maximum_size": board.flash_bytes, "maximum_ram_size": board.ram_bytes}
     data = {"name": board.title, "vendor": "tflmgen", "url": board.url, "build": build, "frameworks": ["baremetal"]}
     return json.dumps({**data, "upload": limits}, indent=2) + "\n"

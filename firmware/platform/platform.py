@@ -1,7 +1,7 @@
 """PlatformIO development platform of tflmgen's boards.
 
 Everything here goes through PlatformIO's public package mechanism: a package whose version is ``symlink://FOLDER`` is
-linked instead of downloaded, as ``platform_packages = owner/name@symlink://FOLDER`` in platformio.ini would do. Where the
+linked instead of downloaded, as ``platform_packages = owner/name@symlink://FOLDER`` in platformio.ini does. Where the
 registry's own package is already installed, nothing is overridden.
 """
 
@@ -40,8 +40,8 @@ class TflmgenPlatform(PlatformBase):
     def _use_scons_of_pip(self):
         """Satisfy PlatformIO Core's own need for "platformio/tool-scons" with the SCons that pip installed.
 
-        Core runs the package's scons.py under its own Python. The registry's package is SCons' "scons-local"; this makes
-        the same from the SCons beside Core, as a copy, since other PlatformIO installations share the core folder.
+        Core runs the package's scons.py under its own Python. The registry's package is SCons' "scons-local"; this is
+        made from the SCons beside Core, as a copy, since other PlatformIO installations share the core folder.
         """
         from platformio.dependencies import get_core_dependencies
         from platformio.package.manager.core import get_core_package_dir

@@ -12,6 +12,14 @@ typedef struct {
   uint32_t address, clear, set;
 } register_write;
 
+/* QEMU offers bytes to a UART that refused them earlier only when its main loop turns, which without an event takes a
+ * second. Arming a timer is such an event; SysTick is in every Cortex-M of QEMU, and stays off. */
+static void wake_emulator(void) {
+  *(volatile uint32_t *)0xE000E014u = 1; /* SYST_RVR */
+  *(volatile uint32_t *)0xE000E010u = 5; /* SYST_CSR: enabled, no interrupt */
+  *(volatile uint32_t *)0xE000E010u = 0;
+}
+
 void tflmgen_board_start(void) {
   static const register_write setup[] = {TFLMGEN_UART_SETUP{0, 0, 0}};
   for (const register_write *w = setup; w->address != 0; w++) {
@@ -19,6 +27,7 @@ void tflmgen_board_start(void) {
     *reg = (*reg & ~w->clear) | w->set;
   }
   tflmgen_uart_init();
+  wake_emulator();
 }
 
 /* Semihosting's SYS_EXIT_EXTENDED. Without a debugger or emulator the breakpoint is a fault, which ends here again. */

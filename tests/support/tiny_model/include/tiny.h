@@ -14,7 +14,8 @@ tflmgen_status tiny_increment(void);
 void *tiny_increment_input_x(void);
 void *tiny_increment_output_y(void);
 
-/* total += sum of values. `mode`: 1 writes where no memory is, 2 eats 600 bytes of stack, 3 never returns, 4 returns an error. */
+/* total += sum of values. `mode`: 1 writes where no memory is, 2 eats 600 bytes of stack, 3 never returns,
+ * 4 returns an error, 5 is an undefined instruction. */
 tflmgen_status tiny_accumulate(void);
 void *tiny_accumulate_input_values(void);
 void *tiny_accumulate_input_mode(void);

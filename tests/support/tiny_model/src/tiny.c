@@ -7,7 +7,7 @@ static uint8_t arena[1024] __attribute__((section(".tflmgen_arena"), aligned(16)
 static int32_t state[1] __attribute__((section(".tflmgen_state"), aligned(16)));
 static const int32_t initial[1] __attribute__((section(".tflmgen_weights"))) = {100};
 
-enum { WRITE_NOWHERE = 1, EAT_STACK = 2, SPIN = 3, REFUSE = 4 };
+enum { WRITE_NOWHERE = 1, EAT_STACK = 2, SPIN = 3, REFUSE = 4, TRAP = 5 };
 
 void tiny_reset(void) { memcpy(state, initial, sizeof state); }
 
@@ -37,6 +37,7 @@ tflmgen_status tiny_accumulate(void) {
   const int32_t mode = *(const int32_t *)tiny_accumulate_input_mode();
   volatile uint32_t *nowhere = (volatile uint32_t *)(uintptr_t)0xF0000000u;
   volatile uint32_t sink = 0;
+  if (mode == TRAP) __builtin_trap();
   if (mode == WRITE_NOWHERE) *nowhere = 1;
   if (mode == EAT_STACK) sink = eat_stack(600);
   while (mode == SPIN) sink++;

@@ -1,0 +1,89 @@
+"""The few facts of a 32-bit or 64-bit little-endian ELF file that tflmgen uses: sections and symbols."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflmgen.errors import TflmgenError
+
+SHT_SYMTAB, SHT_NOBITS = 2, 8
+SHF_WRITE, SHF_ALLOC = 1, 2
+
+
+class ElfError(TflmgenError):
+    """Not an ELF file that can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    name: str
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+
+
+@dataclass(frozen=True, slots=True)
+class Elf:
+    """`symbols`: name -> address; a Thumb function's has bit 0 set. Of local symbols of one name, any."""
+
+    sections: tuple[Section, ...]
+    symbols: dict[str, int]
+
+    @property
+    def text(self) -> int:
+        """Bytes of code and constants."""
+        return sum(s.size for s in self.sections if s.flags & (SHF_ALLOC | SHF_WRITE) == SHF_ALLOC)
+
+    @property
+    def data(self) -> int:
+        """Bytes of initialised variables, which take up flash and RAM."""
+        return sum(s.size for s in self.sections if _is_variable(s) and s.type != SHT_NOBITS)
+
+    @property
+    def bss(self) -> int:
+        """Bytes of RAM without initial contents, arenas and state among them."""
+        return sum(s.size for s in self.sections if _is_variable(s) and s.type == SHT_NOBITS)
+
+    def section_bytes(self, name: str) -> int:
+        return sum(s.size for s in self.sections if s.name == name)
+
+
+def read_elf(path: Path) -> Elf:
+    data = path.read_bytes()
+    if data[:4] != b"\x7fELF" or data[5:6] != b"\x01":
+        raise ElfError(f"{path}: not a little-endian ELF file")
+    try:
+        return _parse(data, wide=data[4] == 2)
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
+        raise ElfError(f"{path}: a damaged ELF file") from error
+
+
+def _parse(data: bytes, wide: bool) -> Elf:
+    (table,) = struct.unpack_from("<Q" if wide else "<I", data, 40 if wide else 32)
+    entry, count, names = struct.unpack_from("<HHH", data, 58 if wide else 46)
+    headers = [
+        struct.unpack_from("<IIQQQQI" if wide else "<IIIIIII", data, table + i * entry) for i in range(count)
+    ]
+    name_offset = headers[names][4]
+    sections = tuple(Section(_text(data, name_offset + h[0]), *h[1:]) for h in headers)
+    symbols: dict[str, int] = {}
+    for section in sections:
+        if section.type == SHT_SYMTAB:
+            strings = sections[section.link].offset
+            for at in range(section.offset, section.offset + section.size, 24 if wide else 16):
+                name, value = struct.unpack_from("<I4xQ" if wide else "<II", data, at)
+                symbols[_text(data, strings + name)] = value
+    return Elf(sections, symbols)
+
+
+def _text(data: bytes, at: int) -> str:
+    return data[at : data.index(b"\0", at)].decode()
+
+
+def _is_variable(section: Section) -> bool:
+    return section.flags & (SHF_ALLOC | SHF_WRITE) == SHF_ALLOC | SHF_WRITE

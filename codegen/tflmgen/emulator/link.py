@@ -1,0 +1,231 @@
+"""The host's side of the protocol (docs/protocol.md): a client over any stream of bytes. Standard library only.
+
+A copy of this file travels in each generated project, for its Robot Framework suite.
+"""
+
+from __future__ import annotations
+
+import binascii
+import struct
+import time
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+VERSION = 1
+PAYLOAD = 512
+SYNC, ESCAPE = b"\x7e", b"\x7d"
+REPLY = 0x80
+LONGEST_WAIT = 8.0
+
+
+class Request(IntEnum):
+    HELLO = 0x01
+    RESET = 0x02
+    WRITE = 0x03
+    INVOKE = 0x04
+    READ = 0x05
+    SIGNATURE = 0x06
+    TENSOR = 0x07
+
+
+FAULT, REFUSED = 0xFE, 0xFF
+
+
+class Stream(Protocol):
+    """Bytes to and from a device."""
+
+    def read(self, timeout: float) -> bytes:
+        """What has arrived, waiting up to `timeout` seconds for the first byte; b"" if none came.
+
+        Raises EOFError once the other side is gone.
+        """
+
+    def write(self, data: bytes) -> None:
+        """Send `data`. It may be lost; raises EOFError once the other side is gone."""
+
+
+class LinkError(Exception):
+    """The device could not be talked to."""
+
+
+class LinkTimeoutError(LinkError):
+    """No right answer came in time."""
+
+
+class LinkClosedError(LinkError):
+    """The device is gone."""
+
+
+class RefusedError(LinkError):
+    """The device understood the request and will not do it: unknown, or an index or range that does not exist."""
+
+
+class DeviceFaultError(LinkError):
+    """The firmware ran into a processor fault. `address` is 0 where the core does not know it."""
+
+    def __init__(self, exception: int, pc: int, lr: int, cfsr: int, address: int) -> None:
+        super().__init__(f"fault: exception {exception}, pc 0x{pc:08x}, lr 0x{lr:08x}, cfsr 0x{cfsr:08x}")
+        self.exception, self.pc, self.lr, self.cfsr, self.address = exception, pc, lr, cfsr, address
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    version: int
+    payload: int
+    signatures: int
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureInfo:
+    key: str
+    inputs: int
+    outputs: int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Invoked:
+    """`stack_bytes` of `stack_room` were used by the invoke; `cycles` is 0 on a core without a cycle counter."""
+
+    status: int
+    stack_bytes: int
+    stack_room: int
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    type: int
+    sequence: int
+    payload: bytes
+
+
+def encode(frame: Frame) -> bytes:
+    body = struct.pack("<BBH", frame.type, frame.sequence, len(frame.payload)) + frame.payload
+    body += binascii.crc_hqx(body, 0xFFFF).to_bytes(2, "big")
+    return SYNC + body.replace(ESCAPE, b"\x7d\x5d").replace(SYNC, b"\x7d\x5e")
+
+
+class Decoder:
+    """Finds the frames in what arrives; whatever is not a whole, right frame is dropped."""
+
+    def __init__(self) -> None:
+        self._raw: bytes | None = None
+
+    def feed(self, data: bytes) -> list[Frame]:
+        frames = []
+        first, *rest = data.split(SYNC)
+        pieces = [] if self._raw is None else [self._raw + first]
+        for piece in [*pieces, *rest]:
+            frame = self._frame(piece)
+            # A piece that is a frame is done with; one that is not yet may become one when more arrives.
+            self._raw = piece if frame is None and len(piece) <= 2 * (PAYLOAD + 6) else None
+            if frame is not None:
+                frames.append(frame)
+        return frames
+
+    @staticmethod
+    def _frame(raw: bytes) -> Frame | None:
+        body = raw.replace(b"\x7d\x5e", SYNC).replace(b"\x7d\x5d", ESCAPE)
+        if len(body) < 6:
+            return None
+        kind, sequence, length = struct.unpack_from("<BBH", body)
+        if length > PAYLOAD or len(body) < length + 6 or binascii.crc_hqx(body[: length + 6], 0xFFFF) != 0:
+            return None
+        return Frame(kind, sequence, body[4 : 4 + length])
+
+
+class Client:
+    """Stop and wait: one request at a time, sent again until its reply comes or `deadline` (time.monotonic()) passes.
+
+    `retry` is the first wait in seconds before a request is sent again; each further wait is twice as long.
+    """
+
+    def __init__(self, stream: Stream, retry: float = 0.5) -> None:
+        self.deadline = float("inf")
+        self.retransmissions = 0
+        self._stream = stream
+        self._retry = retry
+        self._sequence = 0
+        self._decoder = Decoder()
+        self._arrived: list[Frame] = []
+
+    def hello(self) -> Hello:
+        data = self.request(Request.HELLO, longest_wait=0.05)  # what comes before it listens is lost
+        version, payload, signatures = struct.unpack_from("<BHH", data)
+        if version != VERSION:
+            raise LinkError(f"the device speaks version {version} of the protocol, this is version {VERSION}")
+        return Hello(version, payload, signatures, data[5:].decode(errors="replace"))
+
+    def signature(self, signature: int) -> SignatureInfo:
+        data = self.request(Request.SIGNATURE, struct.pack("<H", signature))
+        inputs, outputs = struct.unpack_from("<HH", data)
+        return SignatureInfo(data[4:].decode(errors="replace"), inputs, outputs)
+
+    def tensor(self, signature: int, output: bool, index: int) -> TensorInfo:
+        data = self.request(Request.TENSOR, struct.pack("<HBH", signature, output, index))
+        (size,) = struct.unpack_from("<I", data)
+        return TensorInfo(data[4:].decode(errors="replace"), size)
+
+    def reset(self) -> None:
+        self.request(Request.RESET)
+
+    def write(self, signature: int, index: int, data: bytes) -> None:
+        """Put `data` into the first bytes of input `index`."""
+        step = PAYLOAD - 8
+        for offset in range(0, len(data), step):
+            head = struct.pack("<HHI", signature, index, offset)
+            self.request(Request.WRITE, head + data[offset : offset + step])
+
+    def invoke(self, signature: int) -> Invoked:
+        return Invoked(*struct.unpack("<BIII", self.request(Request.INVOKE, struct.pack("<H", signature))))
+
+    def read(self, signature: int, index: int, size: int) -> bytes:
+        """The first `size` bytes of output `index`."""
+        parts = []
+        for offset in range(0, size, PAYLOAD):
+            count = min(PAYLOAD, size - offset)
+            parts.append(self.request(Request.READ, struct.pack("<HHIH", signature, index, offset, count)))
+        return b"".join(parts)
+
+    def request(self, kind: Request, payload: bytes = b"", longest_wait: float = LONGEST_WAIT) -> bytes:
+        """The payload of the reply to one request."""
+        self._sequence = (self._sequence + 1) % 256
+        frame = encode(Frame(kind, self._sequence, payload))
+        wait = min(self._retry, longest_wait)
+        while True:
+            try:
+                self._stream.write(frame)
+                reply = self._await(kind, min(time.monotonic() + wait, self.deadline))
+            except EOFError as error:
+                raise LinkClosedError(str(error)) from error
+            if reply is not None:
+                return reply
+            if time.monotonic() >= self.deadline:
+                raise LinkTimeoutError(f"no answer to {kind.name}")
+            self.retransmissions += 1
+            wait = min(2 * wait, longest_wait)
+
+    def _await(self, kind: Request, until: float) -> bytes | None:
+        while True:
+            while self._arrived:
+                frame = self._arrived.pop(0)
+                if frame.type == FAULT and len(frame.payload) == 20:
+                    raise DeviceFaultError(*struct.unpack("<5I", frame.payload))
+                if frame.sequence != self._sequence:
+                    continue  # the answer to an earlier request that was sent twice
+                if frame.type == REFUSED:
+                    raise RefusedError(f"the device refused {kind.name}, reason {frame.payload.hex()}")
+                if frame.type == kind | REPLY:
+                    return frame.payload
+            left = until - time.monotonic()
+            if left <= 0:
+                return None
+            self._arrived += self._decoder.feed(self._stream.read(left))

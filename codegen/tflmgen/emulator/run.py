@@ -1,0 +1,71 @@
+"""Opens a session with a board: in Renode, in QEMU, or on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tflmgen.board import Board
+from tflmgen.emulator.host import run_host
+from tflmgen.emulator.qemu import run_qemu
+from tflmgen.emulator.renode import run_renode
+from tflmgen.emulator.session import EmulatorError, Session
+from tflmgen.toolchain import find_renode
+
+HOST, QEMU, RENODE = "host", "QEMU", "Renode"
+
+
+@contextmanager
+def open_session(
+    board: Board,
+    project_dir: Path,
+    firmware: Path | None,
+    emulator: str = "auto",
+    timeout: float = 60.0,
+    sanitize: bool = False,
+    renode: str | None = None,
+) -> Iterator[Session]:
+    """The model of the project in `project_dir`, running on `board`; it ends with the context, whatever happens.
+
+    firmware  the ELF file; None for the host, which compiles the project by itself, with `sanitize` under sanitizers
+    emulator  auto, renode or qemu: auto takes Renode where it is installed, else QEMU, and a note says so
+    timeout   seconds for the start, and again for each invoke
+    renode    Renode's program, as find_renode() takes it
+    """
+    if board.is_host:
+        with run_host(project_dir, sanitize) as stream:
+            yield Session(stream, HOST, timeout)
+        return
+    if firmware is None:
+        raise EmulatorError(f"{project_dir}: no firmware to run")
+    chosen, program, notes = _choose(board, emulator, renode)
+    if chosen == RENODE and program is not None:
+        with run_renode(program, board, project_dir, firmware, timeout) as stream:
+            yield Session(stream, RENODE, timeout, firmware, notes)
+    else:
+        with run_qemu(board, firmware) as stream:
+            yield Session(stream, QEMU, timeout, firmware, notes)
+
+
+def _choose(board: Board, emulator: str, renode: str | None) -> tuple[str, Path | None, tuple[str, ...]]:
+    """Which emulator, Renode's program, and what the user should know of the choice."""
+    if emulator == "qemu":
+        if board.qemu is None:
+            raise EmulatorError(f"board {board.id} has no QEMU machine")
+        return QEMU, None, ()
+    program = find_renode(renode)
+    if emulator == "renode":
+        if board.renode is None:
+            raise EmulatorError(f"board {board.id} has no Renode platform")
+        if program is None:
+            raise EmulatorError(
+                "Renode is not installed. Unpack a portable package of https://github.com/renode/renode/releases "
+                "and put it on PATH, or name its program by --renode or TFLMGEN_RENODE"
+            )
+        return RENODE, program, ()
+    if program is not None and board.renode is not None:
+        return RENODE, program, ()
+    if board.qemu is None:
+        raise EmulatorError(f"board {board.id} has no QEMU machine, and Renode is not installed")
+    return QEMU, None, ("Renode is not installed: ran in QEMU",) if program is None else ()

@@ -1,0 +1,150 @@
+"""A model running somewhere: invoke it with inputs, get its outputs and what the run cost."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflmgen.emulator.link import (
+    Client,
+    DeviceFaultError,
+    LinkClosedError,
+    LinkError,
+    LinkTimeoutError,
+    Stream,
+    TensorInfo,
+)
+from tflmgen.errors import TflmgenError
+
+EXCEPTIONS = {2: "NMI", 3: "HardFault", 4: "MemManage fault", 5: "BusFault", 6: "UsageFault", 7: "SecureFault"}
+CFSR = {
+    0: "instruction fetch from a protected address",
+    1: "access to a protected address",
+    8: "instruction fetch from an address without memory",
+    9: "access to an address without memory",
+    10: "access to an address without memory, some instructions earlier",
+    12: "stack overflow on exception entry",
+    16: "undefined instruction",
+    17: "jump to ARM code or a bad address",
+    19: "coprocessor or FPU switched off",
+    20: "stack overflow",
+    24: "unaligned access",
+    25: "division by zero",
+}
+
+
+class EmulatorError(TflmgenError):
+    """The model did not run: no answer in time, a processor fault, the emulator gone or not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One invoke. `status` is a tflmgen_status; there are no outputs unless it is 0.
+
+    `stack_bytes` (the invoke's own) and `cycles` are 0, and `instructions` None, where they are not measured.
+    """
+
+    outputs: tuple[bytes, ...]
+    status: int
+    stack_bytes: int
+    cycles: int
+    instructions: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureTensors:
+    key: str
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+
+
+class Session:
+    """`emulator` and `notes` are for reports; `timeout` seconds are what start, reset and each invoke may take."""
+
+    def __init__(
+        self, stream: Stream, emulator: str, timeout: float, elf: Path | None = None, notes: Sequence[str] = ()
+    ) -> None:
+        self.emulator = emulator
+        self.notes = tuple(notes)
+        self._client = Client(stream)
+        self._timeout = timeout
+        self._elf = elf
+        with self._limited("does not answer. Does src/main.c still call tflmgen_serve()?"):
+            self.model = self._client.hello().model
+            self.signatures = self._describe()
+
+    def _describe(self) -> tuple[SignatureTensors, ...]:
+        client = self._client
+        out = []
+        for index in range(client.hello().signatures):
+            info = client.signature(index)
+            inputs = tuple(client.tensor(index, False, i) for i in range(info.inputs))
+            outputs = tuple(client.tensor(index, True, i) for i in range(info.outputs))
+            out.append(SignatureTensors(info.key, inputs, outputs))
+        return tuple(out)
+
+    def reset(self) -> None:
+        """Back to the model's initial state."""
+        with self._limited("did not reset"):
+            self._client.reset()
+
+    def invoke(self, signature: int, inputs: Sequence[bytes]) -> Invocation:
+        """Run signature number `signature` on `inputs`, each the tensor's bytes, little-endian."""
+        tensors = self.signatures[signature]
+        if len(inputs) != len(tensors.inputs):
+            raise EmulatorError(f"signature '{tensors.key}' has {len(tensors.inputs)} inputs, not {len(inputs)}")
+        with self._limited(f"did not finish '{tensors.key}'"):
+            for index, (data, tensor) in enumerate(zip(inputs, tensors.inputs, strict=True)):
+                if len(data) != tensor.bytes:
+                    raise EmulatorError(f"input '{tensor.name}' has {tensor.bytes} bytes, not {len(data)}")
+                self._client.write(signature, index, data)
+            done = self._client.invoke(signature)
+            if done.stack_room and done.stack_bytes >= done.stack_room:
+                raise EmulatorError(f"stack overflow: '{tensors.key}' used all of the {done.stack_room} free bytes")
+            outputs: tuple[bytes, ...] = ()
+            if done.status == 0:
+                read = self._client.read
+                outputs = tuple(read(signature, i, tensor.bytes) for i, tensor in enumerate(tensors.outputs))
+        return Invocation(outputs, done.status, done.stack_bytes, done.cycles, None)
+
+    @contextmanager
+    def _limited(self, failure: str) -> Iterator[None]:
+        """Give the client `timeout` seconds, and say in the user's words what went wrong."""
+        self._client.deadline = time.monotonic() + self._timeout
+        try:
+            yield
+        except LinkTimeoutError as error:
+            raise EmulatorError(f"{self.emulator}: timeout: the firmware {failure} in {self._timeout:g} s") from error
+        except LinkClosedError as error:
+            raise EmulatorError(f"{self.emulator} ended: {error}") from error
+        except DeviceFaultError as error:
+            raise EmulatorError(f"{self.emulator}: {self._explain(error)}") from error
+        except LinkError as error:
+            raise EmulatorError(f"{self.emulator}: {error}") from error
+
+    def _explain(self, fault: DeviceFaultError) -> str:
+        name = EXCEPTIONS.get(fault.exception, f"exception {fault.exception}")
+        causes = [text for bit, text in CFSR.items() if fault.cfsr >> bit & 1]
+        if fault.address:
+            causes.append(f"address 0x{fault.address:08x}")
+        text = f"the firmware faulted: {name} at pc 0x{fault.pc:08x}{self._place(fault.pc)}, lr 0x{fault.lr:08x}"
+        caller = self._place((fault.lr & ~1) - 2)  # lr is behind the call
+        return text + caller + (f": {', '.join(causes)}" if causes else "")
+
+    def _place(self, address: int) -> str:
+        """Function, file and line of a code address, as far as the firmware's debug information tells."""
+        if self._elf is None:
+            return ""
+        command = ["arm-none-eabi-addr2line", "-f", "-s", "-e", str(self._elf), hex(address)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError:
+            return ""
+        function, _, line = done.stdout.strip().partition("\n")
+        if done.returncode != 0 or function in ("", "??"):
+            return ""
+        return f" in {function}()" + (f" ({line})" if "?" not in line else "")

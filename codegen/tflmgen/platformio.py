@@ -1,0 +1,94 @@
+"""Compiles a generated project with PlatformIO, as a subprocess."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflmgen.board import HOST
+from tflmgen.elf import read_elf
+from tflmgen.errors import TflmgenError
+from tflmgen.toolchain import find_arm_compiler, find_host_compiler
+
+Progress = Callable[[str], None]
+
+
+class BuildError(TflmgenError):
+    """The project does not compile or link; the text is the compiler's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Firmware:
+    """A linked firmware, in bytes: `text` code and constants, `data` initialised variables, `bss` other RAM, no stack.
+
+    Flash holds text + data, RAM data + bss; `bss` includes the arena and the state.
+    """
+
+    elf: Path
+    text: int
+    data: int
+    bss: int
+
+
+def build(directory: Path, environment: str, progress: Progress | None = None) -> Firmware:
+    """Compile environment `environment` of the project in `directory`. `progress` gets a line per compiled file."""
+    if environment == HOST.id:
+        find_host_compiler()
+    else:
+        find_arm_compiler()
+    command = [sys.executable, "-m", "platformio", "run", "-d", str(directory), "-e", environment]
+    with tempfile.TemporaryFile("w+") as errors:
+        variables = _variables(directory)
+        with subprocess.Popen(
+            command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process:
+            output = _follow(process, progress)
+        errors.seek(0)
+        if process.returncode != 0:
+            raise BuildError(f"{directory}: PlatformIO cannot build it\n{_readable(errors.read()) or output}")
+    path = directory / ".pio" / "build" / environment / "firmware.elf"
+    elf = read_elf(path)
+    return Firmware(path, elf.text, elf.data, elf.bss)
+
+
+def _follow(process: subprocess.Popen[str], progress: Progress | None) -> str:
+    """The end of what the process prints; each step that it names goes to `progress`."""
+    lines: list[str] = []
+    try:
+        for line in process.stdout or ():
+            lines = [*lines[-19:], line]
+            if progress and line.startswith(("Compiling ", "Archiving ", "Linking ")):
+                progress(line.strip())
+    except BaseException:
+        process.kill()
+        raise
+    return "".join(lines)
+
+
+def _readable(errors: str) -> str:
+    """Without PlatformIO's box of advice to search its library registry."""
+    return "\n".join(line for line in errors.splitlines() if not re.match(r"\s*$|\*\*\*\*|\* |\*$", line))
+
+
+def _variables(directory: Path) -> dict[str, str]:
+    """The environment: no telemetry, upgrade checks or colours; a core folder of tflmgen's own unless the user has one.
+
+    The platforms folder is the project's: in a shared one, two builds at a time would fight for one link.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    settings = {
+        "PLATFORMIO_CORE_DIR": os.environ.get("PLATFORMIO_CORE_DIR") or str(cache / "tflmgen" / "platformio"),
+        "PLATFORMIO_PLATFORMS_DIR": str(directory.resolve() / ".pio" / "platforms"),
+        "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "No",
+        "PLATFORMIO_DISABLE_UPGRADE_CHECK": "true",
+        "PLATFORMIO_SETTING_CHECK_PLATFORMIO_INTERVAL": "36500",
+        "PLATFORMIO_NO_ANSI": "true",
+        "PLATFORMIO_DISABLE_PROGRESSBAR": "true",
+    }
+    return {**os.environ, **settings}

@@ -104,10 +104,10 @@ def run(
     run_command(model, board, inputs, outputs, options, session, output)
 
 
-@app.command(epilog="Example:  tflmgen test kws.tflite --board mps2_an386 --vectors golden.npz")
+@app.command("test", epilog="Example:  tflmgen test kws.tflite --board mps2_an386 --vectors golden.npz")
 @with_groups
 @guarded
-def test(
+def compare(
     model: Model,
     *,
     board: BoardName,

@@ -1,4 +1,4 @@
-"""How much code a model adds to a firmware: its flash, less its weights, less the same firmware around an empty model."""
+"""The code that a model adds to a firmware: its flash, less its weights, less the firmware around an empty model."""
 
 from __future__ import annotations
 

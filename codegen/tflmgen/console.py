@@ -30,7 +30,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Console:
-    """Text to standard output unless `quiet` or `json`; JSON to standard output where `json`; progress to a terminal."""
+    """Text to standard output unless `quiet` or `json`; JSON to it where `json`; progress to a terminal."""
 
     options: OutputOptions
 

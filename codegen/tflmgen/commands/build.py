@@ -55,9 +55,7 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
     ]
     if firmware is not None:
         rows += [
-            _row(
-                "code", plan["firmware"]["code_bytes"], flash, "of the model: without weights and the firmware around"
-            ),
+            _row("code", plan["firmware"]["code_bytes"], flash, "of the model: no weights, no firmware around"),
             _row("flash, in all", firmware.text + firmware.data, flash, "code, weights, start-up, test server"),
             _row("static RAM, in all", firmware.data + firmware.bss, ram, "arena, state, variables; no stack"),
         ]

@@ -1,0 +1,59 @@
+"""tflmgen run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tflmgen.board import load_board
+from tflmgen.console import Console, count
+from tflmgen.execute import run_sets
+from tflmgen.firmware_build import check_session_options, compile_for, running
+from tflmgen.npz import check_writable, read_vectors, write_outputs
+from tflmgen.option_groups import OutputOptions, SessionOptions
+from tflmgen.options import BuildOptions
+
+
+def run_command(
+    model: Path,
+    board_name: str,
+    inputs: Path,
+    outputs: Path,
+    options: BuildOptions,
+    session_options: SessionOptions,
+    output: OutputOptions,
+) -> None:
+    """Run the sets of `inputs` and write their outputs to `outputs`."""
+    console = Console(output)
+    board = load_board(board_name)
+    check_session_options(board, session_options)
+    check_writable(outputs)
+    compilation = compile_for(model, board, options)
+    signatures = compilation.module.signatures
+    vectors = read_vectors(inputs, signatures, session_options.signature, expected=False)
+    with running(compilation, board, options, session_options, console) as run:
+        with console.progress("Starting") as progress:
+            results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
+        emulator, notes = run.session.emulator, run.session.notes
+    write_outputs(outputs, vectors, signatures, [result.outputs for result in results])
+    stack = max(result.invocation.stack_bytes for result in results)
+    console.json(
+        {
+            "model": model.name,
+            "board": board.id,
+            "emulator": emulator,
+            "notes": list(notes),
+            "outputs": str(outputs),
+            "sets": [
+                {
+                    "label": one.label,
+                    "signature": signatures[one.signature].key,
+                    "stack_bytes": r.invocation.stack_bytes,
+                }
+                for one, r in zip(vectors.sets, results, strict=True)
+            ],
+        }
+    )
+    for note in notes:
+        console.line(f"note: {note}")
+    where = emulator if board.is_host else f"{board.id} in {emulator}; {count(stack)} bytes of stack"
+    console.line(f"Ran {len(results)} set{'s' * (len(results) != 1)} on {where}. Wrote {outputs}")

@@ -1,0 +1,65 @@
+"""Runs sets of inputs in a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.emulator.session import Invocation, Session
+from tflmgen.errors import TflmgenError
+from tflmgen.graph import Port, Signature
+from tflmgen.npz import VectorSet
+
+STATUS = {
+    1: "TFLMGEN_ERROR_BOUND: a dimension became larger than its bound",
+    2: "TFLMGEN_ERROR_ITERATIONS: a loop ran longer than allowed",
+    3: "TFLMGEN_ERROR_ARGUMENT: an argument is out of range",
+}
+
+
+class StatusError(TflmgenError):
+    """The generated C returned an error code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The outputs of one set, and what the invoke cost."""
+
+    outputs: tuple[NDArray[Any], ...]
+    invocation: Invocation
+
+
+def run_sets(
+    session: Session,
+    signatures: Sequence[Signature],
+    sets: Sequence[VectorSet],
+    stateful: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[Result]:
+    """Invoke the sets in order: on one instance if `stateful`, else each from the model's initial state."""
+    results = []
+    for number, one in enumerate(sets):
+        progress(f"Running set {number + 1} of {len(sets)} in {session.emulator}")
+        if number == 0 or not stateful:
+            session.reset()
+        results.append(run_set(session, signatures, one, f"set {number}"))
+    return results
+
+
+def run_set(session: Session, signatures: Sequence[Signature], one: VectorSet, where: str) -> Result:
+    """Invoke one set in the state that the model is in. StatusError if the C returns an error code."""
+    invocation = session.invoke(one.signature, [array.tobytes() for array in one.inputs])
+    if invocation.status != 0:
+        code = STATUS.get(invocation.status, str(invocation.status))
+        key = signatures[one.signature].key
+        raise StatusError(f"{session.model}: {where}{f', signature {key!r}' if key else ''}: the model returned {code}")
+    ports = signatures[one.signature].outputs
+    return Result(tuple(map(_array, invocation.outputs, ports)), invocation)
+
+
+def _array(data: bytes, port: Port) -> NDArray[Any]:
+    return np.frombuffer(data, dtype=port.type.dtype.numpy).reshape(port.type.max_shape)

@@ -1,0 +1,98 @@
+"""TFLite Micro's own kernels as a reference, by the optional package tflite_micro.
+
+They run in a process of their own: on some models they crash or never end. `python -m tflmgen.oracle MODEL IN OUT ARENA`
+reads the sets of IN (see npz.py) and writes OUT.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.errors import TflmgenError
+from tflmgen.npz import VectorSet
+from tflmgen.tflite.reader import read_model
+
+NAME = "TFLite Micro"
+ARENA = 64 << 20
+"""Bytes beside four times our own arena: TFLite Micro's holds its interpreter's structures too."""
+
+
+class OracleError(TflmgenError):
+    """TFLite Micro cannot serve as a reference; the text says why."""
+
+
+def tflm_outputs(
+    model: Path, sets: Sequence[VectorSet], arena_bytes: int, timeout: float
+) -> list[tuple[NDArray[Any], ...]]:
+    """The outputs of each set, each on an interpreter of its own. OracleError if that doesn't work."""
+    if find_spec("tflite_micro") is None:
+        raise OracleError("not installed (pip install tflite-micro)")
+    signatures = read_model(model).signatures
+    if len(signatures) > 1 or any(s.subgraph != 0 for s in signatures):
+        raise OracleError("it runs subgraph 0 only, and the model has other signatures")
+    with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
+        inputs, outputs = Path(folder) / "in.npz", Path(folder) / "out.npz"
+        arrays = {f"s{k}_in_{i}": a for k, one in enumerate(sets) for i, a in enumerate(one.inputs)}
+        np.savez(inputs, n_sets=np.array(len(sets)), **arrays)  # type: ignore[arg-type]
+        words = [str(model), str(inputs), str(outputs), str(ARENA + 4 * arena_bytes)]
+        _run([sys.executable, "-m", "tflmgen.oracle", *words], timeout)
+        with np.load(outputs, allow_pickle=False) as found:
+            return [tuple(found[f"s{k}_out_{j}"] for j in range(int(found[f"n{k}"]))) for k in range(len(sets))]
+
+
+def _run(command: Sequence[str], timeout: float) -> None:
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", env=environment, timeout=timeout, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise OracleError(f"no result in {timeout:g} s") from None
+    if done.returncode < 0:
+        raise OracleError(f"it crashed ({signal.Signals(-done.returncode).name})")
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith((" ", "Traceback"))]
+        raise OracleError(f"it cannot run the model: {' / '.join(lines[-2:])}")
+
+
+def _main(model: str, inputs: str, outputs: str, arena: str) -> None:
+    from tflite_micro.python.tflite_micro import runtime  # type: ignore[import-untyped]
+
+    data = Path(model).read_bytes()
+    results: dict[str, Any] = {}
+    with np.load(inputs, allow_pickle=False) as given:
+        for k in range(int(given["n_sets"])):
+            interpreter = runtime.Interpreter.from_bytes(data, arena_size=int(arena))
+            for name in given.files:
+                if name.startswith(f"s{k}_in_"):
+                    interpreter.set_input(given[name], int(name.rpartition("_")[2]))
+            interpreter.invoke()
+            found = _outputs(interpreter)
+            results[f"n{k}"] = np.array(len(found))
+            results |= {f"s{k}_out_{j}": array for j, array in enumerate(found)}
+    np.savez(outputs, **results)
+
+
+def _outputs(interpreter: Any) -> list[NDArray[Any]]:
+    """All outputs; the interpreter doesn't say how many there are, and raises IndexError past the last."""
+    found = []
+    while True:
+        try:
+            found.append(np.array(interpreter.get_output(len(found))))
+        except IndexError:
+            return found
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

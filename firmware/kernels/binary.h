@@ -1,6 +1,8 @@
-/* Operators on two tensors, element by element, without quantised arithmetic: MAXIMUM, MINIMUM and their like. */
+/* Operators on two tensors, element by element, in floats and plain integers: MAXIMUM, DIV, POW and their like. */
 #ifndef TFLMGEN_KERNELS_BINARY_H
 #define TFLMGEN_KERNELS_BINARY_H
+
+#include <math.h>
 
 #include "nest.h"
 
@@ -14,5 +16,107 @@ TFLMGEN_DEFINE_MAXIMUM_MINIMUM(u8, uint8_t)
 TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s16, int16_t)
 TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s32, int32_t)
 TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s64, int64_t)
+
+/* Integer division never traps: by 0 it gives 0, and the least integer by -1 wraps to itself. */
+#define TFLMGEN_DEFINE_DIVISION(suffix, type, least)                                                       \
+    TFLMGEN_HELPER type tflmgen_quotient_##suffix(type a, type b)                                          \
+    {                                                                                                      \
+        if (b == 0) {                                                                                      \
+            return 0;                                                                                      \
+        }                                                                                                  \
+        return a == least && b == -1 ? least : (type)(a / b);                                              \
+    }                                                                                                      \
+    TFLMGEN_HELPER type tflmgen_remainder_##suffix(type a, type b)                                         \
+    {                                                                                                      \
+        return b == 0 || b == -1 ? 0 : (type)(a % b);                                                      \
+    }                                                                                                      \
+    TFLMGEN_HELPER type tflmgen_floor_quotient_##suffix(type a, type b)                                    \
+    {                                                                                                      \
+        const type rest = tflmgen_remainder_##suffix(a, b);                                                \
+        return (type)(tflmgen_quotient_##suffix(a, b) - (rest != 0 && (rest < 0) != (b < 0) ? 1 : 0));     \
+    }                                                                                                      \
+    TFLMGEN_HELPER type tflmgen_floor_remainder_##suffix(type a, type b)                                   \
+    {                                                                                                      \
+        const type rest = tflmgen_remainder_##suffix(a, b);                                                \
+        return (type)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);                               \
+    }                                                                                                      \
+    TFLMGEN_DEFINE_BINARY(tflmgen_floor_div_##suffix, type, type, tflmgen_binary,                          \
+                          tflmgen_floor_quotient_##suffix(a, b))                                           \
+    TFLMGEN_DEFINE_BINARY(tflmgen_floor_mod_##suffix, type, type, tflmgen_binary,                          \
+                          tflmgen_floor_remainder_##suffix(a, b))
+
+TFLMGEN_DEFINE_DIVISION(s32, int32_t, INT32_MIN)
+TFLMGEN_DEFINE_DIVISION(s64, int64_t, INT64_MIN)
+
+/* The quotient is rounded down from double precision: in single precision it could round up to the next integer. */
+TFLMGEN_DEFINE_BINARY(tflmgen_floor_div_f32, float, float, tflmgen_binary, floor((double)a / (double)b))
+
+TFLMGEN_HELPER float tflmgen_floor_remainder_f32(float a, float b)
+{
+    const float rest = fmodf(a, b);
+    const bool is_zero = rest <= 0.0f && rest >= 0.0f;
+    return !is_zero && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
+}
+
+TFLMGEN_DEFINE_BINARY(tflmgen_floor_mod_f32, float, float, tflmgen_binary, tflmgen_floor_remainder_f32(a, b))
+
+struct tflmgen_div_f32 {
+    TFLMGEN_BINARY_NEST
+    float least;
+    float greatest;
+};
+
+struct tflmgen_div_s32 {
+    TFLMGEN_BINARY_NEST
+    int32_t least;
+    int32_t greatest;
+};
+
+TFLMGEN_DEFINE_BINARY(tflmgen_div_f32, float, float, tflmgen_div_f32,
+                      tflmgen_clamp_f32(a / b, params->least, params->greatest))
+TFLMGEN_DEFINE_BINARY(tflmgen_div_s32, int32_t, int32_t, tflmgen_div_s32,
+                      tflmgen_clamp_s32(tflmgen_quotient_s32(a, b), params->least, params->greatest))
+
+TFLMGEN_DEFINE_BINARY(tflmgen_pow_f32, float, float, tflmgen_binary, powf(a, b))
+
+/* Wraps; a negative exponent gives 0 but for the bases 1 and -1. */
+TFLMGEN_HELPER int32_t tflmgen_power_s32(int32_t base, int32_t exponent)
+{
+    if (exponent < 0) {
+        return base == 1 ? 1 : base == -1 ? ((exponent & 1) != 0 ? -1 : 1) : 0;
+    }
+    uint32_t result = 1;
+    uint32_t square = (uint32_t)base;
+    for (uint32_t rest = (uint32_t)exponent; rest != 0; rest >>= 1) {
+        if ((rest & 1u) != 0) {
+            result *= square;
+        }
+        square *= square;
+    }
+    return (int32_t)result;
+}
+
+TFLMGEN_DEFINE_BINARY(tflmgen_pow_s32, int32_t, int32_t, tflmgen_binary, tflmgen_power_s32(a, b))
+
+TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_f32, float, float, tflmgen_binary, (a - b) * (a - b))
+TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_s32, int32_t, int32_t, tflmgen_binary,
+                      ((uint32_t)a - (uint32_t)b) * ((uint32_t)a - (uint32_t)b))
+TFLMGEN_DEFINE_BINARY(tflmgen_prelu_f32, float, float, tflmgen_binary, a >= 0.0f ? a : a * b)
+
+TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s8, int8_t, int8_t, tflmgen_binary, a ^ b)
+TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_u8, uint8_t, uint8_t, tflmgen_binary, a ^ b)
+TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s16, int16_t, int16_t, tflmgen_binary, a ^ b)
+TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s32, int32_t, int32_t, tflmgen_binary, a ^ b)
+TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_u32, uint32_t, uint32_t, tflmgen_binary, a ^ b)
+TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_b8, bool, bool, tflmgen_binary, a != b)
+
+/* Counts out of range count as 0 or as all bits but one, so that the sign remains. */
+#define TFLMGEN_DEFINE_RIGHT_SHIFT(suffix, type, bits)                                  \
+    TFLMGEN_DEFINE_BINARY(tflmgen_right_shift_##suffix, type, type, tflmgen_binary, \
+                          a >> (b < 0 ? 0 : b > bits - 1 ? bits - 1 : b))
+
+TFLMGEN_DEFINE_RIGHT_SHIFT(s8, int8_t, 8)
+TFLMGEN_DEFINE_RIGHT_SHIFT(s16, int16_t, 16)
+TFLMGEN_DEFINE_RIGHT_SHIFT(s32, int32_t, 32)
 
 #endif

@@ -1,0 +1,45 @@
+/* DIV, SQUARED_DIFFERENCE, PRELU and ADD_N of quantised integers. */
+#ifndef TFLMGEN_KERNELS_QUANTIZED_BINARY_H
+#define TFLMGEN_KERNELS_QUANTIZED_BINARY_H
+
+#include "arithmetic.h"
+
+/* The inputs are brought to one scale as for ADD; their difference is squared before it is rescaled. */
+TFLMGEN_HELPER int32_t tflmgen_squared_difference_finish(int32_t difference,
+                                                         const struct tflmgen_add_quantized *params)
+{
+    const int32_t square = (int32_t)((uint32_t)difference * (uint32_t)difference);
+    const int32_t scaled = tflmgen_requantize(square, params->multiplier_output, params->shift_output);
+    return tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), params->least, params->greatest);
+}
+
+TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_s8, int8_t, int8_t, tflmgen_add_quantized,
+                      tflmgen_squared_difference_finish(tflmgen_add_scale1(a, params) - tflmgen_add_scale2(b, params),
+                                                        params))
+TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_s16, int16_t, int16_t, tflmgen_add_quantized,
+                      tflmgen_squared_difference_finish(tflmgen_add_scale1(a, params) - tflmgen_add_scale2(b, params),
+                                                        params))
+
+struct tflmgen_prelu_s8 {
+    TFLMGEN_BINARY_NEST
+    int32_t input_offset; /* minus the zero point */
+    int32_t alpha_offset; /* minus the zero point */
+    int32_t output_offset;
+    int32_t multiplier_positive;
+    int32_t shift_positive;
+    int32_t multiplier_negative;
+    int32_t shift_negative;
+};
+
+TFLMGEN_HELPER int32_t tflmgen_prelu_value(int32_t x, int32_t alpha, const struct tflmgen_prelu_s8 *params)
+{
+    const int32_t scaled =
+        x >= 0 ? tflmgen_requantize(x, params->multiplier_positive, params->shift_positive)
+               : tflmgen_requantize(x * alpha, params->multiplier_negative, params->shift_negative);
+    return tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), INT8_MIN, INT8_MAX);
+}
+
+TFLMGEN_DEFINE_BINARY(tflmgen_prelu_s8, int8_t, int8_t, tflmgen_prelu_s8,
+                      tflmgen_prelu_value(a + params->input_offset, b + params->alpha_offset, params))
+
+#endif

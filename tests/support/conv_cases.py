@@ -148,3 +148,6 @@ def pool2d(rng: np.random.Generator, dtype: str, operator: str) -> Run:
     options |= {"filter_height": taps[0], "filter_width": taps[1]}
     case = make_case(operator, [x], [x], options)
     return case, random_values(case, rng)
+
+
+WEIGHTED = (conv2d, depthwise_conv2d, fully_connected)

@@ -30,7 +30,9 @@ from support.model_writer import ModelWriter
 
 KERNELS = Path(__file__).parents[2] / "firmware" / "kernels"
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
-SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+CHECKED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DTFLMGEN_OPTIMIZE_SIZE")
+INLINED = ("-O2",)
+"""Kernels specialised for the literals of their calls, as firmware has them by default."""
 HOST = Target(core="host")
 POISON = 0xA5
 
@@ -138,11 +140,14 @@ def random_values(case: Case, rng: np.random.Generator) -> list[Array | None]:
 
 
 def run_kernels(
-    runs: Sequence[tuple[Case, Sequence[Array | None]]], overlaps: Sequence[Overlap | None] = ()
+    runs: Sequence[tuple[Case, Sequence[Array | None]]],
+    overlaps: Sequence[Overlap | None] = (),
+    compiler: str = "gcc",
+    flags: Sequence[str] = CHECKED,
 ) -> list[list[Array]]:
     """The outputs of each run, from one C program. Run i has output over input as overlaps[i] says."""
     kernels = [case.kernel for case, _ in runs]
-    program = compile_program(source(kernels, [case for case, _ in runs]))
+    program = compile_program(source([case for case, _ in runs]), compiler, flags)
     requests, layouts = [], []
     for i, (case, values) in enumerate(runs):
         overlap = overlaps[i] if i < len(overlaps) else None
@@ -233,8 +238,9 @@ def _file_quantization(kind: TensorType) -> dict[str, Any]:
     return {"scale": list(q.scales), "zero_point": list(q.zero_points), "axis": q.axis} if q else {}
 
 
-def source(kernels: Sequence[Kernel], cases: Sequence[Case]) -> str:
+def source(cases: Sequence[Case]) -> str:
     """The C program: one function per call, each with the pointer table `s` for its operands."""
+    kernels = [case.kernel for case in cases]
     headers = sorted({kernel.header for kernel in kernels})
     lines = ["#include <stdio.h>", "#include <stdlib.h>", "#include <string.h>"]
     lines += [f'#include "{header}"' for header in headers]
@@ -362,9 +368,9 @@ def _outputs(case: Case, kernel: Kernel, after: list[bytes], slots: list[tuple[i
         yield array.reshape(kind.max_shape)
 
 
-def compile_program(text: str, compiler: str = "gcc", flags: Sequence[str] = ("-O1", *SANITIZERS)) -> Path:
+def compile_program(text: str, compiler: str, flags: Sequence[str]) -> Path:
     """The program's path; compiled once for the same source, headers and flags."""
-    command = [compiler, *WARNINGS, *flags, "-DTFLMGEN_OPTIMIZE_SIZE", f"-I{KERNELS}", "-x", "c", "-"]
+    command = [compiler, *WARNINGS, *flags, f"-I{KERNELS}", "-x", "c", "-"]
     headers = b"".join(path.read_bytes() for path in sorted(KERNELS.glob("*.h")))
     key = hashlib.sha256(" ".join(command).encode() + text.encode() + headers).hexdigest()[:24]
     folder = Path(tempfile.gettempdir()) / f"tflmgen-kernel-tests-{os.getuid()}"

@@ -1,0 +1,70 @@
+"""Kernels as firmware compiles them: inlined, by each compiler, without a warning and with the same results."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import conv_cases
+from support.conv_cases import Run
+from support.kernel_harness import INLINED, KERNELS, WARNINGS, run_kernels, source
+
+COMPILERS = ["gcc", "clang", "arm-none-eabi-gcc"]
+ARM = ["-mcpu=cortex-m4", "-mthumb"]
+
+
+def _need(compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+
+
+@pytest.mark.parametrize("setting", [[], ["-DTFLMGEN_OPTIMIZE_SIZE"]], ids=["speed", "size"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_every_header_stands_alone(compiler: str, setting: list[str]) -> None:
+    _need(compiler)
+    for header in sorted(KERNELS.glob("*.h")):
+        text = f'#include "{header.name}"\n#include "{header.name}"\nint used;\n'
+        command = [compiler, *WARNINGS, *setting, "-O1", f"-I{KERNELS}", "-x", "c", "-c", "-o", "/dev/null", "-"]
+        built = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        assert built.returncode == 0, built.stderr
+
+
+def _runs() -> list[Run]:
+    rng = np.random.default_rng(7)
+    runs = []
+    for dtype in ("int8", "float32"):
+        runs += [make(rng, dtype) for make in conv_cases.WEIGHTED for _ in range(4)]
+        runs += [conv_cases.pool2d(rng, dtype, name) for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D") for _ in range(2)]
+    return runs
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_inlined_kernels_compute_the_same(compiler: str) -> None:
+    _need(compiler)
+    runs = _runs()
+    for inlined, checked in zip(run_kernels(runs, (), compiler, INLINED), run_kernels(runs), strict=True):
+        for a, b in zip(inlined, checked, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5 if a.dtype.kind == "f" else 0, atol=1e-6)
+
+
+def test_inlined_kernels_compile_for_arm(tmp_path: Path) -> None:
+    _need("arm-none-eabi-gcc")
+    text = source([case for case, _ in _runs()])
+    command = [
+        "arm-none-eabi-gcc",
+        *ARM,
+        *WARNINGS,
+        *INLINED,
+        f"-I{KERNELS}",
+        "-x",
+        "c",
+        "-c",
+        "-o",
+        tmp_path / "o",
+        "-",
+    ]
+    built = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
+    assert built.returncode == 0, built.stderr.decode()

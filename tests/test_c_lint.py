@@ -1,0 +1,109 @@
+"""The C, hand-written and generated, before three compilers and cppcheck."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.repository import ROOT
+from tflmgen.compiler import compile_model
+from tflmgen.kernel import Target
+from tflmgen.options import BuildOptions
+
+FIRMWARE = ROOT / "firmware"
+KERNELS = sorted((FIRMWARE / "kernels").glob("*.h"))
+WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only")
+COMPILERS = {
+    "gcc": (),
+    "clang": (),
+    "arm-none-eabi-gcc": ("-mcpu=cortex-m0", "-mthumb"),
+}
+FALSE_ALARMS = (
+    "invalidFunctionArg:*softmax.h",  # the sum of exponentials of a row: rows are never empty
+    "incorrectLogicOperator:*cast.h",  # a comparison that is false for NaN alone
+)
+
+
+def run(*command: str | Path) -> None:
+    if shutil.which(str(command[0])) is None:
+        pytest.skip(f"needs {command[0]}")
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example's generated library beside the kernels, as in a project, and a file that includes every kernel."""
+    folder = tmp_path_factory.mktemp("example")
+    sources = compile_model(ROOT / "examples" / "gate.tflite", Target("cortex-m4"), BuildOptions()).sources
+    for path, text in sources.files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    (folder / "include" / "tflmgen").symlink_to(FIRMWARE / "kernels")
+    lines = [f'#include "tflmgen/{header.name}"\n' for header in KERNELS]
+    (folder / "src" / "kernels.c").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+def includes(folder: Path) -> tuple[str, ...]:
+    return (f"-I{folder / 'include'}", f"-I{FIRMWARE / 'runtime'}")
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_compilers_accept_the_generated_c(compiler: str, example: Path) -> None:
+    run(compiler, *COMPILERS[compiler], *WARNINGS, *includes(example), *sorted((example / "src").glob("*.c")))
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_each_kernel_header_stands_alone(compiler: str) -> None:
+    for header in KERNELS:
+        run(compiler, *COMPILERS[compiler], *WARNINGS, "-Wno-pragma-once-outside-header", "-xc", header)
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_public_headers_are_cpp(compiler: str, example: Path, tmp_path: Path) -> None:
+    headers = ['"gate.h"', "<tflmgen.h>", "<tflmgen/board.h>", "<tflmgen/serve.h>"]
+    (tmp_path / "main.cpp").write_text(
+        "".join(f"#include {h}\n" for h in headers) + "int main() { return gate_invoke(); }\n"
+    )
+    include = (f"-I{FIRMWARE / 'runtime'}", f"-I{example / 'include'}")
+    run(compiler, "-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *include, tmp_path / "main.cpp")
+
+
+@pytest.mark.parametrize("what", ["firmware", "example"])
+def test_cppcheck_finds_nothing(what: str, example: Path) -> None:
+    options = [
+        "--std=c99",
+        "--enable=warning,performance,portability",
+        "--inline-suppr",
+        "--quiet",
+        "--error-exitcode=1",
+    ]
+    run(
+        "cppcheck",
+        *options,
+        *(f"--suppress={s}" for s in FALSE_ALARMS),
+        *includes(example),
+        FIRMWARE if what == "firmware" else example / "src",
+    )
+
+
+def test_no_heap_and_no_stdio() -> None:
+    forbidden = re.compile(
+        r"\b(malloc|calloc|realloc|free|printf|fprintf|sprintf|snprintf|puts)\s*\(|<(stdio|stdlib)\.h>"
+    )
+    files = [path for path in FIRMWARE.rglob("*.[ch]") if path.name != "link_host.c"]
+    assert files
+    assert not [path.name for path in files if forbidden.search(path.read_text(encoding="utf-8"))]
+
+
+def test_public_names_begin_with_tflmgen() -> None:
+    function = re.compile(
+        r"^(?:TFLMGEN_KERNEL|static inline|extern)?\s*[a-z_0-9]+(?: \*| )\**([a-z_0-9]+)\(", re.MULTILINE
+    )
+    names = [n for header in KERNELS for n in function.findall(header.read_text(encoding="utf-8"))]
+    assert len(names) > len(KERNELS)
+    assert not [n for n in names if not n.startswith("tflmgen_")]

@@ -10,7 +10,7 @@ The only trust is in the kernels' declared operands and overlaps, which have tes
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -45,16 +45,20 @@ class _Summary:
     results: tuple[Access, ...]
 
 
-def check(program: Program) -> None:
-    """Raises InternalError, naming step and value, where a plan would compute something else than its model."""
-    checker = _Checker(program)
+def check(program: Program, constants: Mapping[str, bytes]) -> None:
+    """Raises InternalError, naming step and value, where a plan would compute something else than its model.
+
+    `constants` are the module's: key -> raw bytes.
+    """
+    checker = _Checker(program, constants)
     for function in program.functions:
         checker.function(function)
 
 
 class _Checker:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, constants: Mapping[str, bytes]) -> None:
         self._program = program
+        self._constants = constants
         self._cuts = sorted({0, program.arena_bytes, *chain_cuts(program)})
         self._summaries: dict[str, _Summary] = {}
         self._written: set[int] = set()
@@ -95,6 +99,7 @@ class _Checker:
     def _define(self, state: State, access: Access) -> State:
         if not isinstance(access.place, Fixed):
             raise InternalError(f"'{access.value.name}' is written to flash")
+        self._aligned(access)
         state = self._forget(state, frozenset({access.value}))
         offset = access.place.offset
         return self._change(state, self._segments(offset, access.bytes), frozenset({(access.value, offset)}))
@@ -110,15 +115,24 @@ class _Checker:
 
     def _read(self, state: State, access: Access, step: int, what: str) -> None:
         if not isinstance(access.place, Fixed):
-            array = self._program.constants[access.place.name]
-            if not access.value.is_constant or len(array.data) != access.bytes:
+            if not self._holds(access.place.name, access.value):
                 raise InternalError(f"step {step}: {what} reads '{access.value.name}' from flash, where it is not")
             return
+        self._aligned(access)
         offset = access.place.offset
         if any((access.value, offset) not in state[s] for s in self._segments(offset, access.bytes)):
             raise InternalError(
                 f"step {step}: {what} reads '{access.value.name}' at {offset}, which no longer holds it"
             )
+
+    def _holds(self, name: str, value: Value) -> bool:
+        """Whether the array `name` has the bytes of a constant value."""
+        return value.constant is not None and self._program.constants[name].data == self._constants[value.constant]
+
+    @staticmethod
+    def _aligned(access: Access) -> None:
+        if isinstance(access.place, Fixed) and access.place.offset % max(1, access.value.type.dtype.bits // 8):
+            raise InternalError(f"'{access.value.name}' is not aligned at {access.place.offset}")
 
     @staticmethod
     def _disjoint(step: int, what: str, accesses: Sequence[Access]) -> None:
@@ -202,7 +216,7 @@ class _Checker:
                 tags = frozenset(
                     v
                     for v, a in zip(transfer.sources, transfer.values, strict=True)
-                    if v.is_constant and a.place == copy.destination and constant.name in self._program.constants
+                    if a.place == copy.destination and copy.bytes == a.bytes and self._holds(constant.name, v)
                 )
             state = self._change(state, segments, frozenset((v, start) for v in tags))
         for access, source in zip(transfer.values, transfer.sources, strict=True):

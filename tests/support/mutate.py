@@ -1,0 +1,225 @@
+"""Corrupts Programs as a wrong planner would: places that are off, exchanged or shared, copies that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tflmgen.program import (
+    Access,
+    Branch,
+    ByteCopy,
+    Fixed,
+    Flash,
+    InputArgument,
+    Instruction,
+    KernelCall,
+    Loop,
+    OutputArgument,
+    Place,
+    Program,
+    Rename,
+    Transfer,
+    Work,
+)
+
+from support.random_program import Chooser
+
+PlaceHook = Callable[[Place, Any], Place]
+TransferHook = Callable[[Transfer], Transfer]
+
+
+class Rewriter:
+    """Rebuilds a program: `place` maps each place (with its Value, or None), `transfer` each Transfer."""
+
+    def __init__(self, place: PlaceHook = lambda p, _: p, transfer: TransferHook = lambda t: t) -> None:
+        self._place = place
+        self._transfer = transfer
+
+    def program(self, program: Program) -> Program:
+        functions = tuple(
+            replace(
+                f,
+                inputs=tuple(map(self._access, f.inputs)),
+                results=tuple(map(self._access, f.results)),
+                body=self.body(f.body),
+            )
+            for f in program.functions
+        )
+        return replace(program, functions=functions)
+
+    def body(self, body: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+        return tuple(map(self._instruction, body))
+
+    def _access(self, access: Access) -> Access:
+        return replace(access, place=self._place(access.place, access.value))
+
+    def _instruction(self, one: Instruction) -> Instruction:
+        if isinstance(one, KernelCall):
+            return replace(one, arguments=tuple(map(self._argument, one.arguments)))
+        if isinstance(one, Rename):
+            return replace(one, value=self._access(one.value), source=self._access(one.source))
+        if isinstance(one, Transfer):
+            copies = tuple(map(self._copy, one.copies))
+            return self._transfer(replace(one, copies=copies, values=tuple(map(self._access, one.values))))
+        if isinstance(one, Branch):
+            return replace(
+                one, condition=self._access(one.condition), then=self.body(one.then), orelse=self.body(one.orelse)
+            )
+        if isinstance(one, Loop):
+            return replace(
+                one, condition=self.body(one.condition), test=self._access(one.test), body=self.body(one.body)
+            )
+        return one
+
+    def _argument(self, argument: Any) -> Any:
+        if isinstance(argument, InputArgument | OutputArgument):
+            return replace(argument, access=self._access(argument.access))
+        if isinstance(argument, Work) and argument.place is not None:
+            return replace(argument, place=self._place(argument.place, None))
+        return argument
+
+    def _copy(self, copy: ByteCopy) -> ByteCopy:
+        destination = self._place(copy.destination, None)
+        assert isinstance(destination, Fixed)
+        return replace(copy, destination=destination, source=self._place(copy.source, None))
+
+
+def mutate(program: Program, choose: Chooser) -> Program:
+    """`program` with one fault; it may happen to be a harmless one."""
+    kinds = (_shift_site, _move_home, _swap_homes, _swap_in_one_body, _move_value, _drop_copies, _reorder_copies)
+    kinds += (_shrink, _swap_constant)
+    return kinds[choose.integer(0, len(kinds) - 1)](program, choose)
+
+
+def _sites(program: Program) -> list[tuple[Place, Any]]:
+    found: list[tuple[Place, Any]] = []
+
+    def visit(place: Place, value: Any) -> Place:
+        found.append((place, value))
+        return place
+
+    Rewriter(visit).program(program)
+    return found
+
+
+def _offsets(program: Program) -> list[int]:
+    return sorted({place.offset for place, _ in _sites(program) if isinstance(place, Fixed)} | {0})
+
+
+def _pick(choose: Chooser, items: list[Any]) -> Any:
+    return items[choose.integer(0, len(items) - 1)]
+
+
+def _shift_site(program: Program, choose: Chooser) -> Program:
+    """One operand of one instruction looks a few bytes away."""
+    fixed = [i for i, (place, _) in enumerate(_sites(program)) if isinstance(place, Fixed)]
+    if not fixed:
+        return program
+    wanted, by = _pick(choose, fixed), _pick(choose, [-16, -8, -4, -2, -1, 1, 2, 4, 8, 16])
+    count = iter(range(1 << 30))
+
+    def hook(place: Place, _: Any) -> Place:
+        return Fixed(place.offset + by) if next(count) == wanted and isinstance(place, Fixed) else place
+
+    return Rewriter(hook).program(program)
+
+
+def _mapped(program: Program, table: dict[int, int]) -> Program:
+    def hook(place: Place, _: Any) -> Place:
+        return Fixed(table.get(place.offset, place.offset)) if isinstance(place, Fixed) else place
+
+    return Rewriter(hook).program(program)
+
+
+def _move_home(program: Program, choose: Chooser) -> Program:
+    """Everything at one offset moves to a place which may be another's."""
+    offsets = _offsets(program)
+    return _mapped(program, {_pick(choose, offsets): max(0, _pick(choose, offsets) + 4 * choose.integer(-1, 1))})
+
+
+def _swap_homes(program: Program, choose: Chooser) -> Program:
+    one, other = _pick(choose, _offsets(program)), _pick(choose, _offsets(program))
+    return _mapped(program, {one: other, other: one})
+
+
+def _swap_in_one_body(program: Program, choose: Chooser) -> Program:
+    """Two homes are exchanged inside one branch, loop or function only."""
+    offsets = _offsets(program)
+    one, other = _pick(choose, offsets), _pick(choose, offsets)
+    table = {one: other, other: one}
+
+    def exchange(place: Place, _: Any) -> Place:
+        return Fixed(table.get(place.offset, place.offset)) if isinstance(place, Fixed) else place
+
+    inner = Rewriter(exchange)
+    wanted = choose.integer(0, 7)
+
+    class Chosen(Rewriter):
+        count = 0
+
+        def body(self, body: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+            self.count += 1
+            return inner.body(body) if self.count == wanted + 1 else super().body(body)
+
+    return Chosen().program(program)
+
+
+def _move_value(program: Program, choose: Chooser) -> Program:
+    """All accesses of one value go to another place, as if the placer had forgotten what it conflicts with."""
+    values = [value for place, value in _sites(program) if value is not None and isinstance(place, Fixed)]
+    if not values:
+        return program
+    wanted, offset = _pick(choose, values), _pick(choose, _offsets(program))
+
+    def hook(place: Place, value: Any) -> Place:
+        return Fixed(offset) if isinstance(place, Fixed) and value == wanted else place
+
+    return Rewriter(hook).program(program)
+
+
+def _changed_transfer(program: Program, choose: Chooser, change: Callable[[Transfer], Transfer]) -> Program:
+    steps: list[int] = []
+
+    def note(transfer: Transfer) -> Transfer:
+        if transfer.copies:
+            steps.append(transfer.step)
+        return transfer
+
+    Rewriter(transfer=note).program(program)
+    if not steps:
+        return program
+    wanted = _pick(choose, steps)
+    return Rewriter(transfer=lambda t: change(t) if t.step == wanted else t).program(program)
+
+
+def _drop_copies(program: Program, choose: Chooser) -> Program:
+    def drop(transfer: Transfer) -> Transfer:
+        if choose.integer(0, 3) == 0:
+            return replace(transfer, copies=())
+        gone = choose.integer(0, len(transfer.copies) - 1)
+        return replace(transfer, copies=transfer.copies[:gone] + transfer.copies[gone + 1 :])
+
+    return _changed_transfer(program, choose, drop)
+
+
+def _reorder_copies(program: Program, choose: Chooser) -> Program:
+    return _changed_transfer(program, choose, lambda t: replace(t, copies=t.copies[::-1]))
+
+
+def _shrink(program: Program, choose: Chooser) -> Program:
+    return replace(program, arena_bytes=program.arena_bytes - 4 * choose.integer(1, 2))
+
+
+def _swap_constant(program: Program, choose: Chooser) -> Program:
+    """One instruction reads another constant of the same size."""
+    flash = [(i, p) for i, (p, _) in enumerate(_sites(program)) if isinstance(p, Flash)]
+    if not flash:
+        return program
+    wanted, place = _pick(choose, flash)
+    size = len(program.constants[place.name].data)
+    others = [n for n, array in program.constants.items() if len(array.data) == size]
+    name = _pick(choose, others)
+    count = iter(range(1 << 30))
+    return Rewriter(lambda p, _: Flash(name) if next(count) == wanted else p).program(program)

@@ -129,7 +129,8 @@ def compare(
     output: OutputOptions,
 ) -> None:
     """Show that MODEL's firmware computes what it should: integers exactly, floats within a tolerance."""
-    from tflmgen.commands.test import Tolerance, test_command
+    from tflmgen.commands.test import test_command
+    from tflmgen.compare import Tolerance
 
     test_command(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
 

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from tflmgen.console import error_line
-from tflmgen.errors import TflmgenError, UsageError
+from tflmgen.errors import InternalError, TflmgenError, UsageError
 
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
@@ -34,7 +34,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             error_line(f"Usage error: {error}")
             raise typer.Exit(USAGE) from None
         except TflmgenError as error:
-            error_line(str(error))
+            error_line(_named(error, arguments.get("model")))
             raise typer.Exit(FAILED) from None
         except OSError as error:
             if error.errno == errno.EPIPE:
@@ -44,7 +44,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if os.environ.get("TFLMGEN_DEBUG"):
                 traceback.print_exc()
-            error_line(_internal(error))
+            error_line(_named(InternalError(_unexpected(error)), arguments.get("model")))
             raise typer.Exit(FAILED) from None
 
     return run
@@ -60,9 +60,11 @@ def _os_error(error: OSError) -> str:
     return f"{where}{error.strerror or error}"
 
 
-def _internal(error: Exception) -> str:
+def _named(error: TflmgenError, model: object) -> str:
+    """The error's text; our own faults don't know the model, which their report needs."""
+    return f"{model}: {error}" if isinstance(error, InternalError) and model else str(error)
+
+
+def _unexpected(error: Exception) -> str:
     text = " ".join(str(error).split())
-    return (
-        f"internal error: {type(error).__name__}: {text}. Please report this with the model; "
-        "TFLMGEN_DEBUG=1 shows where it happened"
-    )
+    return f"{type(error).__name__}: {text}. TFLMGEN_DEBUG=1 shows where"

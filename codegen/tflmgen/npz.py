@@ -7,8 +7,8 @@ in order on one instance, else each starts afresh. Simple: one array per input o
 
 from __future__ import annotations
 
+import io
 import re
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.errors import TflmgenError
+from tflmgen.files import write_whole
 from tflmgen.graph import Port, Signature
 
 Array = NDArray[Any]
@@ -76,24 +77,12 @@ def write_outputs(
     else:
         arrays = {f"s{k}_out_{j}": array for k, of_set in enumerate(outputs) for j, array in enumerate(of_set)}
         arrays["n_sets"] = np.array(len(outputs))
-    try:
-        with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.absolute().parent) as folder:
-            new = Path(folder) / "new.npz"
-            with zipfile.ZipFile(new, "w") as archive:
-                for name, array in arrays.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, array, allow_pickle=False)
-            new.replace(path)
-    except OSError as error:
-        raise VectorsError(f"{path}: cannot be written: {error.strerror or error}") from error
-
-
-def check_writable(path: Path) -> None:
-    """Raises VectorsError, before any work is done, where `path` cannot become a file."""
-    if path.is_dir():
-        raise VectorsError(f"{path}: cannot be written: it is a directory")
-    if not path.absolute().parent.is_dir():
-        raise VectorsError(f"{path}: cannot be written: there is no folder {path.parent}")
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as members:
+        for name, array in arrays.items():
+            with members.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    write_whole(path, archive.getvalue())
 
 
 def _read_arrays(path: Path) -> Mapping[str, Array]:

@@ -1,7 +1,7 @@
 """TFLite Micro's own kernels as a reference, by the optional package tflite_micro.
 
-They run in a process of their own: on some models they crash or never end. `python -m tflmgen.oracle MODEL IN OUT ARENA`
-reads the sets of IN (see npz.py) and writes OUT.
+They run in a process of their own, since on some models they crash or never end: `python -m tflmgen.oracle MODEL IN
+OUT ARENA` reads the sets of IN (see npz.py) and writes OUT.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _main(model: str, inputs: str, outputs: str, arena: str) -> None:
 
 def _outputs(interpreter: Any) -> list[NDArray[Any]]:
     """All outputs; the interpreter doesn't say how many there are, and raises IndexError past the last."""
-    found = []
+    found: list[NDArray[Any]] = []
     while True:
         try:
             found.append(np.array(interpreter.get_output(len(found))))

@@ -7,8 +7,9 @@ from pathlib import Path
 from tflmgen.board import load_board
 from tflmgen.console import Console, count
 from tflmgen.execute import run_sets
+from tflmgen.files import check_writable
 from tflmgen.firmware_build import check_session_options, compile_for, running
-from tflmgen.npz import check_writable, read_vectors, write_outputs
+from tflmgen.npz import read_vectors, write_outputs
 from tflmgen.option_groups import OutputOptions, SessionOptions
 from tflmgen.options import BuildOptions
 

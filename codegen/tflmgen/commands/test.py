@@ -1,0 +1,178 @@
+"""tflmgen test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tflmgen.board import Board, load_board
+from tflmgen.compare import Difference, Tolerance, difference, largest_distance
+from tflmgen.compiler import Compilation
+from tflmgen.console import Console, Table
+from tflmgen.execute import Result, run_sets
+from tflmgen.failure import FAILED
+from tflmgen.files import check_writable, write_whole
+from tflmgen.firmware_build import check_session_options, compile_for, running
+from tflmgen.graph import Signature
+from tflmgen.junit import Case, junit_xml
+from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
+from tflmgen.option_groups import OutputOptions, SessionOptions
+from tflmgen.options import BuildOptions
+from tflmgen.references import VECTORS, Reference, find_references
+from tflmgen.seeded import seeded_sets
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One output of one set beside one reference; `difference` is None where they agree."""
+
+    set: str
+    signature: str
+    output: str
+    type: str
+    reference: str
+    largest: float
+    difference: Difference | None
+
+
+def test_command(
+    model: Path,
+    board_name: str,
+    vectors_path: Path | None,
+    tolerance: Tolerance,
+    junit: Path | None,
+    options: BuildOptions,
+    session: SessionOptions,
+    output: OutputOptions,
+) -> None:
+    """Compare the outputs of the firmware with what they should be; exit code 1 where one differs."""
+    console = Console(output)
+    board = load_board(board_name)
+    check_session_options(board, session)
+    if junit is not None:
+        check_writable(junit)
+    compilation = compile_for(model, board, options)
+    signatures = compilation.module.signatures
+    vectors = _vectors(model, vectors_path, signatures, session.signature)
+    if vectors_path is None:
+        references = find_references(model, board, compilation, vectors.sets, options, session, console)
+    else:
+        references = [Reference(VECTORS, [one.expected for one in vectors.sets])]
+    with running(compilation, board, options, session, console) as run:
+        with console.progress("Starting") as progress:
+            results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
+        emulator, notes = run.session.emulator, run.session.notes
+    checks = _checks(signatures, vectors.sets, results, references, tolerance)
+    _report(console, model, board, emulator, notes, checks, references)
+    if junit is not None:
+        write_whole(junit, _junit(model, board, emulator, checks, references))
+    if any(check.difference for check in checks):
+        raise typer.Exit(FAILED)
+
+
+def _vectors(model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None) -> Vectors:
+    if path is not None:
+        return read_vectors(path, signatures, key, expected=True)
+    chosen = range(len(signatures)) if key is None else [choose_signature(signatures, key, str(model))]
+    return Vectors(seeded_sets(signatures, list(chosen)))
+
+
+def _checks(
+    signatures: Sequence[Signature],
+    sets: Sequence[VectorSet],
+    results: Sequence[Result],
+    references: Sequence[Reference],
+    tolerance: Tolerance,
+) -> list[Check]:
+    checks = []
+    for number, (one, result) in enumerate(zip(sets, results, strict=True)):
+        signature = signatures[one.signature]
+        for reference in references:
+            if reference.unused:
+                continue
+            for port, expected, actual in zip(
+                signature.outputs, reference.outputs[number], result.outputs, strict=True
+            ):
+                label = f"{number}: {one.label}" if one.label else str(number)
+                largest, wrong = largest_distance(expected, actual), difference(expected, actual, tolerance)
+                checks.append(Check(label, signature.key, port.name, str(port.type), reference.name, largest, wrong))
+    return checks
+
+
+def _report(
+    console: Console,
+    model: Path,
+    board: Board,
+    emulator: str,
+    notes: Sequence[str],
+    checks: Sequence[Check],
+    references: Sequence[Reference],
+) -> None:
+    wrong = [check for check in checks if check.difference]
+    console.json(
+        {
+            "model": model.name,
+            "board": board.id,
+            "emulator": emulator,
+            "notes": list(notes),
+            "references": [{"name": r.name, "used": not r.unused, "why_not": r.unused or None} for r in references],
+            "checks": [_check_json(check) for check in checks],
+            "passed": not wrong,
+        }
+    )
+    several = len({check.signature for check in checks}) > 1
+    rows = [
+        (
+            check.set + (f" ({check.signature})" if several else ""),
+            check.output,
+            check.type,
+            check.reference,
+            f"{check.largest:g}",
+            f"WRONG: {check.difference}" if check.difference else "ok",
+        )
+        for check in checks
+    ]
+    where = emulator if board.is_host else f"{board.id} in {emulator}"
+    columns = ("set", "output", "type", "compared with", "largest difference>", "")
+    console.table(Table(f"{model.name} on {where}", columns, rows))
+    for line in (*notes, *_about(references)):
+        console.line(line)
+    agree = f"all {len(checks)} outputs agree" if checks else "the model has no outputs"
+    console.line(f"FAILED: {len(wrong)} of {len(checks)} outputs differ" if wrong else f"passed: {agree}")
+
+
+def _about(references: Sequence[Reference]) -> list[str]:
+    used = ", ".join(r.name for r in references if not r.unused)
+    unused = "; ".join(f"{r.name} not: {r.unused}" for r in references if r.unused)
+    return [f"Compared with: {used}" + (f" ({unused})" if unused else "")]
+
+
+def _check_json(check: Check) -> dict[str, Any]:
+    wrong = check.difference
+    return {
+        "set": check.set,
+        "signature": check.signature,
+        "output": check.output,
+        "reference": check.reference,
+        "equal": wrong is None,
+        "largest_difference": check.largest if check.largest != float("inf") else None,
+        "wrong": wrong.count if wrong else 0,
+        "worst": {"index": list(wrong.index), "expected": wrong.expected, "actual": wrong.actual} if wrong else None,
+    }
+
+
+def _junit(model: Path, board: Board, emulator: str, checks: Sequence[Check], references: Sequence[Reference]) -> bytes:
+    cases = [
+        Case(
+            f"set {check.set}, output {check.output} against {check.reference}"
+            + (f", signature {check.signature}" if check.signature else ""),
+            str(check.difference or ""),
+        )
+        for check in checks
+    ]
+    properties = [("board", board.id), ("emulator", emulator), ("references", " ".join(_about(references)))]
+    return junit_xml(f"{model.name} on {board.id}", cases, properties)

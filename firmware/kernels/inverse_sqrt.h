@@ -2,16 +2,10 @@
 #ifndef TFLMGEN_KERNELS_INVERSE_SQRT_H
 #define TFLMGEN_KERNELS_INVERSE_SQRT_H
 
-#include "requantize.h"
+#include "fixed_point.h"
 
 /* Bits of fraction that RSQRT keeps of 1 / sqrt(x). */
 #define TFLMGEN_INVERSE_SQRT_BITS 20
-
-TFLMGEN_HELPER int32_t tflmgen_saturating_shift_left(int32_t value, int32_t bits)
-{
-    const int64_t shifted = (int64_t)value * ((int64_t)1 << bits);
-    return shifted > INT32_MAX ? INT32_MAX : shifted < INT32_MIN ? INT32_MIN : (int32_t)shifted;
-}
 
 /* 1 / sqrt(x) = multiplier * 2^(shift - 31), for x >= 0; 0 counts as 1. Newton and Raphson's iteration on x brought
  * to [1/4, 1) with three integer bits, starting from 1. */

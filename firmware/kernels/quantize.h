@@ -11,7 +11,7 @@ struct tflmgen_quantize {
 };
 
 /* round(value), halves away from zero, for |value| < 2^31. */
-TFLMGEN_HELPER int32_t tflmgen_round_f32(float value)
+TFLMGEN_HELPER int32_t tflmgen_round_half_away(float value)
 {
     const int32_t whole = (int32_t)value;
     const float rest = value - (float)whole;
@@ -26,7 +26,7 @@ TFLMGEN_HELPER int32_t tflmgen_quantize_value(float value, const struct tflmgen_
     /* Clamped a first time as a float, since a conversion that does not fit is undefined. */
     const float raised = steps > -131072.0f ? steps : -131072.0f;
     const float bounded = raised < 131072.0f ? raised : 131072.0f;
-    return tflmgen_clamp_s32(tflmgen_round_f32(bounded) + params->zero_point, least, greatest);
+    return tflmgen_clamp_s32(tflmgen_round_half_away(bounded) + params->zero_point, least, greatest);
 }
 
 #define TFLMGEN_DEFINE_QUANTIZE(name, output_type, least, greatest)                                       \

@@ -26,8 +26,8 @@ def seeded_sets(signatures: Sequence[Signature], chosen: Sequence[int]) -> tuple
     """
     random = np.random.default_rng(SEED)
     return tuple(
-        VectorSet(f"seeded {k}", number, tuple(_seeded(random, port.type) for port in signatures[number].inputs))
-        for k in range(SETS)
+        VectorSet("seeded", number, tuple(_seeded(random, port.type) for port in signatures[number].inputs))
+        for _ in range(SETS)
         for number in chosen
     )
 

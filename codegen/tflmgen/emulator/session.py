@@ -42,6 +42,15 @@ class EmulatorError(TflmgenError):
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorCount:
+    """What one step of the plan cost in one invoke: `executions` times, `instructions` in all, callees included."""
+
+    step: int
+    executions: int
+    instructions: int
+
+
+@dataclass(frozen=True, slots=True)
 class Invocation:
     """One invoke. `status` is a tflmgen_status; there are no outputs unless it is 0.
 
@@ -53,6 +62,7 @@ class Invocation:
     stack_bytes: int
     cycles: int
     instructions: int | None
+    operators: tuple[OperatorCount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

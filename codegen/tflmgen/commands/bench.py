@@ -1,0 +1,146 @@
+"""tflmgen bench."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tflmgen import __version__
+from tflmgen.bench_report import Measured, bench_json
+from tflmgen.board import Board, load_board
+from tflmgen.code_size import code_bytes
+from tflmgen.compiler import Compilation
+from tflmgen.console import Console, Table, count
+from tflmgen.emulator.session import Session
+from tflmgen.errors import TflmgenError, UsageError
+from tflmgen.execute import run_set, run_sets
+from tflmgen.firmware_build import compile_for, running
+from tflmgen.graph import Signature
+from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
+from tflmgen.option_groups import OutputOptions, SessionOptions
+from tflmgen.options import BuildOptions
+from tflmgen.platformio import Firmware
+from tflmgen.seeded import generator_inputs
+
+GENERATED = "generated"
+
+
+class CountError(TflmgenError):
+    """The emulator counts no instructions."""
+
+
+def bench_command(
+    model: Path,
+    board_name: str,
+    inputs: Path | None,
+    options: BuildOptions,
+    session: SessionOptions,
+    output: OutputOptions,
+) -> None:
+    """Count the instructions of an invoke with `inputs`, each set of them, or with generated ones."""
+    console = Console(output)
+    board = load_board(board_name)
+    if board.is_host:
+        raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
+    compilation = compile_for(model, board, options)
+    vectors = _vectors(model, inputs, compilation.module.signatures, session.signature)
+    with running(compilation, board, options, session, console) as run:
+        assert run.firmware is not None
+        with console.progress("Starting") as progress:
+            measured = _measure(run.session, compilation, vectors, inputs is None, progress)
+        emulator, notes = run.session.emulator, run.session.notes
+        code = code_bytes(run.firmware, compilation, board, options, console)
+        sizes = _sizes(run.firmware, compilation, code)
+    if any(one.invocation.instructions is None for one in measured):
+        raise CountError(f"{emulator} counts no instructions on board {board.id}")
+    report = {
+        "tflmgen": __version__,
+        "model": compilation.plan["model"],
+        "options": compilation.plan["options"],
+        "board": board.id,
+        "emulator": emulator,
+        "notes": list(notes),
+        "inputs": GENERATED if inputs is None else inputs.name,
+        **bench_json(compilation.plan, measured),
+        "memory": sizes,
+    }
+    console.json(report)
+    _print(console, board, report)
+
+
+def _vectors(model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None) -> Vectors:
+    if path is not None:
+        return read_vectors(path, signatures, key, expected=False)
+    number = choose_signature(signatures, key, str(model))
+    return Vectors((VectorSet(GENERATED, number, generator_inputs(signatures[number])),))
+
+
+def _measure(
+    session: Session, compilation: Compilation, vectors: Vectors, generated: bool, progress: Callable[[str], None]
+) -> list[Measured]:
+    """One count per set; of generated inputs the second invoke, in the state that the first one left."""
+    signatures = compilation.module.signatures
+    results = run_sets(session, signatures, vectors.sets, vectors.stateful, progress)
+    if generated:
+        results = [run_set(session, signatures, vectors.sets[0], "second invoke")]
+    return [Measured(s.label, s.signature, r.invocation) for s, r in zip(vectors.sets, results, strict=True)]
+
+
+def _sizes(firmware: Firmware, compilation: Compilation, code: int) -> dict[str, int]:
+    return {
+        "arena_bytes": int(compilation.plan["arena"]["bytes"]),
+        "weights_bytes": int(compilation.plan["weights"]["bytes"]),
+        "code_bytes": code,
+        "flash_bytes": firmware.text + firmware.data,
+        "ram_bytes": firmware.data + firmware.bss,
+    }
+
+
+def _print(console: Console, board: Board, report: dict[str, Any]) -> None:
+    total = report["total"]
+    rows = [
+        (
+            f"{operator['subgraph']}.{operator['operator']}",
+            operator["name"],
+            " ".join(operator["outputs"]),
+            operator["variant"],
+            count(operator["executions"]),
+            _count(operator["instructions"]),
+            _share(operator["instructions"], total["instructions"]),
+            count(operator["macs"]) if operator["macs"] else "",
+            _decimal(operator["instructions_per_mac"]),
+        )
+        for operator in report["operators"]
+    ]
+    columns = ("#", "operator", "outputs", "variant", "runs>", "instructions>", "%>", "MACs>", "per MAC>")
+    title = f"{report['model']['path']} on {board.id} in {report['emulator']}"
+    console.table(Table(title, columns, rows))
+    if len(report["sets"]) > 1:
+        sets = [
+            (str(k), one["label"], _count(one["instructions"]), count(one["stack_bytes"]))
+            for k, one in enumerate(report["sets"])
+        ]
+        console.table(Table("Sets", ("#>", "label", "instructions>", "stack>"), sets))
+    per_mac = f", {_decimal(total['instructions_per_mac'])} per MAC" if total["macs"] else ""
+    console.line(f"Total: {count(total['instructions'])} instructions{per_mac}.")
+    memory = report["memory"]
+    console.line(
+        f"Stack {count(report['stack_bytes'])} bytes; arena {count(memory['arena_bytes'])}, static RAM "
+        f"{count(memory['ram_bytes'])}; weights {count(memory['weights_bytes'])}, code {count(memory['code_bytes'])}, "
+        f"flash {count(memory['flash_bytes'])}."
+    )
+    for note in report["notes"]:
+        console.line(f"note: {note}")
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None else count(value)
+
+
+def _decimal(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _share(part: int | None, whole: int) -> str:
+    return f"{100 * part / whole:.1f}" if part is not None and whole else ""

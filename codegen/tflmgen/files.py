@@ -1,0 +1,35 @@
+"""Single files that commands write: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from tflmgen.errors import TflmgenError
+
+
+class OutputFileError(TflmgenError):
+    """A file that cannot be written."""
+
+
+def check_writable(path: Path) -> None:
+    """Raises OutputFileError, before any work is done, where `path` cannot become a file."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise OutputFileError(f"{path}: cannot be written: it is a directory")
+    if not folder.is_dir():
+        raise OutputFileError(f"{path}: cannot be written: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise OutputFileError(f"{path}: cannot be written: no permission in folder {folder}")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write `data` beside `path`, then put it in its place."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.absolute().parent) as folder:
+            new = Path(folder) / path.name
+            new.write_bytes(data)
+            new.replace(path)
+    except OSError as error:
+        raise OutputFileError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,60 @@
+"""The documentation's examples work: its C compiles, and its new operator equals TFLite Micro."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import kernel_harness
+from support.repository import ROOT
+from tflmgen import kernel, types
+from tflmgen.compiler import compile_model
+from tflmgen.kernel import Target
+from tflmgen.ops import OPERATORS, operator, rules
+from tflmgen.options import BuildOptions
+
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def examples(page: str, language: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [block for tag, block in FENCE.findall(text) if tag == language]
+
+
+def names_of(*modules: Any) -> dict[str, Any]:
+    return {name: value for module in modules for name, value in vars(module).items()}
+
+
+def test_the_recipe_for_an_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tflite_micro", reason="needs tflite-micro")
+    (header,) = examples("docs/operators.md", "c")
+    entry, test = examples("docs/operators.md", "python")
+    for path in kernel_harness.KERNELS.glob("*.h"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "clip.h").write_text(header, encoding="utf-8")
+    module = names_of(kernel, types, operator, rules)
+    exec(entry, module)
+    (row,) = module["OPERATORS"]
+    monkeypatch.setattr(kernel_harness, "KERNELS", tmp_path)
+    monkeypatch.setattr(kernel_harness, "OPERATORS", {**OPERATORS, row.name: row})
+    module = names_of(kernel_harness)
+    exec(test, module)
+    module["test_clip"]()
+
+
+@pytest.mark.parametrize("compiler", [("gcc", "-xc", "-std=c99"), ("g++", "-xc++")])
+def test_c_of_the_api_page(compiler: tuple[str, ...], tmp_path: Path) -> None:
+    header = compile_model(ROOT / "examples" / "gate.tflite", Target("host"), BuildOptions()).sources.files[
+        "include/gate.h"
+    ]
+    (tmp_path / "gate.h").write_text(header, encoding="utf-8")
+    blocks = examples("docs/c-api.md", "c")
+    assert len(blocks) == 2
+    for block in blocks:
+        command = [*compiler, "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-fsyntax-only", f"-I{tmp_path}"]
+        command += [f"-I{ROOT / 'firmware' / 'runtime'}", "-"]
+        done = subprocess.run(command, input=block, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

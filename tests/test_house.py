@@ -1,0 +1,74 @@
+"""The repository's own papers: what they say holds, and nothing in it belongs to one machine."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from support.repository import ROOT, tracked_files
+from tflmgen import __version__
+
+BINARY = frozenset({".tflite", ".npz"})
+MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/" + r"(?:work|root|tmp|home|opt/pypi)\b")
+REGISTRY_HOST = re.compile(
+    r"\b(?:" + "|".join(("py" + "pi", "python" + "hosted", "regis" + r"try\.[a-z]+")) + r")\.(?:org|com|io)\b"
+)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+MENTIONED = re.compile(r"`((?:\.ci|boards|codegen|examples|firmware|schema|templates|tests)/[\w./*-]*)`")
+
+
+def texts() -> dict[str, str]:
+    paths = [path for path in tracked_files() if path.suffix not in BINARY]
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def documents() -> list[str]:
+    return [name for name in texts() if name.endswith(".md")]
+
+
+@pytest.mark.parametrize("pattern", [MACHINE_PATH, REGISTRY_HOST], ids=["path", "host"])
+def test_no_file_names_a_machine(pattern: re.Pattern[str]) -> None:
+    found = [f"{name}: {match[0]}" for name, text in texts().items() for match in pattern.finditer(text)]
+    assert not found
+
+
+def test_no_file_has_work_left_in_it() -> None:
+    mark = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+    assert not [name for name, text in texts().items() if mark.search(text) and name != "LICENSE"]
+
+
+def test_ci_runs_the_commands_of_the_readme() -> None:
+    readme, ci = (ROOT / "README.md").read_text(encoding="utf-8"), (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    section = readme.split("## Set-up\n")[1].split("\n## ")[0]
+    commands = [
+        part.strip() for _, block in FENCE.findall(section) for line in block.splitlines() for part in line.split("&&")
+    ]
+    assert len(commands) >= 4
+    assert not [command for command in commands if command not in ci]
+
+
+def test_the_changelog_has_this_version() -> None:
+    assert f"\n## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_licence_and_its_exception_are_there() -> None:
+    assert "Version 2.0, January 2004" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "firmware/" in (ROOT / "LICENSE-EXCEPTION").read_text(encoding="utf-8")
+
+
+def test_links_and_paths_in_documents_exist() -> None:
+    broken = []
+    for name in documents():
+        text = FENCE.sub("", (ROOT / name).read_text(encoding="utf-8"))
+        targets = [(ROOT / name).parent / link for link in LINK.findall(text) if "://" not in link]
+        targets += [ROOT / path for path in MENTIONED.findall(text)]
+        broken += [f"{name}: {target}" for target in targets if not list(target.parent.glob(target.name or "."))]
+    assert not broken
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert not [
+        page.name for page in (ROOT / "docs").glob("*.md") if page.name != "index.md" and f"({page.name})" not in index
+    ]

@@ -11,7 +11,6 @@ import typer
 
 from tflmgen.board import Board, load_board
 from tflmgen.compare import Difference, Tolerance, difference, largest_distance
-from tflmgen.compiler import Compilation
 from tflmgen.console import Console, Table
 from tflmgen.execute import Result, run_sets
 from tflmgen.failure import FAILED

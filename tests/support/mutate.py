@@ -88,9 +88,7 @@ class Rewriter:
 
 def mutate(program: Program, choose: Chooser) -> Program:
     """`program` with one fault; it may happen to be a harmless one."""
-    kinds = (_shift_site, _move_home, _swap_homes, _swap_in_one_body, _move_value, _drop_copies, _reorder_copies)
-    kinds += (_shrink, _swap_constant)
-    return kinds[choose.integer(0, len(kinds) - 1)](program, choose)
+    return MUTATIONS[choose.integer(0, len(MUTATIONS) - 1)](program, choose)
 
 
 def _sites(program: Program) -> list[tuple[Place, Any]]:
@@ -223,3 +221,16 @@ def _swap_constant(program: Program, choose: Chooser) -> Program:
     name = _pick(choose, others)
     count = iter(range(1 << 30))
     return Rewriter(lambda p, _: Flash(name) if next(count) == wanted else p).program(program)
+
+
+MUTATIONS: tuple[Callable[[Program, Chooser], Program], ...] = (
+    _shift_site,
+    _move_home,
+    _swap_homes,
+    _swap_in_one_body,
+    _move_value,
+    _drop_copies,
+    _reorder_copies,
+    _shrink,
+    _swap_constant,
+)

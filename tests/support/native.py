@@ -1,7 +1,7 @@
 """Runs generated libraries on the host: many models in one program, under sanitizers, in a process of its own.
 
-    program = build_native({"m0": sources, "m1": others})
-    outputs = run_native(program, [Invocation(0, 0, (x, y)), ...], [signatures of m0, signatures of m1])
+program = build_native({"m0": sources, "m1": others})
+outputs = run_native(program, [Invocation(0, 0, (x, y)), ...], [signatures of m0, signatures of m1])
 """
 
 from __future__ import annotations
@@ -48,10 +48,7 @@ class NativeError(AssertionError):
 def build_native(models: Mapping[str, Sources], compiler: str = "gcc", flags: Sequence[str] = SANITIZED) -> Path:
     """The path of a program with all `models` (C name -> library); built once for the same sources and flags."""
     texts = {
-        path: text
-        for sources in models.values()
-        for path, text in sources.files.items()
-        if path.endswith((".c", ".h"))
+        path: text for sources in models.values() for path, text in sources.files.items() if path.endswith((".c", ".h"))
     }
     texts["main.c"] = _main(list(models))
     kernels = sorted((FIRMWARE / "kernels").glob("*.h"))

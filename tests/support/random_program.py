@@ -1,8 +1,8 @@
 """Random .tflite models made of control flow: nested, shared and odd, but always ending.
 
-Every loop counts: it carries a counter that its body increments and its condition compares with a constant. Subgraphs are
-reused by later operators where their types fit, so that some have several callers; a subgraph is reused only when it is
-complete, so that nothing recurses.
+Every loop counts: it carries a counter that its body increments and its condition compares with a constant. Subgraphs
+are reused by later operators where their types fit, so that some have several callers; a subgraph is reused only when
+it is complete, so that nothing recurses.
 """
 
 from __future__ import annotations
@@ -189,9 +189,9 @@ class _Builder:
         scope.graph.operator(name, operands, [scope.add(kind)])
 
     def _compare(self, scope: _Scope) -> None:
-        dtype, shape = kind = self._pick([k for k in KINDS if k[0] != "bool" and ("bool", k[1]) in KINDS])
+        kind = self._pick([k for k in KINDS if k[0] != "bool" and ("bool", k[1]) in KINDS])
         operands = [self._value(scope, kind), self._value(scope, kind)]
-        scope.graph.operator(self._pick(COMPARISONS), operands, [scope.add(("bool", shape))])
+        scope.graph.operator(self._pick(COMPARISONS), operands, [scope.add(("bool", kind[1]))])
 
     def _reshape(self, scope: _Scope) -> None:
         one, other = self._pick(
@@ -213,7 +213,7 @@ class _Builder:
     def _target(self, inputs: Sequence[Kind], outputs: Sequence[Kind], depth: int) -> Finished:
         fitting = [f for f in self._pool if f.inputs == tuple(inputs) and f.outputs == tuple(outputs)]
         if fitting and self._one_in(2):
-            return self._pick(fitting)
+            return fitting[self._choose.integer(0, len(fitting) - 1)]
         return self._subgraph(inputs, outputs, depth)
 
     def _if(self, scope: _Scope) -> None:

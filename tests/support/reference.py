@@ -1,7 +1,8 @@
 """What a .tflite file means: its control flow and a few integer operators, evaluated by name on numpy arrays.
 
-Written from the schema's semantics alone, straight from the reader's Model, so that it shares nothing with the compiler:
-IF, WHILE and CALL are function calls with values for arguments, and every tensor is a value that never changes.
+Written from the schema's semantics alone, straight from the reader's Model, so that it shares nothing with the
+compiler: IF, WHILE and CALL are function calls with values for arguments, and every tensor is a value that never
+changes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Array = NDArray[Any]
 STEPS_LIMIT = 200_000
 
 
-class TooLong(Exception):
+class TooLongError(Exception):
     """The model runs more operators than a test should."""
 
 
@@ -40,7 +41,7 @@ BINARY: Mapping[str, Callable[[Array, Array], Any]] = {
 
 
 def run_reference(model: Model, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """The outputs of one subgraph. Integers wrap. Raises TooLong beyond STEPS_LIMIT operators."""
+    """The outputs of one subgraph. Integers wrap. Raises TooLongError beyond STEPS_LIMIT operators."""
     with np.errstate(all="ignore"):
         return _Evaluator(model).subgraph(subgraph, inputs)
 
@@ -61,7 +62,7 @@ class _Evaluator:
         for op in graph.operators:
             self._steps += 1
             if self._steps > STEPS_LIMIT:
-                raise TooLong
+                raise TooLongError
             results = self._operator(graph, op, [values[i] for i in op.inputs])
             values.update(zip(op.outputs, results, strict=True))
         return tuple(values[i] for i in graph.outputs)

@@ -35,7 +35,7 @@ Array = NDArray[Any]
 ITERATIONS_LIMIT = 200
 
 
-class Derailed(Exception):
+class DerailedError(Exception):
     """The program left its arena, read what is not aligned, or a loop does not end: no output to speak of."""
 
 
@@ -44,6 +44,8 @@ class Machine:
 
     def __init__(self, program: Program, seed: int = 0) -> None:
         self._program = program
+        self.iterations: list[int] = []
+        """How often the body of each loop that ended ran."""
         self._memory = bytearray(np.random.default_rng(seed).bytes(program.arena_bytes))
 
     def run(self, signature: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -67,12 +69,12 @@ class Machine:
             start = place.offset + at
             raw = bytes(self._memory[start : start + size]) if start >= 0 else b""
         if len(raw) != size:
-            raise Derailed
+            raise DerailedError
         return raw
 
     def _store(self, place: Place, at: int, raw: bytes) -> None:
         if not isinstance(place, Fixed) or place.offset + at < 0 or place.offset + at + len(raw) > len(self._memory):
-            raise Derailed
+            raise DerailedError
         self._memory[place.offset + at : place.offset + at + len(raw)] = raw
 
     def _body(self, body: Sequence[Instruction]) -> None:
@@ -92,12 +94,13 @@ class Machine:
                 assert isinstance(one, Rename)
 
     def _loop(self, loop: Loop) -> None:
-        for _ in range(ITERATIONS_LIMIT):
+        for iteration in range(ITERATIONS_LIMIT):
             self._body(loop.condition)
             if not self._flag(loop.test):
+                self.iterations.append(iteration)
                 return
             self._body(loop.body)
-        raise Derailed
+        raise DerailedError
 
     def _flag(self, access: Access) -> bool:
         return self._load(access.place, 0, 1) != b"\0"
@@ -109,7 +112,7 @@ class Machine:
         target = output.value.type.dtype.numpy
         for access in (*inputs, output):
             if isinstance(access.place, Fixed) and access.place.offset % access.value.type.dtype.numpy.itemsize:
-                raise Derailed
+                raise DerailedError
         for n in range(output.value.type.elements):
             elements = []
             for access, index in zip(inputs, indices, strict=True):

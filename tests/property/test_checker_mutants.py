@@ -1,0 +1,53 @@
+"""The checker against corrupted Programs: what it accepts must still compute the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from support.mutate import MUTATIONS
+from support.random_program import Seeded
+from support.trial import Trial, failures_in_c, seeded_trials
+from tflmgen.arena.check import check
+from tflmgen.errors import InternalError
+from tflmgen.program import Program
+
+ROUNDS = 4
+
+
+def accepts(trial: Trial, program: Program) -> bool:
+    try:
+        check(program, trial.stages.module.constants)
+    except InternalError:
+        return False
+    return True
+
+
+def mutants(trial: Trial, seed: int) -> list[tuple[str, Program]]:
+    choose = Seeded(seed)
+    made = [(m.__name__, m(trial.stages.program, choose)) for _ in range(ROUNDS) for m in MUTATIONS]
+    return [(name, program) for name, program in made if program != trial.stages.program]
+
+
+@pytest.mark.parametrize("seeds", [range(0, 60), pytest.param(range(60, 1200), marks=pytest.mark.sweep)])
+def test_accepted_mutants_compute_the_same(seeds: range) -> None:
+    rejected: Counter[str] = Counter()
+    for trial in seeded_trials(seeds):
+        for name, program in mutants(trial, len(trial.label)):
+            if accepts(trial, program):
+                assert trial.holds_for(program), (trial.label, name)
+            else:
+                rejected[name] += 1
+    assert set(rejected) == {m.__name__ for m in MUTATIONS}
+
+
+def test_accepted_mutants_compute_the_same_in_c() -> None:
+    accepted = []
+    for trial in seeded_trials(range(2000, 2040)):
+        for name, program in mutants(trial, 1)[:9]:
+            if accepts(trial, program):
+                stages = replace(trial.stages, program=program)
+                accepted.append(replace(trial, label=f"{trial.label} {name}", stages=stages))
+    assert len(accepted) > 20
+    assert not failures_in_c(accepted[:80])

@@ -1,0 +1,87 @@
+"""One model, its compiled Program and input sets with the outputs that the reference expects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tflmgen.program import Program
+
+from support.native import Invocation, build_native, run_native
+from support.pipeline import Stages, compile_bytes
+from support.random_program import Seeded, random_inputs, random_program
+from support.reference import TooLongError, run_reference
+from support.simulate import DerailedError, Machine
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One call: which signature, its inputs, the outputs that are right."""
+
+    signature: int
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """`runs` follow each other on one instance; each input set comes twice, with others between."""
+
+    label: str
+    stages: Stages
+    runs: tuple[Run, ...]
+
+    def holds_for(self, program: Program) -> bool:
+        """Whether `program`, simulated, gives what the reference says in every run."""
+        machine = Machine(program)
+        try:
+            return all(equal(machine.run(run.signature, run.inputs), run.outputs) for run in self.runs)
+        except DerailedError:
+            return False
+
+
+def make_trial(data: bytes, label: str, sets: int = 3) -> Trial:
+    """Compiles a model and evaluates its reference. Raises TooLongError where that takes too long."""
+    stages = compile_bytes(data)
+    subgraphs = [signature.subgraph for signature in stages.model.signatures] or [0]
+    rng = np.random.default_rng(len(data))
+    runs = []
+    for number in range(sets):
+        index = number % len(subgraphs)
+        ports = stages.program.signatures[index].inputs
+        inputs = random_inputs([(p.type.dtype.label, p.type.max_shape) for p in ports], rng)
+        runs.append(Run(index, inputs, run_reference(stages.model, subgraphs[index], inputs)))
+    return Trial(label, stages, tuple(runs) * 2)
+
+
+def seeded_trials(seeds: Iterable[int]) -> list[Trial]:
+    """The trials of random programs by their seeds, without those that run too long."""
+    trials = []
+    for seed in seeds:
+        try:
+            trials.append(make_trial(random_program(Seeded(seed)), f"seed {seed}"))
+        except TooLongError:
+            continue
+    return trials
+
+
+def equal(got: tuple[Array, ...], wanted: tuple[Array, ...]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(got, wanted, strict=True))
+
+
+def failures_in_c(trials: list[Trial], compiler: str = "gcc") -> list[str]:
+    """The labels of trials whose generated C gives other outputs than the reference."""
+    sources = {f"m{i}": trial.stages.sources(f"m{i}") for i, trial in enumerate(trials)}
+    calls = [(i, run) for i, trial in enumerate(trials) for run in trial.runs]
+    outputs = run_native(
+        build_native(sources, compiler),
+        [Invocation(i, run.signature, run.inputs) for i, run in calls],
+        [trial.stages.program.signatures for trial in trials],
+    )
+    wrong = {i for (i, run), got in zip(calls, outputs, strict=True) if not equal(got, run.outputs)}
+    return [trials[i].label for i in sorted(wrong)]

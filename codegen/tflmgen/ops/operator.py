@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from numpy.typing import NDArray
 
 from tflmgen.kernel import Kernel, OperatorInstance, Target, View
 from tflmgen.types import Dim
@@ -30,12 +32,13 @@ class Rule:
 class Operator:
     """A row of the operator table.
 
-    attributes  options of the file -> a frozen dataclass (or None); raises ValueError with a sentence where they are bad;
-                gets None where the file has no options
+    attributes  options of the file -> a frozen dataclass (or None); raises ValueError with a sentence where they are
+    bad; gets None where the file has no options
     inputs      least and greatest number of inputs (optional trailing ones count in the greatest); -1: any number
     outputs     number of outputs; -1: any number
     infer       output shapes, in order; None for an output whose shape the operator does not determine
     kernel      the call that computes it, or a View; called only where every rule holds
+    fold        the outputs as arrays, evaluated at compile time as the kernel would; None where an operand is not known
     """
 
     name: str
@@ -45,6 +48,7 @@ class Operator:
     rules: tuple[Rule, ...]
     infer: Callable[[OperatorInstance], tuple[Shape | None, ...]]
     kernel: Callable[[OperatorInstance, Target], Kernel | View]
+    fold: Callable[[OperatorInstance], Sequence[NDArray[Any]] | None] | None = None
 
 
 def no_attributes(options: Options | None) -> None:

@@ -119,3 +119,6 @@ OPERATORS = (
         _view,
     ),
 )
+
+VIEWS = frozenset(operator.name for operator in OPERATORS)
+"""Operators whose output is always another name of input 0."""

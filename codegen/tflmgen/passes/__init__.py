@@ -5,19 +5,46 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tflmgen.graph import Module
-from tflmgen.passes.constant_views import fold_constant_views
-from tflmgen.passes.dead import eliminate_dead
+from tflmgen.passes.branches import fold_branches
+from tflmgen.passes.calls import resolve_calls
+from tflmgen.passes.common import merge_common
+from tflmgen.passes.constants import unify_constants
+from tflmgen.passes.duplicates import merge_variables
+from tflmgen.passes.fold import fold_constants
+from tflmgen.passes.hoist import hoist
+from tflmgen.passes.inline import inline
 from tflmgen.passes.invariant import substitute_invariants
+from tflmgen.passes.prune import prune
+from tflmgen.passes.quantization import cancel_quantization
 from tflmgen.verify import verify
 
 Pass = Callable[[Module], Module]
 
-PIPELINE: tuple[Pass, ...] = (substitute_invariants, fold_constant_views, eliminate_dead)
+PIPELINE: tuple[Pass, ...] = (
+    inline,
+    resolve_calls,
+    unify_constants,
+    substitute_invariants,
+    fold_constants,
+    fold_branches,
+    cancel_quantization,
+    merge_common,
+    merge_variables,
+    hoist,
+    prune,
+)
+
+MAX_ROUNDS = 50
+"""Rounds over the pipeline; each but the last changed something, and real models need a handful."""
 
 
 def run_passes(module: Module, pipeline: tuple[Pass, ...] = PIPELINE) -> Module:
-    """Runs the passes one after another, verifying the graph before the first and after each."""
+    """Runs the passes one after another until a round changes nothing, verifying the graph before and after each."""
     verify(module, "import")
-    for one in pipeline:
-        module = verify(one(module), one.__name__)
+    for _ in range(MAX_ROUNDS):
+        before = module.functions
+        for one in pipeline:
+            module = verify(one(module), one.__name__)
+        if module.functions == before:
+            break
     return module

@@ -1,0 +1,73 @@
+"""Control flow whose decision is known: Ifs on a constant, Whiles that never run, branches that agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tflmgen.graph import If, Module, Node, Value, While
+from tflmgen.passes.pool import Pool
+from tflmgen.passes.rewrite import Rewriter
+
+
+def fold_branches(module: Module) -> Module:
+    """Replaces an If on a constant by its branch, and a While whose condition is false by its initial values.
+
+    Inside a branch, and inside a loop whose condition is one of its variables, the condition is a constant. An output
+    that both branches give one value is that value; two outputs that are equal in both branches are one.
+    """
+    pool = Pool(module)
+    return pool.into(_Branches(pool).run(module))
+
+
+class _Branches(Rewriter):
+    def __init__(self, pool: Pool) -> None:
+        super().__init__()
+        self._pool = pool
+
+    def node(self, node: Node) -> Sequence[Node]:
+        if isinstance(node, If):
+            return self._if(node)
+        if isinstance(node, While):
+            return self._while(node)
+        return (node,)
+
+    def _if(self, node: If) -> Sequence[Node]:
+        decided = self._pool.truth(node.condition)
+        if decided is not None:
+            block = self.block(node.then if decided else node.orelse)
+            self.mapping.update(zip(node.outputs, block.results, strict=True))
+            return block.nodes
+        regions = []
+        for truth, block in ((True, node.then), (False, node.orelse)):
+            self.mapping[node.condition] = self._pool.boolean(truth, node.condition)
+            regions.append(self.block(block))
+            del self.mapping[node.condition]
+        node = replace(node, then=regions[0], orelse=regions[1])
+        first: dict[tuple[Value, Value], Value] = {}
+        for output, then, orelse in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
+            if then == orelse:
+                known = then
+            elif self._pool.truth(then) is True and self._pool.truth(orelse) is False:
+                known = node.condition
+            else:
+                known = first.setdefault((then, orelse), output)
+            if known != output and known.type == output.type:
+                self.mapping[output] = known
+        return (node,)
+
+    def _while(self, node: While) -> Sequence[Node]:
+        condition = self.block(node.condition)
+        test = condition.results[0]
+        if self._pool.truth(test) is False:
+            self.mapping.update(zip(node.outputs, node.inits, strict=True))
+            return ()
+        is_variable = test in node.variables
+        if is_variable:
+            self.mapping[test] = self._pool.boolean(True, test)
+        body = self.block(node.body)
+        if is_variable:
+            del self.mapping[test]
+            output = node.outputs[node.variables.index(test)]
+            self.mapping[output] = self._pool.boolean(False, test)
+        return (replace(node, condition=condition, body=body),)

@@ -1,0 +1,49 @@
+"""Operators on constants are evaluated at compile time, as their kernels would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflmgen.graph import Module, Node, Op
+from tflmgen.ops.folding import fold
+from tflmgen.passes.pool import Pool
+from tflmgen.passes.rewrite import Rewriter
+from tflmgen.support import instance_of
+
+GROWTH_LIMIT = 4096
+"""Bytes by which a folded result may exceed the operator's inputs, unless it only widens their elements."""
+
+
+def fold_constants(module: Module) -> Module:
+    """Replaces the outputs of operators whose values are known by constants.
+
+    What makes much out of little (FILL, BROADCAST_TO) stays an operator: flash is dearer than its run time.
+    """
+    pool = Pool(module)
+    return pool.into(_Fold(pool).run(module))
+
+
+class _Fold(Rewriter):
+    def __init__(self, pool: Pool) -> None:
+        super().__init__()
+        self._pool = pool
+
+    def node(self, node: Node) -> Sequence[Node]:
+        if not isinstance(node, Op):
+            return (self.regions(node),)
+        if not _is_small(node):
+            return (node,)
+        types = [v.type for v in node.outputs]
+        results = fold(node.operator, instance_of(node.inputs, types, node.attributes, self._pool.constants))
+        if results is None:
+            return (node,)
+        for output, array in zip(node.outputs, results, strict=True):
+            self.mapping[output] = self._pool.add(array, output)
+        return ()
+
+
+def _is_small(op: Op) -> bool:
+    inputs = [v.type for v in op.inputs if v is not None]
+    outputs = [v.type for v in op.outputs]
+    widens = sum(t.elements for t in outputs) <= sum(t.elements for t in inputs)
+    return widens or sum(t.bytes for t in outputs) <= sum(t.bytes for t in inputs) + GROWTH_LIMIT

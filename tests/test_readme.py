@@ -1,0 +1,71 @@
+"""What the README shows is what the commands print. --update-golden puts in what they print now."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.repository import ROOT
+from tflmgen.compiler import compile_model
+from tflmgen.kernel import Target
+from tflmgen.options import BuildOptions
+
+README = ROOT / "README.md"
+CONSOLE = re.compile(r"(?<=```console\n)\$ tflmgen ([^\n]+)\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
+PLAN = re.compile(r"(?<=```c\n)/\* Subgraph 'main' \*/\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
+COMPILER = "12.2"
+"""Sizes and counts in the README are those of this arm-none-eabi-gcc."""
+
+
+def compiler_version() -> str:
+    if shutil.which("arm-none-eabi-gcc") is None:
+        return "none"
+    return subprocess.run(["arm-none-eabi-gcc", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def update(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--update-golden", default=False))
+
+
+def test_the_generated_c(update: bool) -> None:
+    source = compile_model(ROOT / "examples" / "gate.tflite", Target("host"), BuildOptions()).sources.files[
+        "src/gate.c"
+    ]
+    start = source.index("/* Subgraph 'main' */")
+    body = source[start : source.index("\n}\n", start) + 3]
+    text = README.read_text(encoding="utf-8")
+    (shown,) = PLAN.finditer(text)
+    if update:
+        README.write_text(text[: shown.start()] + body + text[shown.end() :], encoding="utf-8")
+    else:
+        assert shown[0] == body
+
+
+@pytest.mark.emulator
+@pytest.mark.skipif(not compiler_version().startswith(COMPILER), reason=f"needs arm-none-eabi-gcc {COMPILER}")
+@pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="needs qemu-system-arm")
+@pytest.mark.skipif(shutil.which("renode") is not None, reason="shows what is printed without Renode")
+def test_what_the_commands_print(update: bool, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    text = README.read_text(encoding="utf-8")
+    environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+    printed = {}
+    for shown in CONSOLE.finditer(text):
+        command = [sys.executable, "-m", "tflmgen", *shown[1].split()]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        lines = [line.rstrip() for line in done.stdout.splitlines()]
+        printed[shown[0]] = f"$ tflmgen {shown[1]}\n" + "\n".join(lines).rstrip("\n") + "\n"
+    assert len(printed) >= 2
+    if update:
+        for old, new in printed.items():
+            text = text.replace(old, new)
+        README.write_text(text, encoding="utf-8")
+    else:
+        assert list(printed) == list(printed.values())

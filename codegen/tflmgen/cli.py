@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tflmgen import __version__
-from tflmgen.failure import guarded
+from tflmgen.failure import guarded, leave_on_sigterm
 from tflmgen.option_groups import OutputOptions, SessionOptions, with_groups
 from tflmgen.options import BuildOptions
 
@@ -36,6 +36,7 @@ OptionalInputs = Annotated[Path | None, typer.Option("--inputs", metavar="IN.npz
 
 def main() -> None:
     """Run the command line; exits with the code that docs/commands.md gives."""
+    leave_on_sigterm()
     app()
 
 

@@ -24,7 +24,6 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**arguments: Any) -> None:
-        signal.signal(signal.SIGTERM, _terminate)
         try:
             command(**arguments)
         except KeyboardInterrupt:
@@ -50,9 +49,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _terminate(number: int, _: Any) -> None:
-    """As Ctrl-C does: leave through every `finally`, so that no process and no half-made folder stays."""
-    sys.exit(TERMINATED if number == signal.SIGTERM else FAILED)
+def leave_on_sigterm() -> None:
+    """Make SIGTERM leave as Ctrl-C does, through every `finally`: no process and no half-made folder stays."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
 
 def _os_error(error: OSError) -> str:

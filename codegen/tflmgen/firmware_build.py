@@ -41,7 +41,8 @@ def compile_for(model: Path, board: Board, options: BuildOptions) -> Compilation
 
 def plan_for(model: Path, board: Board, options: BuildOptions) -> Compilation:
     """`model` compiled for the processor of `board`, however much memory it needs."""
-    return compile_model(model, replace(board.target, optimize=options.optimize.value), options)
+    compilation = compile_model(model, replace(board.target, optimize=options.optimize.value), options)
+    return replace(compilation, plan={**compilation.plan, "board": board.id})
 
 
 def project_of(compilation: Compilation, board: Board, options: BuildOptions) -> Project:

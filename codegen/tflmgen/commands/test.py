@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from tflmgen.board import Board, load_board
 from tflmgen.compare import Difference, Tolerance, difference, largest_distance
 from tflmgen.console import Console, Table
+from tflmgen.errors import TflmgenError
 from tflmgen.execute import Result, run_sets
-from tflmgen.failure import FAILED
 from tflmgen.files import check_writable, write_whole
 from tflmgen.firmware_build import check_session_options, compile_for, running
 from tflmgen.graph import Signature
@@ -23,6 +21,10 @@ from tflmgen.option_groups import OutputOptions, SessionOptions
 from tflmgen.options import BuildOptions
 from tflmgen.references import VECTORS, Reference, find_references
 from tflmgen.seeded import seeded_sets
+
+
+class MismatchError(TflmgenError):
+    """The firmware computes something else than its references."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,9 @@ def test_command(
     _report(console, model, board, emulator, notes, checks, references)
     if junit is not None:
         write_whole(junit, _junit(model, board, emulator, checks, references))
-    if any(check.difference for check in checks):
-        raise typer.Exit(FAILED)
+    wrong = sum(check.difference is not None for check in checks)
+    if wrong:
+        raise MismatchError(f"{model}: FAILED: {wrong} of {len(checks)} outputs differ")
 
 
 def _vectors(model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None) -> Vectors:
@@ -140,8 +143,8 @@ def _report(
     console.table(Table(f"{model.name} on {where}", columns, rows))
     for line in (*notes, *_about(references)):
         console.line(line)
-    agree = f"all {len(checks)} outputs agree" if checks else "the model has no outputs"
-    console.line(f"FAILED: {len(wrong)} of {len(checks)} outputs differ" if wrong else f"passed: {agree}")
+    if not wrong:
+        console.line(f"passed: all {len(checks)} outputs agree" if checks else "passed: the model has no outputs")
 
 
 def _about(references: Sequence[Reference]) -> list[str]:

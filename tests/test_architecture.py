@@ -23,7 +23,8 @@ LAYERS = (
     "c_text render emit_body emit",
     "plan compiler",
     "folder toolchain elf board project platformio emulator",
-    "option_groups console failure npz seeded budget firmware_build code_size",
+    "option_groups console failure files npz seeded compare oracle junit",
+    "budget firmware_build code_size execute references bench_report",
     "commands cli __main__",
 )
 ORDER = [unit for layer in LAYERS for unit in layer.split()]

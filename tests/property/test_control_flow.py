@@ -14,7 +14,7 @@ from support.trial import failures_in_c, make_trial, seeded_trials
 from tflmgen.arena.check import check
 
 BATCH = 50
-QUICK = range(0, 6)
+QUICK = range(6)
 SWEEP = range(6, 60)
 
 

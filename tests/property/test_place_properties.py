@@ -1,0 +1,60 @@
+"""Placing random blocks: always legal, never below the bound, most often optimal."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.brute_force import smallest_arena
+from tflmgen.arena.place import Block, place
+
+STEPS = 24
+
+
+def interval(first: int, length: int) -> int:
+    return ((1 << length) - 1) << first
+
+
+intervals = st.builds(interval, st.integers(0, STEPS - 8), st.integers(1, 8))
+bit_sets = st.integers(1, (1 << STEPS) - 1)
+sizes = st.integers(1, 64).map(lambda n: 4 * n)
+blocks = st.lists(st.builds(Block, sizes, st.sampled_from([4, 4, 8, 16]), st.one_of(intervals, bit_sets)), max_size=25)
+
+
+@settings(max_examples=150, deadline=None)
+@given(blocks)
+def test_every_plan_is_legal(some: list[Block]) -> None:
+    plan = place(some, STEPS, effort=20_000)
+    spans = [(at, at + b.bytes, b) for at, b in zip(plan.offsets, some, strict=True)]
+    for number, (start, end, block) in enumerate(spans):
+        assert start >= 0
+        assert start % block.alignment == 0
+        for other_start, other_end, other in spans[:number]:
+            assert not block.steps & other.steps or end <= other_start or other_end <= start
+    assert plan.bytes == max((end for _, end, _ in spans), default=0)
+    assert plan.bytes >= plan.lower_bound
+    assert sum(b.bytes for b in some if b.steps >> plan.peak_step & 1) == plan.lower_bound
+    assert place(some, STEPS, effort=20_000) == plan
+
+
+@settings(max_examples=100, deadline=None)
+@given(blocks, st.randoms(use_true_random=False))
+def test_more_effort_is_never_worse(some: list[Block], chance: random.Random) -> None:
+    effort = chance.randrange(50_000)
+    assert place(some, STEPS, effort * 2).bytes <= place(some, STEPS, effort).bytes
+
+
+@pytest.mark.parametrize("count", [3, 4, 5])
+def test_small_instances_are_optimal(count: int) -> None:
+    chance = random.Random(count)
+    for _ in range(60):
+        some = [Block(4 * chance.randint(1, 16), chance.choice((4, 4, 8)), _steps(chance)) for _ in range(count)]
+        assert place(some, 12).bytes == smallest_arena(some), some
+
+
+def _steps(chance: random.Random) -> int:
+    if chance.random() < 0.5:
+        return interval(chance.randrange(8), chance.randint(1, 4))
+    return chance.randrange(1, 1 << 12)

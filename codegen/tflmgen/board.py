@@ -238,6 +238,11 @@ def _contradictions(board: Board) -> list[str]:
     repl = board.renode.platform if board.renode else "@"
     if not repl.startswith("@") and board.folder is not None and not (board.folder / repl).is_file():
         problems.append(f"$.renode.platform: no file '{repl}' in {board.folder}")
+    if board.uart is not None and board.folder is not None:
+        name = f"uart_{board.uart.driver}.c"
+        own, common = board.folder / name, files("tflmgen.firmware").joinpath(f"platform/runtime/{name}")
+        if not own.is_file() and not common.is_file():
+            problems.append(f"$.uart.driver: no {name} in {board.folder}, nor among tflmgen's drivers")
     return problems
 
 

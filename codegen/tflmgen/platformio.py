@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -44,9 +45,15 @@ def build(directory: Path, environment: str, progress: Progress | None = None) -
         find_arm_compiler()
     command = [sys.executable, "-m", "platformio", "run", "-d", str(directory), "-e", environment]
     with tempfile.TemporaryFile("w+") as errors:
-        variables = _variables(directory)
+        variables = environment_variables(directory)
         with subprocess.Popen(
-            command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True
+            command,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
         ) as process:
             output = _follow(process, progress)
         errors.seek(0)
@@ -66,7 +73,7 @@ def _follow(process: subprocess.Popen[str], progress: Progress | None) -> str:
             if progress and line.startswith(("Compiling ", "Archiving ", "Linking ")):
                 progress(line.strip())
     except BaseException:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # the compilers too
         raise
     return "".join(lines)
 
@@ -76,7 +83,7 @@ def _readable(errors: str) -> str:
     return "\n".join(line for line in errors.splitlines() if not re.match(r"\s*$|\*\*\*\*|\* |\*$", line))
 
 
-def _variables(directory: Path) -> dict[str, str]:
+def environment_variables(directory: Path) -> dict[str, str]:
     """The environment: no telemetry, upgrade checks or colours; a core folder of tflmgen's own unless the user has one.
 
     The platforms folder is the project's: in a shared one, two builds at a time would fight for one link.

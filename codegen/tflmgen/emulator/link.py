@@ -16,7 +16,6 @@ VERSION = 1
 PAYLOAD = 512
 SYNC, ESCAPE = b"\x7e", b"\x7d"
 REPLY = 0x80
-LONGEST_WAIT = 8.0
 
 
 class Request(IntEnum):
@@ -145,7 +144,8 @@ class Decoder:
 class Client:
     """Stop and wait: one request at a time, sent again until its reply comes or `deadline` (time.monotonic()) passes.
 
-    `retry` is the first wait in seconds before a request is sent again; each further wait is twice as long.
+    `retry` is the first wait in seconds before a request is sent again. Each further wait is twice as long, up to 4
+    times `retry`, or 16 times for an INVOKE, which may take long.
     """
 
     def __init__(self, stream: Stream, retry: float = 0.5) -> None:
@@ -158,7 +158,7 @@ class Client:
         self._arrived: list[Frame] = []
 
     def hello(self) -> Hello:
-        data = self.request(Request.HELLO, longest_wait=0.05)  # what comes before it listens is lost
+        data = self.request(Request.HELLO, first_wait=self._retry / 10)  # what comes before it listens is lost
         version, payload, signatures = struct.unpack_from("<BHH", data)
         if version != VERSION:
             raise LinkError(f"the device speaks version {version} of the protocol, this is version {VERSION}")
@@ -195,11 +195,12 @@ class Client:
             parts.append(self.request(Request.READ, struct.pack("<HHIH", signature, index, offset, count)))
         return b"".join(parts)
 
-    def request(self, kind: Request, payload: bytes = b"", longest_wait: float = LONGEST_WAIT) -> bytes:
+    def request(self, kind: Request, payload: bytes = b"", first_wait: float | None = None) -> bytes:
         """The payload of the reply to one request."""
         self._sequence = (self._sequence + 1) % 256
         frame = encode(Frame(kind, self._sequence, payload))
-        wait = min(self._retry, longest_wait)
+        wait = self._retry if first_wait is None else first_wait
+        longest = wait * (16 if kind is Request.INVOKE else 4)
         while True:
             try:
                 self._stream.write(frame)
@@ -211,7 +212,7 @@ class Client:
             if time.monotonic() >= self.deadline:
                 raise LinkTimeoutError(f"no answer to {kind.name}")
             self.retransmissions += 1
-            wait = min(2 * wait, longest_wait)
+            wait = min(2 * wait, longest)
 
     def _await(self, kind: Request, until: float) -> bytes | None:
         while True:

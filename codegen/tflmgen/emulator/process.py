@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,9 @@ class Child:
             code = None
         self._log.seek(0)
         text = self._log.read().decode(errors="replace").strip()
-        return text if code is None else f"{text} (exit code {code})".strip()
+        if code is None:
+            return text
+        return f"{text} ({signal.Signals(-code).name if code < 0 else f'exit code {code}'})".strip()
 
 
 class PipeStream:

@@ -24,7 +24,7 @@ if not host:
             "--specs=nano.specs",
             "-Wl,--fatal-warnings",
             "-Wl,--no-warn-rwx-segments",
-            "-Wl,-Map,$BUILD_DIR/${PROGNAME}.map",
+            '-Wl,-Map,"$BUILD_DIR/${PROGNAME}.map"',
         ],
         LIBS=["c", "gcc"],
         CPPDEFINES=[

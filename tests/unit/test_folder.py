@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tflmgen import folder
+from tflmgen.folder import BEGIN, END, MANIFEST, Content, FolderError, read_about, write_folder
+
+
+def content(files: Mapping[str, str], ini: str = "a = 1", once: str = "main") -> Content:
+    shared = {"p.ini": f"{BEGIN}\n{ini}\n{END}\nyours\n".encode()}
+    return Content({p: t.encode() for p, t in files.items()}, shared, {"src/main.c": once.encode()}, {"name": "tiny"})
+
+
+def tree(path: Path) -> dict[str, str]:
+    return {p.relative_to(path).as_posix(): p.read_text() for p in sorted(path.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk fills up while the third file is written."""
+    written: list[Path] = []
+    write = folder._write
+
+    def failing(path: Path, data: bytes) -> None:
+        written.append(path)
+        write(path, data[: len(data) // 2] if len(written) == 3 else data)
+        if len(written) == 3:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folder, "_write", failing)
+
+
+def test_fresh_folder(tmp_path: Path) -> None:
+    write_folder(content({"lib/a.c": "a"}), tmp_path / "x" / "y")
+    assert set(tree(tmp_path / "x" / "y")) == {"lib/a.c", "p.ini", "src/main.c", MANIFEST}
+    assert read_about(tmp_path / "x" / "y") == {"name": "tiny"}
+    assert [p.name for p in (tmp_path / "x").iterdir()] == ["y"]
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_fresh_folder_that_fails_is_not_left_behind(tmp_path: Path) -> None:
+    with pytest.raises(FolderError, match=r"y: cannot write: No space left on device"):
+        write_folder(content({"lib/a.c": "a", "b": "b"}), tmp_path / "x" / "y")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_failing_update_changes_nothing(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    write_folder(content({"lib/a.c": "a", "lib/b.c": "b", "lib/c.c": "c"}), tmp_path)
+    before = tree(tmp_path)
+    request.getfixturevalue("full_disk")
+    with pytest.raises(FolderError, match="No space left"):
+        write_folder(content({"lib/a.c": "A", "lib/b.c": "B", "lib/c.c": "C"}), tmp_path)
+    assert tree(tmp_path) == before
+
+
+def test_interrupted_update_is_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(content({"lib/a.c": "a", "lib/old.c": "old"}), tmp_path)
+    replaced: list[Path] = []
+    replace = Path.replace
+
+    def interrupted(self: Path, target: Path) -> Path:
+        replaced.append(target)
+        if len(replaced) == 3:
+            raise KeyboardInterrupt
+        return replace(self, target)
+
+    new = content({"lib/a.c": "A", "lib/new.c": "new", "lib/new2.c": "new2"})
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_folder(new, tmp_path)
+    monkeypatch.setattr(Path, "replace", replace)
+    write_folder(new, tmp_path)
+    assert set(tree(tmp_path)) == {"lib/a.c", "lib/new.c", "lib/new2.c", "p.ini", "src/main.c", MANIFEST}
+
+
+def test_what_does_not_change_keeps_its_time_stamp(tmp_path: Path) -> None:
+    write_folder(content({"a": "a", "b": "b"}), tmp_path)
+    before = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*") if p.is_file()}
+    write_folder(content({"a": "a", "b": "B"}), tmp_path)
+    after = {p: p.stat().st_mtime_ns for p in before}
+    assert {p.name for p in before if before[p] != after[p]} == {"b", MANIFEST}
+
+
+def test_stale_files_go_and_the_users_stay(tmp_path: Path) -> None:
+    write_folder(content({"lib/a/old.c": "old", "lib/b.c": "b"}), tmp_path)
+    (tmp_path / "lib" / "mine.c").write_text("mine")
+    (tmp_path / "src" / "main.c").write_text("my main")
+    write_folder(content({"lib/b.c": "b"}), tmp_path)
+    assert set(tree(tmp_path)) == {"lib/b.c", "lib/mine.c", "p.ini", "src/main.c", MANIFEST}
+    assert not (tmp_path / "lib" / "a").exists()
+    assert (tmp_path / "src" / "main.c").read_text() == "my main"
+
+
+def test_users_part_of_a_shared_file_stays(tmp_path: Path) -> None:
+    write_folder(content({}, "a = 1"), tmp_path)
+    ini = tmp_path / "p.ini"
+    ini.write_text("; before\n" + ini.read_text().replace("yours", "[env:mine]"))
+    write_folder(content({}, "a = 2"), tmp_path)
+    assert ini.read_text() == f"; before\n{BEGIN}\na = 2\n{END}\n[env:mine]\n"
+
+
+@pytest.mark.parametrize("text", ["", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}\n{END}\n{BEGIN}\n{END}"])
+def test_shared_file_without_our_part_is_not_touched(tmp_path: Path, text: str) -> None:
+    (tmp_path / "p.ini").write_text(text)
+    with pytest.raises(FolderError, match=r"p\.ini: has no part between"):
+        write_folder(content({}), tmp_path)
+    assert tree(tmp_path) == {"p.ini": text}
+
+
+def test_a_users_file_is_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("my own plan")
+    with pytest.raises(FolderError, match=r"plan\.json: stands where a generated file belongs"):
+        write_folder(content({"plan.json": "{}"}), tmp_path)
+    assert tree(tmp_path) == {"plan.json": "my own plan"}
+
+
+@pytest.mark.parametrize("path", ["../outside", "lib/../../outside", "/ABSOLUTE"])
+def test_manifest_cannot_name_files_outside(tmp_path: Path, path: str) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("precious")
+    inside = tmp_path / "project"
+    write_folder(content({"a": "a"}), inside)
+    forged = {"files": {path.replace("/ABSOLUTE", str(outside)): ""}}
+    (inside / MANIFEST).write_text(json.dumps(forged))
+    write_folder(content({"a": "a"}), inside)
+    assert outside.read_text() == "precious"
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"files": 3}', '{"files": {"": ""}}', "\0"])
+def test_damaged_manifest(tmp_path: Path, text: str) -> None:
+    write_folder(content({"a": "a"}), tmp_path)
+    (tmp_path / MANIFEST).write_text(text)
+    write_folder(content({"a": "a"}), tmp_path)
+    assert json.loads((tmp_path / MANIFEST).read_text())["files"].keys() == {"a", "p.ini"}
+
+
+def test_directory_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("")
+    with pytest.raises(FolderError, match=r"x: exists and is not a folder"):
+        write_folder(content({}), tmp_path / "x")
+
+
+def test_parent_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("")
+    with pytest.raises(FolderError, match="cannot write"):
+        write_folder(content({}), tmp_path / "x" / "y")

@@ -66,9 +66,7 @@ def read_elf(path: Path) -> Elf:
 def _parse(data: bytes, wide: bool) -> Elf:
     (table,) = struct.unpack_from("<Q" if wide else "<I", data, 40 if wide else 32)
     entry, count, names = struct.unpack_from("<HHH", data, 58 if wide else 46)
-    headers = [
-        struct.unpack_from("<IIQQQQI" if wide else "<IIIIIII", data, table + i * entry) for i in range(count)
-    ]
+    headers = [struct.unpack_from("<IIQQQQI" if wide else "<IIIIIII", data, table + i * entry) for i in range(count)]
     name_offset = headers[names][4]
     sections = tuple(Section(_text(data, name_offset + h[0]), *h[1:]) for h in headers)
     symbols: dict[str, int] = {}

@@ -73,9 +73,7 @@ def open_child(
     pipe = subprocess.PIPE
     with tempfile.TemporaryFile() as log:
         stdin, stdout = (pipe, pipe) if piped else (subprocess.DEVNULL, log)
-        with subprocess.Popen(
-            guarded, stdin=stdin, stdout=stdout, stderr=log, bufsize=0, env=environment
-        ) as process:
+        with subprocess.Popen(guarded, stdin=stdin, stdout=stdout, stderr=log, bufsize=0, env=environment) as process:
             try:
                 yield Child(process, log)
             finally:

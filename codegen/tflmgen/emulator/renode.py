@@ -51,9 +51,7 @@ class SocketStream:
 
 
 @contextmanager
-def run_renode(
-    program: Path, board: Board, project: Path, firmware: Path, timeout: float
-) -> Iterator[SocketStream]:
+def run_renode(program: Path, board: Board, project: Path, firmware: Path, timeout: float) -> Iterator[SocketStream]:
     """`firmware` running on `board` in Renode."""
     assert board.renode is not None
     platform = board.renode.platform

@@ -26,11 +26,16 @@ class Masks:
 
 def _parse(options: Options | None) -> Masks:
     given = options or {}
-    names = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-    masks = [int(given.get(name, 0)) for name in names]
-    if masks[2].bit_count() > 1:
+    if int(given.get("ellipsis_mask", 0)).bit_count() > 1:
         raise ValueError("ellipsis_mask has more than one bit")
-    return Masks(*masks, bool(given.get("offset", False)))
+    return Masks(
+        begin=int(given.get("begin_mask", 0)),
+        end=int(given.get("end_mask", 0)),
+        ellipsis=int(given.get("ellipsis_mask", 0)),
+        new_axis=int(given.get("new_axis_mask", 0)),
+        shrink_axis=int(given.get("shrink_axis_mask", 0)),
+        offset=bool(given.get("offset", False)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,9 +89,9 @@ def identifier(text: str) -> str:
     return f"{name}_" if name in _KEYWORDS else name
 
 
-def unique_identifiers(texts: Iterable[str]) -> tuple[str, ...]:
-    """Identifiers for several texts; those that would collide get numbers."""
-    taken: set[str] = set()
+def unique_identifiers(texts: Iterable[str], reserved: Iterable[str] = ()) -> tuple[str, ...]:
+    """Identifiers for several texts; those that would collide, with one another or a reserved one, get numbers."""
+    taken = set(reserved)
     names = []
     for text in texts:
         base = name = identifier(text)

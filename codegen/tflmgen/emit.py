@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tflmgen import __version__
@@ -10,8 +10,10 @@ from tflmgen.c_names import unique_identifiers
 from tflmgen.c_text import array_lines, comment, float_literal
 from tflmgen.emit_body import Body, BodyWriter
 from tflmgen.graph import Port, Signature
-from tflmgen.program import Access, Fixed, Program
+from tflmgen.kernel import ConstantArray
+from tflmgen.program import Access, Fixed, Program, Slot
 from tflmgen.render import render
+from tflmgen.types import DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,6 @@ class _Tensor:
     port: Port
     macro: str
     function: str
-    access: Access
     place: str
 
     @property
@@ -79,9 +80,17 @@ def emit(program: Program, name: str, model_sha256: str, options: str) -> Source
         "options": options,
         "entries": _entries(program, writer),
         "arena_bytes": program.arena_bytes,
+        "state_bytes": program.state_bytes,
     }
     source = render(
-        "library/plan.c.j2", bodies=bodies, headers=writer.headers, params=writer.params, weights=writer.used, **common
+        "library/plan.c.j2",
+        bodies=bodies,
+        headers=writer.headers,
+        params=writer.params,
+        weights=writer.used,
+        pointers=_result_pointers(program, writer),
+        image=_state_image(program),
+        **common,
     )
     files = {
         f"include/{name}.h": render("library/model.h.j2", **common),
@@ -106,23 +115,36 @@ def _arrays(program: Program, writer: BodyWriter) -> list[dict[str, object]]:
     ]
 
 
+def entry_names(keys: Sequence[str]) -> tuple[str, ...]:
+    """What follows a model's name in the names of each signature's functions; empty where there is but one."""
+    if len(keys) == 1:
+        return ("",)
+    return tuple(f"_{key}" for key in unique_identifiers(keys, _RESERVED))
+
+
+_RESERVED = ("invoke", "model", "reset")
+
+
 def _entries(program: Program, writer: BodyWriter) -> list[_Entry]:
-    keys = unique_identifiers(s.key for s in program.signatures)
-    single = len(program.signatures) == 1
-    return [
-        _entry(program, writer, signature, "" if single else f"_{key}")
-        for signature, key in zip(program.signatures, keys, strict=True)
-    ]
+    names = entry_names([s.key for s in program.signatures])
+    return [_entry(program, writer, signature, name) for signature, name in zip(program.signatures, names, strict=True)]
 
 
 def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: str) -> _Entry:
     function = program.function(signature.function)
 
+    def place(access: Access, index: int, role: str) -> str:
+        if not isinstance(access.place, Slot):
+            return writer.pointer(access.place)
+        if role == "output":
+            return writer.result_pointer(function.name, index)
+        return writer.pointer(function.slots[access.place.index].place)
+
     def tensors(ports: tuple[Port, ...], accesses: tuple[Access, ...], role: str) -> tuple[_Tensor, ...]:
         suffixes = [""] if len(ports) == 1 else [f"_{n}" for n in unique_identifiers(p.name for p in ports)]
         return tuple(
-            _Tensor(port, f"{infix}_{role}{suffix}".upper(), f"{infix}_{role}{suffix}", access, _place(writer, access))
-            for port, suffix, access in zip(ports, suffixes, accesses, strict=True)
+            _Tensor(port, f"{infix}_{role}{suffix}".upper(), f"{infix}_{role}{suffix}", place(access, i, role))
+            for i, (port, suffix, access) in enumerate(zip(ports, suffixes, accesses, strict=True))
         )
 
     return _Entry(
@@ -134,10 +156,28 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
     )
 
 
-def _place(writer: BodyWriter, access: Access) -> str:
-    if isinstance(access.place, Fixed):
-        return f"AT({access.place.offset})"
-    return writer.constant(access.place.name)
+def _result_pointers(program: Program, writer: BodyWriter) -> list[dict[str, str]]:
+    """Static pointers to the results that an exchange of pointers may put in one home or another."""
+    return [
+        {
+            "name": writer.result_pointer(function.name, i),
+            "initial": writer.pointer(function.slots[access.place.index].place),
+        }
+        for function in program.functions
+        if function.is_entry
+        for i, access in enumerate(function.results)
+        if isinstance(access.place, Slot)
+    ]
+
+
+def _state_image(program: Program) -> list[str]:
+    """The initial contents of the state as lines of C."""
+    image = bytearray(program.state_bytes)
+    for variable in program.state:
+        data, place = program.images[variable.initial].data, variable.access.place
+        assert isinstance(place, Fixed)
+        image[place.offset : place.offset + len(data)] = data
+    return array_lines(ConstantArray("image", DType.UINT8, (len(image),), bytes(image)))
 
 
 def _step_lines(source: str, bodies: list[Body]) -> dict[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tflmgen.c_names import unique_identifiers
 from tflmgen.c_text import comment, literal
@@ -25,6 +26,7 @@ from tflmgen.program import (
     Program,
     ProgramFunction,
     Rename,
+    Slot,
     Transfer,
     Work,
 )
@@ -97,8 +99,20 @@ class BodyWriter:
         return self._constants[name]
 
     def function(self, function: ProgramFunction) -> Body:
-        lines = tuple(self._block(function.body, _INDENT))
+        slots = [
+            Line(f"{_INDENT}void *slot_{i} = {self.pointer(home.place)};") for i, home in enumerate(function.slots)
+        ]
+        results = [
+            Line(f"{_INDENT}{self.result_pointer(function.name, i)} = {self.pointer(access.place)};")
+            for i, access in enumerate(function.results)
+            if isinstance(access.place, Slot)
+        ]
+        lines = (*slots, *self._block(function.body, _INDENT), *results)
         return Body(self._functions[function.name], comment(f"Subgraph '{function.name}'"), lines)
+
+    def result_pointer(self, function: str, index: int) -> str:
+        """The static pointer that tells where a result lies whose place the last invocation chose."""
+        return f"{self._functions[function]}_result_{index}"
 
     def _block(self, body: Sequence[Instruction], indent: str) -> Iterator[Line]:
         for instruction in body:
@@ -148,8 +162,16 @@ class BodyWriter:
 
     def _transfer(self, transfer: Transfer) -> Iterator[Line]:
         for copy in transfer.copies:
-            target, source = self._pointer(copy.destination), self._pointer(copy.source)
+            target, source = self.pointer(copy.destination), self.pointer(copy.source)
             yield Line(f"memcpy({target}, {source}, {copy.bytes}); /* {transfer.what} */", transfer.step)
+        for cycle in cycles(dict(transfer.rotation)):
+            names = [f"slot_{i}" for i in cycle]
+            yield Line(f"{{ /* {transfer.what}: pointers change places */", transfer.step)
+            yield Line(f"{_INDENT}void *const first = {names[0]};")
+            for one, other in pairwise(names):
+                yield Line(f"{_INDENT}{one} = {other};")
+            yield Line(f"{_INDENT}{names[-1]} = first;")
+            yield Line("}")
 
     def _call(self, call: KernelCall) -> str:
         self._headers.add(call.header)
@@ -168,15 +190,28 @@ class BodyWriter:
 
     def _argument(self, argument: Argument) -> str:
         if isinstance(argument, InputArgument | OutputArgument):
-            return self._pointer(argument.access.place)
+            return self.pointer(argument.access.place)
         assert isinstance(argument, Work)
-        return "NULL" if argument.place is None else self._pointer(argument.place)
+        return "NULL" if argument.place is None else self.pointer(argument.place)
 
-    def _pointer(self, place: Place) -> str:
-        return f"AT({place.offset})" if isinstance(place, Fixed) else self._constants[place.name]
+    def pointer(self, place: Place) -> str:
+        if isinstance(place, Fixed):
+            return f"{'AT' if place.memory == 'arena' else 'STATE_AT'}({place.offset})"
+        return f"slot_{place.index}" if isinstance(place, Slot) else self._constants[place.name]
 
     def _bool(self, access: Access) -> str:
-        return f"*(const bool *){self._pointer(access.place)}"
+        return f"*(const bool *){self.pointer(access.place)}"
+
+
+def cycles(permutation: dict[int, int]) -> Iterator[list[int]]:
+    """The cycles of a permutation, each as [i, p(i), p(p(i)), ...]."""
+    while permutation:
+        cycle = [min(permutation)]
+        while permutation[cycle[-1]] != cycle[0]:
+            cycle.append(permutation[cycle[-1]])
+        for i in cycle:
+            del permutation[i]
+        yield cycle
 
 
 def _title(origin: Origin, arguments: Sequence[Argument]) -> str:

@@ -103,11 +103,20 @@ Node = Op | If | While | Call
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A subgraph that is entered from outside: by a signature or by Calls."""
+    """A subgraph that is entered from outside: by a signature or by Calls.
+
+    The last inputs and results are the persistent variables `state`, by name: their contents on entry and on exit.
+    """
 
     name: str
     inputs: tuple[Value, ...]
     body: Block
+    state: tuple[str, ...] = ()
+
+    @property
+    def ports(self) -> int:
+        """How many inputs are the subgraph's own."""
+        return len(self.inputs) - len(self.state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +138,14 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
+class Variable:
+    """A persistent variable: its home as a value, and the key of its initial contents in Module.constants."""
+
+    home: Value
+    initial: str
+
+
+@dataclass(frozen=True, slots=True)
 class Module:
     """A whole model. `functions` has callees before their callers; `constants` maps keys to raw little-endian bytes."""
 
@@ -137,6 +154,7 @@ class Module:
     functions: tuple[Function, ...]
     signatures: tuple[Signature, ...]
     constants: Mapping[str, bytes]
+    state: Mapping[str, Variable] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def function(self, name: str) -> Function:

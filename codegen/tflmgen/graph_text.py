@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
+import numpy as np
+
 from tflmgen.graph import Block, Call, Function, If, Module, Node, Op, Value
+from tflmgen.support import constant_array
+
+SHOWN = 8
+"""Elements of a constant that are printed."""
 
 
 def module_text(module: Module) -> str:
@@ -15,6 +21,7 @@ def module_text(module: Module) -> str:
     lines: list[str] = []
     for function in module.functions:
         lines += printer.function(function)
+    lines += printer.constants(module)
     for signature in module.signatures:
         inputs = ", ".join(port.name for port in signature.inputs)
         outputs = ", ".join(port.name for port in signature.outputs)
@@ -32,6 +39,14 @@ class _Printer:
         if value not in self._names:
             self._names[value] = f"{'#' if value.is_constant else '%'}{len(self._names)}"
         return self._names[value]
+
+    def constants(self, module: Module) -> Iterator[str]:
+        """The constants that were named, with their elements where they are few."""
+        for value, name in self._names.items():
+            if value.is_constant:
+                array = np.ravel(np.asarray(constant_array(value, module.constants)))
+                shown = ", ".join(str(v) for v in array[:SHOWN].tolist()) + (", ..." if array.size > SHOWN else "")
+                yield f"constant {name}: {value.type} = {shown}"
 
     def names(self, values: tuple[Value | None, ...]) -> str:
         return ", ".join(self.name(v) for v in values)

@@ -5,7 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tflmgen.graph import Value
+from tflmgen.kernel import Memory
 from tflmgen.liveness import Liveness
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A home: `bytes` (a multiple of 4), live at `steps` (a bit set), holding `values` in turn.
+
+    A home that a variable has a share in is `state`: its contents outlive the invocation.
+    """
+
+    name: str
+    bytes: int
+    alignment: int
+    steps: int
+    values: tuple[Value, ...] = ()
+    memory: Memory = "arena"
 
 
 @dataclass(slots=True)

@@ -12,12 +12,15 @@ The struct is emitted as a static const object beside the call, so that the C co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.types import DType, TensorType
+
+Memory = Literal["arena", "state"]
+"""The arena is free between invocations; the state keeps what variables hold."""
 
 Number = int | float | bool
 ParamValue = Number | tuple[Number, ...]

@@ -24,9 +24,9 @@ class Liveness:
     dying: Mapping[int, frozenset[Value]]
 
 
-def analyze(schedule: Schedule) -> Liveness:
-    """Live ranges of every value that is not constant."""
-    walker = _Walker()
+def analyze(schedule: Schedule, homes: Iterable[Value] = ()) -> Liveness:
+    """Live ranges of every value that is not constant. `homes` are those of the variables: live between invocations."""
+    walker = _Walker(set(homes))
     for function in schedule.functions:
         walker.function(function)
     return Liveness(walker.ranges, walker.dying)
@@ -45,18 +45,25 @@ def runs(steps: int) -> Iterator[tuple[int, int]]:
 
 
 class _Walker:
-    def __init__(self) -> None:
+    def __init__(self, homes: set[Value]) -> None:
+        self._homes = homes
         self.ranges: dict[Value, int] = {}
         self.dying: dict[int, frozenset[Value]] = {}
         self._steps_of: dict[str, int] = {}
 
     def function(self, scheduled: ScheduledFunction) -> None:
         self._own = 0
-        results = _variable(scheduled.function.body.results)
+        function = scheduled.function
+        results = _variable(function.body.results)
+        if scheduled.is_entry:
+            results = _variable(function.body.results[: len(function.body.results) - len(function.state)])
+            results |= self._homes
         self._mark(scheduled.exit, results)
-        live = self._sequence(scheduled.body, results)
-        self._mark(scheduled.entry, live | set(scheduled.function.inputs))
-        self._steps_of[scheduled.function.name] = self._own
+        live = self._boundary(scheduled.store, results)
+        live = self._sequence(scheduled.body, live)
+        live = self._boundary(scheduled.load, live)
+        self._mark(scheduled.entry, live | set(function.inputs) - set(scheduled.load.values))
+        self._steps_of[function.name] = self._own
 
     def _mark(self, step: int, values: Iterable[Value]) -> None:
         bit = 1 << step

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from itertools import chain
 
-from tflmgen.arena.place import ArenaPlan
-from tflmgen.graph import Module, Value
+from tflmgen.arena.layout import Layout
+from tflmgen.graph import Module, Value, Variable
 from tflmgen.kernel import ConstantArray, Input, Null, Operand, Output, View
 from tflmgen.program import (
     Access,
@@ -15,6 +15,7 @@ from tflmgen.program import (
     ByteCopy,
     Fixed,
     Flash,
+    Home,
     InputArgument,
     Instruction,
     Invoke,
@@ -25,6 +26,8 @@ from tflmgen.program import (
     Program,
     ProgramFunction,
     Rename,
+    Slot,
+    StateVariable,
     Transfer,
     Work,
 )
@@ -33,31 +36,54 @@ from tflmgen.select import Selection
 from tflmgen.storage import Storage
 
 
-def lower(module: Module, selection: Selection, schedule: Schedule, storage: Storage, plan: ArenaPlan) -> Program:
+def lower(module: Module, selection: Selection, schedule: Schedule, storage: Storage, layout: Layout) -> Program:
     """Writes down every call, copy and place. Constants that no instruction reads are left out."""
-    lowering = _Lowering(module, selection, storage, plan)
+    lowering = _Lowering(module, selection, storage, layout)
     functions = tuple(lowering.function(f) for f in schedule.functions)
-    size = -(-plan.bytes // 4) * 4
-    return Program(functions, module.signatures, size, lowering.constants)
+    size = -(-layout.arena.bytes // 4) * 4
+    state = tuple(lowering.variable(name, v) for name, v in module.state.items() if v.home in storage.home)
+    return Program(functions, module.signatures, size, lowering.constants, layout.state_bytes, state, lowering.images)
 
 
 class _Lowering:
-    def __init__(self, module: Module, selection: Selection, storage: Storage, plan: ArenaPlan) -> None:
+    def __init__(self, module: Module, selection: Selection, storage: Storage, layout: Layout) -> None:
         self._module = module
         self._selection = selection
         self._storage = storage
-        self._plan = plan
+        self._layout = layout
         self.constants: dict[str, ConstantArray] = {}
+        self.images: dict[str, ConstantArray] = {}
+        self._slots: dict[int, int] = {}
+        self._rotating = {i for group in storage.groups for i in group}
         self._pool: dict[tuple[str, bytes], str] = {}
 
     def function(self, scheduled: ScheduledFunction) -> ProgramFunction:
         function = scheduled.function
-        return ProgramFunction(
-            function.name,
-            tuple(map(self._access, function.inputs)),
-            tuple(map(self._access, function.body.results)),
-            self._sequence(scheduled.body),
-        )
+        inputs, results = function.inputs, function.body.results
+        body = self._sequence(scheduled.body)
+        if scheduled.is_entry:
+            inputs = inputs[: len(inputs) - len(function.state)]
+            results = results[: len(results) - len(function.state)]
+            body = (self._transfer(scheduled.load), *body, self._transfer(scheduled.store))
+        accesses = tuple(map(self._access, inputs)), tuple(map(self._access, results))
+        slots, groups = self._function_slots()
+        return ProgramFunction(function.name, scheduled.is_entry, slots, groups, *accesses, body)
+
+    def _function_slots(self) -> tuple[tuple[Home, ...], tuple[tuple[int, ...], ...]]:
+        """The slots of the function that was just lowered, and which of them change places; starts afresh."""
+        used = [g for g in self._storage.groups if any(i in self._slots for i in g)]
+        groups = tuple(tuple(self._slot(i) for i in group) for group in used)
+        homes = tuple(Home(self._fixed(i), self._storage.buffers[i].bytes) for i in self._slots)
+        self._slots = {}
+        return homes, groups
+
+    def _slot(self, buffer: int) -> int:
+        return self._slots.setdefault(buffer, len(self._slots))
+
+    def variable(self, name: str, variable: Variable) -> StateVariable:
+        home, data = variable.home, self._module.constants[variable.initial]
+        self.images[name] = ConstantArray(name, home.type.dtype, home.type.max_shape, data)
+        return StateVariable(name, self._access(home), name)
 
     def _sequence(self, sequence: Sequence) -> tuple[Instruction, ...]:
         return tuple(chain.from_iterable(map(self._item, sequence.items)))
@@ -112,30 +138,36 @@ class _Lowering:
             return Work(Flash(self._constant(operand)), len(operand.data), operand.dtype.c_type)
         if not operand.bytes:
             return Work(None)
-        buffer = self._storage.scratch[step.index, position]
-        return Work(Fixed(self._plan.offsets[buffer]), operand.bytes)
+        return Work(self._fixed(self._storage.scratch[step.index, position]), operand.bytes)
 
     def _transfer(self, boundary: Boundary) -> Transfer:
         move = self._storage.moves[boundary.index]
         copies = tuple(
             ByteCopy(
-                Fixed(self._plan.offsets[copy.destination]),
-                self._place(copy.source) if isinstance(copy.source, Value) else Fixed(self._plan.offsets[copy.source]),
+                self._home(copy.destination),
+                self._place(copy.source) if isinstance(copy.source, Value) else self._home(copy.source),
                 copy.bytes,
             )
             for copy in move.copies
         )
+        rotation = tuple((self._slot(one), self._slot(other)) for one, other in move.rotation)
         values = tuple(map(self._access, boundary.values))
-        return Transfer(boundary.index, boundary.what, copies, values, boundary.sources)
+        return Transfer(boundary.index, boundary.what, copies, rotation, values, boundary.sources)
 
     def _access(self, value: Value) -> Access:
         return Access(self._place(value), value)
 
     def _place(self, value: Value) -> Place:
         if value.constant is None:
-            return Fixed(self._plan.offsets[self._storage.home[value]])
+            return self._home(self._storage.home[value])
         data = self._module.constants[value.constant]
         return Flash(self._constant(ConstantArray(value.name, value.type.dtype, value.type.max_shape, data)))
+
+    def _home(self, buffer: int) -> Fixed | Slot:
+        return Slot(self._slot(buffer)) if buffer in self._rotating else self._fixed(buffer)
+
+    def _fixed(self, buffer: int) -> Fixed:
+        return Fixed(self._layout.offsets[buffer], self._storage.buffers[buffer].memory)
 
     def _constant(self, array: ConstantArray) -> str:
         """The pool's name for an array; equal bytes of one C type are kept once."""

@@ -8,12 +8,12 @@ from typing import Any
 
 from tflmgen import __version__
 from tflmgen.arena.bounds import peak
-from tflmgen.arena.place import ArenaPlan
+from tflmgen.arena.layout import Layout
 from tflmgen.emit import Sources
 from tflmgen.graph import Module, Op, Port, Value, walk
 from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, runs
-from tflmgen.program import Access, Fixed, Program
+from tflmgen.program import Access, Fixed, Program, StateVariable
 from tflmgen.schedule import Boundary, CallStep, IfStep, Schedule, ScheduleItem, Sequence, Step, WhileStep
 from tflmgen.select import Selection
 from tflmgen.storage import Storage
@@ -23,7 +23,8 @@ Json = dict[str, Any]
 
 def packing_bound(liveness: Liveness, storage: Storage, steps: int) -> int:
     """Most bytes live at one step if each value and scratch had its own place, rounded up to 4 bytes."""
-    values = [(-(-value.type.bytes // 4) * 4, live) for value, live in liveness.ranges.items()]
+    variables = {v for buffer in storage.buffers if buffer.memory == "state" for v in buffer.values}
+    values = [(-(-v.type.bytes // 4) * 4, live) for v, live in liveness.ranges.items() if v not in variables]
     scratch = [(storage.buffers[i].bytes, storage.buffers[i].steps) for i in storage.scratch.values()]
     return peak(values + scratch, steps)[0]
 
@@ -34,7 +35,7 @@ def plan_json(
     schedule: Schedule,
     liveness: Liveness,
     storage: Storage,
-    arena: ArenaPlan,
+    layout: Layout,
     program: Program,
     sources: Sources,
     options: Mapping[str, Any],
@@ -49,24 +50,36 @@ def plan_json(
         "arena": {
             "bytes": program.arena_bytes,
             "packing_bound": packing_bound(liveness, storage, schedule.steps),
-            "lower_bound": arena.lower_bound,
-            "peak_step": arena.peak_step,
+            "lower_bound": layout.arena.lower_bound,
+            "peak_step": layout.arena.peak_step,
         },
         "buffers": [
             {
                 "name": buffer.name,
                 "subgraph": subgraphs.get(buffer.values[0]) if buffer.values else None,
+                "memory": buffer.memory,
                 "bytes": buffer.bytes,
                 "offset": offset,
                 "ranges": [list(run) for run in runs(buffer.steps)],
             }
-            for buffer, offset in zip(storage.buffers, arena.offsets, strict=True)
+            for buffer, offset in zip(storage.buffers, layout.offsets, strict=True)
         ],
         "steps": list(_steps(schedule, selection, sources)),
         "copies": list(_copies(storage)),
-        "state": [],
+        "state": [_variable(v) for v in program.state],
         "weights": {"bytes": sum(len(a.data) for a in program.constants.values())},
         "signatures": [_signature(program, i) for i in range(len(program.signatures))],
+    }
+
+
+def _variable(variable: StateVariable) -> Json:
+    type_, place = variable.access.value.type, variable.access.place
+    return {
+        "name": variable.name,
+        "bytes": type_.bytes,
+        "dtype": type_.dtype.label,
+        "shape": list(type_.max_shape),
+        "offset": place.offset if isinstance(place, Fixed) else None,
     }
 
 
@@ -83,7 +96,9 @@ def _steps(schedule: Schedule, selection: Selection, sources: Sources) -> Iterat
     for function in schedule.functions:
         name = function.function.name
         yield {"index": function.entry, "kind": "entry", "function": name, "parent": None}
+        yield {"index": function.load.index, "kind": "load", "function": name, "parent": function.entry}
         yield from _sequence(function.body, function.entry, name, selection, sources)
+        yield {"index": function.store.index, "kind": "store", "function": name, "parent": function.entry}
         yield {"index": function.exit, "kind": "exit", "function": name, "parent": function.entry}
 
 

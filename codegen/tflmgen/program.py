@@ -6,17 +6,25 @@ The emitter prints it; the checker proves it. Neither needs any stage before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tflmgen.graph import Origin, Signature, Value
-from tflmgen.kernel import ConstantArray, Overlap, Params
+from tflmgen.kernel import ConstantArray, Memory, Overlap, Params
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Bytes from `offset` of the arena."""
+    """Bytes from `offset` of a memory."""
 
     offset: int
+    memory: Memory = "arena"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The bytes that pointer `index` of the running function points to."""
+
+    index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +34,7 @@ class Flash:
     name: str
 
 
-Place = Fixed | Flash
+Place = Fixed | Slot | Flash
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +105,22 @@ class Rename:
 class ByteCopy:
     """`bytes` from `source` to `destination`; the two ranges are disjoint."""
 
-    destination: Fixed
+    destination: Fixed | Slot
     source: Place
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A boundary: the copies in order, after which each of `values` is where and what its source was."""
+    """A boundary: the copies in order, then `rotation`: slot i takes the pointer that slot rotation[i] had.
+
+    Afterwards each of `values` is where and what its source was.
+    """
 
     step: int
     what: str
     copies: tuple[ByteCopy, ...]
+    rotation: tuple[tuple[int, int], ...]
     values: tuple[Access, ...]
     sources: tuple[Value, ...]
 
@@ -148,23 +160,53 @@ Instruction = KernelCall | Rename | Transfer | Branch | Loop | Invoke
 
 
 @dataclass(frozen=True, slots=True)
+class Home:
+    """What a slot points to at first: `bytes` at a fixed place."""
+
+    place: Fixed
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramFunction:
-    """One C function: where its inputs are on entry and its results on exit."""
+    """One C function: where its inputs are on entry and its results on exit.
+
+    An entry function is called from outside, when every variable is at home, and leaves them all there. Its slots
+    point to `slots` at first, disjoint homes of which those in one of `groups` may change places.
+    """
 
     name: str
+    is_entry: bool
+    slots: tuple[Home, ...]
+    groups: tuple[tuple[int, ...], ...]
     inputs: tuple[Access, ...]
     results: tuple[Access, ...]
     body: tuple[Instruction, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class StateVariable:
+    """A variable's home, and the constant that it begins with."""
+
+    name: str
+    access: Access
+    initial: str
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
-    """A whole compiled model. Functions have callees before callers."""
+    """A whole compiled model. Functions have callees before callers.
+
+    `images` are the constants that variables begin with; no instruction reads them.
+    """
 
     functions: tuple[ProgramFunction, ...]
     signatures: tuple[Signature, ...]
     arena_bytes: int
     constants: Mapping[str, ConstantArray]
+    state_bytes: int = 0
+    state: tuple[StateVariable, ...] = ()
+    images: Mapping[str, ConstantArray] = field(default_factory=dict)
 
     def function(self, name: str) -> ProgramFunction:
         return next(f for f in self.functions if f.name == name)

@@ -80,12 +80,19 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledFunction:
-    """A function's tree. Its inputs are there from step `entry`, its results are read at step `exit`."""
+    """A function's tree. Its inputs are there from step `entry`, its results are read at step `exit`.
+
+    A function that a signature enters takes the variables' contents from their homes (`load`) and leaves them there
+    (`store`); one that is called gets and returns them like any other value, and has empty boundaries here.
+    """
 
     function: Function
     entry: int
+    load: Boundary
     body: Sequence
+    store: Boundary
     exit: int
+    is_entry: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +120,15 @@ class _Numbers:
 
 
 def _function(function: Function, module: Module, numbers: _Numbers) -> ScheduledFunction:
+    is_entry = any(s.function == function.name for s in module.signatures)
+    homes = tuple(module.state[name].home for name in function.state) if is_entry else ()
+    first = len(function.inputs) - len(homes)
+    last = len(function.body.results) - len(homes)
     entry = numbers.take()
+    load = Boundary(numbers.take(), "load", function.inputs[first:], homes)
     body = _sequence(function.body, module, numbers)
-    return ScheduledFunction(function, entry, body, numbers.take())
+    store = Boundary(numbers.take(), "store", homes, function.body.results[last:])
+    return ScheduledFunction(function, entry, load, body, store, numbers.take(), is_entry)
 
 
 def _sequence(block: Block, module: Module, numbers: _Numbers) -> Sequence:
@@ -144,6 +157,16 @@ def _item(node: Node, module: Module, numbers: _Numbers) -> ScheduleItem:
     index = numbers.take()
     results = Boundary(numbers.take(), "results", node.outputs, callee.body.results)
     return CallStep(arguments, index, node, results)
+
+
+def boundaries(schedule: Schedule) -> Iterator[tuple[Boundary, int]]:
+    """Every boundary of a program with its loop depth; a loop's back edge belongs to the loop."""
+    for function in schedule.functions:
+        yield function.load, 0
+        for item, depth in walk_items(function.body):
+            for boundary in boundaries_of(item):
+                yield boundary, depth + (boundary.what == "next")
+        yield function.store, 0
 
 
 def boundaries_of(item: ScheduleItem) -> tuple[Boundary, ...]:

@@ -8,44 +8,29 @@ et al., 2009). What cannot be merged is moved: a parallel move, put in order, wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tflmgen.graph import Value
-from tflmgen.homes import Homes
-from tflmgen.kernel import Kernel, Scratch, View
-from tflmgen.liveness import Liveness, runs
-from tflmgen.schedule import Boundary, Schedule, ScheduleItem, Step, WhileStep, boundaries_of, walk_items
+from tflmgen.homes import Buffer, Home, Homes
+from tflmgen.kernel import Kernel, Memory, Scratch, View
+from tflmgen.liveness import Liveness
+from tflmgen.moves import Copy, sequence_copies
+from tflmgen.rotation import plan_rotations
+from tflmgen.schedule import Boundary, Schedule, ScheduleItem, Step, WhileStep, boundaries, walk_items
 from tflmgen.select import Selection
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
-    """A home in the arena: `bytes` (a multiple of 4), live at `steps` (a bit set), holding `values` in turn."""
-
-    name: str
-    bytes: int
-    alignment: int
-    steps: int
-    values: tuple[Value, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """`bytes` move from a buffer, or from flash where the source is constant, to a buffer."""
-
-    destination: int
-    source: int | Value
-    bytes: int
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Move:
-    """What happens at a boundary: copies in order (often none), after which each value has its source's contents."""
+    """What happens at a boundary: copies in order, then pointers change places (both often none).
+
+    rotation: (buffer, the buffer whose place it takes). Afterwards each value has its source's contents.
+    """
 
     boundary: Boundary
     copies: tuple[Copy, ...]
+    rotation: tuple[tuple[int, int], ...]
     in_loop: bool
 
 
@@ -53,36 +38,40 @@ class Move:
 class Storage:
     """Every decision on homes. Buffers whose live ranges meet must be disjoint in the arena.
 
-    home: value -> buffer. scratch: (step, operand position) -> buffer. moves: boundary step -> Move.
+    home: value -> buffer. scratch: (step, operand position) -> buffer. moves: boundary step -> Move. groups: the
+    buffers that change places with one another.
     """
 
     buffers: tuple[Buffer, ...]
     home: Mapping[Value, int]
     scratch: Mapping[tuple[int, int], int]
     moves: Mapping[int, Move]
+    groups: tuple[tuple[int, ...], ...]
 
 
-def assign(schedule: Schedule, selection: Selection, liveness: Liveness) -> Storage:
-    """Homes for all values and scratch of a program, and the moves that remain."""
+def assign(schedule: Schedule, selection: Selection, liveness: Liveness, variables: Collection[Value] = ()) -> Storage:
+    """Homes for all values, `variables` among them, and scratch of a program, and the moves that remain."""
     items = [pair for f in schedule.functions for pair in walk_items(f.body)]
     homes = Homes(liveness)
     for item, _ in items:
         _join_names(homes, item, selection)
-    for boundary, _ in sorted(_boundaries(items), key=lambda pair: (-pair[1], -_bytes(pair[0]), pair[0].index)):
+    for boundary, _ in sorted(boundaries(schedule), key=lambda pair: (-pair[1], -_bytes(pair[0]), pair[0].index)):
         for value, source in zip(boundary.values, boundary.sources, strict=True):
             if not source.is_constant:
                 homes.merge_at(boundary.index, value, {source}, liveness.dying[boundary.index])
     for item, _ in sorted(items, key=lambda pair: (-pair[1], _index(pair[0]))):
         if isinstance(item, Step):
             _merge_in_place(homes, item, selection, liveness)
-    buffers = [Buffer(h.name, h.bytes, h.alignment, h.steps, h.values) for h in homes.all()]
+    buffers = [_buffer(home, variables) for home in homes.all()]
     home = {value: index for index, buffer in enumerate(buffers) for value in buffer.values}
     scratch = _add_scratch(buffers, items, selection)
-    moves = {
-        boundary.index: Move(boundary, _copies(boundary, home, buffers), depth > 0)
-        for boundary, depth in _boundaries(items)
-    }
-    return Storage(tuple(buffers), home, scratch, moves)
+    rotations = plan_rotations(schedule, buffers, home, liveness)
+    moves = {}
+    for boundary, depth in boundaries(schedule):
+        rotation = rotations.cycles.get(boundary.index, {})
+        copies = sequence_copies(boundary, home, buffers, rotation)
+        moves[boundary.index] = Move(boundary, copies, tuple(sorted(rotation.items())), depth > 0)
+    return Storage(tuple(buffers), home, scratch, moves, rotations.groups)
 
 
 def _index(item: ScheduleItem) -> int:
@@ -93,11 +82,9 @@ def _bytes(boundary: Boundary) -> int:
     return max((v.type.bytes for v in boundary.values), default=0)
 
 
-def _boundaries(items: list[tuple[ScheduleItem, int]]) -> Iterator[tuple[Boundary, int]]:
-    """Every boundary with its loop depth; a loop's back edge belongs to the loop."""
-    for item, depth in items:
-        for boundary in boundaries_of(item):
-            yield boundary, depth + (boundary.what == "next")
+def _buffer(home: Home, variables: Collection[Value]) -> Buffer:
+    memory: Memory = "state" if any(v in variables for v in home.values) else "arena"
+    return Buffer(home.name, home.bytes, home.alignment, home.steps, home.values, memory)
 
 
 def _join_names(homes: Homes, item: ScheduleItem, selection: Selection) -> None:
@@ -141,42 +128,3 @@ def _add_scratch(
                 name = f"scratch of {item.op.origin.operator_name} {item.op.origin.operator}"
                 buffers.append(Buffer(name, -(-operand.bytes // 4) * 4, operand.alignment, 1 << item.index))
     return scratch
-
-
-def _copies(boundary: Boundary, home: Mapping[Value, int], buffers: list[Buffer]) -> tuple[Copy, ...]:
-    """The parallel move of a boundary as a sequence: a home is overwritten only after its last reader."""
-    pending: dict[int, Copy] = {}
-    for value, source in zip(boundary.values, boundary.sources, strict=True):
-        destination = home[value]
-        if source.is_constant:
-            pending[destination] = Copy(destination, source, value.type.bytes, "a constant is stored")
-        elif home[source] != destination:
-            why = _reason(value, source, buffers[destination], buffers[home[source]], boundary.index)
-            pending[destination] = Copy(destination, home[source], value.type.bytes, why)
-    ordered: list[Copy] = []
-    while pending:
-        read = {copy.source for copy in pending.values() if isinstance(copy.source, int)}
-        free = [d for d in pending if d not in read]
-        if free:
-            ordered += [pending.pop(d) for d in free]
-            continue
-        # Only cycles are left: save the smallest member, then its home may be overwritten.
-        saved = min(pending, key=lambda d: (pending[d].bytes, d))
-        size = next(c.bytes for c in pending.values() if c.source == saved)
-        temporary = len(buffers)
-        name = f"temporary of {boundary.what} {boundary.index}"
-        buffers.append(Buffer(name, -(-size // 4) * 4, buffers[saved].alignment, 1 << boundary.index))
-        ordered.append(Copy(temporary, saved, size, "breaks a cycle of variables that change places"))
-        for destination, copy in pending.items():
-            if copy.source == saved:
-                pending[destination] = Copy(destination, temporary, copy.bytes, copy.why)
-    return tuple(ordered)
-
-
-def _reason(value: Value, source: Value, here: Buffer, there: Buffer, boundary: int) -> str:
-    """The two values and the step at which both are live and differ."""
-    both = here.steps & there.steps & ~(1 << boundary)
-    if not both:
-        return f"'{value.name}' and '{source.name}' are kept apart by another value at step {boundary}"
-    first = next(runs(both))[0]
-    return f"'{value.name}' and '{source.name}' are both live at step {first}"

@@ -50,3 +50,16 @@ def call_order(model: Model, entries: Sequence[int]) -> tuple[int, ...]:
             if callee not in done:
                 push(callee)
     return tuple(done)
+
+
+def stateful_subgraphs(model: Model) -> frozenset[int]:
+    """The subgraphs that touch variables, by themselves or through others."""
+    found = {s.index for s in model.subgraphs if any(op.name in _STATE for op in s.operators)}
+    while True:
+        more = {s.index for s in model.subgraphs if any(i in found for op in s.operators for i in references(op))}
+        if more <= found:
+            return frozenset(found)
+        found |= more
+
+
+_STATE = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})

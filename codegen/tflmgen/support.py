@@ -18,11 +18,15 @@ from tflmgen.types import DType, TensorType
 
 @dataclass(frozen=True, slots=True)
 class CheckedOperator:
-    """The outcome: attributes and output types, or sentences that say what is wrong."""
+    """The outcome: attributes and output types, or sentences that say what is wrong.
+
+    `open` says that a shape is known at run time only.
+    """
 
     attributes: Any
     outputs: tuple[TensorType, ...]
     problems: tuple[str, ...] = ()
+    open: str = ""
 
 
 def constant_array(value: Value | None, constants: Mapping[str, bytes]) -> NDArray[Any] | None:
@@ -89,18 +93,15 @@ def _check_shapes(
     declared: tuple[TensorType, ...],
     open_shapes: Sequence[bool],
 ) -> CheckedOperator:
-    outputs, problems = [], []
+    outputs, problems, unknown = [], [], ""
     for index, (type_, shape, is_open) in enumerate(zip(declared, shapes, open_shapes, strict=True)):
         if shape is None and is_open:
-            problems.append(
-                f"the shape of output {index} of {name} stays open: it depends on values known at run time only"
-            )
+            unknown = f"the shape of output {index} of {name} depends on values that only the run time knows"
         elif shape is not None and shape != type_.shape and not is_open:
-            problems.append(
-                f"output {index} of {name} is declared {list(type_.shape)}, its operands make it {list(shape)}"
-            )
+            found = f"declared {list(type_.shape)}, its operands make it {list(shape)}"
+            problems.append(f"output {index} of {name} is {found}")
         outputs.append(type_.with_shape(shape) if shape is not None else type_)
-    return CheckedOperator(attributes, tuple(outputs), tuple(problems))
+    return CheckedOperator(attributes, tuple(outputs), tuple(problems), unknown)
 
 
 def _types(instance: OperatorInstance) -> str:

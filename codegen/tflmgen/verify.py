@@ -18,7 +18,8 @@ def verify(module: Module, after: str) -> Module:
         names.add(function.name)
     for signature in module.signatures:
         function = module.function(signature.function)
-        if len(function.inputs) != len(signature.inputs) or len(function.body.results) != len(signature.outputs):
+        results = len(function.body.results) - len(function.state)
+        if function.ports != len(signature.inputs) or results != len(signature.outputs):
             raise InternalError(f"after {after}: signature '{signature.key}' does not fit '{function.name}'")
     return module
 

@@ -1,25 +1,26 @@
 """Proves a Program: every read finds its value intact. Shares no code with the stages that proposed it.
 
-The arena is cut into segments at every boundary of any access. A segment carries tags: (value, base) says that the
-segment still holds its part of `value`, whose first byte lies at `base`. The Program is run symbolically: kernels kill
-the tags of the bytes that they write and set those of their outputs, copies carry tags along, a Branch keeps what both
+A segment of memory carries tags: (value, base) says that the segment still holds its part of `value`, whose first byte
+lies at `base`. The Program is run symbolically: kernels kill the tags of the bytes that they write and set those of
+their outputs, copies carry tags along, an exchange of pointers exchanges the tags of slots, a Branch keeps what both
 sides agree on, a Loop runs to a fixpoint from above, a function is analysed once with nothing but its inputs known.
 The only trust is in the kernels' declared operands and overlaps, which have tests of their own.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations
 
+from tflmgen.arena.segments import Segments, Span
 from tflmgen.errors import InternalError
 from tflmgen.graph import Value
 from tflmgen.program import (
     Access,
     Branch,
     Fixed,
+    Flash,
     InputArgument,
     Instruction,
     Invoke,
@@ -59,34 +60,54 @@ class _Checker:
     def __init__(self, program: Program, constants: Mapping[str, bytes]) -> None:
         self._program = program
         self._constants = constants
-        self._cuts = sorted({0, program.arena_bytes, *chain_cuts(program)})
+        self._memory = Segments(program)
         self._summaries: dict[str, _Summary] = {}
         self._written: set[int] = set()
-        if self._cuts[0] < 0 or self._cuts[-1] > program.arena_bytes:
-            raise InternalError(f"the plan leaves the arena of {program.arena_bytes} bytes")
+        self._variables = tuple(v.access for v in program.state)
 
     def function(self, function: ProgramFunction) -> None:
+        self._memory.enter(function)
         self._written = set()
-        state: State = (frozenset(),) * (len(self._cuts) - 1)
-        self._disjoint(0, function.name, [a for a in function.inputs if isinstance(a.place, Fixed)])
-        for access in function.inputs:
+        known = (*function.inputs, *self._variables) if function.is_entry else function.inputs
+        self._disjoint(0, function.name, known)
+        state: State = (frozenset(),) * self._memory.count
+        for access in known:
             state = self._define(state, access)
         state = self._run(function.body, state)
-        for access in function.results:
-            self._read(state, access, -1, f"the results of '{function.name}'")
+        left = (*function.results, *self._variables) if function.is_entry else function.results
+        for access in left:
+            self._read(state, access, -1, f"the end of '{function.name}'")
+        if not function.is_entry and any(not isinstance(a.place, Fixed | Flash) for a in (*known, *left)):
+            raise InternalError(f"callers of '{function.name}' cannot know where its slots point")
         self._summaries[function.name] = _Summary(frozenset(self._written), function.results)
 
-    # -- segments and tags
+    # -- tags
 
-    def _segments(self, offset: int, size: int) -> range:
-        return range(bisect_left(self._cuts, offset), bisect_left(self._cuts, offset + size))
+    def _span(self, access: Access) -> Span:
+        if isinstance(access.place, Flash):
+            raise InternalError(f"'{access.value.name}' is written to flash")
+        span = self._memory.span(access.place, access.bytes)
+        aligned = access.place.offset if isinstance(access.place, Fixed) else 0
+        if aligned % max(1, access.value.type.dtype.bits // 8):
+            raise InternalError(f"'{access.value.name}' is not aligned at {aligned}")
+        return span
 
-    def _change(self, state: State, segments: Iterable[int], tags: frozenset[Tag]) -> State:
+    def _write(self, state: State, span: Span, tags: frozenset[Tag]) -> State:
         changed = list(state)
-        for segment in segments:
+        for segment in self._spoiled(span):
+            changed[segment] = frozenset()
+        for segment in span.segments:
             changed[segment] = tags
-            self._written.add(segment)
+        self._written |= span.real
         return tuple(changed)
+
+    def _spoiled(self, span: Span) -> Iterable[int]:
+        """The segments that a write may change apart from its own: homes behind slots, and slots before homes."""
+        for group in self._memory.groups:
+            if group.homes & span.real and group is not span.group:
+                yield from group.slots
+        if span.slot is not None:
+            yield from span.real
 
     @staticmethod
     def _forget(state: State, values: frozenset[Value]) -> State:
@@ -97,49 +118,38 @@ class _Checker:
         )
 
     def _define(self, state: State, access: Access) -> State:
-        if not isinstance(access.place, Fixed):
-            raise InternalError(f"'{access.value.name}' is written to flash")
-        self._aligned(access)
+        span = self._span(access)
         state = self._forget(state, frozenset({access.value}))
-        offset = access.place.offset
-        return self._change(state, self._segments(offset, access.bytes), frozenset({(access.value, offset)}))
+        return self._write(state, span, frozenset({(access.value, span.start)}))
 
     def _name(self, state: State, access: Access) -> State:
         """Adds a name to the bytes at a place, without changing them."""
-        if not isinstance(access.place, Fixed):
+        if isinstance(access.place, Flash):
             return state
+        span = self._span(access)
         named = list(state)
-        for segment in self._segments(access.place.offset, access.bytes):
-            named[segment] = named[segment] | {(access.value, access.place.offset)}
+        for segment in span.segments:
+            named[segment] = named[segment] | {(access.value, span.start)}
         return tuple(named)
 
     def _read(self, state: State, access: Access, step: int, what: str) -> None:
-        if not isinstance(access.place, Fixed):
+        if isinstance(access.place, Flash):
             if not self._holds(access.place.name, access.value):
                 raise InternalError(f"step {step}: {what} reads '{access.value.name}' from flash, where it is not")
             return
-        self._aligned(access)
-        offset = access.place.offset
-        if any((access.value, offset) not in state[s] for s in self._segments(offset, access.bytes)):
-            raise InternalError(
-                f"step {step}: {what} reads '{access.value.name}' at {offset}, which no longer holds it"
-            )
+        span = self._span(access)
+        if any((access.value, span.start) not in state[s] for s in span.segments):
+            place = access.place
+            raise InternalError(f"step {step}: {what} reads '{access.value.name}' at {place}, which no longer holds it")
 
     def _holds(self, name: str, value: Value) -> bool:
         """Whether the array `name` has the bytes of a constant value."""
         return value.constant is not None and self._program.constants[name].data == self._constants[value.constant]
 
-    @staticmethod
-    def _aligned(access: Access) -> None:
-        if isinstance(access.place, Fixed) and access.place.offset % max(1, access.value.type.dtype.bits // 8):
-            raise InternalError(f"'{access.value.name}' is not aligned at {access.place.offset}")
-
-    @staticmethod
-    def _disjoint(step: int, what: str, accesses: Sequence[Access]) -> None:
-        spans = sorted((a.place.offset, a.bytes) for a in accesses if isinstance(a.place, Fixed))
-        for (offset, size), (following, _) in pairwise(spans):
-            if offset + size > following:
-                raise InternalError(f"step {step}: {what} has two values in the same bytes at {following}")
+    def _disjoint(self, step: int, what: str, accesses: Sequence[Access]) -> None:
+        spans = [self._span(a) for a in accesses if not isinstance(a.place, Flash)]
+        if any(one.meets(other) for one, other in combinations(spans, 2)):
+            raise InternalError(f"step {step}: {what} has two values in the same bytes")
 
     # -- instructions
 
@@ -162,39 +172,38 @@ class _Checker:
     def _kernel(self, call: KernelCall, state: State) -> State:
         inputs = [a for a in call.arguments if isinstance(a, InputArgument)]
         outputs = [a for a in call.arguments if isinstance(a, OutputArgument)]
-        scratch = [a for a in call.arguments if isinstance(a, Work) and isinstance(a.place, Fixed)]
         for argument in inputs:
             self._read(state, argument.access, call.step, call.function)
+        scratch = [
+            self._memory.span(a.place, a.bytes)
+            for a in call.arguments
+            if isinstance(a, Work) and a.place is not None and not isinstance(a.place, Flash)
+        ]
+        read = [self._span(a.access) for a in inputs if not isinstance(a.access.place, Flash)]
+        written = [self._span(a.access) for a in outputs]
+        if any(one.meets(other) for one, other in combinations([*written, *scratch], 2)):
+            raise InternalError(f"step {call.step}: {call.function} writes two things to the same bytes")
+        if any(one.meets(other) for one in scratch for other in read):
+            raise InternalError(f"step {call.step}: the scratch of {call.function} lies over what it reads")
         for output in outputs:
             for argument in inputs:
                 self._overlap(call, output, argument)
-        spans = [_span(a.access) for a in outputs] + [_work_span(w) for w in scratch]
-        private = spans + [_span(a.access) for a in inputs if isinstance(a.access.place, Fixed)]
-        for i, (offset, size) in enumerate(spans):
-            against = private if i >= len(outputs) else spans
-            for j, (other, length) in enumerate(against):
-                if i != j and offset < other + length and other < offset + size:
-                    raise InternalError(
-                        f"step {call.step}: {call.function} writes two things to byte {max(offset, other)}"
-                    )
-        for work in scratch:
-            state = self._change(state, self._segments(*_work_span(work)), frozenset())
+        for span in scratch:
+            state = self._write(state, span, frozenset())
         for output in outputs:
             state = self._define(state, output.access)
         return state
 
-    @staticmethod
-    def _overlap(call: KernelCall, output: OutputArgument, argument: InputArgument) -> None:
-        if not isinstance(argument.access.place, Fixed) or not isinstance(output.access.place, Fixed):
+    def _overlap(self, call: KernelCall, output: OutputArgument, argument: InputArgument) -> None:
+        if isinstance(argument.access.place, Flash):
             return
-        here, there = output.access.place.offset, argument.access.place.offset
-        if here >= there + argument.access.bytes or there >= here + output.access.bytes:
+        here, there = self._span(output.access), self._span(argument.access)
+        if not here.meets(there):
             return
         allowed = [o.distance for o in call.overlaps if (o.input, o.output) == (argument.index, output.index)]
-        if not allowed or here + min(allowed) > there:
-            raise InternalError(
-                f"step {call.step}: {call.function} overwrites '{argument.access.value.name}' as it reads it"
-            )
+        if here.slot != there.slot or not allowed or here.start + min(allowed) > there.start:
+            name = argument.access.value.name
+            raise InternalError(f"step {call.step}: {call.function} overwrites '{name}' as it reads it")
 
     def _rename(self, rename: Rename, state: State) -> State:
         if rename.value.place != rename.source.place:
@@ -203,36 +212,67 @@ class _Checker:
         return self._name(self._forget(state, frozenset({rename.value.value})), rename.value)
 
     def _transfer(self, transfer: Transfer, state: State) -> State:
+        what = f"boundary '{transfer.what}'"
         for copy in transfer.copies:
-            start, segments = copy.destination.offset, self._segments(copy.destination.offset, copy.bytes)
-            if isinstance(copy.source, Fixed):
-                if abs(copy.source.offset - start) < copy.bytes:
-                    raise InternalError(
-                        f"step {transfer.step}: a copy of {copy.bytes} bytes at {start} overlaps itself"
-                    )
-                tags = self._whole(state, copy.source.offset, copy.bytes)
-            else:
-                constant = copy.source
+            target = self._memory.span(copy.destination, copy.bytes)
+            if isinstance(copy.source, Flash):
+                name = copy.source.name
                 tags = frozenset(
                     v
                     for v, a in zip(transfer.sources, transfer.values, strict=True)
-                    if a.place == copy.destination and copy.bytes == a.bytes and self._holds(constant.name, v)
+                    if a.place == copy.destination and copy.bytes == a.bytes and self._holds(name, v)
                 )
-            state = self._change(state, segments, frozenset((v, start) for v in tags))
-        for access, source in zip(transfer.values, transfer.sources, strict=True):
-            self._read(state, Access(access.place, source), transfer.step, f"boundary '{transfer.what}'")
-        self._disjoint(transfer.step, f"boundary '{transfer.what}'", transfer.values)
+            else:
+                source = self._memory.span(copy.source, copy.bytes)
+                if source.meets(target):
+                    raise InternalError(f"step {transfer.step}: a copy of {copy.bytes} bytes overlaps itself")
+                tags = self._whole(state, source)
+            state = self._write(state, target, frozenset((v, target.start) for v in tags))
+        state = self._exchange(transfer, state)
+        for access, source_value in zip(transfer.values, transfer.sources, strict=True):
+            self._read(state, Access(access.place, source_value), transfer.step, what)
+        self._disjoint(transfer.step, what, transfer.values)
         state = self._forget(state, frozenset(a.value for a in transfer.values))
         for access in transfer.values:
             state = self._name(state, access)
         return state
 
-    def _whole(self, state: State, offset: int, size: int) -> frozenset[Value]:
-        """The values that lie whole and alone in these bytes."""
+    def _exchange(self, transfer: Transfer, state: State) -> State:
+        """Slot `one` now points to where `other` pointed: its segments take the other's tags."""
+        pairs = dict(transfer.rotation)
+        if not pairs:
+            return state
+        if sorted(pairs) != sorted(pairs.values()):
+            raise InternalError(f"step {transfer.step}: pointers are lost, this is no permutation")
+        changed = list(state)
+        for one, other in pairs.items():
+            home = self._memory.slot(one), self._memory.slot(other)
+            if home[0].group is not home[1].group:
+                raise InternalError(f"step {transfer.step}: slots of different groups change places")
+            for segment in home[0].segments:
+                changed[segment] = frozenset()
+            for value, base in self._inside(state, home[1]):
+                start = home[0].start + base - home[1].start
+                for segment in self._memory.at(start, value.type.bytes):
+                    changed[segment] = changed[segment] | {(value, start)}
+        return tuple(changed)
+
+    def _inside(self, state: State, span: Span) -> frozenset[Tag]:
+        """The values that lie whole within a span."""
+        candidates = frozenset(tag for segment in span.segments for tag in state[segment])
+        return frozenset(
+            (value, base)
+            for value, base in candidates
+            if all((value, base) in state[s] for s in self._memory.at(base, value.type.bytes))
+        )
+
+    @staticmethod
+    def _whole(state: State, span: Span) -> frozenset[Value]:
+        """The values that lie whole and alone in a span."""
         common: frozenset[Tag] | None = None
-        for segment in self._segments(offset, size):
+        for segment in span.segments:
             common = state[segment] if common is None else common & state[segment]
-        return frozenset(v for v, base in common or () if base == offset and v.type.bytes == size)
+        return frozenset(v for v, base in common or () if base == span.start and v.type.bytes == span.bytes)
 
     def _branch(self, branch: Branch, state: State) -> State:
         self._read(state, branch.condition, branch.step, "IF")
@@ -254,8 +294,12 @@ class _Checker:
         summary = self._summaries[call.function]
         for access in self._program.function(call.function).inputs:
             self._read(state, access, call.step, f"'{call.function}'")
-        state = self._change(state, summary.written, frozenset())
-        state = self._forget(state, frozenset(a.value for a in summary.results))
+        changed = list(state)
+        spoiled = {s for g in self._memory.groups if g.homes & summary.written for s in g.slots}
+        for segment in summary.written | spoiled:
+            changed[segment] = frozenset()
+        self._written |= summary.written
+        state = self._forget(tuple(changed), frozenset(a.value for a in summary.results))
         for access in summary.results:
             state = self._name(state, access)
         return state
@@ -263,53 +307,3 @@ class _Checker:
 
 def _meet(one: State, other: State) -> State:
     return tuple(a & b for a, b in zip(one, other, strict=True))
-
-
-def _span(access: Access) -> tuple[int, int]:
-    assert isinstance(access.place, Fixed)
-    return access.place.offset, access.bytes
-
-
-def _work_span(work: Work) -> tuple[int, int]:
-    assert isinstance(work.place, Fixed)
-    return work.place.offset, work.bytes
-
-
-def chain_cuts(program: Program) -> Iterator[int]:
-    """Where any access, scratch or copy of the program begins or ends."""
-    for function in program.functions:
-        yield from _access_cuts((*function.inputs, *function.results))
-        yield from _body_cuts(function.body)
-
-
-def _access_cuts(accesses: Iterable[Access]) -> Iterator[int]:
-    for access in accesses:
-        if isinstance(access.place, Fixed):
-            yield from (access.place.offset, access.place.offset + access.bytes)
-
-
-def _body_cuts(body: Sequence[Instruction]) -> Iterator[int]:
-    for instruction in body:
-        if isinstance(instruction, KernelCall):
-            for argument in instruction.arguments:
-                if isinstance(argument, Work):
-                    if isinstance(argument.place, Fixed):
-                        yield from (argument.place.offset, argument.place.offset + argument.bytes)
-                else:
-                    yield from _access_cuts([argument.access])
-        elif isinstance(instruction, Rename):
-            yield from _access_cuts([instruction.value, instruction.source])
-        elif isinstance(instruction, Transfer):
-            yield from _access_cuts(instruction.values)
-            for copy in instruction.copies:
-                yield from (copy.destination.offset, copy.destination.offset + copy.bytes)
-                if isinstance(copy.source, Fixed):
-                    yield from (copy.source.offset, copy.source.offset + copy.bytes)
-        elif isinstance(instruction, Branch):
-            yield from _access_cuts([instruction.condition])
-            yield from _body_cuts(instruction.then)
-            yield from _body_cuts(instruction.orelse)
-        elif isinstance(instruction, Loop):
-            yield from _access_cuts([instruction.test])
-            yield from _body_cuts(instruction.condition)
-            yield from _body_cuts(instruction.body)

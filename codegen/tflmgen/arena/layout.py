@@ -1,0 +1,37 @@
+"""Offsets for every home: the arena's packed, the state's one after another, since all of it lives for ever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflmgen.arena.place import ArenaPlan, Block, place
+from tflmgen.homes import Buffer
+from tflmgen.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """offsets[i] of buffer i in its memory; the plan of the arena's buffers; the state's size."""
+
+    offsets: tuple[int, ...]
+    arena: ArenaPlan
+    state_bytes: int
+
+
+def lay_out(storage: Storage, steps: int) -> Layout:
+    """Places all buffers of a program of `steps` steps."""
+    arena = place([_block(b) for b in storage.buffers if b.memory == "arena"], steps)
+    packed = iter(arena.offsets)
+    offsets, end = [], 0
+    for buffer in storage.buffers:
+        if buffer.memory == "arena":
+            offsets.append(next(packed))
+        else:
+            offset = -(-end // buffer.alignment) * buffer.alignment
+            offsets.append(offset)
+            end = offset + buffer.bytes
+    return Layout(tuple(offsets), arena, end)
+
+
+def _block(buffer: Buffer) -> Block:
+    return Block(buffer.bytes, buffer.alignment, buffer.steps)

@@ -1,0 +1,195 @@
+"""One subgraph of the file becomes one Block: its operators checked, constants folded, control flow handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tflmgen.errors import Problem
+from tflmgen.graph import Block, Node, Op, Origin, Value
+from tflmgen.import_context import Argument, Context, Handle, is_open
+from tflmgen.ops import OPERATORS
+from tflmgen.subgraphs import CONTROL_FLOW
+from tflmgen.support import check_operator, instance_of
+from tflmgen.tensor_lists import RowStore, absorbed, row_stores
+from tflmgen.tflite.model import Operator, SubGraph
+from tflmgen.types import TensorType
+from tflmgen.variables import variable_name
+
+ControlFlow = Callable[["Scope", Operator, Origin], tuple[Node, ...]]
+
+
+class Scope:
+    """The values of one subgraph while it is imported, by tensor index."""
+
+    def __init__(self, context: Context, subgraph: SubGraph, arguments: Sequence[Argument]) -> None:
+        self.context = context
+        self.subgraph = subgraph
+        self._values: dict[int, Argument] = dict(zip(subgraph.inputs, arguments, strict=True))
+
+    def argument(self, index: int) -> Argument:
+        """The value of a tensor, or the variable that it stands for."""
+        if index not in self._values:
+            tensor = self.subgraph.tensors[index]
+            if tensor.data is None:
+                # An operator before failed its checks; its outputs stand in so that the rest is checked too.
+                return self.define(index)
+            type_ = TensorType(self.context.declared(self.subgraph, index).dtype, tensor.shape, tensor.quantization)
+            key = f"{self.subgraph.index}.{index}"
+            self._values[index] = self.context.constant(tensor.name, type_, tensor.data, key)
+        return self._values[index]
+
+    def read(self, index: int) -> Value:
+        found = self.argument(index)
+        if isinstance(found, Handle):
+            tensor = self.subgraph.tensors[index]
+            self.context.tensor_problem(self.subgraph, tensor, "a resource handle is used as a tensor")
+            return self.define(index)
+        return found
+
+    def define(self, index: int, type_: TensorType | None = None) -> Value:
+        name = self.subgraph.tensors[index].name
+        value = self.context.value(name, type_ or self.context.declared(self.subgraph, index))
+        self._values[index] = value
+        return value
+
+    def bind(self, index: int, argument: Argument) -> None:
+        self._values[index] = argument
+
+
+def import_block(
+    context: Context, subgraph: SubGraph, arguments: Sequence[Argument], control_flow: ControlFlow
+) -> tuple[Block, tuple[Argument, ...]]:
+    """The block of a subgraph, and what it returns in the file's order.
+
+    The block's own results are the returned values without the handles. `control_flow` imports IF, WHILE and CALL.
+    """
+    scope = Scope(context, subgraph, arguments)
+    stores = row_stores(subgraph)
+    skipped = absorbed(subgraph, stores)
+    nodes: list[Node] = []
+    for op in subgraph.operators:
+        if op.index in skipped:
+            continue
+        origin = Origin(subgraph.index, subgraph.name, op.index, op.name)
+        if op.name in CONTROL_FLOW:
+            nodes += control_flow(scope, op, origin)
+        elif op.name in _VARIABLES:
+            nodes += _VARIABLES[op.name](scope, op, origin)
+        elif op.index in stores:
+            nodes += _row_store(scope, op, origin, stores[op.index])
+        else:
+            nodes += _operator(scope, op, origin)
+    returned = tuple(scope.argument(i) for i in subgraph.outputs)
+    return Block(tuple(nodes), tuple(r for r in returned if isinstance(r, Value)), subgraph.name), returned
+
+
+def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
+    context, subgraph = scope.context, scope.subgraph
+    inputs = tuple(scope.read(i) if i >= 0 else None for i in op.inputs)
+    unknown = [context.open[v] for v in inputs if v in context.open]
+    declared = tuple(context.declared(subgraph, i) for i in op.outputs)
+    if unknown:
+        for i, type_ in zip(op.outputs, declared, strict=True):
+            context.open[scope.define(i, type_)] = unknown[0]
+        return ()
+    open_shapes = tuple(is_open(subgraph.tensors[i]) for i in op.outputs)
+    checked = check_operator(op, inputs, declared, open_shapes, context.constants)
+    for sentence in checked.problems:
+        context.problem(origin, sentence)
+    outputs = tuple(scope.define(i, t) for i, t in zip(op.outputs, checked.outputs, strict=True))
+    if checked.open:
+        for value in outputs:
+            context.open[value] = Problem(context.where(origin), checked.open, _BOUND_ADVICE)
+        return ()
+    if checked.problems or _fold(scope, op, inputs, outputs, checked.attributes):
+        return ()
+    return (Op(context.new_id(), op.name, inputs, outputs, checked.attributes, origin),)
+
+
+_BOUND_ADVICE = "Convert the model with static shapes"
+
+
+def _fold(
+    scope: Scope, op: Operator, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
+) -> bool:
+    """Evaluates an operator at compile time where its table entry can; later operators may need the constant."""
+    fold = OPERATORS[op.name].fold
+    if fold is None or not all(v.type.is_static for v in outputs):
+        return False
+    context = scope.context
+    arrays = fold(instance_of(inputs, [v.type for v in outputs], attributes, context.constants))
+    if arrays is None:
+        return False
+    for index, value, array in zip(op.outputs, outputs, arrays, strict=True):
+        data = np.ascontiguousarray(array, value.type.dtype.numpy).tobytes()
+        scope.bind(index, context.folded(value.name, value.type, data))
+    return True
+
+
+def _row_store(scope: Scope, op: Operator, origin: Origin, store: RowStore) -> tuple[Node, ...]:
+    """`list` with its row `index` replaced by `row`: what the converter makes of TensorListSetItem."""
+    source, index, row = (scope.read(i) for i in (store.list, store.index, store.row))
+    output = scope.define(op.outputs[0], source.type)
+    return (Op(scope.context.new_id(), "ROW_STORE", (source, index, row), (output,), None, origin),)
+
+
+def _handle(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
+    del origin
+    scope.bind(op.outputs[0], Handle(variable_name(op)))
+    return ()
+
+
+def _read_variable(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
+    name = _variable(scope, op, origin)
+    if name is None:
+        scope.define(op.outputs[0])
+        return ()
+    context = scope.context
+    contents = context.contents[name]
+    if contents in context.uninitialised:
+        context.problem(origin, f"reads variable '{name}' before anything initialises or assigns it", _FREEZE)
+    tensor = scope.subgraph.tensors[op.outputs[0]]
+    if contents.type.dtype is not tensor.dtype or (contents.type.shape != tensor.shape and not is_open(tensor)):
+        context.problem(origin, f"variable '{name}' holds {contents.type}, but is read as {tensor.type_name}")
+    scope.bind(op.outputs[0], contents)
+    return ()
+
+
+_FREEZE = "Convert the model with its variables initialised, or frozen"
+
+
+def _assign_variable(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
+    name = _variable(scope, op, origin)
+    if name is None:
+        return ()
+    context, value = scope.context, scope.read(op.inputs[1])
+    declared = context.variables[name].type
+    if value.type.dtype is not declared.dtype or value.type.shape != declared.shape:
+        context.problem(origin, f"variable '{name}' holds {declared}, but is assigned {value.type}")
+        return ()
+    context.contents[name] = value
+    return ()
+
+
+def _call_once(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
+    """Nothing at run time: the variables begin with what the initialisation assigns."""
+    del scope, op, origin
+    return ()
+
+
+def _variable(scope: Scope, op: Operator, origin: Origin) -> str | None:
+    found = scope.argument(op.inputs[0]) if op.inputs else None
+    if not isinstance(found, Handle) or found.variable not in scope.context.contents:
+        scope.context.problem(origin, f"the first input of {op.name} must be the handle of a variable")
+        return None
+    return found.variable
+
+
+_VARIABLES = {
+    "VAR_HANDLE": _handle,
+    "READ_VARIABLE": _read_variable,
+    "ASSIGN_VARIABLE": _assign_variable,
+    "CALL_ONCE": _call_once,
+}

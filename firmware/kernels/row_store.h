@@ -1,0 +1,29 @@
+/* A list of rows with one row replaced: output = list, but output[index] = row. In place, one row moves. */
+#ifndef TFLMGEN_ROW_STORE_H
+#define TFLMGEN_ROW_STORE_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "common.h"
+
+struct tflmgen_row_store {
+    int32_t rows;
+    int32_t row_bytes;
+};
+
+/* An index outside of the list stores nothing: the reference's SLICEs would fail, and there is no error to return. */
+TFLMGEN_KERNEL void tflmgen_row_store(const void *list, const int32_t *index, const void *row, void *output,
+                                      const struct tflmgen_row_store *params)
+{
+    const uint32_t row_bytes = (uint32_t)params->row_bytes;
+    const int32_t at = *index;
+    if (output != list) {
+        memcpy(output, list, (uint32_t)params->rows * row_bytes);
+    }
+    if (at >= 0 && at < params->rows) {
+        memcpy((uint8_t *)output + (uint32_t)at * row_bytes, row, row_bytes);
+    }
+}
+
+#endif

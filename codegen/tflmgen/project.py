@@ -150,6 +150,8 @@ def _platform(board: Board) -> dict[str, str | bytes]:
     )
     out[f"{PLATFORM}/ldscripts/sections.ld"] = _firmware("platform/ldscripts/sections.ld")
     out[f"{PLATFORM}/ldscripts/board.ld"] = render("project/platform/ldscripts/board.ld.j2", board=board)
+    if board.renode and board.folder and not board.renode.platform.startswith("@"):
+        out[f"renode/{board.renode.platform}"] = (board.folder / board.renode.platform).read_bytes()
     return out
 
 

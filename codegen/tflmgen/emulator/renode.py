@@ -17,10 +17,10 @@ from tflmgen.errors import TflmgenError
 
 SCRIPT = """\
 mach create "board"
-machine LoadPlatformDescription @{platform}
+machine LoadPlatformDescription {platform}
 emulation CreateServerSocketTerminal {port} "protocol" false
 connector Connect {uart} protocol
-sysbus LoadELF @{firmware}
+sysbus LoadELF {firmware}
 start
 """
 
@@ -55,17 +55,22 @@ def run_renode(program: Path, board: Board, project: Path, firmware: Path, timeo
     """`firmware` running on `board` in Renode."""
     assert board.renode is not None
     platform = board.renode.platform
-    repl = platform[1:] if platform.startswith("@") else str((project / "renode" / platform).resolve())
+    repl = platform if platform.startswith("@") else _quoted(project / "renode" / platform)
     # Renode deletes what other instances keep in a temporary folder that they share.
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         port = _free_port()
         script = Path(folder) / "board.resc"
-        text = SCRIPT.format(platform=repl, port=port, uart=board.renode.uart, firmware=firmware.resolve())
+        text = SCRIPT.format(platform=repl, port=port, uart=board.renode.uart, firmware=_quoted(firmware))
         script.write_text(text, encoding="utf-8")
         command = [str(program), "--disable-gui", "--console", "--plain", str(script)]
         environment = {**os.environ, "TMPDIR": folder}
         with open_child(command, piped=False, environment=environment) as child, _connect(port, child, timeout) as link:
             yield SocketStream(link, child)
+
+
+def _quoted(path: Path) -> str:
+    """A path as Renode's monitor reads it."""
+    return "@" + str(path.resolve()).replace(" ", "\\ ")
 
 
 def _free_port() -> int:

@@ -48,16 +48,22 @@ def explain_overflow(error: BuildError, plan: Plan, board: Board) -> TflmgenErro
 
 
 def peak_operator(plan: Plan) -> str:
-    """The operator at which the arena is fullest, in words; empty where nothing is placed."""
-    wanted = plan["arena"]["peak_step"]
-    step = next((s for s in plan["steps"] if s["index"] == wanted), None)
-    if step is None or plan["arena"]["bytes"] == 0:
+    """An operator at which the arena is fullest, in words; empty where nothing is placed, a boundary if no operator."""
+    if plan["arena"]["bytes"] == 0:
         return ""
+    peak = plan["arena"]["peak_step"]
+    most = _live(plan, peak)
+    fullest = [step for step in plan["steps"] if step["index"] == peak or _live(plan, step["index"]) >= most]
+    step = next((step for step in fullest if step["kind"] == "operator"), fullest[0])
     if step.get("operator") is None:
-        return f"{step['kind']} of {step['function']}"
-    name = step.get("name", step["kind"])
+        return f"step {step['index']}, {step['kind']} of {step['function']}"
     outputs = f" -> {', '.join(step['outputs'])}" if step.get("outputs") else ""
-    return f"subgraph {step['subgraph']}, operator {step['operator']} ({name}{outputs})"
+    return f"subgraph {step['subgraph']}, operator {step['operator']} ({step.get('name', step['kind'])}{outputs})"
+
+
+def _live(plan: Plan, step: int) -> int:
+    """Bytes of the buffers that hold something at a step."""
+    return sum(b["bytes"] for b in plan["buffers"] if any(first <= step <= last for first, last in b["ranges"]))
 
 
 def _explained(over: str, plan: Plan, board: Board, flash: bool) -> str:

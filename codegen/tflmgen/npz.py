@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,9 @@ from tflmgen.files import write_whole
 from tflmgen.graph import Port, Signature
 
 Array = NDArray[Any]
+
+DAMAGED = (ValueError, EOFError, MemoryError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile)
+"""What zipfile and NumPy raise for bytes that make no sense to them."""
 
 
 class VectorsError(TflmgenError):
@@ -92,8 +96,8 @@ def _read_arrays(path: Path) -> Mapping[str, Array]:
             return {member.removesuffix(".npy"): _read_array(path, archive, member) for member in members}
     except OSError as error:
         raise VectorsError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except zipfile.BadZipFile as error:
-        raise VectorsError(f"{path}: not an .npz file. Make one with numpy.savez") from error
+    except DAMAGED as error:
+        raise VectorsError(f"{path}: not an .npz file, or a damaged one. Make one with numpy.savez") from error
 
 
 def _read_array(path: Path, archive: zipfile.ZipFile, member: str) -> Array:
@@ -101,15 +105,7 @@ def _read_array(path: Path, archive: zipfile.ZipFile, member: str) -> Array:
         with archive.open(member) as data:
             array: Array = np.lib.format.read_array(data, allow_pickle=False)
             return array
-    except (
-        ValueError,
-        EOFError,
-        zlib.error,
-        zipfile.BadZipFile,
-        NotImplementedError,
-        RuntimeError,
-        MemoryError,
-    ) as error:
+    except DAMAGED as error:
         raise VectorsError(f"{path}: array '{member.removesuffix('.npy')}' cannot be read: {error}") from error
 
 

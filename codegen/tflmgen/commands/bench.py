@@ -15,7 +15,7 @@ from tflmgen.console import Console, Table, count
 from tflmgen.emulator.session import Session
 from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.execute import run_set, run_sets
-from tflmgen.firmware_build import compile_for, running
+from tflmgen.firmware_build import compile_for, require_compiler, running
 from tflmgen.graph import Signature
 from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
 from tflmgen.option_groups import OutputOptions, SessionOptions
@@ -44,6 +44,7 @@ def bench_command(
     if board.is_host:
         raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
     compilation = compile_for(model, board, options)
+    require_compiler(board)
     vectors = _vectors(model, inputs, compilation.module.signatures, session.signature)
     with running(compilation, board, options, session, console) as run:
         assert run.firmware is not None

@@ -8,7 +8,7 @@ from tflmgen.board import load_board
 from tflmgen.console import Console, count
 from tflmgen.execute import run_sets
 from tflmgen.files import check_writable
-from tflmgen.firmware_build import check_session_options, compile_for, running
+from tflmgen.firmware_build import check_session_options, compile_for, require_compiler, running
 from tflmgen.npz import read_vectors, write_outputs
 from tflmgen.option_groups import OutputOptions, SessionOptions
 from tflmgen.options import BuildOptions
@@ -29,6 +29,7 @@ def run_command(
     check_session_options(board, session_options)
     check_writable(outputs)
     compilation = compile_for(model, board, options)
+    require_compiler(board)
     signatures = compilation.module.signatures
     vectors = read_vectors(inputs, signatures, session_options.signature, expected=False)
     with running(compilation, board, options, session_options, console) as run:

@@ -13,7 +13,7 @@ from tflmgen.console import Console, Table
 from tflmgen.errors import TflmgenError
 from tflmgen.execute import Result, run_sets
 from tflmgen.files import check_writable, write_whole
-from tflmgen.firmware_build import check_session_options, compile_for, running
+from tflmgen.firmware_build import check_session_options, compile_for, require_compiler, running
 from tflmgen.graph import Signature
 from tflmgen.junit import Case, junit_xml
 from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
@@ -57,6 +57,7 @@ def test_command(
     if junit is not None:
         check_writable(junit)
     compilation = compile_for(model, board, options)
+    require_compiler(board)
     signatures = compilation.module.signatures
     vectors = _vectors(model, vectors_path, signatures, session.signature)
     if vectors_path is None:

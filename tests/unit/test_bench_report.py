@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from support.commands import write_adder
+from tflmgen.bench_report import Measured, bench_json, operator_figures
+from tflmgen.board import load_board
+from tflmgen.emulator.session import Invocation, OperatorCount
+from tflmgen.firmware_build import plan_for
+from tflmgen.options import BuildOptions
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    model = write_adder(tmp_path_factory.mktemp("bench") / "adder.tflite")
+    return plan_for(model, load_board("mps2_an386"), BuildOptions()).plan
+
+
+def _measured(instructions: int | None, *operators: OperatorCount) -> Measured:
+    return Measured("a set", 0, Invocation((), 0, 100, 0, instructions, operators))
+
+
+def _operator(plan: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    steps = [{**step, **changes} if step["kind"] == "operator" else step for step in plan["steps"]]
+    return {**plan, "steps": steps}
+
+
+def test_sums_over_sets(plan: dict[str, Any]) -> None:
+    (step,) = [step["index"] for step in plan["steps"] if step["kind"] == "operator"]
+    sets = [_measured(50, OperatorCount(step, 1, 40)), _measured(80, OperatorCount(step, 2, 60))]
+    report = bench_json(_operator(plan, macs=5), [sets[0], replace(sets[1], label="another")])
+    assert report["total"] == {"instructions": 130, "macs": 15, "instructions_per_mac": round(130 / 15, 4)}
+    assert [(o["executions"], o["instructions"], o["macs"]) for o in report["operators"]] == [(3, 100, 15)]
+    assert [(s["label"], s["instructions"]) for s in report["sets"]] == [("a set", 50), ("another", 80)]
+    assert report["stack_bytes"] == 100
+
+
+def test_operators_that_did_not_run_are_left_out(plan: dict[str, Any]) -> None:
+    assert operator_figures(plan, [_measured(50, OperatorCount(999, 1, 50))]) == []
+
+
+def test_without_counts_per_operator_each_ran_once(plan: dict[str, Any]) -> None:
+    report = bench_json(_operator(plan, macs=7), [_measured(50), _measured(50)])
+    assert report["total"]["macs"] == 14
+    assert [(o["executions"], o["instructions"]) for o in report["operators"]] == [(2, None)]
+
+
+def test_without_counts_control_flow_leaves_macs_open(plan: dict[str, Any]) -> None:
+    loop = {"index": 1, "kind": "while", "function": plan["signatures"][0]["function"], "parent": 0}
+    report = bench_json({**plan, "steps": [*plan["steps"], loop]}, [_measured(50)])
+    assert report["total"] == {"instructions": 50, "macs": None, "instructions_per_mac": None}
+
+
+def test_bench_has_its_schema(plan: dict[str, Any]) -> None:
+    schema = json.loads(files("tflmgen.schema").joinpath("bench.json").read_text())
+    memory = dict.fromkeys(("arena_bytes", "weights_bytes", "code_bytes", "flash_bytes", "ram_bytes"), 1)
+    about = {"tflmgen": "1", "model": plan["model"], "options": plan["options"], "board": "b", "emulator": "QEMU"}
+    report = {**about, "notes": [], "inputs": "generated", **bench_json(plan, [_measured(50)]), "memory": memory}
+    jsonschema.validate(report, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**report, "total": {}}, schema)
+
+
+def test_schemas_are_schemas() -> None:
+    for path in Path(str(files("tflmgen.schema"))).glob("*.json"):
+        jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text()))

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+import pytest
+import typer
+from support.commands import tflmgen
+from tflmgen import __version__, cli
+from tflmgen.option_groups import OPTIONS, OutputOptions, SessionOptions, with_groups
+from tflmgen.options import BuildOptions
+
+COMMANDS = {command.name or command.callback.__name__: command.callback for command in cli.app.registered_commands}  # type: ignore[union-attr]
+BUILDING = ("build", "run", "test", "bench", "inspect")
+RUNNING = ("run", "test", "bench")
+
+
+def _parameters(command: str) -> set[str]:
+    return set(inspect.signature(COMMANDS[command]).parameters)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("group", OPTIONS)
+def test_every_field_of_a_group_has_its_option(group: Any) -> None:
+    assert [f.name for f in fields(group)] == list(OPTIONS[group])
+
+
+def test_groups_reach_the_commands_that_need_them() -> None:
+    for commands, group in ((BUILDING, BuildOptions), (RUNNING, SessionOptions), (tuple(COMMANDS), OutputOptions)):
+        for command in commands:
+            assert {f.name for f in fields(group)} <= _parameters(command), command
+
+
+def test_a_group_arrives_as_one_value() -> None:
+    seen: list[Any] = []
+
+    def command(model: str, *, options: BuildOptions, output: OutputOptions) -> None:
+        seen.extend((model, options, output))
+
+    with_groups(command)(model="m", name="n", optimize="size", json=True, quiet=False)
+    assert seen == ["m", BuildOptions("n", "size"), OutputOptions(json=True)]  # type: ignore[arg-type]
+    assert set(get_type_hints(with_groups(command))) == {"model", "name", "optimize", "json", "quiet"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command_has_an_example(command: str) -> None:
+    finished = tflmgen(command, "--help")
+    assert finished.code == 0
+    assert f"tflmgen {command}" in finished.out
+
+
+def test_version() -> None:
+    assert tflmgen("--version").out == f"tflmgen {__version__}\n"
+
+
+def test_help_loads_nothing_heavy() -> None:
+    heavy = {"numpy", "jinja2", "jsonschema", "flatbuffers", "platformio", "tflmgen.types"}
+    code = f"import sys, tflmgen.cli; print(*({heavy!r} & set(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
+
+
+def test_python_m_tflmgen_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "tflmgen", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"tflmgen {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fly",),
+        ("build",),
+        ("build", "m.tflite"),
+        ("build", "m.tflite", "--board", "host", "--optimize", "beauty"),
+        ("run", "m.tflite", "--board", "host", "--inputs", "in.npz"),
+        ("test", "m.tflite", "--board", "host", "--atol", "-1"),
+        ("test", "m.tflite", "--board", "host", "--timeout", "0"),
+        ("bench", "m.tflite", "--board", "host"),
+        ("test", "m.tflite", "--board", "host", "--emulator", "qemu"),
+    ],
+    ids=" ".join,
+)
+def test_malformed_command_lines_exit_with_2(words: tuple[str, ...]) -> None:
+    finished = tflmgen(*words)
+    assert finished.code == 2
+    assert finished.out == ""
+    assert finished.err != ""
+
+
+def test_no_command_shows_the_help() -> None:
+    assert "Commands" in tflmgen().out + tflmgen().err
+
+
+def test_typer_is_told_of_every_command() -> None:
+    assert set(COMMANDS) == {*BUILDING, "boards"}
+    assert isinstance(cli.app, typer.Typer)

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tflmgen.errors import TflmgenError
+from tflmgen.graph import Port, Signature
+from tflmgen.npz import Vectors, VectorsError, VectorSet, read_vectors, write_outputs
+from tflmgen.types import DType, TensorType
+
+X = Port("x", TensorType(DType.INT8, (2,)))
+W = Port("w", TensorType(DType.FLOAT32, ()))
+Y = Port("y", TensorType(DType.INT16, (1, 2)))
+ONE = (Signature("go", "go", (X, W), (Y,)),)
+TWO = (*ONE, Signature("other", "other", (), (W,)))
+
+x = np.array([1, -2], np.int8)
+w = np.array(0.5, np.float32)
+y = np.array([[3, 4]], np.int16)
+
+
+def _file(folder: Path, **arrays: Any) -> Path:
+    np.savez(folder / "v.npz", **arrays)
+    return folder / "v.npz"
+
+
+def _read(
+    path: Path, key: str | None = None, signatures: tuple[Signature, ...] = ONE, expected: bool = False
+) -> Vectors:
+    return read_vectors(path, signatures, key, expected)
+
+
+def test_sets(tmp_path: Path) -> None:
+    arrays = {"n_sets": 2, "stateful": True, "s0_label": "warm", "extra": [1]}
+    vectors = _read(_file(tmp_path, s0_in_0=x, s0_in_1=w, s1_in_0=x + 1, s1_in_1=w, s0_out_0=y, **arrays))
+    assert vectors.stateful
+    assert not vectors.simple
+    assert [s.label for s in vectors.sets] == ["warm", ""]
+    np.testing.assert_array_equal(vectors.sets[1].inputs[0], x + 1)
+    assert vectors.sets[0].expected == ()
+
+
+def test_sets_are_counted_where_n_sets_is_missing(tmp_path: Path) -> None:
+    assert len(_read(_file(tmp_path, s0_in_0=x, s0_in_1=w, s1_in_0=x, s1_in_1=w)).sets) == 2
+
+
+def test_simple_form_goes_by_name(tmp_path: Path) -> None:
+    vectors = _read(_file(tmp_path, w=w, x=x, y=y, z=y), expected=True)
+    assert vectors.simple
+    assert [array.dtype for array in vectors.sets[0].inputs] == [np.int8, np.float32]
+    np.testing.assert_array_equal(vectors.sets[0].expected[0], y)
+
+
+def test_signature_of_a_set_wins_over_the_option(tmp_path: Path) -> None:
+    path = _file(tmp_path, n_sets=2, s0_sig="other", s1_in_0=x, s1_in_1=w)
+    assert [s.signature for s in _read(path, "go", TWO).sets] == [1, 0]
+
+
+def test_big_endian_arrays_are_understood(tmp_path: Path) -> None:
+    (one,) = _read(_file(tmp_path, x=x, w=w.astype(">f4"))).sets
+    assert one.inputs[1].tobytes() == w.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"x": x}, ["'w'", "missing", "float32[]", "'x'"]),
+        ({}, ["'x'", "missing", "no arrays"]),
+        ({"x": x.astype(np.int16), "w": w}, ["'x'", "int16[2]", "int8[2]"]),
+        ({"x": x[:1], "w": w}, ["'x'", "int8[1]", "int8[2]"]),
+        ({"n_sets": 2, "s0_in_0": x, "s0_in_1": w}, ["'s1_in_0'", "missing", "input 'x'"]),
+        ({"n_sets": 0, "s0_in_0": x}, ["'n_sets'", "0"]),
+        ({"n_sets": 1.5, "s0_in_0": x}, ["'n_sets'", "1.5"]),
+        ({"n_sets": [1, 2], "s0_in_0": x}, ["'n_sets'", "one value"]),
+        ({"s0_in_0": x, "s0_in_1": w, "s0_sig": "stop"}, ["set 0", "'stop'", "'go'"]),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, arrays: dict[str, Any], words: list[str]) -> None:
+    path = _file(tmp_path, **arrays)
+    with pytest.raises(VectorsError) as caught:
+        _read(path)
+    for word in (str(path), *words):
+        assert word in str(caught.value)
+
+
+def test_expected_outputs_are_demanded_where_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(VectorsError, match=r"'s0_out_0' is missing: output 'y' is int16\[1,2\]"):
+        _read(_file(tmp_path, s0_in_0=x, s0_in_1=w), expected=True)
+
+
+def test_several_signatures_need_a_choice(tmp_path: Path) -> None:
+    path = _file(tmp_path, x=x, w=w)
+    with pytest.raises(VectorsError, match="'go', 'other' with --signature"):
+        _read(path, None, TWO)
+
+
+def test_files_that_are_no_archives(tmp_path: Path) -> None:
+    path = tmp_path / "v.npz"
+    with pytest.raises(VectorsError, match="No such file"):
+        _read(path)
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(VectorsError, match=r"not an \.npz file"):
+        _read(path)
+    with pytest.raises(VectorsError, match="directory"):
+        _read(tmp_path)
+
+
+def test_pickles_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "v.npz", x=np.array([{}], dtype=object), w=w)
+    with pytest.raises(VectorsError, match=r"'x' cannot be read: .*allow_pickle"):
+        _read(tmp_path / "v.npz")
+
+
+def test_any_cut_or_flipped_byte_is_an_error_or_harmless(tmp_path: Path) -> None:
+    path = _file(tmp_path, x=x, w=w)
+    data = path.read_bytes()
+    for at in range(0, len(data), 7):
+        for damaged in (data[:at], data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :]):
+            path.write_bytes(damaged)
+            try:
+                _read(path)
+            except TflmgenError as error:
+                assert str(path) in str(error)
+
+
+def test_outputs_come_back_in_the_form_of_the_inputs(tmp_path: Path) -> None:
+    path = tmp_path / "out.npz"
+    one = VectorSet("", 0, (x, w))
+    write_outputs(path, Vectors((one, one)), ONE, [[y], [y + 1]])
+    with np.load(path, allow_pickle=False) as found:
+        assert set(found.files) == {"n_sets", "s0_out_0", "s1_out_0"}
+        assert int(found["n_sets"]) == 2
+        np.testing.assert_array_equal(found["s1_out_0"], y + 1)
+    write_outputs(path, Vectors((one,), simple=True), ONE, [[y]])
+    with np.load(path, allow_pickle=False) as found:
+        assert found.files == ["y"]
+        assert found["y"].dtype == np.int16
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.npz"]

@@ -33,7 +33,7 @@ def _needed(module: Module, entries: set[str]) -> set[Value]:
     reads: dict[Value, list[Value | None]] = {}
     for function in module.functions:
         for node in walk(function.body):
-            for value, sources in _edges(node, functions):
+            for value, sources in _edges(node, functions, entries):
                 reads.setdefault(value, []).extend(sources)
     needed: set[Value] = set()
     pending: list[Value | None] = [v for f in module.functions if f.name in entries for v in f.body.results]
@@ -45,7 +45,7 @@ def _needed(module: Module, entries: set[str]) -> set[Value]:
     return needed
 
 
-def _edges(node: Node, functions: Mapping[str, Function]) -> Edges:
+def _edges(node: Node, functions: Mapping[str, Function], entries: set[str]) -> Edges:
     """Value -> the values that it depends on directly."""
     if isinstance(node, Op):
         for output in node.outputs:
@@ -60,7 +60,8 @@ def _edges(node: Node, functions: Mapping[str, Function]) -> Edges:
     else:
         callee = functions[node.function]
         for output, result in zip(node.outputs, callee.body.results, strict=True):
-            yield output, [result]
+            # An entry keeps its unread parameters, so whoever calls it must have all arguments.
+            yield output, [result, *node.inputs] if node.function in entries else [result]
         for parameter, argument in zip(callee.inputs, node.inputs, strict=True):
             yield parameter, [argument]
 

@@ -20,6 +20,7 @@ from tflmgen.program import (
     Place,
     Program,
     Rename,
+    Slot,
     Transfer,
     Work,
 )
@@ -41,6 +42,7 @@ class Rewriter:
         functions = tuple(
             replace(
                 f,
+                slots=tuple(replace(home, place=self._fixed(home.place)) for home in f.slots),
                 inputs=tuple(map(self._access, f.inputs)),
                 results=tuple(map(self._access, f.results)),
                 body=self.body(f.body),
@@ -54,6 +56,11 @@ class Rewriter:
 
     def _access(self, access: Access) -> Access:
         return replace(access, place=self._place(access.place, access.value))
+
+    def _fixed(self, place: Fixed) -> Fixed:
+        moved = self._place(place, None)
+        assert isinstance(moved, Fixed)
+        return moved
 
     def _instruction(self, one: Instruction) -> Instruction:
         if isinstance(one, KernelCall):
@@ -82,7 +89,7 @@ class Rewriter:
 
     def _copy(self, copy: ByteCopy) -> ByteCopy:
         destination = self._place(copy.destination, None)
-        assert isinstance(destination, Fixed)
+        assert isinstance(destination, Fixed | Slot)
         return replace(copy, destination=destination, source=self._place(copy.source, None))
 
 
@@ -119,16 +126,17 @@ def _shift_site(program: Program, choose: Chooser) -> Program:
     count = iter(range(1 << 30))
 
     def hook(place: Place, _: Any) -> Place:
-        return Fixed(place.offset + by) if next(count) == wanted and isinstance(place, Fixed) else place
+        return replace(place, offset=place.offset + by) if next(count) == wanted and isinstance(place, Fixed) else place
 
     return Rewriter(hook).program(program)
+
+
+def _exchanged(place: Place, table: dict[int, int]) -> Place:
+    return replace(place, offset=table.get(place.offset, place.offset)) if isinstance(place, Fixed) else place
 
 
 def _mapped(program: Program, table: dict[int, int]) -> Program:
-    def hook(place: Place, _: Any) -> Place:
-        return Fixed(table.get(place.offset, place.offset)) if isinstance(place, Fixed) else place
-
-    return Rewriter(hook).program(program)
+    return Rewriter(lambda place, _: _exchanged(place, table)).program(program)
 
 
 def _move_home(program: Program, choose: Chooser) -> Program:
@@ -148,10 +156,7 @@ def _swap_in_one_body(program: Program, choose: Chooser) -> Program:
     one, other = _pick(choose, offsets), _pick(choose, offsets)
     table = {one: other, other: one}
 
-    def exchange(place: Place, _: Any) -> Place:
-        return Fixed(table.get(place.offset, place.offset)) if isinstance(place, Fixed) else place
-
-    inner = Rewriter(exchange)
+    inner = Rewriter(lambda place, _: _exchanged(place, table))
     wanted = choose.integer(0, 7)
 
     class Chosen(Rewriter):
@@ -177,11 +182,16 @@ def _move_value(program: Program, choose: Chooser) -> Program:
     return Rewriter(hook).program(program)
 
 
-def _changed_transfer(program: Program, choose: Chooser, change: Callable[[Transfer], Transfer]) -> Program:
+def _changed_transfer(
+    program: Program,
+    choose: Chooser,
+    change: Callable[[Transfer], Transfer],
+    wanted_part: Callable[[Transfer], Any] = lambda t: t.copies,
+) -> Program:
     steps: list[int] = []
 
     def note(transfer: Transfer) -> Transfer:
-        if transfer.copies:
+        if wanted_part(transfer):
             steps.append(transfer.step)
         return transfer
 
@@ -204,6 +214,42 @@ def _drop_copies(program: Program, choose: Chooser) -> Program:
 
 def _reorder_copies(program: Program, choose: Chooser) -> Program:
     return _changed_transfer(program, choose, lambda t: replace(t, copies=t.copies[::-1]))
+
+
+def _drop_rotation(program: Program, choose: Chooser) -> Program:
+    return _changed_transfer(program, choose, lambda t: replace(t, rotation=()), lambda t: t.rotation)
+
+
+def _turn_rotation(program: Program, choose: Chooser) -> Program:
+    """Pointers change places the other way round: no change where two swap, one where three rotate."""
+
+    def turn(transfer: Transfer) -> Transfer:
+        return replace(transfer, rotation=tuple((source, slot) for slot, source in transfer.rotation))
+
+    return _changed_transfer(program, choose, turn, lambda t: t.rotation)
+
+
+def _swap_slots(program: Program, choose: Chooser) -> Program:
+    """One operand of one instruction goes through another pointer."""
+    slots = [(i, place) for i, (place, _) in enumerate(_sites(program)) if isinstance(place, Slot)]
+    if not slots:
+        return program
+    wanted, place = _pick(choose, slots)
+    other = Slot(max(0, place.index + _pick(choose, [-1, 1])))
+    count = iter(range(1 << 30))
+    return Rewriter(lambda p, _: other if next(count) == wanted else p).program(program)
+
+
+def _unwiden(program: Program, choose: Chooser) -> Program:
+    """A slot's home is declared smaller than what it holds."""
+    functions = [f for f in program.functions if f.slots]
+    if not functions:
+        return program
+    chosen = _pick(choose, functions)
+    slots = tuple(replace(home, bytes=home.bytes - 4) for home in chosen.slots)
+    return replace(
+        program, functions=tuple(replace(f, slots=slots) if f is chosen else f for f in program.functions)
+    )
 
 
 def _shrink(program: Program, choose: Chooser) -> Program:
@@ -231,6 +277,10 @@ MUTATIONS: tuple[Callable[[Program, Chooser], Program], ...] = (
     _move_value,
     _drop_copies,
     _reorder_copies,
+    _drop_rotation,
+    _turn_rotation,
+    _swap_slots,
+    _unwiden,
     _shrink,
     _swap_constant,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.arena.place import ArenaPlan, Block, place
+from tflmgen.arena.layout import Layout, lay_out
 from tflmgen.emit import Sources, emit
 from tflmgen.graph import Module
 from tflmgen.importer import import_model
@@ -32,7 +32,7 @@ class Stages:
     schedule: Schedule
     liveness: Liveness
     storage: Storage
-    arena: ArenaPlan
+    layout: Layout
     program: Program
 
     def sources(self, name: str) -> Sources:
@@ -48,8 +48,9 @@ def compile_bytes(data: bytes, pipeline: tuple[Pass, ...] = PIPELINE) -> Stages:
 def compile_module(model: Model, module: Module) -> Stages:
     selection = select(module, HOST)
     scheduled = schedule(module)
-    liveness = analyze(scheduled)
-    storage = assign(scheduled, selection, liveness)
-    arena = place([Block(b.bytes, b.alignment, b.steps) for b in storage.buffers], scheduled.steps)
-    program = lower(module, selection, scheduled, storage, arena)
-    return Stages(model, module, selection, scheduled, liveness, storage, arena, program)
+    homes = {variable.home for variable in module.state.values()}
+    liveness = analyze(scheduled, homes)
+    storage = assign(scheduled, selection, liveness, homes)
+    layout = lay_out(storage, scheduled.steps)
+    program = lower(module, selection, scheduled, storage, layout)
+    return Stages(model, module, selection, scheduled, liveness, storage, layout, program)

@@ -133,7 +133,11 @@ class _Builder:
         return items[self._choose.integer(0, len(items) - 1)]
 
     def _kinds(self, least: int, most: int) -> tuple[Kind, ...]:
-        return tuple(self._pick(KINDS) for _ in range(self._choose.integer(least, most)))
+        """Some kinds; often the same again, since only values of one kind can change places."""
+        kinds: list[Kind] = []
+        for _ in range(self._choose.integer(least, most)):
+            kinds.append(self._pick(kinds) if kinds and self._one_in(2) else self._pick(KINDS))
+        return tuple(kinds)
 
     # -- values
 

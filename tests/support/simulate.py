@@ -15,6 +15,7 @@ from tflmgen.program import (
     Access,
     Branch,
     Fixed,
+    Flash,
     InputArgument,
     Instruction,
     Invoke,
@@ -23,7 +24,9 @@ from tflmgen.program import (
     OutputArgument,
     Place,
     Program,
+    ProgramFunction,
     Rename,
+    Slot,
     Transfer,
 )
 from tflmgen.types import TensorType
@@ -46,11 +49,19 @@ class Machine:
         self._program = program
         self.iterations: list[int] = []
         """How often the body of each loop that ended ran."""
-        self._memory = bytearray(np.random.default_rng(seed).bytes(program.arena_bytes))
+        noise = np.random.default_rng(seed)
+        self._memory = {
+            "arena": bytearray(noise.bytes(program.arena_bytes)),
+            "state": bytearray(noise.bytes(program.state_bytes)),
+        }
+        self._slots: list[Fixed] = []
+        for variable in program.state:
+            self._store(variable.access.place, 0, program.images[variable.initial].data)
 
     def run(self, signature: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The outputs of one call of a signature."""
         function = self._program.function(self._program.signatures[signature].function)
+        self._slots = [home.place for home in function.slots]
         for access, array in zip(function.inputs, inputs, strict=True):
             self._store(access.place, 0, np.ascontiguousarray(array).tobytes())
         with np.errstate(all="ignore"):
@@ -62,36 +73,62 @@ class Machine:
         raw = self._load(access.place, 0, type_.bytes)
         return np.frombuffer(raw, type_.dtype.numpy).reshape(type_.max_shape)
 
+    def _resolve(self, place: Place) -> Fixed | Flash:
+        if not isinstance(place, Slot):
+            return place
+        if place.index >= len(self._slots):
+            raise DerailedError
+        return self._slots[place.index]
+
     def _load(self, place: Place, at: int, size: int) -> bytes:
-        if not isinstance(place, Fixed):
-            raw = self._program.constants[place.name].data[at : at + size]
+        where = self._resolve(place)
+        if isinstance(where, Fixed):
+            start = where.offset + at
+            raw = bytes(self._memory[where.memory][start : start + size]) if start >= 0 else b""
         else:
-            start = place.offset + at
-            raw = bytes(self._memory[start : start + size]) if start >= 0 else b""
+            raw = self._program.constants[where.name].data[at : at + size]
         if len(raw) != size:
             raise DerailedError
         return raw
 
     def _store(self, place: Place, at: int, raw: bytes) -> None:
-        if not isinstance(place, Fixed) or place.offset + at < 0 or place.offset + at + len(raw) > len(self._memory):
+        where = self._resolve(place)
+        if not isinstance(where, Fixed):
             raise DerailedError
-        self._memory[place.offset + at : place.offset + at + len(raw)] = raw
+        memory, start = self._memory[where.memory], where.offset + at
+        if start < 0 or start + len(raw) > len(memory):
+            raise DerailedError
+        memory[start : start + len(raw)] = raw
 
     def _body(self, body: Sequence[Instruction]) -> None:
         for one in body:
             if isinstance(one, KernelCall):
                 self._kernel(one)
             elif isinstance(one, Transfer):
-                for copy in one.copies:
-                    self._store(copy.destination, 0, self._load(copy.source, 0, copy.bytes))
+                self._transfer(one)
             elif isinstance(one, Branch):
                 self._body(one.then if self._flag(one.condition) else one.orelse)
             elif isinstance(one, Loop):
                 self._loop(one)
             elif isinstance(one, Invoke):
-                self._body(self._program.function(one.function).body)
+                self._invoke(self._program.function(one.function))
             else:
                 assert isinstance(one, Rename)
+
+    def _transfer(self, transfer: Transfer) -> None:
+        for copy in transfer.copies:
+            self._store(copy.destination, 0, self._load(copy.source, 0, copy.bytes))
+        before = tuple(self._slots)
+        for slot, source in transfer.rotation:
+            if max(slot, source) >= len(before):
+                raise DerailedError
+            self._slots[slot] = before[source]
+
+    def _invoke(self, function: ProgramFunction) -> None:
+        caller = self._slots
+        self._slots = [home.place for home in function.slots]
+        self._body(function.body)
+        self._slots = caller
 
     def _loop(self, loop: Loop) -> None:
         for iteration in range(ITERATIONS_LIMIT):
@@ -111,7 +148,8 @@ class Machine:
         indices = [_broadcast(a.value.type, output.value.type) for a in inputs]
         target = output.value.type.dtype.numpy
         for access in (*inputs, output):
-            if isinstance(access.place, Fixed) and access.place.offset % access.value.type.dtype.numpy.itemsize:
+            place = self._resolve(access.place)
+            if isinstance(place, Fixed) and place.offset % access.value.type.dtype.numpy.itemsize:
                 raise DerailedError
         for n in range(output.value.type.elements):
             elements = []

@@ -54,12 +54,13 @@ class _Group:
 
 
 class Homes:
-    """Union-find in two levels: `same` joins names of one value, `merge_at` lets two values share a home."""
+    """Union-find in two levels: `same` joins names of one value, `merge` lets two values share a home."""
 
     def __init__(self, liveness: Liveness) -> None:
         self._ranges = liveness.ranges
         self._group: dict[Value, _Group] = {}
         self._home: dict[int, Home] = {}
+        self._shared_steps: dict[tuple[int, int], int] = {}
         for value, steps in liveness.ranges.items():
             group = _Group({value}, steps)
             self._group[value] = group
@@ -93,25 +94,26 @@ class Homes:
         home.values = tuple(sorted(into.values, key=lambda v: v.id))
         home.steps = into.steps
 
-    def merge_at(self, step: int, value: Value, sources: set[Value], dying: frozenset[Value]) -> bool:
-        """Lets `value`, written at `step`, share the home of `sources`, names of one value that this step reads last.
-
-        Refuses, and returns False, if the two homes are both live at any other step, or if something else in them lives
-        at this one. Returns True if they share a home afterwards.
-        """
+    def may_share(self, step: int, value: Value, sources: set[Value], dying: frozenset[Value]) -> None:
+        """Notes that `step` writes `value` and is the last to read `sources`, names of one value: at this step alone
+        the two may be live in the same bytes. Without effect if another name of the sources lives on."""
         here, there = self._group[value], self._group[next(iter(sources))]
-        home, other = self._home[id(here)], self._home[id(there)]
+        bit = 1 << step
+        at_step = {v for v in there.values if self._ranges[v] & bit}
+        if here is not there and at_step <= sources and at_step <= dying:
+            for key in ((id(here), id(there)), (id(there), id(here))):
+                self._shared_steps[key] = self._shared_steps.get(key, 0) | bit
+
+    def merge(self, value: Value, source: Value) -> bool:
+        """Lets two values share a home, unless something in one is live together with something in the other."""
+        home, other = self._home[id(self._group[value])], self._home[id(self._group[source])]
         if home is other:
             return True
-        bit = 1 << step
-        if home.steps & other.steps != bit:
-            return False
-        at_step = {v for v in there.values if self._ranges[v] & bit}
-        if not at_step <= sources or not at_step <= dying:
-            return False
-        if any(g is not here and g.steps & bit for g in home.groups):
-            return False
-        if any(g is not there and g.steps & bit for g in other.groups):
+        if home.steps & other.steps and any(
+            one.steps & two.steps & ~self._shared_steps.get((id(one), id(two)), 0)
+            for one in home.groups
+            for two in other.groups
+        ):
             return False
         home.groups += other.groups
         home.values = tuple(sorted({*home.values, *other.values}, key=lambda v: v.id))

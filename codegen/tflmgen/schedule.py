@@ -8,9 +8,10 @@ a call's arguments and results, a function's entry and exit) is a step of its ow
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tflmgen.graph import Block, Call, Function, If, Module, Node, Op, Value, While
+from tflmgen.passes.rewrite import substitute
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,8 @@ class _Numbers:
 
 def _function(function: Function, module: Module, numbers: _Numbers) -> ScheduledFunction:
     is_entry = any(s.function == function.name for s in module.signatures)
+    if is_entry:
+        function = _unchanged_at_home(function, module)
     homes = tuple(module.state[name].home for name in function.state) if is_entry else ()
     first = len(function.inputs) - len(homes)
     last = len(function.body.results) - len(homes)
@@ -129,6 +132,18 @@ def _function(function: Function, module: Module, numbers: _Numbers) -> Schedule
     body = _sequence(function.body, module, numbers)
     store = Boundary(numbers.take(), "store", homes, function.body.results[last:])
     return ScheduledFunction(function, entry, load, body, store, numbers.take(), is_entry)
+
+
+def _unchanged_at_home(function: Function, module: Module) -> Function:
+    """Variables that a function does not assign are read where they live, and it returns nothing for them."""
+    ports = len(function.body.results) - len(function.state)
+    contents = dict(zip(function.state, function.inputs[function.ports :], strict=True))
+    returned = dict(zip(function.state, function.body.results[ports:], strict=True))
+    changed = tuple(name for name in function.state if contents[name] != returned[name])
+    body = replace(function.body, results=(*function.body.results[:ports], *(returned[name] for name in changed)))
+    read = {contents[name]: module.state[name].home for name in function.state if name not in changed}
+    inputs = (*function.inputs[: function.ports], *(contents[name] for name in changed))
+    return Function(function.name, inputs, substitute(body, read), changed)
 
 
 def _sequence(block: Block, module: Module, numbers: _Numbers) -> Sequence:

@@ -8,7 +8,7 @@ et al., 2009). What cannot be merged is moved: a parallel move, put in order, wi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from tflmgen.graph import Value
@@ -55,13 +55,12 @@ def assign(schedule: Schedule, selection: Selection, liveness: Liveness, variabl
     homes = Homes(liveness)
     for item, _ in items:
         _join_names(homes, item, selection)
-    for boundary, _ in sorted(boundaries(schedule), key=lambda pair: (-pair[1], -_bytes(pair[0]), pair[0].index)):
-        for value, source in zip(boundary.values, boundary.sources, strict=True):
-            if not source.is_constant:
-                homes.merge_at(boundary.index, value, {source}, liveness.dying[boundary.index])
-    for item, _ in sorted(items, key=lambda pair: (-pair[1], _index(pair[0]))):
-        if isinstance(item, Step):
-            _merge_in_place(homes, item, selection, liveness)
+    pairs = [
+        *_boundary_pairs(homes, schedule, liveness),
+        *_in_place_pairs(homes, items, selection, liveness),
+    ]
+    for pair in sorted(pairs, key=lambda p: (-p.depth, -p.bytes, p.step)):
+        homes.merge(pair.value, pair.source)
     buffers = [_buffer(home, variables) for home in homes.all()]
     home = {value: index for index, buffer in enumerate(buffers) for value in buffer.values}
     scratch = _add_scratch(buffers, items, selection)
@@ -72,14 +71,6 @@ def assign(schedule: Schedule, selection: Selection, liveness: Liveness, variabl
         copies = sequence_copies(boundary, home, buffers, rotation)
         moves[boundary.index] = Move(boundary, copies, tuple(sorted(rotation.items())), depth > 0)
     return Storage(tuple(buffers), home, scratch, moves, rotations.groups)
-
-
-def _index(item: ScheduleItem) -> int:
-    return item.index
-
-
-def _bytes(boundary: Boundary) -> int:
-    return max((v.type.bytes for v in boundary.values), default=0)
 
 
 def _buffer(home: Home, variables: Collection[Value]) -> Buffer:
@@ -99,19 +90,45 @@ def _join_names(homes: Homes, item: ScheduleItem, selection: Selection) -> None:
             homes.same(item.op.outputs[0], source)
 
 
-def _merge_in_place(homes: Homes, step: Step, selection: Selection, liveness: Liveness) -> None:
-    kernel = selection.of(step.op)
-    if isinstance(kernel, View):
-        return
-    for overlap in kernel.overlaps:
-        output = step.op.outputs[overlap.output]
-        allowed = {step.op.inputs[o.input] for o in kernel.overlaps if o.output == overlap.output and o.distance == 0}
-        source = step.op.inputs[overlap.input]
-        if source is None or source.is_constant or overlap.distance or homes.size(source) != homes.size(output):
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two values that had better share a home: a move, or an operator in place, `depth` loops deep."""
+
+    value: Value
+    source: Value
+    step: int
+    depth: int
+
+    @property
+    def bytes(self) -> int:
+        return self.value.type.bytes
+
+
+def _boundary_pairs(homes: Homes, schedule: Schedule, liveness: Liveness) -> Iterator[_Pair]:
+    for boundary, depth in boundaries(schedule):
+        for value, source in zip(boundary.values, boundary.sources, strict=True):
+            if not source.is_constant:
+                homes.may_share(boundary.index, value, {source}, liveness.dying[boundary.index])
+                yield _Pair(value, source, boundary.index, depth)
+
+
+def _in_place_pairs(
+    homes: Homes, items: list[tuple[ScheduleItem, int]], selection: Selection, liveness: Liveness
+) -> Iterator[_Pair]:
+    for item, depth in items:
+        kernel = selection.of(item.op) if isinstance(item, Step) else None
+        if not isinstance(item, Step) or not isinstance(kernel, Kernel):
             continue
-        sources = {v for v in allowed if v is not None and not v.is_constant}
-        if homes.merge_at(step.index, output, sources & homes.names(source), liveness.dying[step.index]):
-            return
+        dying = liveness.dying[item.index]
+        for overlap in kernel.overlaps:
+            output, source = item.op.outputs[overlap.output], item.op.inputs[overlap.input]
+            if overlap.distance or source not in dying or homes.size(source) != homes.size(output):
+                continue
+            allowed = {
+                item.op.inputs[o.input] for o in kernel.overlaps if o.output == overlap.output and not o.distance
+            }
+            homes.may_share(item.index, output, {v for v in allowed if v in homes.names(source)}, dying)
+            yield _Pair(output, source, item.index, depth)
 
 
 def _add_scratch(

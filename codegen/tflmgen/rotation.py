@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from tflmgen.graph import Value
 from tflmgen.homes import Buffer
 from tflmgen.liveness import Liveness
-from tflmgen.schedule import Boundary, Schedule, boundaries
+from tflmgen.schedule import Boundary, CallStep, Schedule, boundaries, walk_items
 
 SMALLEST = 17
 """Bytes from which on a pointer is cheaper than a copy: a 16-byte variable is two LDM and two STM."""
@@ -36,8 +36,11 @@ def plan_rotations(
     Homes of variables stay where they are, and so do those of called functions' inputs and results, which callers know.
     """
     fixed = {i for i, b in enumerate(buffers) if b.memory != "arena"}
+    called = {
+        item.node.function for f in schedule.functions for item, _ in walk_items(f.body) if isinstance(item, CallStep)
+    }
     for function in schedule.functions:
-        if not function.is_entry:
+        if function.function.name in called:
             known = (*function.function.inputs, *function.function.body.results)
             fixed.update(home[v] for v in known if v in home)
     cycles = {}

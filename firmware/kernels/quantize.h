@@ -18,11 +18,15 @@ TFLMGEN_HELPER int32_t tflmgen_round_half_away(float value)
     return whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0);
 }
 
-/* The quantised form of `value`, clamped; NaN becomes the least. */
+/* The quantised form of `value`, clamped. NaN becomes what TFLite Micro makes of it on x86, where the conversion gives the
+ * least int32 and the sum with a negative zero point wraps: the least, or the greatest below a negative zero point. */
 TFLMGEN_HELPER int32_t tflmgen_quantize_value(float value, const struct tflmgen_quantize *params, int32_t least,
                                               int32_t greatest)
 {
     const float steps = value / params->scale;
+    if (steps != steps) {
+        return params->zero_point < 0 ? greatest : least;
+    }
     /* Clamped a first time as a float, since a conversion that does not fit is undefined. */
     const float raised = steps > -131072.0f ? steps : -131072.0f;
     const float bounded = raised < 131072.0f ? raised : 131072.0f;

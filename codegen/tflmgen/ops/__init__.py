@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from tflmgen.ops import (
+    add_n,
+    along_axis,
     arithmetic,
     batch_matmul,
     binary_functions,
@@ -14,6 +16,7 @@ from tflmgen.ops import (
     conv,
     depthwise_conv,
     division,
+    fill,
     fully_connected,
     gather,
     log_softmax,
@@ -35,6 +38,8 @@ from tflmgen.ops import (
 from tflmgen.ops.operator import Operator
 
 FAMILIES: tuple[tuple[Operator, ...], ...] = (
+    add_n.OPERATORS,
+    along_axis.OPERATORS,
     arithmetic.OPERATORS,
     batch_matmul.OPERATORS,
     binary_functions.OPERATORS,
@@ -44,6 +49,7 @@ FAMILIES: tuple[tuple[Operator, ...], ...] = (
     conv.OPERATORS,
     depthwise_conv.OPERATORS,
     division.OPERATORS,
+    fill.OPERATORS,
     fully_connected.OPERATORS,
     gather.OPERATORS,
     log_softmax.OPERATORS,

@@ -70,7 +70,8 @@ def _nearest_kernel(op: OperatorInstance, target: Target) -> Kernel | View:
 def _between_float(sampling: Sampling, size: int, wanted: int) -> tuple[list[Ints], list[float]]:
     """The two input indices around each output index, and how near it is to the second."""
     step = _step(sampling, size, wanted)
-    pairs, fractions = [], []
+    pairs: list[Ints] = []
+    fractions: list[float] = []
     for position in range(wanted):
         if sampling.half_pixel_centers:
             place = (np.float32(position) + np.float32(0.5)) * step - np.float32(0.5)
@@ -88,7 +89,8 @@ def _between_integer(sampling: Sampling, size: int, wanted: int) -> tuple[list[I
         step = (1024 * (size - 1) + (wanted - 1) // 2) // (wanted - 1)
     else:
         step = (1024 * size + wanted // 2) // wanted
-    pairs, fractions = [], []
+    pairs: list[Ints] = []
+    fractions: list[float] = []
     for position in range(wanted):
         place = position * step + (step // 2 - 512 if sampling.half_pixel_centers else 0)
         first = max(int(place / 1024), 0)

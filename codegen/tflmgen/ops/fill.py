@@ -84,8 +84,10 @@ def _rank_value(op: OperatorInstance) -> NDArray[Any]:
 
 def _range_bounds(op: OperatorInstance) -> tuple[float, float, float] | None:
     """Start, limit and step, or None where one is known at run time only."""
-    values = [None if c is None else np.ravel(c)[0].item() for c in op.constants]
-    return None if None in values else (values[0], values[1], values[2])
+    if any(c is None for c in op.constants):
+        return None
+    start, limit, step = (np.ravel(np.asarray(c))[0].item() for c in op.constants)
+    return start, limit, step
 
 
 def _ranged(op: OperatorInstance) -> tuple[Shape | None, ...]:
@@ -176,7 +178,7 @@ OPERATORS = (
         (1, 1),
         1,
         (STATIC, output_is(DType.INT32)),
-        lambda op: ((),),
+        lambda _: ((),),
         _known(_rank_value),
         lambda op: [_rank_value(op)],
     ),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tflmgen.liveness import runs
 
 
-def peak(blocks: Iterable[tuple[int, int]], steps: int) -> tuple[int, int]:
+def peak(blocks: Iterable[tuple[int, int]], steps: int, savings: Mapping[int, int] | None = None) -> tuple[int, int]:
     """The largest sum of bytes that are live at one step, and the first step where it is reached.
 
-    blocks: (bytes, live steps as a bit set); steps: how many there are. No packing of these blocks can be smaller.
+    blocks: (bytes, live steps as a bit set); steps: how many there are; savings: step -> bytes that blocks live there
+    may have in common. No packing of these blocks can be smaller.
     """
     change = [0] * (steps + 1)
     for size, live in blocks:
@@ -20,6 +21,7 @@ def peak(blocks: Iterable[tuple[int, int]], steps: int) -> tuple[int, int]:
     best = now = where = 0
     for step in range(steps):
         now += change[step]
-        if now > best:
-            best, where = now, step
+        needed = now - (savings or {}).get(step, 0)
+        if needed > best:
+            best, where = needed, step
     return best, where

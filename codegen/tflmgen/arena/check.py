@@ -19,7 +19,6 @@ from tflmgen.graph import Value
 from tflmgen.program import (
     Access,
     Branch,
-    Fixed,
     Flash,
     InputArgument,
     Instruction,
@@ -30,6 +29,7 @@ from tflmgen.program import (
     Program,
     ProgramFunction,
     Rename,
+    Slot,
     Transfer,
     Work,
 )
@@ -77,8 +77,6 @@ class _Checker:
         left = (*function.results, *self._variables) if function.is_entry else function.results
         for access in left:
             self._read(state, access, -1, f"the end of '{function.name}'")
-        if not function.is_entry and any(not isinstance(a.place, Fixed | Flash) for a in (*known, *left)):
-            raise InternalError(f"callers of '{function.name}' cannot know where its slots point")
         self._summaries[function.name] = _Summary(frozenset(self._written), function.results)
 
     # -- tags
@@ -87,9 +85,9 @@ class _Checker:
         if isinstance(access.place, Flash):
             raise InternalError(f"'{access.value.name}' is written to flash")
         span = self._memory.span(access.place, access.bytes)
-        aligned = access.place.offset if isinstance(access.place, Fixed) else 0
-        if aligned % max(1, access.value.type.dtype.bits // 8):
-            raise InternalError(f"'{access.value.name}' is not aligned at {aligned}")
+        for offset in self._memory.offsets(access.place):
+            if offset % max(1, access.value.type.dtype.bits // 8):
+                raise InternalError(f"'{access.value.name}' is not aligned at {offset}")
         return span
 
     def _write(self, state: State, span: Span, tags: frozenset[Tag]) -> State:
@@ -292,7 +290,10 @@ class _Checker:
 
     def _invoke(self, call: Invoke, state: State) -> State:
         summary = self._summaries[call.function]
-        for access in self._program.function(call.function).inputs:
+        inputs = self._program.function(call.function).inputs
+        if any(isinstance(access.place, Slot) for access in (*inputs, *summary.results)):
+            raise InternalError(f"step {call.step}: it is unknown where the slots of '{call.function}' point")
+        for access in inputs:
             self._read(state, access, call.step, f"'{call.function}'")
         changed = list(state)
         spoiled = {s for g in self._memory.groups if g.homes & summary.written for s in g.slots}

@@ -20,7 +20,10 @@ class Layout:
 
 def lay_out(storage: Storage, steps: int) -> Layout:
     """Places all buffers of a program of `steps` steps."""
-    arena = place([_block(b) for b in storage.buffers if b.memory == "arena"], steps)
+    members = [i for i, b in enumerate(storage.buffers) if b.memory == "arena"]
+    position = {buffer: i for i, buffer in enumerate(members)}
+    overlaps = {(position[o], position[i]): distance for (o, i), distance in storage.overlaps.items()}
+    arena = place([_block(storage.buffers[i]) for i in members], steps, overlaps)
     packed = iter(arena.offsets)
     offsets, end = [], 0
     for buffer in storage.buffers:

@@ -69,6 +69,8 @@ class Segments:
         for function in program.functions:
             self._slot_base[function.name] = []
             for home in function.slots:
+                if home.place.offset < 0 or self._start(None, home.place) + home.bytes > self._end[home.place.memory]:
+                    raise InternalError(f"a slot of '{function.name}' leaves the {home.place.memory}")
                 self._slot_base[function.name].append(end)
                 end += home.bytes
         self._cuts = sorted({0, program.arena_bytes, self._end["state"], end, *self._all_cuts(program)})
@@ -102,6 +104,14 @@ class Segments:
         group = next(g for g in self.groups if self._first(place) in g.slots)
         return Span(start, size, segments, group.homes, place.index, group)
 
+    def offsets(self, place: Fixed | Slot) -> tuple[int, ...]:
+        """Where bytes at `place` may begin in their memory."""
+        if isinstance(place, Fixed):
+            return (place.offset,)
+        assert self._function is not None
+        group = next(g for g in self._function.groups if place.index in g)
+        return tuple(self._function.slots[i].place.offset for i in group)
+
     def slot(self, index: int) -> Span:
         """All of a slot."""
         assert self._function is not None
@@ -118,6 +128,8 @@ class Segments:
         if isinstance(place, Fixed):
             return self._base[place.memory] + place.offset
         assert function is not None
+        if place.index >= len(function.slots):
+            raise InternalError(f"'{function.name}' has no slot {place.index}")
         return self._slot_base[function.name][place.index]
 
     def _range(self, start: int, size: int) -> range:

@@ -110,8 +110,8 @@ class _Builder:
         self._budget = 60
 
     def build(self) -> bytes:
-        inputs = self._kinds(1, 4)
-        main = self._subgraph(inputs, self._kinds(1, 4), 0)
+        inputs = (*self._kinds(1, 5), COUNTER, FLAG)
+        main = self._subgraph(inputs, None, 0)
         others = [f for f in self._pool if f.index != main.index and f.inputs and f.outputs]
         if others and self._one_in(4):
             for key, finished in (("main", main), ("other", self._pick(others))):
@@ -153,18 +153,26 @@ class _Builder:
     def _value(self, scope: _Scope, kind: Kind) -> int:
         """An existing value of a kind, or a constant."""
         values = scope.values.get(kind, [])
-        if not values or self._one_in(8):
+        if not values or self._one_in(12):
             return self._constant(scope, kind)
-        return int(self._pick(values[::-1]))
+        recent = values[-3:] if self._one_in(2) else values
+        return int(self._pick(recent[::-1]))
 
     # -- statements
 
-    def _subgraph(self, inputs: Sequence[Kind], outputs: Sequence[Kind], depth: int, counter: int = -1) -> Finished:
-        """A new subgraph. With `counter`, that input comes back incremented at the same place."""
+    def _subgraph(
+        self, inputs: Sequence[Kind], outputs: Sequence[Kind] | None, depth: int, counter: int = -1
+    ) -> Finished:
+        """A new subgraph; without `outputs`, they are of the kinds that it has.
+
+        With `counter`, that input comes back incremented at the same place.
+        """
         scope = _Scope(self._writer.subgraph(f"g{len(self._writer.subgraphs)}"), depth)
         scope.graph.inputs = [scope.add(kind) for kind in inputs]
-        for _ in range(self._choose.integer(0, 5)):
+        for _ in range(self._choose.integer(0, 5) if outputs is not None else self._choose.integer(1, 8)):
             self._statement(scope)
+        if outputs is None:
+            outputs = tuple(self._pick(list(scope.values)[::-1]) for _ in range(self._choose.integer(1, 5)))
         results = [self._value(scope, kind) for kind in outputs]
         if counter >= 0:
             step = self._constant(scope, COUNTER, self._choose.integer(1, 2))
@@ -265,7 +273,7 @@ class _Builder:
     def _start(self, scope: _Scope, limit: int) -> int:
         """A counter from which at most three iterations reach the limit."""
         least = self._constant(scope, COUNTER, limit - self._choose.integer(0, 3))
-        if self._one_in(2):
+        if self._one_in(4):
             return least
         value = self._value(scope, COUNTER)
         start = scope.add(COUNTER)

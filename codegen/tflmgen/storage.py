@@ -16,6 +16,7 @@ from tflmgen.homes import Buffer, Home, Homes
 from tflmgen.kernel import Kernel, Memory, Scratch, View
 from tflmgen.liveness import Liveness
 from tflmgen.moves import Copy, sequence_copies
+from tflmgen.overlap import Overlaps, find_overlaps
 from tflmgen.rotation import plan_rotations
 from tflmgen.schedule import Boundary, Schedule, ScheduleItem, Step, WhileStep, boundaries, walk_items
 from tflmgen.select import Selection
@@ -47,6 +48,7 @@ class Storage:
     scratch: Mapping[tuple[int, int], int]
     moves: Mapping[int, Move]
     groups: tuple[tuple[int, ...], ...]
+    overlaps: Overlaps
 
 
 def assign(schedule: Schedule, selection: Selection, liveness: Liveness, variables: Collection[Value] = ()) -> Storage:
@@ -70,7 +72,10 @@ def assign(schedule: Schedule, selection: Selection, liveness: Liveness, variabl
         rotation = rotations.cycles.get(boundary.index, {})
         copies = sequence_copies(boundary, home, buffers, rotation)
         moves[boundary.index] = Move(boundary, copies, tuple(sorted(rotation.items())), depth > 0)
-    return Storage(tuple(buffers), home, scratch, moves, rotations.groups)
+    fixed = frozenset(i for group in rotations.groups for i in group)
+    fixed |= {i for i, b in enumerate(buffers) if b.memory != "arena"}
+    overlaps = find_overlaps((item for item, _ in items), selection, liveness, buffers, home, fixed)
+    return Storage(tuple(buffers), home, scratch, moves, rotations.groups, overlaps)
 
 
 def _buffer(home: Home, variables: Collection[Value]) -> Buffer:

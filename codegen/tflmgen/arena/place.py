@@ -40,7 +40,7 @@ class ArenaPlan:
 
 
 Overlaps = Mapping[tuple[int, int], int]
-"""(output, input) -> distance: block `output` may lie over block `input` from `distance` bytes before it on."""
+"""(output, input) -> distance: block `output` may overlap `input` if it begins `distance` or more bytes before."""
 
 
 def place(blocks: Sequence[Block], steps: int, overlaps: Overlaps | None = None, effort: int = EFFORT) -> ArenaPlan:

@@ -1,0 +1,64 @@
+"""Which homes may lie over one another by a distance, because a kernel writes into what it has finished with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tflmgen.graph import Value
+from tflmgen.homes import Buffer
+from tflmgen.kernel import Kernel
+from tflmgen.liveness import Liveness
+from tflmgen.schedule import ScheduleItem, Step
+from tflmgen.select import Selection
+
+Overlaps = Mapping[tuple[int, int], int]
+"""(output's buffer, input's buffer) -> the least distance in bytes, a multiple of 4, by which it must begin earlier."""
+
+
+def find_overlaps(
+    items: Iterable[ScheduleItem],
+    selection: Selection,
+    liveness: Liveness,
+    buffers: Sequence[Buffer],
+    home: Mapping[Value, int],
+    fixed: frozenset[int],
+) -> Overlaps:
+    """The pairs of buffers that are live together only where one operator reads the one last and writes the other.
+
+    `fixed` buffers, whose places change at run time, take no part.
+    """
+    distances: dict[tuple[int, int], int] = {}
+    shared_steps: dict[tuple[int, int], int] = {}
+    for item in items:
+        kernel = selection.of(item.op) if isinstance(item, Step) else None
+        if not isinstance(item, Step) or not isinstance(kernel, Kernel):
+            continue
+        for pair, distance in _claims(item, kernel, liveness, buffers, home).items():
+            if not fixed & set(pair):
+                distances[pair] = max(distance, distances.get(pair, 0))
+                shared_steps[pair] = shared_steps.get(pair, 0) | 1 << item.index
+    return {
+        (output, source): -(-distance // 4) * 4
+        for (output, source), distance in distances.items()
+        if buffers[output].steps & buffers[source].steps == shared_steps[output, source]
+    }
+
+
+def _claims(
+    step: Step, kernel: Kernel, liveness: Liveness, buffers: Sequence[Buffer], home: Mapping[Value, int]
+) -> dict[tuple[int, int], int]:
+    """The distances of one operator, for its dying inputs that live alone in their homes at this step."""
+    found: dict[tuple[int, int], int] = {}
+    bit = 1 << step.index
+    dying = liveness.dying[step.index]
+    for claim in kernel.overlaps:
+        output, source = step.op.outputs[claim.output], step.op.inputs[claim.input]
+        if source not in dying or home[output] == home[source]:
+            continue
+        here, there = buffers[home[output]], buffers[home[source]]
+        claimed = {step.op.inputs[o.input] for o in kernel.overlaps if o.output == claim.output}
+        alone = all(v in dying and v in claimed for v in there.values if liveness.ranges[v] & bit)
+        if alone and all(v == output for v in here.values if liveness.ranges[v] & bit):
+            pair = home[output], home[source]
+            found[pair] = max(found.get(pair, 0), claim.distance)
+    return found

@@ -16,8 +16,8 @@ from tflmgen.homes import Buffer
 from tflmgen.liveness import Liveness
 from tflmgen.schedule import Boundary, CallStep, Schedule, boundaries, walk_items
 
-SMALLEST = 17
-"""Bytes from which on a pointer is cheaper than a copy: a 16-byte variable is two LDM and two STM."""
+CHEAP = 16
+"""Up to so many bytes an iteration copies cost no more than pointers: a 16-byte variable is two LDM and two STM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,16 @@ def _chain(
 ) -> dict[int, int]:
     """destination -> source for those moves of a back edge that pointers can do."""
     destinations = {home[v] for v in boundary.values}
+    moved = [
+        (value, home[value], home[source])
+        for value, source in zip(boundary.values, boundary.sources, strict=True)
+        if not source.is_constant and home[value] != home[source]
+    ]
+    if sum(value.type.bytes for value, _, _ in moved) <= CHEAP:
+        return {}
     chain: dict[int, int] = {}
-    for value, source in zip(boundary.values, boundary.sources, strict=True):
-        if source.is_constant or value.type.bytes < SMALLEST:
-            continue
-        here, there = home[value], home[source]
-        free = here != there and not {here, there} & set(fixed) and there not in chain.values()
+    for _, here, there in moved:
+        free = not {here, there} & set(fixed) and there not in chain.values()
         if free and _leaves(buffers[there], boundary, liveness):
             chain[here] = there
     while True:

@@ -10,6 +10,7 @@ from tflmgen.passes.calls import resolve_calls
 from tflmgen.passes.common import merge_common
 from tflmgen.passes.constants import unify_constants
 from tflmgen.passes.duplicates import merge_variables
+from tflmgen.passes.echo import view_after_loop
 from tflmgen.passes.fold import fold_constants
 from tflmgen.passes.hoist import hoist
 from tflmgen.passes.inline import inline
@@ -30,6 +31,7 @@ PIPELINE: tuple[Pass, ...] = (
     cancel_quantization,
     merge_common,
     merge_variables,
+    view_after_loop,
     hoist,
     prune,
 )

@@ -99,7 +99,7 @@ class Ids:
     """Ids that no node or value of a module has."""
 
     def __init__(self, module: Module) -> None:
-        self._last = 0
+        self._last = max((v.home.id for v in module.state.values()), default=0)
         for function in module.functions:
             values = (*function.inputs, *definitions_in(function.body), *uses_in(function.body))
             self._last = max([self._last, *(v.id for v in values), *(n.id for n in walk(function.body))])

@@ -93,4 +93,34 @@ TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_s8_f32, int8_t)
 TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_u8_f32, uint8_t)
 TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_s16_f32, int16_t)
 
+struct tflmgen_dequantize_f16 {
+    int32_t elements;
+};
+
+/* Half precision (IEEE 754 binary16, as its bits) to single precision; every value is exact. */
+TFLMGEN_HELPER float tflmgen_half_to_float(uint16_t half)
+{
+    const uint32_t sign = (uint32_t)(half >> 15) << 31;
+    const uint32_t exponent = (half >> 10) & 31u;
+    const uint32_t fraction = half & 1023u;
+    if (exponent == 0) {
+        const float magnitude = (float)fraction * 5.9604644775390625e-8f; /* 2^-24 */
+        return sign != 0 ? -magnitude : magnitude;
+    }
+    union {
+        uint32_t bits;
+        float value;
+    } single;
+    single.bits = sign | (exponent == 31 ? 255u << 23 : (exponent + 112u) << 23) | fraction << 13;
+    return single.value;
+}
+
+TFLMGEN_KERNEL void tflmgen_dequantize_f16_f32(const uint16_t *input, float *output,
+                                               const struct tflmgen_dequantize_f16 *params)
+{
+    for (int32_t i = 0; i < params->elements; i++) {
+        output[i] = tflmgen_half_to_float(input[i]);
+    }
+}
+
 #endif

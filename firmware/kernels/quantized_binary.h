@@ -3,6 +3,7 @@
 #define TFLMGEN_KERNELS_QUANTIZED_BINARY_H
 
 #include "arithmetic.h"
+#include "fixed_point.h"
 
 /* The inputs are brought to one scale as for ADD; their difference is squared before it is rescaled. */
 TFLMGEN_HELPER int32_t tflmgen_squared_difference_finish(int32_t difference,
@@ -41,5 +42,41 @@ TFLMGEN_HELPER int32_t tflmgen_prelu_value(int32_t x, int32_t alpha, const struc
 
 TFLMGEN_DEFINE_BINARY(tflmgen_prelu_s8, int8_t, int8_t, tflmgen_prelu_s8,
                       tflmgen_prelu_value(a + params->input_offset, b + params->alpha_offset, params))
+
+struct tflmgen_div_s8 {
+    TFLMGEN_BINARY_NEST
+    int32_t offset1; /* minus the zero point */
+    int32_t offset2;
+    int32_t output_offset;
+    int32_t multiplier;
+    int32_t shift;
+    int32_t least;
+    int32_t greatest;
+};
+
+/* The divisor's reciprocal comes from Newton's iteration. A divisor of 0 gives the output's zero point. */
+TFLMGEN_HELPER int32_t tflmgen_div_value(int32_t a, int32_t b, const struct tflmgen_div_s8 *params)
+{
+    int32_t scaled = 0;
+    if (a != 0 && b != 0) {
+        const int32_t dividend = b < 0 ? -a : a;
+        const int32_t divisor = b < 0 ? -b : b;
+        const int32_t zeros = tflmgen_leading_zeros((uint32_t)divisor);
+        const int32_t mantissa = (int32_t)(((uint32_t)divisor << zeros) - 0x80000000u);
+        const int32_t headroom =
+            dividend < 0 ? tflmgen_leading_zeros(2u * (uint32_t)-dividend - 1u)
+                         : tflmgen_leading_zeros((uint32_t)dividend) - 1;
+        const int32_t shifted = (int32_t)((uint32_t)dividend << headroom);
+        const int32_t quotient = tflmgen_doubling_high_multiply(shifted, tflmgen_reciprocal_q31(mantissa));
+        const int32_t right_shift = 31 - zeros + headroom - params->shift;
+        scaled = right_shift > 31 ? 0
+                                  : tflmgen_rounding_divide_by_power(
+                                        tflmgen_doubling_high_multiply(quotient, params->multiplier), right_shift);
+    }
+    return tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), params->least, params->greatest);
+}
+
+TFLMGEN_DEFINE_BINARY(tflmgen_div_s8, int8_t, int8_t, tflmgen_div_s8,
+                      tflmgen_div_value(a + params->offset1, b + params->offset2, params))
 
 #endif

@@ -14,6 +14,7 @@ from support.kernel_harness import (
     constant,
     make_case,
     random_values,
+    run_tflm,
     tensor,
 )
 
@@ -31,6 +32,34 @@ def test_div_float(activation: int) -> None:
         runs.append((case, random_values(case, rng)))
     runs[0][1][1][:4] = [0.0, -0.0, np.inf, np.nan]  # type: ignore[index]
     check_against_tflm(runs, 0, 0)
+
+
+def test_div_int8() -> None:
+    """Quotients under half a step are 0 here; TFLite Micro shifts them by more than 31 bits, which gives anything."""
+    rng = np.random.default_rng(70)
+    runs, expected = [], []
+    for activation in (0, 1, 3) * 6:
+        scales, points = 10 ** rng.uniform(-2, 0, 3), rng.integers(-128, 128, 3)
+        inputs = [tensor("int8", (256, 1), scales[0], points[0]), tensor("int8", (255,), scales[1], points[1])]
+        output = tensor("int8", (), scales[2], points[2])
+        case = make_case("DIV", inputs, [output], {"fused_activation_function": activation})
+        numbers = np.arange(-128, 128, dtype=np.int8)
+        values = [numbers.reshape(256, 1), np.delete(numbers, points[1] + 128)]
+        steps = (values[0] - points[0]) / (values[1] - points[1]) * scales[0] / (scales[1] * scales[2])
+        runs.append((case, values))
+        expected.append([np.where(abs(steps) < 0.49, clamped_zero(case), run_tflm(case, values)[0])])
+    check_against(runs, expected)
+
+
+def clamped_zero(case: Case) -> int:
+    fields = dict(case.kernel.params.fields)  # type: ignore[union-attr]
+    return int(np.clip(fields["output_offset"], fields["least"], fields["greatest"]))
+
+
+def test_div_int8_by_zero_gives_the_zero_point() -> None:
+    inputs = [tensor("int8", (2,), 0.5, 3), tensor("int8", (2,), 0.5, -7)]
+    case = make_case("DIV", inputs, [tensor("int8", (), 0.5, 11)])
+    check_against([(case, [np.array([5, 3], np.int8), np.array([-7, -7], np.int8)])], [[np.array([11, 11])]])
 
 
 def test_div_int32() -> None:
@@ -132,6 +161,9 @@ def test_rules() -> None:
     for operator in ("DIV", "FLOOR_DIV", "FLOOR_MOD"):
         assert "constant 0" in broken(operator, i, constant("int32", [1, 0, 2, 3]), i)[0]
         assert not broken(operator, f, constant("float32", [1, 0, 2, 3]), f)
+    q = tensor("int8", (4,), 0.5, 3)
+    assert "constant 0" in broken("DIV", q, constant("int8", [0, 1, 2, 3], 0.5, 3), q)[0]
+    assert "2^22" in broken("DIV", q, q, tensor("int8", (4,), 1e-8))[0]
     assert "slopes" in broken("PRELU", tensor("float32", (1,)), f, f)[0]
     q = tensor("int8", (4,), 0.5)
     assert "2^28" in broken("SQUARED_DIFFERENCE", q, q, tensor("int8", (4,), 1e-15))[0]

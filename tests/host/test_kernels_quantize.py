@@ -82,6 +82,12 @@ def test_dequantizes_as_tflm(source: str) -> None:
     check_against_tflm(runs, rtol=0, atol=0)
 
 
+def test_every_half_float() -> None:
+    values = np.arange(65536, dtype=np.uint16).view(np.float16)
+    case = make_case("DEQUANTIZE", [tensor("float16", (65536,))], [tensor("float32", ())])
+    check_against([(case, [values])], [[values.astype(np.float32)]], 0, 0)
+
+
 def test_rules() -> None:
     def broken(source, result, operator="QUANTIZE"):  # type: ignore[no-untyped-def]
         return broken_rules(Case(operator, (source,), (result.type,), {}))

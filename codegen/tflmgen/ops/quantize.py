@@ -58,6 +58,10 @@ def _quantize(op: OperatorInstance, target: Target) -> Kernel:
 def _dequantize(op: OperatorInstance, target: Target) -> Kernel:
     del target
     source = input_type(op, 0)
+    if source.dtype is DType.FLOAT16:
+        params = Params("tflmgen_dequantize_f16", (("elements", source.elements),))
+        function = "tflmgen_dequantize_f16_f32"
+        return Kernel(function, HEADER, (Input(0), Output(0)), params, unary_overlaps(op))
     fields = (("elements", source.elements), ("scale", scale(source)), ("zero_point", zero_point(source)))
     return Kernel(
         f"tflmgen_dequantize_{SUFFIX[source.dtype]}_f32",
@@ -89,9 +93,12 @@ QUANTIZE_RULES = (
 
 DEQUANTIZE_RULES = (
     *COMMON,
-    input_is(0, "input", *SMALL),
+    input_is(0, "input", *SMALL, DType.FLOAT16),
     output_is(DType.FLOAT32),
-    Rule("the input is quantised, with one scale", lambda op: per_tensor(input_type(op, 0))),
+    Rule(
+        "an integer input is quantised, with one scale",
+        lambda op: input_type(op, 0).dtype is DType.FLOAT16 or per_tensor(input_type(op, 0)),
+    ),
 )
 
 OPERATORS = (

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.graph import Call, Function, Module, Node, walk
+from tflmgen.graph import Call, Function, Module, Node, Op, walk
 from tflmgen.passes.rewrite import Ids, Rewriter, clone, substitute
 
 TINY = 2
-"""Nodes in a function that is copied to a few call sites."""
+"""Operators in a function that is copied to a few call sites."""
 FEW = 4
 """Call sites that such a function may have."""
 
@@ -29,8 +29,9 @@ def inline(module: Module) -> Module:
 
 
 def _is_cheap(function: Function, sites: int) -> bool:
-    nodes = sum(1 for _ in walk(function.body))
-    return nodes == 0 or (nodes <= TINY and sites <= FEW)
+    """Functions that call others aren't: chains of them would grow exponentially."""
+    nodes = function.body.nodes
+    return len(nodes) <= TINY and sites <= FEW and all(isinstance(node, Op) for node in nodes)
 
 
 class _Inline(Rewriter):

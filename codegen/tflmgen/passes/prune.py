@@ -28,7 +28,7 @@ def prune(module: Module) -> Module:
 
 
 def _needed(module: Module, entries: set[str]) -> set[Value]:
-    """The values that the results of the entries depend on."""
+    """The values that the results of the entries depend on, and their inputs, which all callers must give them."""
     functions = {f.name: f for f in module.functions}
     reads: dict[Value, list[Value | None]] = {}
     for function in module.functions:
@@ -36,7 +36,10 @@ def _needed(module: Module, entries: set[str]) -> set[Value]:
             for value, sources in _edges(node, functions, entries):
                 reads.setdefault(value, []).extend(sources)
     needed: set[Value] = set()
-    pending: list[Value | None] = [v for f in module.functions if f.name in entries for v in f.body.results]
+    pending: list[Value | None] = []
+    for function in module.functions:
+        if function.name in entries:
+            pending += [*function.inputs, *function.body.results]
     while pending:
         one = pending.pop()
         if one is not None and one not in needed:

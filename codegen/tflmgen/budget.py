@@ -62,8 +62,9 @@ def peak_operator(plan: Plan) -> str:
 
 
 def _live(plan: Plan, step: int) -> int:
-    """Bytes of the buffers that hold something at a step."""
-    return sum(b["bytes"] for b in plan["buffers"] if any(first <= step <= last for first, last in b["ranges"]))
+    """Bytes of the arena's buffers that hold something at a step."""
+    buffers = [b for b in plan["buffers"] if b["memory"] == "arena"]
+    return sum(b["bytes"] for b in buffers if any(first <= step <= last for first, last in b["ranges"]))
 
 
 def _explained(over: str, plan: Plan, board: Board, flash: bool) -> str:

@@ -32,7 +32,8 @@ def junit_xml(suite: str, cases: Sequence[Case], properties: Sequence[tuple[str,
         if case.failure:
             ElementTree.SubElement(shown, "failure", {"message": _clean(case.failure)})
     ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
 
 
 def _clean(text: str) -> str:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from support.commands import write_adder
 from tflmgen.bench_report import Measured, bench_json, operator_figures

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tflmgen.errors import TflmgenError
 from tflmgen.graph import Port, Signature
 from tflmgen.npz import Vectors, VectorsError, VectorSet, read_vectors, write_outputs
 from tflmgen.types import DType, TensorType
@@ -119,10 +119,8 @@ def test_any_cut_or_flipped_byte_is_an_error_or_harmless(tmp_path: Path) -> None
     for at in range(0, len(data), 7):
         for damaged in (data[:at], data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :]):
             path.write_bytes(damaged)
-            try:
+            with suppress(VectorsError):
                 _read(path)
-            except TflmgenError as error:
-                assert str(path) in str(error)
 
 
 def test_outputs_come_back_in_the_form_of_the_inputs(tmp_path: Path) -> None:

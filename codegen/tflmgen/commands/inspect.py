@@ -67,18 +67,19 @@ def _print_arena(console: Console, plan: dict[str, Any]) -> None:
     arena = plan["arena"]
     rows = [
         (
+            buffer["memory"],
             str(buffer["offset"]),
             str(buffer["bytes"]),
             ", ".join(f"{first}-{last}" for first, last in buffer["ranges"]),
             buffer["name"],
         )
-        for buffer in sorted(plan["buffers"], key=lambda b: (b["offset"], b["ranges"]))
+        for buffer in sorted(plan["buffers"], key=lambda b: (b["memory"], b["offset"], b["ranges"]))
     ]
     title = (
         f"Arena: {count(arena['bytes'])} bytes; no plan of this schedule can have less than "
         f"{count(arena['lower_bound'])}; fullest at step {arena['peak_step']}"
     )
-    console.table(Table(title, ("offset>", "bytes>", "live in steps", "buffer"), rows))
+    console.table(Table(title, ("memory", "offset>", "bytes>", "live in steps", "buffer"), rows))
     console.line(f"Weights: {count(plan['weights']['bytes'])} bytes. Copies: {len(plan['copies'])}.")
     for note in plan["notes"]:
         console.line(f"note: {note}")

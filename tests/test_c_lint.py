@@ -23,6 +23,7 @@ COMPILERS = {
 }
 FALSE_ALARMS = (
     "invalidFunctionArg:*softmax.h",  # the sum of exponentials of a row: rows are never empty
+    "shiftTooManyBitsSigned",  # arithmetic in GCC and clang, which kernels rely on
     "incorrectLogicOperator:*cast.h",  # a comparison that is false for NaN alone
 )
 
@@ -101,9 +102,7 @@ def test_no_heap_and_no_stdio() -> None:
 
 
 def test_public_names_begin_with_tflmgen() -> None:
-    function = re.compile(
-        r"^(?:TFLMGEN_KERNEL|static inline|extern)?\s*[a-z_0-9]+(?: \*| )\**([a-z_0-9]+)\(", re.MULTILINE
-    )
+    function = re.compile(r"^(?:[A-Z_]+ |static inline |extern )?[a-z_0-9]+ \**([a-z_0-9]+)\(", re.MULTILINE)
     names = [n for header in KERNELS for n in function.findall(header.read_text(encoding="utf-8"))]
     assert len(names) > len(KERNELS)
     assert not [n for n in names if not n.startswith("tflmgen_")]

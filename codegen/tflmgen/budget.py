@@ -75,10 +75,10 @@ def _explained(over: str, plan: Plan, board: Board, flash: bool) -> str:
         lines.append(f"  the arena is fullest at {peak}")
     fitting = [b.id for b in list_boards() if b.id != board.id and _fits(plan, b)]
     larger = f"a board with more memory ({', '.join(fitting)})" if fitting else "a smaller model"
-    if flash:
-        advice = f"fewer or smaller layers, int8 instead of float32 weights, --optimize size, or {larger}"
-    else:
-        advice = f"a smaller input or fewer channels there, int8 instead of float32, or {larger}"
+    floats = any("float32" in output for step in plan["steps"] for output in step.get("outputs", ()))
+    narrower = "int8 instead of float32, " if floats else ""
+    change = "fewer or smaller layers, --optimize size" if flash else "a smaller input or fewer channels there"
+    advice = f"{change}, {narrower}or {larger}"
     return "\n".join([*lines, f"  what would help: {advice}"])
 
 

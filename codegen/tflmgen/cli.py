@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +39,8 @@ OptionalInputs = Annotated[Path | None, typer.Option("--inputs", metavar="IN.npz
 def main() -> None:
     """Run the command line; exits with the code that docs/commands.md gives."""
     leave_on_sigterm()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a model's names may hold what the terminal cannot show
     app()
 
 

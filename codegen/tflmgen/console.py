@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -59,8 +59,7 @@ class Console:
         The value is a function that changes the text. Nothing is left behind.
         """
         if not self.shows_text or not sys.stderr.isatty():
-            with nullcontext():
-                yield _ignore
+            yield _ignore
             return
         from rich.console import Console as RichConsole
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -33,6 +33,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             error_line(f"Usage error: {error}")
             raise typer.Exit(USAGE) from None
         except TflmgenError as error:
+            if isinstance(error, InternalError):
+                _print_traceback()
             error_line(_named(error, arguments.get("model")))
             raise typer.Exit(FAILED) from None
         except OSError as error:
@@ -41,8 +43,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             error_line(_os_error(error))
             raise typer.Exit(FAILED) from None
         except Exception as error:
-            if os.environ.get("TFLMGEN_DEBUG"):
-                traceback.print_exc()
+            _print_traceback()
             error_line(_named(InternalError(_unexpected(error)), arguments.get("model")))
             raise typer.Exit(FAILED) from None
 
@@ -57,6 +58,12 @@ def leave_on_sigterm() -> None:
 def _os_error(error: OSError) -> str:
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}{error.strerror or error}"
+
+
+def _print_traceback() -> None:
+    """Of the exception at hand, for those who ask for it."""
+    if os.environ.get("TFLMGEN_DEBUG"):
+        traceback.print_exc()
 
 
 def _named(error: TflmgenError, model: object) -> str:

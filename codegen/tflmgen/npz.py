@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from tflmgen.errors import TflmgenError
 from tflmgen.files import write_whole
 from tflmgen.graph import Port, Signature
+from tflmgen.tflite.names import printable
 
 Array = NDArray[Any]
 
@@ -148,7 +149,7 @@ class _Reader:
         if self._expected:
             names = [f"s{k}_out_{j}" for j in range(len(signature.outputs))]
             expected = self._ports(signature.outputs, names, "output")
-        return VectorSet(str(self._scalar(f"s{k}_label", "")), number, inputs, expected)
+        return VectorSet(printable(str(self._scalar(f"s{k}_label", ""))), number, inputs, expected)
 
     def _scalar(self, name: str, default: object) -> object:
         if name not in self._arrays:

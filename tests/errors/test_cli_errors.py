@@ -71,6 +71,15 @@ def test_over_budget_names_the_peak_and_what_helps(folder: Path) -> None:
     assert "mps2_an386" in text
 
 
+@pytest.mark.emulator
+def test_over_budget_is_also_found_by_the_linker(folder: Path) -> None:
+    """The arena alone would fit; with the firmware's own variables the stack has no room."""
+    write_adder(folder / "adder.tflite", "int8", (1, 7500))
+    text = _fails("build", "adder.tflite", "--board", "microbit")
+    assert "the RAM of board microbit leaves less than 1,024 bytes for the stack" in text
+    assert "operator 0 (ADD" in text
+
+
 def test_missing_cross_compiler_names_its_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(folder / "empty"))
     assert "gcc-arm-none-eabi" in _fails("build", "adder.tflite", *BOARD)

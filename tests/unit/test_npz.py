@@ -42,6 +42,11 @@ def test_sets(tmp_path: Path) -> None:
     assert vectors.sets[0].expected == ()
 
 
+def test_labels_cannot_command_the_terminal(tmp_path: Path) -> None:
+    (one,) = _read(_file(tmp_path, s0_in_0=x, s0_in_1=w, s0_label="\x1b[31mred")).sets
+    assert one.label == "\ufffd[31mred"
+
+
 def test_sets_are_counted_where_n_sets_is_missing(tmp_path: Path) -> None:
     assert len(_read(_file(tmp_path, s0_in_0=x, s0_in_1=w, s1_in_0=x, s1_in_1=w)).sets) == 2
 

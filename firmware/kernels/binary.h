@@ -77,6 +77,7 @@ TFLMGEN_DEFINE_BINARY(tflmgen_div_f32, float, float, tflmgen_div_f32,
 TFLMGEN_DEFINE_BINARY(tflmgen_div_s32, int32_t, int32_t, tflmgen_div_s32,
                       tflmgen_clamp_s32(tflmgen_quotient_s32(a, b), params->least, params->greatest))
 
+TFLMGEN_DEFINE_BINARY(tflmgen_atan2_f32, float, float, tflmgen_binary, atan2f(a, b))
 TFLMGEN_DEFINE_BINARY(tflmgen_pow_f32, float, float, tflmgen_binary, powf(a, b))
 
 /* Wraps; a negative exponent gives 0 but for the bases 1 and -1. */

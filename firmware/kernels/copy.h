@@ -100,7 +100,9 @@ struct tflmgen_pad {
             const word *from = (const word *)input + cursor.offset1;                                               \
             word *to = (word *)output + cursor.offset2;                                                            \
             for (int32_t i = 0; i < params->extent[row]; i++) {                                                    \
-                to[i] = from[i];                                                                                   \
+                *to = *from;                                                                                       \
+                from += params->input_stride[row];                                                                 \
+                to += params->output_stride[row];                                                                  \
             }                                                                                                      \
         } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride,                \
                                        params->output_stride));                                                    \

@@ -109,6 +109,12 @@ def test_pow() -> None:
     check_against(runs, [[np.power(x.astype(float), y)], [wrapped]], rtol=1e-6)
 
 
+def test_atan2() -> None:
+    y, x = np.meshgrid(*[np.array([-2.5, -1, -0.0, 0.0, 1, 3], np.float32)] * 2)
+    case = make_case("ATAN2", [tensor("float32", (6, 6))] * 2, [tensor("float32", ())])
+    check_against([(case, [y, x])], [[np.arctan2(y.astype(float), x)]], rtol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "float32"])
 def test_squared_difference(dtype: str) -> None:
     rng = np.random.default_rng(79)

@@ -190,6 +190,40 @@ def test_rearrangements(dtype: str) -> None:
     check(list(cases.values()), lambda i, values: functions[i](values[0]))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_space_and_batch_as_litert(dtype: str) -> None:
+    """LiteRT pads with the zero point, as TensorFlow means it; TFLite Micro pads with the number 0."""
+    rng = np.random.default_rng(193)
+    runs = []
+    for operator, shape, block, table in [
+        ("SPACE_TO_BATCH_ND", (2, 4, 6, 3), [2, 3], [(0, 0), (0, 0)]),
+        ("SPACE_TO_BATCH_ND", (1, 5, 7, 2), [2, 2], [(1, 2), (0, 1)]),
+        ("SPACE_TO_BATCH_ND", (2, 5, 3), [3], [(1, 0)]),
+        ("BATCH_TO_SPACE_ND", (12, 2, 2, 3), [2, 3], [(0, 0), (0, 0)]),
+        ("BATCH_TO_SPACE_ND", (4, 4, 4, 2), [2, 2], [(1, 2), (0, 1)]),
+        ("BATCH_TO_SPACE_ND", (6, 2, 3), [3], [(1, 0)]),
+    ]:
+        inputs = [typed(dtype, shape), constant("int32", block), constant("int32", table)]
+        case = make_case(operator, inputs, [typed(dtype, ())])
+        runs.append((case, random_values(case, rng)))
+    check_against(runs, [run_litert(case, values) for case, values in runs], 0, 0)
+
+
+@pytest.mark.parametrize("index_type", ["int32", "int64"])
+def test_dynamic_update_slice(index_type: str) -> None:
+    rng = np.random.default_rng(197)
+    runs, expected = [], []
+    for begin, start in [((1, 0, 2), (1, 0, 2)), ((9, -5, 9), (3, 0, 2))]:
+        inputs = [tensor("float32", (5, 2, 4)), tensor("float32", (2, 2, 2)), tensor(index_type, (3,))]
+        case = make_case("DYNAMIC_UPDATE_SLICE", inputs, [tensor("float32", ())])
+        x, update = random_values(case, rng)[:2]
+        runs.append((case, [x, update, np.array(begin, index_type)]))
+        want = x.copy()  # type: ignore[union-attr]
+        want[tuple(slice(s, s + 2) for s in start)] = update
+        expected.append([want])
+    check_against(runs, expected, 0, 0)
+
+
 def test_what_changes_nothing_is_a_view() -> None:
     f, out = tensor("float32", (2, 6)), tensor("float32", ())
     assert view(make_case("SLICE", [f, constant("int32", [0, 0]), constant("int32", [2, -1])], [out]))
@@ -222,6 +256,14 @@ def test_rules() -> None:
     assert "reversed axis" in broken("REVERSE_V2", f, constant("int32", [2]))
     assert "broadcasts" in broken("BROADCAST_TO", f, constant("int32", [4, 6]))
     assert "one multiple" in broken("TILE", f, constant("int32", [2]))
+    blocks = [constant("int32", [2, 2]), constant("int32", [(0, 0), (0, 1)])]
+    assert "multiple" in broken("SPACE_TO_BATCH_ND", tensor("float32", (1, 4, 4, 1)), *blocks)
+    assert "batches are" in broken("BATCH_TO_SPACE_ND", tensor("float32", (3, 4, 4, 1)), *blocks)
+    assert "crops leave" in broken(
+        "BATCH_TO_SPACE_ND", tensor("float32", (4, 1, 1, 1)), n["11"], constant("int32", [(1, 0), (0, 0)])
+    )
+    place = tensor("int32", (2,))
+    assert "update fits" in broken("DYNAMIC_UPDATE_SLICE", f, tensor("float32", (3, 6)), place)
     with pytest.raises(ValueError, match="block size is 0"):
         broken("DEPTH_TO_SPACE", f)
     with pytest.raises(ValueError, match="activation"):

@@ -33,7 +33,9 @@ from tflmgen.ops import (
     select,
     slice,
     softmax,
+    space_batch,
     transpose,
+    update_slice,
 )
 from tflmgen.ops.operator import Operator
 
@@ -66,7 +68,9 @@ FAMILIES: tuple[tuple[Operator, ...], ...] = (
     select.OPERATORS,
     slice.OPERATORS,
     softmax.OPERATORS,
+    space_batch.OPERATORS,
     transpose.OPERATORS,
+    update_slice.OPERATORS,
 )
 
 OPERATORS = MappingProxyType({operator.name: operator for family in FAMILIES for operator in family})

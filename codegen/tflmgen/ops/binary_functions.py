@@ -1,4 +1,4 @@
-"""MAXIMUM, MINIMUM, POW, SQUARED_DIFFERENCE, PRELU, BITWISE_XOR and RIGHT_SHIFT."""
+"""MAXIMUM, MINIMUM, ATAN2, POW, SQUARED_DIFFERENCE, PRELU, BITWISE_XOR and RIGHT_SHIFT."""
 
 from __future__ import annotations
 
@@ -117,6 +117,7 @@ PRELU_RULES = (
 OPERATORS = (
     _plain("maximum", NUMBERS, SAME_QUANTIZATION),
     _plain("minimum", NUMBERS, SAME_QUANTIZATION),
+    _plain("atan2", one_type(DType.FLOAT32)),
     _plain("pow", one_type(DType.FLOAT32, DType.INT32)),
     _plain("bitwise_xor", one_type(DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.UINT32, DType.BOOL)),
     _plain("right_shift", one_type(DType.INT8, DType.INT16, DType.INT32)),

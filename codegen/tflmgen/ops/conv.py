@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ops.dsp_channels import layer_of
+from tflmgen.ops.dsp_conv import conv2d_dsp
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import Activation, parse_activation
@@ -13,6 +17,7 @@ from tflmgen.ops.weights import (
     TYPE_RULES,
     bias_operand,
     bias_size_rule,
+    channel_scales,
     input_offset,
     multiplier_operands,
     output_fields,
@@ -51,7 +56,24 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    del target
+    fast = _dsp_kernel(op) if "dsp" in target.features else None
+    return fast or portable_kernel(op)
+
+
+def _dsp_kernel(op: OperatorInstance) -> Kernel | None:
+    """The kernel for the DSP extension, where there is one for this convolution."""
+    weights = op.constants[1]
+    if op.outputs[0].dtype is not DType.INT8 or weights is None:
+        return None
+    channels, _, _, filter_channels = weights.shape
+    if filter_channels != static_shape(input_type(op, 0))[3]:
+        return None
+    rows = np.asarray(weights, dtype=np.int64).reshape(channels, -1)
+    layer = layer_of(op, rows, channel_scales(op, channels), op.attributes.activation)
+    return conv2d_dsp(op, window_of(op), layer) if layer else None
+
+
+def portable_kernel(op: OperatorInstance) -> Kernel:
     channels, filter_height, filter_width, filter_channels = static_shape(input_type(op, 1))
     over, output = window_of(op), op.outputs[0]
     geometry = (*over.fields(channels), *over.dilation_fields, ("filter_channels", filter_channels))

@@ -80,9 +80,14 @@ def bias_operand(op: OperatorInstance, axis: int) -> Operand:
     return Null() if bias is None else Input(2)
 
 
+def channel_scales(op: OperatorInstance, channels: int) -> list[tuple[int, int]]:
+    """(multiplier, shift) of tflmgen_requantize, per output channel."""
+    return [quantize_multiplier(m) for m in output_multipliers(op, channels)]
+
+
 def multiplier_operands(op: OperatorInstance, channels: int) -> tuple[ConstantArray, ConstantArray]:
     """Multipliers and shifts of tflmgen_requantize, per output channel."""
-    pairs = [quantize_multiplier(m) for m in output_multipliers(op, channels)]
+    pairs = channel_scales(op, channels)
     return (
         ConstantArray.of("multipliers", np.array([m for m, _ in pairs]), DType.INT32),
         ConstantArray.of("shifts", np.array([s for _, s in pairs]), DType.INT8),

@@ -107,14 +107,26 @@ class Window:
         The kernels read an output pixel's window, channel after channel, while they write the pixel: all its channels
         but the last are written before its last read, and all of them before the next pixel's first.
         """
+        reads = self._first_reads()
+        still_read = np.append(np.minimum.accumulate(reads[::-1])[::-1], np.iinfo(np.int64).max)
+        written = np.arange(1, len(reads) + 1) * output_channels
+        return max(0, int((written - 1 - still_read[:-1]).max()), int((written - still_read[1:]).max()))
+
+    def block_distance(self, output_channels: int, block: int) -> int:
+        """The same for a kernel that reads the windows of `block` pixels, in order, before it writes the first."""
+        reads = self._first_reads()
+        still_read = np.minimum.accumulate(reads[::-1])[::-1][block::block]
+        written = np.arange(1, len(still_read) + 1) * block * output_channels
+        return max(0, int((written - still_read).max(initial=0)))
+
+    def _first_reads(self) -> NDArray[np.int64]:
+        """The offset of the first input element inside each output pixel's window, pixels in order."""
         batches, height, width, channels = self.input
         rows = _first_inside(self.height, height, self.taps[0], self.steps.stride_height, self.steps.dilation_height)
         columns = _first_inside(self.width, width, self.taps[1], self.steps.stride_width, self.steps.dilation_width)
         pixels = np.add.outer(rows * width, columns).reshape(-1)
-        reads = np.add.outer(np.arange(batches) * height * width, pixels).reshape(-1) * channels
-        still_read = np.append(np.minimum.accumulate(reads[::-1])[::-1], np.iinfo(np.int64).max)
-        written = np.arange(1, len(reads) + 1) * output_channels
-        return max(0, int((written - 1 - still_read[:-1]).max()), int((written - still_read[1:]).max()))
+        reads: NDArray[np.int64] = np.add.outer(np.arange(batches) * height * width, pixels).reshape(-1) * channels
+        return reads
 
     @property
     def dilation_fields(self) -> Fields:

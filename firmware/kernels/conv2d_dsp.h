@@ -1,0 +1,385 @@
+/* CONV_2D in int8 for cores with the DSP extension: blocks of three pixels times all output channels, two at a time.
+ *
+ * A block's three windows are widened into a column: for every four of a window's values the words X of the three
+ * pixels and then their words Y (see dsp.h). The weights are a stream of channel pairs, in the order of use:
+ *     bias0 bias1 | four weights of each, times `steps` | m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * (to the next pair)
+ * A window of which the number of values is no multiple of four is filled up with zero weights.
+ */
+#ifndef TFLMGEN_KERNELS_CONV2D_DSP_H
+#define TFLMGEN_KERNELS_CONV2D_DSP_H
+
+#include "dsp.h"
+#include "window.h"
+
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+
+/* Column words on the stack: windows of 4 * 25 values at most. */
+#define TFLMGEN_CONV2D_DSP_STACK_WORDS (6 * 25)
+
+struct tflmgen_conv2d_dsp_s8 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t dilation_height;
+    int32_t dilation_width;
+    int32_t padding_value;
+    int32_t steps; /* fours of values in a window */
+    int32_t output_min;
+    int32_t output_max;
+};
+
+/* What a block needs to know, in the order in which the assembly reads it. */
+struct tflmgen_conv2d_dsp_block {
+    int32_t passes; /* of the unrolled loop */
+    int32_t skip;   /* bytes of code that the first pass leaves out */
+    int32_t channels;
+    int32_t two_pixels;
+};
+
+typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uint32_t *stream, int8_t *output,
+                                               const struct tflmgen_conv2d_dsp_block *block);
+
+#define TFLMGEN_CONV2D_DSP_UNROLLED 8
+#define TFLMGEN_CONV2D_DSP_STEP_BYTES 68
+
+/* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions. */
+#define TFLMGEN_CONV2D_DSP_STEP         \
+    "ldrd r2, r3, [r1], #8\n\t"         \
+    "ldmia.w r0!, {r4, r5, r6}\n\t"     \
+    "smlad r7, r2, r4, r7\n\t"          \
+    "smlad r8, r2, r5, r8\n\t"          \
+    "smlad r9, r2, r6, r9\n\t"          \
+    "smlad r10, r3, r4, r10\n\t"        \
+    "smlad r11, r3, r5, r11\n\t"        \
+    "smlad r12, r3, r6, r12\n\t"        \
+    "sxtb16 r2, r2\n\t"                 \
+    "sxtb16 r3, r3\n\t"                 \
+    "ldmia.w r0!, {r4, r5, r6}\n\t"     \
+    "smlad r7, r2, r4, r7\n\t"          \
+    "smlad r8, r2, r5, r8\n\t"          \
+    "smlad r9, r2, r6, r9\n\t"          \
+    "smlad r10, r3, r4, r10\n\t"        \
+    "smlad r11, r3, r5, r11\n\t"        \
+    "smlad r12, r3, r6, r12\n\t"
+
+#define TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
+#define TFLMGEN_CONV2D_DSP_RESCALE_SIGNED(sum, m, ra) \
+    "asr lr, " sum ", #31\n\t"                        \
+    "smmla " sum ", " sum ", " m ", " ra "\n\t"       \
+    "add " sum ", " sum ", lr, lsl #7\n\t"
+
+#define TFLMGEN_CONV2D_DSP_ROUND(sum) \
+    "asr " sum ", " sum ", r6\n\t"    \
+    "ssat " sum ", #8, " sum "\n\t"
+
+/* Registers: r0 column, r1 stream, r2-r3 weights, r4-r6 inputs, r7-r9 sums of channel 0, r10-r12 of channel 1, lr
+ * passes. Stack: column, output, passes, entry of the first pass, channels, 2 * channels. A pair of channels costs 8
+ * instructions before its steps and 32 (44 where signed) after them, for 6 outputs. */
+#define TFLMGEN_CONV2D_DSP_BLOCK(name, RESCALE)                                                                        \
+    TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                           \
+                             const struct tflmgen_conv2d_dsp_block *block)                                             \
+    {                                                                                                                  \
+        register const uint32_t *r0 __asm__("r0") = column;                                                            \
+        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
+        register int8_t *r2 __asm__("r2") = output;                                                                    \
+        register const struct tflmgen_conv2d_dsp_block *r3 __asm__("r3") = block;                                      \
+        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
+                         "ldrd r4, r5, [r3]\n\t"                                                                       \
+                         "ldrd r6, r7, [r3, #8]\n\t"                                                                   \
+                         "adr r8, 2f\n\t"                                                                              \
+                         "add r5, r5, r8\n\t"                                                                          \
+                         "orr r5, r5, #1\n\t"                                                                          \
+                         "push {r0, r2, r4, r5, r6, r7}\n"                                                             \
+                         "1:\n\t"                                                                                      \
+                         "ldrd r7, r10, [r1], #8\n\t"                                                                  \
+                         "mov r8, r7\n\t"                                                                              \
+                         "mov r9, r7\n\t"                                                                              \
+                         "mov r11, r10\n\t"                                                                            \
+                         "mov r12, r10\n\t"                                                                            \
+                         "ldr r0, [sp]\n\t"                                                                            \
+                         "ldr lr, [sp, #8]\n\t"                                                                        \
+                         "ldr pc, [sp, #12]\n\t"                                                                       \
+                         ".p2align 2\n"                                                                                \
+                         "2:\n\t"                                                                                      \
+                         ".rept 8\n\t" TFLMGEN_CONV2D_DSP_STEP ".endr\n\t"                                             \
+                         "subs lr, lr, #1\n\t"                                                                         \
+                         "bne.w 2b\n\t"                                                                                \
+                         "ldmia.w r1!, {r2, r3, r4, r5, r6}\n\t"                                                       \
+                         RESCALE("r7", "r2", "r3") RESCALE("r8", "r2", "r3") RESCALE("r9", "r2", "r3")                 \
+                         RESCALE("r10", "r4", "r5") RESCALE("r11", "r4", "r5") RESCALE("r12", "r4", "r5")              \
+                         TFLMGEN_CONV2D_DSP_ROUND("r7") TFLMGEN_CONV2D_DSP_ROUND("r8")                                 \
+                         TFLMGEN_CONV2D_DSP_ROUND("r9")                                                                \
+                         "lsrs r6, r6, #8\n\t"                                                                         \
+                         "ldrd r4, r5, [sp, #16]\n\t"                                                                  \
+                         TFLMGEN_CONV2D_DSP_ROUND("r10") TFLMGEN_CONV2D_DSP_ROUND("r11")                               \
+                         TFLMGEN_CONV2D_DSP_ROUND("r12")                                                               \
+                         "ldr r0, [sp, #4]\n\t"                                                                        \
+                         "bfi r7, r10, #8, #8\n\t"                                                                     \
+                         "bfi r8, r11, #8, #8\n\t"                                                                     \
+                         "bfi r9, r12, #8, #8\n\t"                                                                     \
+                         "strh r7, [r0]\n\t"                                                                           \
+                         "strh r8, [r0, r4]\n\t"                                                                       \
+                         "strh r9, [r0, r5]\n\t"                                                                       \
+                         "lsrs r6, r6, #8\n\t"                                                                         \
+                         "add r0, r0, r6\n\t"                                                                          \
+                         "str r0, [sp, #4]\n\t"                                                                        \
+                         "bne.w 1b\n\t"                                                                                \
+                         "add sp, sp, #24\n\t"                                                                         \
+                         "pop {r4-r11, lr}"                                                                            \
+                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
+                         :                                                                                             \
+                         : "r12", "cc", "memory");                                                                     \
+    }
+
+/* For outputs clamped at the zero point, and for those that are not. */
+TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_clamped, TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED)
+TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_signed, TFLMGEN_CONV2D_DSP_RESCALE_SIGNED)
+
+/* One pixel, for what is left after the last whole block. sign_fix: what a negative sum's rescaled value loses. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const uint32_t *lane, const uint32_t *stream, int8_t *output,
+                                             int32_t steps, int32_t sign_fix)
+{
+    uint32_t control;
+    do {
+        const uint32_t *x = lane;
+        int32_t sum0 = (int32_t)stream[0];
+        int32_t sum1 = (int32_t)stream[1];
+        stream += 2;
+        for (int32_t step = 0; step < steps; ++step, x += 6, stream += 2) {
+            sum0 = tflmgen_smlad(stream[0], x[0], sum0);
+            sum1 = tflmgen_smlad(stream[1], x[0], sum1);
+            sum0 = tflmgen_smlad(tflmgen_even_bytes(stream[0]), x[3], sum0);
+            sum1 = tflmgen_smlad(tflmgen_even_bytes(stream[1]), x[3], sum1);
+        }
+        control = stream[4];
+        const int32_t scaled0 = tflmgen_smmla(sum0, (int32_t)stream[0], (int32_t)stream[1]) + (sum0 >> 31) * sign_fix;
+        const int32_t scaled1 = tflmgen_smmla(sum1, (int32_t)stream[2], (int32_t)stream[3]) + (sum1 >> 31) * sign_fix;
+        output[0] = (int8_t)tflmgen_saturate_s8(scaled0 >> (control & 255u));
+        output[1] = (int8_t)tflmgen_saturate_s8(scaled1 >> (control >> 8 & 255u));
+        output += control >> 16;
+        stream += 5;
+    } while (control >> 16);
+}
+
+/* Four values of three pixels, `pixel` bytes apart: 15 instructions. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(uint32_t *column, const int8_t *input, int32_t pixel, int32_t bytes)
+{
+    register uint32_t *r0 __asm__("r0") = column;
+    register const int8_t *r1 __asm__("r1") = input;
+    register int32_t r2 __asm__("r2") = pixel;
+    register const int8_t *r3 __asm__("r3") = input + bytes;
+    __asm__ volatile("push {r4-r10}\n\t"
+                     "lsl r10, r2, #1\n"
+                     "1:\n\t"
+                     "ldr r5, [r1, r2]\n\t"
+                     "ldr r6, [r1, r10]\n\t"
+                     "ldr r4, [r1], #4\n\t"
+                     "rev16 r8, r5\n\t"
+                     "rev16 r9, r6\n\t"
+                     "rev16 r7, r4\n\t"
+                     "eor r7, r7, #0x007F007F\n\t"
+                     "eor r8, r8, #0x007F007F\n\t"
+                     "eor r9, r9, #0x007F007F\n\t"
+                     "sxtb16 r4, r4, ror #8\n\t"
+                     "sxtb16 r5, r5, ror #8\n\t"
+                     "sxtb16 r6, r6, ror #8\n\t"
+                     "cmp r1, r3\n\t"
+                     "stmia r0!, {r4, r5, r6, r7, r8, r9}\n\t"
+                     "bne 1b\n\t"
+                     "pop {r4-r10}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2)
+                     : "r"(r3)
+                     : "cc", "memory");
+}
+
+/* `words` fours of bytes at any address, into one lane of a column. */
+TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_widen(uint32_t *lane, const int8_t *input, int32_t words)
+{
+    for (const int8_t *end = input + 4 * words; input != end; input += 4, lane += 6) {
+        const uint32_t x = tflmgen_load4(input);
+        lane[0] = tflmgen_odd_bytes(x);
+        lane[3] = tflmgen_shifted_inputs(x);
+    }
+    return lane;
+}
+
+/* The same for `words` times the padding. */
+TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_fill(uint32_t *lane, uint32_t padding, int32_t words)
+{
+    const uint32_t x = tflmgen_odd_bytes(padding);
+    const uint32_t y = tflmgen_shifted_inputs(padding);
+    for (; words > 0; --words, lane += 6) {
+        lane[0] = x;
+        lane[3] = y;
+    }
+    return lane;
+}
+
+/* The window at (origin_y, origin_x), whose taps are whole words or whose lines are, and lie inside. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(uint32_t *lane, const int8_t *input, int32_t origin_y, int32_t origin_x,
+                                              struct tflmgen_taps x, const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    const struct tflmgen_taps y =
+        tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+    const int32_t channels = p->input_channels;
+    const int32_t before = x.first * channels >> 2;
+    const int32_t inside = (x.end - x.first) * channels >> 2;
+    const int32_t after = (p->filter_width - x.end) * channels >> 2;
+    const int32_t line = p->dilation_height * p->input_width * channels;
+    const uint32_t padding = tflmgen_splat4(p->padding_value);
+    const int8_t *row = input + ((origin_y + y.first * p->dilation_height) * p->input_width + origin_x +
+                                 x.first * p->dilation_width) * channels;
+    lane = tflmgen_conv2d_dsp_fill(lane, padding, y.first * p->filter_width * channels >> 2);
+    for (int32_t ky = y.first; ky < y.end; ++ky, row += line) {
+        lane = tflmgen_conv2d_dsp_fill(lane, padding, before);
+        if (p->dilation_width == 1) {
+            lane = tflmgen_conv2d_dsp_widen(lane, row, inside);
+        } else {
+            for (int32_t kx = 0; kx < x.end - x.first; ++kx) {
+                lane = tflmgen_conv2d_dsp_widen(lane, row + kx * p->dilation_width * channels, channels >> 2);
+            }
+        }
+        lane = tflmgen_conv2d_dsp_fill(lane, padding, after);
+    }
+    (void)tflmgen_conv2d_dsp_fill(lane, padding, (p->filter_height - y.end) * p->filter_width * channels >> 2);
+}
+
+/* Copies `count` bytes by words, up to 3 bytes more of them as far as `end` allows. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_copy(int8_t *to, const int8_t *from, int32_t count, const int8_t *end)
+{
+    if (end - from >= count + 3) {
+        for (; count > 0; count -= 4, to += 4, from += 4) {
+            tflmgen_store4(to, tflmgen_load4(from));
+        }
+    } else {
+        for (; count > 0; --count) {
+            *to++ = *from++;
+        }
+    }
+}
+
+/* Any window, by way of `bytes`, room for 4 * steps + 4 of them. `end`: where the input ends. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *bytes, const int8_t *input,
+                                                    const int8_t *end, int32_t origin_y, int32_t origin_x,
+                                                    struct tflmgen_taps x, const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    const struct tflmgen_taps y =
+        tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+    const int32_t channels = p->input_channels;
+    const int32_t row = p->filter_width * channels;
+    const int32_t line = p->dilation_height * p->input_width * channels;
+    const bool whole = y.end - y.first == p->filter_height && x.end - x.first == p->filter_width;
+    if (!whole) {
+        const uint32_t padding = tflmgen_splat4(p->padding_value);
+        for (int32_t step = 0; step < p->steps; ++step) {
+            tflmgen_store4(bytes + 4 * step, padding);
+        }
+    }
+    const int8_t *from = input + ((origin_y + y.first * p->dilation_height) * p->input_width + origin_x +
+                                  x.first * p->dilation_width) * channels;
+    int8_t *to = bytes + y.first * row + x.first * channels;
+    for (int32_t ky = y.first; ky < y.end; ++ky, from += line, to += row) {
+        if (whole && p->dilation_width == 1) {
+            tflmgen_conv2d_dsp_copy(to, from, row, end);
+            continue;
+        }
+        for (int32_t kx = 0; kx < x.end - x.first; ++kx) {
+            const int8_t *tap = from + kx * p->dilation_width * channels;
+            for (int32_t c = 0; c < channels; ++c) {
+                to[kx * channels + c] = tap[c];
+            }
+        }
+    }
+    (void)tflmgen_conv2d_dsp_widen(lane, bytes, p->steps);
+}
+
+/* column: 6 * steps words, and steps + 1 more where a tap's channels are not whole words. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
+                                           int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p,
+                                           tflmgen_conv2d_dsp_block_function *run_block, int32_t sign_fix)
+{
+    const int32_t channels = p->input_channels;
+    const int32_t passes = (p->steps + TFLMGEN_CONV2D_DSP_UNROLLED - 1) / TFLMGEN_CONV2D_DSP_UNROLLED;
+    const struct tflmgen_conv2d_dsp_block block = {
+        passes, (passes * TFLMGEN_CONV2D_DSP_UNROLLED - p->steps) * TFLMGEN_CONV2D_DSP_STEP_BYTES,
+        p->output_channels, 2 * p->output_channels};
+    const int32_t pixels = p->output_height * p->output_width;
+    const bool words = channels % 4 == 0;
+    const bool one_tap = words && p->filter_height * p->filter_width == 1 && p->padding_top + p->padding_left == 0;
+    const int32_t all = p->batches * pixels;
+    const int8_t *end = input + p->batches * p->input_height * p->input_width * channels;
+    int8_t *at = output;
+    int32_t out_y = 0;
+    int32_t out_x = 0;
+    for (int32_t left = all; left > 0; left -= 3) {
+        const int32_t lanes = tflmgen_min_s32(left, 3);
+        if (one_tap && lanes == 3 && out_x + 3 <= p->output_width) {
+            tflmgen_conv2d_dsp_widen3(
+                column, input + (out_y * p->stride_height * p->input_width + out_x * p->stride_width) * channels,
+                p->stride_width * channels, channels);
+            out_x += 3;
+        } else {
+            for (int32_t lane = 0; lane < lanes; ++lane) {
+                if (out_x == p->output_width) {
+                    out_x = 0;
+                    if (++out_y == p->output_height) {
+                        out_y = 0;
+                        input += p->input_height * p->input_width * channels;
+                    }
+                }
+                const int32_t y = out_y * p->stride_height - p->padding_top;
+                const int32_t x = out_x * p->stride_width - p->padding_left;
+                const struct tflmgen_taps inside =
+                    tflmgen_taps_inside(x, p->dilation_width, p->filter_width, p->input_width);
+                if (words || (inside.end - inside.first == p->filter_width && p->dilation_width == 1 &&
+                              p->filter_width * channels % 4 == 0)) {
+                    tflmgen_conv2d_dsp_gather(column + lane, input, y, x, inside, p);
+                } else {
+                    tflmgen_conv2d_dsp_gather_bytes(column + lane, (int8_t *)(column + 6 * p->steps), input, end, y, x,
+                                                    inside, p);
+                }
+                ++out_x;
+            }
+        }
+        if (lanes == 3) {
+            run_block(column, stream, at, &block);
+            at += 3 * p->output_channels;
+        } else {
+            for (int32_t lane = 0; lane < lanes; ++lane, at += p->output_channels) {
+                tflmgen_conv2d_dsp_pixel(column + lane, stream, at, p->steps, sign_fix);
+            }
+        }
+    }
+    if (p->output_min > -128 || p->output_max < 127) {
+        tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
+    }
+}
+
+/* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_clamped_stack_s8(const int8_t *input, const uint32_t *stream, int8_t *output,
+                                                        const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];
+    tflmgen_conv2d_dsp_run(input, stream, column, output, p, tflmgen_conv2d_dsp_block_clamped, 0);
+}
+
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_signed_stack_s8(const int8_t *input, const uint32_t *stream, int8_t *output,
+                                                       const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];
+    tflmgen_conv2d_dsp_run(input, stream, column, output, p, tflmgen_conv2d_dsp_block_signed, 128);
+}
+
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_clamped_s8(const int8_t *input, const uint32_t *stream, void *column,
+                                                  int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    tflmgen_conv2d_dsp_run(input, stream, column, output, p, tflmgen_conv2d_dsp_block_clamped, 0);
+}
+
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_signed_s8(const int8_t *input, const uint32_t *stream, void *column,
+                                                 int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    tflmgen_conv2d_dsp_run(input, stream, column, output, p, tflmgen_conv2d_dsp_block_signed, 128);
+}
+
+#endif
+
+#endif

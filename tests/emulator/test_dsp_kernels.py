@@ -1,0 +1,55 @@
+"""Kernels for the DSP extension against the portable ones, on an emulated Cortex-M4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import conv_cases, dsp_cases
+from support.emulated_kernels import M4, M7, Machine, Run, check_on, kernel_for
+from support.kernel_harness import Array, Case, run_kernels
+
+pytestmark = pytest.mark.emulator
+
+Make = Callable[[np.random.Generator], tuple[Case, Sequence[Array | None]]]
+
+FAST: dict[str, Make] = {"conv2d": dsp_cases.conv2d}
+"""Cases most of which the fast kernels take."""
+
+ANY: dict[str, Make] = {"conv2d": lambda rng: conv_cases.conv2d(rng, "int8")}
+"""The portable kernels' own cases: whatever the fast kernels take of them."""
+
+
+def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]], folder: Path, optimize: str) -> int:
+    """Runs what has a fast kernel, apart from and over its input; how many cases that was."""
+    fast = [run for run in cases if kernel_for(run[0], machine).variant == "dsp"]
+    runs = []
+    for (case, values), expected in zip(fast, run_kernels(fast), strict=True):
+        runs.append(Run(case, values, expected))
+        runs += [Run(case, values, expected, overlap) for overlap in kernel_for(case, machine).overlaps]
+    check_on(machine, runs, folder, optimize)
+    return len(fast)
+
+
+@pytest.mark.parametrize("optimize", ["-O2", "-Os"])
+@pytest.mark.parametrize("name", FAST)
+def test_fast_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    assert check(M4, [FAST[name](rng) for _ in range(24)], tmp_path, optimize) >= 18
+
+
+@pytest.mark.parametrize("name", ANY)
+def test_odd_cases(name: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    assert check(M7, [ANY[name](rng) for _ in range(120)], tmp_path, "-O2") >= 5
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("name", FAST)
+def test_many_fast_cases(name: str, seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    cases = [FAST[name](rng) for _ in range(60)] + [ANY[name](rng) for _ in range(60)]
+    assert check(M4, cases, tmp_path, "-O2") >= 50

@@ -1,0 +1,77 @@
+"""Seeded cases in the shapes that the fast int8 kernels are made for, with extreme weights and inputs among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from support.conv_cases import pick
+from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, tensor
+
+Run = tuple[Case, list[Array | None]]
+
+
+def inputs(rng: np.random.Generator, case: Case) -> list[Array | None]:
+    """Any int8 values, or only the extreme ones."""
+    values = random_values(case, rng)
+    if rng.random() < 0.3:
+        return [None if v is None else np.where(v < 0, -128, 127).astype(v.dtype) for v in values]
+    return values
+
+
+def _weights(rng: np.random.Generator, shape: tuple[int, ...], axis: int, input_scale: float) -> tuple[Tensor, Tensor]:
+    """Weights, bell-shaped or extreme, sometimes -128 where that does no harm, and their bias."""
+    channels = shape[axis]
+    kind = rng.random()
+    if kind < 0.6:
+        values = np.clip(np.rint(rng.normal(0, 40, shape)), -127, 127)
+    elif kind < 0.8:
+        values = np.where(rng.random(shape) < 0.5, -127, 127)
+    else:
+        values = np.where(rng.random(shape) < 0.1, -128, rng.integers(0, 128, shape))
+    scales = rng.uniform(0.002, 0.02, channels) * (1.0 if rng.random() < 0.7 else rng.uniform(0.1, 4.0, channels))
+    if rng.random() < 0.2:
+        dead = [slice(None)] * len(shape)
+        dead[axis] = slice(0, 1)
+        values[tuple(dead)] = 0
+    w = constant("int8", values, scales if rng.random() < 0.8 else float(scales[0]), 0, axis)
+    assert w.type.quantization is not None
+    span = int(pick(rng, 2000, 20000))
+    b = rng.integers(-span, span, channels)
+    return w, constant("int32", b, input_scale * np.resize(w.type.quantization.scales, channels), 0, 0)
+
+
+def _ends(rng: np.random.Generator, shape: tuple[int, ...], terms: int) -> tuple[Tensor, Tensor, int]:
+    """Input, output and activation: mostly a fused ReLU with the zero point at -128."""
+    x = tensor("int8", shape, float(rng.uniform(0.01, 0.05)), pick(rng, -128, -128, int(rng.integers(-128, 128))))
+    activation = int(pick(rng, 1, 1, 3, 0, 2))
+    zero = -128 if activation in (1, 3) and rng.random() < 0.8 else int(rng.integers(-128, 128))
+    y = tensor("int8", (), float(rng.uniform(0.02, 0.2)) * np.sqrt(terms), zero)
+    return x, y, activation
+
+
+def _scale(item: Tensor) -> float:
+    assert item.type.quantization is not None
+    return item.type.quantization.scale
+
+
+def conv2d(rng: np.random.Generator) -> Run:
+    taps = pick(rng, (1, 1), (1, 1), (3, 3), (3, 3), (5, 1), (4, 4), (10, 4))
+    channels, outputs = int(pick(rng, 1, 3, 4, 8, 12, 16, 64, 5)), int(pick(rng, 2, 3, 4, 8, 16, 17))
+    stride = pick(rng, (1, 1), (1, 1), (2, 2), (1, 2), (3, 1))
+    dilation = pick(rng, (1, 1), (1, 1), (1, 1), (2, 2), (1, 2))
+    reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
+    size = tuple(int(r + rng.integers(0, 6)) for r in reach)
+    x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 2)), *size, channels), taps[0] * taps[1] * channels)
+    w, b = _weights(rng, (outputs, *taps, channels), 0, _scale(x))
+    options: dict[str, Any] = {
+        "padding": int(rng.integers(2)),
+        "stride_h": stride[0],
+        "stride_w": stride[1],
+        "dilation_h_factor": dilation[0],
+        "dilation_w_factor": dilation[1],
+        "fused_activation_function": activation,
+    }
+    case = make_case("CONV_2D", [x, w, b if rng.random() < 0.8 else None], [y], options)
+    return case, inputs(rng, case)

@@ -1,0 +1,259 @@
+"""Runs kernels on an emulated Cortex-M: many cases in one firmware image, each compared on the device.
+
+The image holds every case's inputs and expected outputs. Around each output and scratch buffer lie guard bytes; the
+report names the first wrong byte of each case that fails.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tflmgen.kernel import ConstantArray, Input, Kernel, Output, Overlap, Scratch, Target
+from tflmgen.ops import OPERATORS
+
+from support.kernel_harness import KERNELS, POISON, WARNINGS, Array, Case, _argument, c_value
+
+GUARD = 32
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A QEMU machine with code at 0 and data at 0x20000000, and how to compile for it."""
+
+    qemu: str
+    flags: tuple[str, ...]
+    target: Target
+
+
+M4 = Machine("mps2-an386", ("-mcpu=cortex-m4", "-mthumb"), Target("cortex-m4", frozenset({"dsp"})))
+M7 = Machine("mps2-an500", ("-mcpu=cortex-m7", "-mthumb"), Target("cortex-m7", frozenset({"dsp"})))
+
+_SCRIPT = """
+MEMORY { CODE (rx) : ORIGIN = 0, LENGTH = 4M  DATA (rw) : ORIGIN = 0x20000000, LENGTH = 4M }
+SECTIONS {
+  .text : { KEEP(*(.vectors)) *(.text .text.*) *(.rodata .rodata.*) } > CODE
+  .ARM.exidx : { *(.ARM.exidx*) } > CODE
+  .bss (NOLOAD) : { *(.data .bss COMMON) } > DATA
+}
+"""
+
+_START = """
+#include <string.h>
+static uint8_t ram[2u << 20] __attribute__((aligned(64)));
+int main(void);
+static void call_host(uint32_t operation, const void *argument)
+{
+    register uint32_t r0 __asm__("r0") = operation;
+    register const void *r1 __asm__("r1") = argument;
+    __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+}
+static void say(const char *word, uint32_t number)
+{
+    char digits[12];
+    char *at = digits + 11;
+    *at = 0;
+    do {
+        *--at = (char)('0' + number % 10);
+    } while (number /= 10);
+    call_host(4, word);
+    call_host(4, at);
+}
+static void stop(void)
+{
+    static const uint32_t block[2] = {0x20026, 0};
+    call_host(0x20, block);
+    for (;;) {
+    }
+}
+static void fault(void)
+{
+    call_host(4, "fault");
+    stop();
+}
+static void reset(void)
+{
+    main();
+    stop();
+}
+__attribute__((section(".vectors"), used)) static void (*const vectors[])(void) = {
+    (void (*)(void))0x20400000, reset, fault, fault, fault, fault, fault};
+"""
+
+_CHECK = """
+static void check(uint32_t number, uint32_t at, const uint8_t *expected, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; ++i) {
+        if (ram[at + i] != expected[i]) {
+            say("case ", number);
+            say(" byte ", i);
+            say(" is ", ram[at + i]);
+            say(" not ", expected[i]);
+            call_host(4, "\\n");
+            return;
+        }
+    }
+}
+static void check_guard(uint32_t number, uint32_t at, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; ++i) {
+        if (ram[at + i] != POISON) {
+            say("case ", number);
+            say(" writes outside, at ", at + i);
+            call_host(4, "\\n");
+            return;
+        }
+    }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call: its case, the values of its run-time inputs, what it must give, and how output lies over input."""
+
+    case: Case
+    values: Sequence[Array | None]
+    expected: Sequence[Array]
+    overlap: Overlap | None = None
+
+
+def kernel_for(case: Case, machine: Machine) -> Kernel:
+    kernel = OPERATORS[case.operator].kernel(case.instance, machine.target)
+    assert isinstance(kernel, Kernel)
+    return kernel
+
+
+def check_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str = "-O2") -> None:
+    """Every run gives exactly what is expected, on the machine, and writes nowhere else."""
+    for program in ("arm-none-eabi-gcc", "qemu-system-arm"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    (folder / "script.ld").write_text(_SCRIPT)
+    (folder / "main.c").write_text(_source(machine, runs))
+    build = ["arm-none-eabi-gcc", *machine.flags, *WARNINGS, optimize, f"-I{KERNELS}", "-nostartfiles"]
+    build += ["--specs=nano.specs", "-T", "script.ld", "-Wl,--no-warn-rwx-segments", "main.c", "-o", "image.elf", "-lm"]
+    done = subprocess.run(build, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+    qemu = ["qemu-system-arm", "-M", machine.qemu, "-nographic", "-monitor", "none", "-serial", "none"]
+    qemu += ["-semihosting-config", "enable=on,target=native", "-kernel", "image.elf"]
+    ran = subprocess.run(qemu, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    lines = (ran.stdout + ran.stderr).splitlines()
+    assert lines[-1:] == [f"done {len(runs)}"], lines[-3:]
+    assert not lines[:-1], f"{lines[:5]}: {[runs[int(line.split()[1])] for line in lines[:1]]}"
+
+
+def _source(machine: Machine, runs: Sequence[Run]) -> str:
+    kernels = [kernel_for(run.case, machine) for run in runs]
+    headers = sorted({kernel.header for kernel in kernels})
+    parts = [*(f'#include "{header}"' for header in headers), f"#define POISON {POISON}", _START, _CHECK]
+    calls = []
+    for number, (run, kernel) in enumerate(zip(runs, kernels, strict=True)):
+        parts.append(_case(number, run, kernel))
+        calls.append(f"    case_{number}();")
+    main = "\n".join(["int main(void)\n{", *calls, f'    say("done ", {len(runs)});', '    call_host(4, "\\n");'])
+    return "\n".join([*parts, main, "    return 0;\n}\n"])
+
+
+def _case(number: int, run: Run, kernel: Kernel) -> str:
+    """A function that lays out the case's operands in `ram`, calls the kernel, and checks."""
+    arrays: list[str] = []
+    lines: list[str] = []
+    arguments: list[str] = []
+    homes, end = _layout(run, kernel)
+    lines.append(f"    memset(ram, POISON, {end});")
+    checks = []
+    free = set(range(end))
+    for index, at in homes["in"].items():
+        data = _bytes(run, index)
+        arrays.append(_array(f"in{index}_{number}", "uint8_t", data))
+        lines.append(f"    memcpy(ram + {at}, in{index}_{number}, {len(data)});")
+        free -= set(range(at, at + len(data)))
+    for n, operand in enumerate(kernel.operands):
+        if isinstance(operand, ConstantArray):
+            values = np.frombuffer(operand.data, operand.dtype.numpy)
+            arrays.append(_array(f"k{n}_{number}", operand.dtype.c_type, values))
+            arguments.append(f"k{n}_{number}")
+            continue
+        if isinstance(operand, Input) and operand.index not in homes["in"]:
+            item = run.case.inputs[operand.index]
+            assert item is not None
+            assert item.data is not None
+            arrays.append(_array(f"k{n}_{number}", item.type.dtype.c_type, item.data.reshape(-1)))
+            arguments.append(f"k{n}_{number}")
+            continue
+        at, size = -1, 0
+        if isinstance(operand, Input):
+            at = homes["in"][operand.index]
+        elif isinstance(operand, Output):
+            at = homes["out"][operand.index]
+            size = run.case.outputs[operand.index].bytes
+            expected = np.ascontiguousarray(run.expected[operand.index]).tobytes()
+            arrays.append(_array(f"out{operand.index}_{number}", "uint8_t", expected))
+            checks.append(f"    check({number}, {at}, out{operand.index}_{number}, {size});")
+        elif isinstance(operand, Scratch):
+            at, size = homes["scratch"][n], operand.bytes
+        free -= set(range(at, at + size))
+        arguments.append(_argument(operand, n, run.case).replace(f"s[{n}]", f"(void *)(ram + {at})"))
+    for first, last in _runs(sorted(free)):
+        checks.append(f"    check_guard({number}, {first}, {last - first + 1});")
+    if kernel.params:
+        fields = ", ".join(f".{name} = {c_value(value)}" for name, value in kernel.params.fields)
+        lines.append(f"    static const struct {kernel.params.struct} params = {{{fields}}};")
+        arguments.append("&params")
+    lines.append(f"    {kernel.function}({', '.join(arguments)});")
+    text = "\n".join(lines + checks)
+    return "\n".join(arrays) + f"\nstatic __attribute__((noinline)) void case_{number}(void)\n{{\n{text}\n}}"
+
+
+def _layout(run: Run, kernel: Kernel) -> tuple[dict[str, dict[int, int]], int]:
+    """Where inputs, outputs and scratch lie in `ram`, and how much of it is in use."""
+    homes: dict[str, dict[int, int]] = {"in": {}, "out": {}, "scratch": {}}
+    at = GUARD
+    if run.overlap is not None:
+        homes["out"][run.overlap.output] = at
+        homes["in"][run.overlap.input] = at + run.overlap.distance
+        ends = run.case.outputs[run.overlap.output].bytes, run.overlap.distance + len(_bytes(run, run.overlap.input))
+        at += max(ends) + GUARD
+    for index, item in enumerate(run.case.inputs):
+        if item is not None and item.data is None and index not in homes["in"]:
+            homes["in"][index] = at = -(-at // 4) * 4
+            at += len(_bytes(run, index)) + GUARD
+    for index, kind in enumerate(run.case.outputs):
+        if index not in homes["out"]:
+            homes["out"][index] = at = -(-at // 4) * 4
+            at += kind.bytes + GUARD
+    for n, operand in enumerate(kernel.operands):
+        if isinstance(operand, Scratch):
+            homes["scratch"][n] = at = -(-at // operand.alignment) * operand.alignment
+            at += operand.bytes + GUARD
+    return homes, at
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
+
+
+def _bytes(run: Run, index: int) -> bytes:
+    value = run.values[index]
+    assert value is not None
+    item = run.case.inputs[index]
+    assert item is not None
+    return np.ascontiguousarray(value, dtype=item.type.dtype.numpy).tobytes()
+
+
+def _array(name: str, c_type: str, values: bytes | Array) -> str:
+    numbers = list(values) if isinstance(values, bytes) else values.tolist()
+    texts = (f"(int32_t){v % 2**32}u" if c_type == "int32_t" else str(v) for v in numbers)
+    return f"static const {c_type} {name}[] = {{{', '.join(texts) or '0'}}};"

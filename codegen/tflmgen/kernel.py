@@ -76,12 +76,14 @@ class Overlap:
     """Output `output` may lie over input `input` if it begins at least `distance` bytes before it.
 
     0 means that the two may begin at the same byte (an element-wise kernel that reads each element before it writes
-    it). Pairs that have no Overlap must be disjoint. Each claim has a test that runs the kernel at this very distance.
+    it). `exact`: at this very distance, and no other. Pairs that have no Overlap must be disjoint. Each claim has a test
+    that runs the kernel at this very distance.
     """
 
     input: int
     output: int
     distance: int = 0
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

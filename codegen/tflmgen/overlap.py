@@ -53,7 +53,7 @@ def _claims(
     dying = liveness.dying[step.index]
     for claim in kernel.overlaps:
         output, source = step.op.outputs[claim.output], step.op.inputs[claim.input]
-        if source not in dying or home[output] == home[source]:
+        if claim.exact or source not in dying or home[output] == home[source]:
             continue
         here, there = buffers[home[output]], buffers[home[source]]
         claimed = {step.op.inputs[o.input] for o in kernel.overlaps if o.output == claim.output}

@@ -198,8 +198,11 @@ class _Checker:
         here, there = self._span(output.access), self._span(argument.access)
         if not here.meets(there):
             return
-        allowed = [o.distance for o in call.overlaps if (o.input, o.output) == (argument.index, output.index)]
-        if here.slot != there.slot or not allowed or here.start + min(allowed) > there.start:
+        claims = [o for o in call.overlaps if (o.input, o.output) == (argument.index, output.index)]
+        distance = there.start - here.start
+        if here.slot != there.slot or not any(
+            o.distance == distance if o.exact else o.distance <= distance for o in claims
+        ):
             name = argument.access.value.name
             raise InternalError(f"step {call.step}: {call.function} overwrites '{name}' as it reads it")
 

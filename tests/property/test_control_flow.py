@@ -13,7 +13,7 @@ from support.reference import TooLongError
 from support.trial import failures_in_c, make_trial, seeded_trials
 from tflmgen.arena.check import check
 
-BATCH = 50
+BATCH = 40
 QUICK = range(6)
 SWEEP = range(6, 60)
 

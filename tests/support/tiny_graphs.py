@@ -1,0 +1,71 @@
+"""Small models that several tests share: straight, with an If, with a While whose variables change places."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from support.model_writer import ModelWriter, SubgraphWriter
+
+
+def straight_model() -> bytes:
+    """z = reshape(x + c) * reshape(x), int32[4] -> int32[2,2]."""
+    w = ModelWriter()
+    g = w.subgraph("main")
+    x, c = g.tensor("x", "int32", [4]), g.constant("c", np.array([1, 2, 3, 4], np.int32))
+    total, shape = g.tensor("sum", "int32", [4]), g.constant("shape", np.array([2, 2], np.int32))
+    left, right = g.tensor("left", "int32", [2, 2]), g.tensor("right", "int32", [2, 2])
+    z = g.tensor("z", "int32", [2, 2])
+    g.operator("ADD", [x, c], [total])
+    g.operator("RESHAPE", [total, shape], [left])
+    g.operator("RESHAPE", [x, shape], [right])
+    g.operator("MUL", [left, right], [z])
+    g.inputs, g.outputs = [x], [z]
+    return w.finish()
+
+
+def branch_model() -> bytes:
+    """z = a + b if p else a; int32[3]. The else branch returns an operand as it is."""
+    w = ModelWriter()
+    g = w.subgraph("main")
+    p, a, b = g.tensor("p", "bool", [1]), g.tensor("a", "int32", [3]), g.tensor("b", "int32", [3])
+    z = g.tensor("z", "int32", [3])
+    g.operator("IF", [p, a, b], [z], {"then_subgraph_index": 1, "else_subgraph_index": 2})
+    g.inputs, g.outputs = [p, a, b], [z]
+    for name in ("then", "else"):
+        s = w.subgraph(name)
+        s.inputs = [s.tensor("a", "int32", [3]), s.tensor("b", "int32", [3])]
+        s.outputs = s.inputs[:1]
+        if name == "then":
+            s.outputs = [s.tensor("sum", "int32", [3])]
+            s.operator("ADD", s.inputs, s.outputs)
+    return w.finish()
+
+
+def swap_model(elements: int = 8) -> bytes:
+    """a, b = b, a while i < n: i += 1; returns both. int32[elements]."""
+    w = ModelWriter()
+    g = w.subgraph("main")
+    n = g.tensor("n", "int32", [1])
+    a, b = g.tensor("a", "int32", [elements]), g.tensor("b", "int32", [elements])
+    zero = g.constant("zero", np.array([0], np.int32))
+    results = [g.tensor(name, "int32", shape) for name, shape in _variables(elements)]
+    g.operator("WHILE", [zero, n, a, b], results, {"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    g.inputs, g.outputs = [n, a, b], results[2:]
+    condition, body = w.subgraph("condition"), w.subgraph("body")
+    for s in (condition, body):
+        s.inputs = [s.tensor(name, "int32", shape) for name, shape in _variables(elements)]
+    condition.outputs = [condition.tensor("again", "bool", [1])]
+    condition.operator("LESS", condition.inputs[:2], condition.outputs)
+    _increment(body)
+    return w.finish()
+
+
+def _variables(elements: int) -> list[tuple[str, list[int]]]:
+    return [("i", [1]), ("n", [1]), ("a", [elements]), ("b", [elements])]
+
+
+def _increment(body: SubgraphWriter) -> None:
+    i, n, a, b = body.inputs
+    following = body.tensor("next", "int32", [1])
+    body.operator("ADD", [i, body.constant("one", np.array([1], np.int32))], [following])
+    body.outputs = [following, n, b, a]

@@ -35,7 +35,8 @@ def fold(name: str, op: OperatorInstance) -> Sequence[Array] | None:
             return None
         if name in FOLDS:
             return FOLDS[name](op)
-        return _moved(entry.kernel(op, Target("generic")), op) if name in MOVES else None
+        kernel = entry.kernel(op, Target("generic")) if name in MOVES else None
+        return _moved(kernel, op) if isinstance(kernel, Kernel | View) else None
 
 
 def _result(op: OperatorInstance, array: Any) -> list[Array]:

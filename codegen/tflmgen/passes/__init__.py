@@ -12,27 +12,37 @@ from tflmgen.passes.constants import unify_constants
 from tflmgen.passes.duplicates import merge_variables
 from tflmgen.passes.echo import view_after_loop
 from tflmgen.passes.fold import fold_constants
+from tflmgen.passes.frozen import freeze_variables
 from tflmgen.passes.hoist import hoist
+from tflmgen.passes.identities import drop_identities
 from tflmgen.passes.inline import inline
 from tflmgen.passes.invariant import substitute_invariants
 from tflmgen.passes.prune import prune
 from tflmgen.passes.quantization import cancel_quantization
+from tflmgen.passes.shared import share_branches
+from tflmgen.passes.sink import sink
+from tflmgen.passes.specialize import specialize
 from tflmgen.verify import verify
 
 Pass = Callable[[Module], Module]
 
 PIPELINE: tuple[Pass, ...] = (
+    freeze_variables,
     inline,
-    resolve_calls,
     unify_constants,
+    specialize,
+    resolve_calls,
     substitute_invariants,
     fold_constants,
     fold_branches,
+    drop_identities,
     cancel_quantization,
     merge_common,
     merge_variables,
     view_after_loop,
     hoist,
+    share_branches,
+    sink,
     prune,
 )
 

@@ -1,0 +1,88 @@
+"""Operators that give back one of their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflmgen.graph import If, Module, Node, Op, Value
+from tflmgen.ops.reshape import VIEWS
+from tflmgen.passes.pool import Pool
+from tflmgen.passes.rewrite import Rewriter
+
+IDEMPOTENT = frozenset({"LOGICAL_AND", "LOGICAL_OR", "MAXIMUM", "MINIMUM"})
+SELECTS = frozenset({"SELECT", "SELECT_V2"})
+ALIKE = frozenset({"CAST", "SLICE", "BROADCAST_TO"})
+"""Operators that change nothing where they don't change the type."""
+
+
+def drop_identities(module: Module) -> Module:
+    """Replaces x AND x, x AND true, MAXIMUM(x, x), SELECT(c, x, x), views back to a former shape and the like by x.
+
+    The branches of an If on NOT x change places.
+    """
+    return _Identities(Pool(module)).run(module)
+
+
+class _Identities(Rewriter):
+    def __init__(self, pool: Pool) -> None:
+        super().__init__()
+        self._pool = pool
+        self._viewed: dict[Value, Value] = {}
+        self._negated: dict[Value, Value] = {}
+
+    def node(self, node: Node) -> Sequence[Node]:
+        if isinstance(node, If) and node.condition in self._negated:
+            condition = self._negated[node.condition]
+            node = replace(node, condition=condition, then=node.orelse, orelse=node.then)
+        if not isinstance(node, Op):
+            return (self.regions(node),)
+        same = self._same(node)
+        if same is not None and same.type == node.outputs[0].type:
+            self.mapping[node.outputs[0]] = same
+            return ()
+        return (node,)
+
+    def _same(self, op: Op) -> Value | None:
+        """The value that the output equals, if its type is the same."""
+        first, *rest = op.inputs or (None,)
+        if first is None:
+            return None
+        if op.operator in VIEWS:
+            self._viewed[op.outputs[0]] = self._viewed.get(first, first)
+            return self._viewed[op.outputs[0]]
+        if op.operator == "LOGICAL_NOT":
+            if first.type == op.outputs[0].type:
+                self._negated[op.outputs[0]] = first
+            return self._negated.get(first)
+        if op.operator in ALIKE:
+            return first
+        if op.operator in IDEMPOTENT and first == rest[0]:
+            return first
+        if op.operator in ("LOGICAL_AND", "LOGICAL_OR"):
+            return self._logical(op.operator == "LOGICAL_AND", first, rest[0])
+        if op.operator in SELECTS:
+            return self._selected(first, rest)
+        return None
+
+    def _logical(self, neutral: bool, first: Value, second: Value | None) -> Value | None:
+        for one, other in ((first, second), (second, first)):
+            known = self._uniform(one)
+            if known is not None:
+                return other if known == neutral else one
+        return None
+
+    def _selected(self, condition: Value, choices: Sequence[Value | None]) -> Value | None:
+        known = self._uniform(condition)
+        if choices[0] == choices[1] or known is not None:
+            return choices[0] if known is not False else choices[1]
+        return None
+
+    def _uniform(self, value: Value | None) -> bool | None:
+        """What every element of a bool constant is."""
+        array = self._pool.array(value)
+        if array is None or not array.size or not (array.all() or not array.any()):
+            return None
+        return bool(np.ravel(array)[0])

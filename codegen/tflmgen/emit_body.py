@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tflmgen.c_names import unique_identifiers
@@ -14,8 +14,11 @@ from tflmgen.kernel import Params
 from tflmgen.program import (
     Access,
     Argument,
+    Assembly,
     Branch,
+    ByteCopy,
     Fixed,
+    Flash,
     InputArgument,
     Instruction,
     Invoke,
@@ -121,10 +124,15 @@ class BodyWriter:
 
     def _instruction(self, instruction: Instruction) -> Iterator[Line]:
         if isinstance(instruction, KernelCall):
-            yield Line(_title(instruction.origin, instruction.arguments))
+            outputs = [a.access for a in instruction.arguments if isinstance(a, OutputArgument)]
+            yield Line(_title(instruction.origin, outputs))
             yield Line(self._call(instruction), instruction.step)
         elif isinstance(instruction, Rename):
             return
+        elif isinstance(instruction, Assembly):
+            yield Line(_title(instruction.origin, instruction.outputs))
+            for copy in instruction.copies:
+                yield Line(self._copy(copy), instruction.step)
         elif isinstance(instruction, Transfer):
             yield from self._transfer(instruction)
         elif isinstance(instruction, Branch):
@@ -162,8 +170,7 @@ class BodyWriter:
 
     def _transfer(self, transfer: Transfer) -> Iterator[Line]:
         for copy in transfer.copies:
-            target, source = self.pointer(copy.destination), self.pointer(copy.source)
-            yield Line(f"memcpy({target}, {source}, {copy.bytes}); /* {transfer.what} */", transfer.step)
+            yield Line(f"{self._copy(copy)} /* {transfer.what} */", transfer.step)
         for cycle in cycles(dict(transfer.rotation)):
             names = [f"slot_{i}" for i in cycle]
             yield Line(f"{{ /* {transfer.what}: pointers change places */", transfer.step)
@@ -197,10 +204,25 @@ class BodyWriter:
     def pointer(self, place: Place) -> str:
         if isinstance(place, Fixed):
             return f"{'AT' if place.memory == 'arena' else 'STATE_AT'}({place.offset})"
-        return f"slot_{place.index}" if isinstance(place, Slot) else self._constants[place.name]
+        if isinstance(place, Slot):
+            name = f"slot_{place.index}"
+            return f"((void *)((uint8_t *){name} + {place.offset}))" if place.offset else name
+        name = self._constants[place.name]
+        return f"((const uint8_t *){name} + {place.offset})" if place.offset else name
+
+    def _copy(self, copy: ByteCopy) -> str:
+        function = "memmove" if _may_overlap(copy) else "memcpy"
+        return f"{function}({self.pointer(copy.destination)}, {self.pointer(copy.source)}, {copy.bytes});"
 
     def _bool(self, access: Access) -> str:
         return f"*(const bool *){self.pointer(access.place)}"
+
+
+def _may_overlap(copy: ByteCopy) -> bool:
+    one, other = copy.destination, copy.source
+    if isinstance(other, Flash) or replace(one, offset=0) != replace(other, offset=0):
+        return False
+    return abs(one.offset - other.offset) < copy.bytes
 
 
 def cycles(permutation: dict[int, int]) -> Iterator[list[int]]:
@@ -214,9 +236,8 @@ def cycles(permutation: dict[int, int]) -> Iterator[list[int]]:
         yield cycle
 
 
-def _title(origin: Origin, arguments: Sequence[Argument]) -> str:
-    outputs = [a.access.value for a in arguments if isinstance(a, OutputArgument)]
-    results = ", ".join(f"{v.type} '{v.name}'" for v in outputs)
+def _title(origin: Origin, outputs: Sequence[Access]) -> str:
+    results = ", ".join(f"{a.value.type} '{a.value.name}'" for a in outputs)
     subgraph = f"{origin.subgraph} '{origin.subgraph_name}'" if origin.subgraph_name else str(origin.subgraph)
     text = f"subgraph {subgraph}, operator {origin.operator}: {origin.operator_name}"
     return f"/* {comment(text + (' -> ' + results if results else ''))} */"

@@ -115,6 +115,28 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """`bytes` of input `input` from `input_offset` on are those of output `output` from `output_offset` on."""
+
+    output: int
+    output_offset: int
+    input: int
+    input_offset: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The outputs are made of contiguous pieces of the inputs (SPLIT, CONCATENATION ... along the outermost dimension).
+
+    Each part covers a whole input or a whole output, and together they cover all outputs. What lies in place already
+    needs no code, the rest is copied.
+    """
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """What kernels may assume of the processor: `core` is GCC's -mcpu name, features among dsp, mve, fpu."""
 

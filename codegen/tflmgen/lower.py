@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from itertools import chain
+from typing import TypeVar
 
 from tflmgen.arena.layout import Layout
 from tflmgen.graph import Module, Value, Variable
-from tflmgen.kernel import ConstantArray, Input, Null, Operand, Output, View
+from tflmgen.homes import Spot
+from tflmgen.kernel import ConstantArray, Input, Null, Operand, Output, Pieces, View
 from tflmgen.program import (
     Access,
     Argument,
+    Assembly,
     Branch,
     ByteCopy,
     Fixed,
@@ -34,6 +38,8 @@ from tflmgen.program import (
 from tflmgen.schedule import Boundary, IfStep, Schedule, ScheduledFunction, ScheduleItem, Sequence, Step, WhileStep
 from tflmgen.select import Selection
 from tflmgen.storage import Storage
+
+_PlaceT = TypeVar("_PlaceT", Fixed, Slot, Flash, Fixed | Slot, Place)
 
 
 def lower(module: Module, selection: Selection, schedule: Schedule, storage: Storage, layout: Layout) -> Program:
@@ -114,6 +120,8 @@ class _Lowering:
             source = step.op.inputs[kernel.input]
             assert source is not None
             return Rename(step.index, self._access(step.op.outputs[0]), self._access(source))
+        if isinstance(kernel, Pieces):
+            return self._assembly(step, kernel)
         return KernelCall(
             step.index,
             step.op.origin,
@@ -125,6 +133,19 @@ class _Lowering:
             kernel.overlaps,
             kernel.macs,
         )
+
+    def _assembly(self, step: Step, kernel: Pieces) -> Assembly:
+        inputs = tuple(None if v is None else self._access(v) for v in step.op.inputs)
+        outputs = tuple(map(self._access, step.op.outputs))
+        copies = []
+        for part in kernel.parts:
+            source, output = inputs[part.input], outputs[part.output]
+            assert source is not None
+            assert not isinstance(output.place, Flash)
+            here, there = _moved(output.place, part.output_offset), _moved(source.place, part.input_offset)
+            if here != there:
+                copies.append(ByteCopy(here, there, part.bytes))
+        return Assembly(step.index, step.op.origin, tuple(copies), inputs, outputs, kernel.parts)
 
     def _argument(self, step: Step, position: int, operand: Operand) -> Argument:
         if isinstance(operand, Input):
@@ -144,8 +165,8 @@ class _Lowering:
         move = self._storage.moves[boundary.index]
         copies = tuple(
             ByteCopy(
-                self._home(copy.destination),
-                self._place(copy.source) if isinstance(copy.source, Value) else self._home(copy.source),
+                self._spot(copy.destination),
+                self._place(copy.source) if isinstance(copy.source, Value) else self._spot(copy.source),
                 copy.bytes,
             )
             for copy in move.copies
@@ -159,12 +180,14 @@ class _Lowering:
 
     def _place(self, value: Value) -> Place:
         if value.constant is None:
-            return self._home(self._storage.home[value])
+            return self._spot(self._storage.home[value])
         data = self._module.constants[value.constant]
         return Flash(self._constant(ConstantArray(value.name, value.type.dtype, value.type.max_shape, data)))
 
-    def _home(self, buffer: int) -> Fixed | Slot:
-        return Slot(self._slot(buffer)) if buffer in self._rotating else self._fixed(buffer)
+    def _spot(self, spot: Spot) -> Fixed | Slot:
+        if spot.buffer in self._rotating:
+            return Slot(self._slot(spot.buffer), spot.offset)
+        return _moved(self._fixed(spot.buffer), spot.offset)
 
     def _fixed(self, buffer: int) -> Fixed:
         return Fixed(self._layout.offsets[buffer], self._storage.buffers[buffer].memory)
@@ -176,3 +199,7 @@ class _Lowering:
             self._pool[key] = f"constant_{len(self._pool)}"
             self.constants[self._pool[key]] = array
         return self._pool[key]
+
+
+def _moved(place: _PlaceT, offset: int) -> _PlaceT:
+    return replace(place, offset=place.offset + offset)

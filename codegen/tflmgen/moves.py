@@ -3,64 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tflmgen.graph import Value
-from tflmgen.homes import Buffer
+from tflmgen.homes import Buffer, Spot
 from tflmgen.liveness import runs
 from tflmgen.schedule import Boundary
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """`bytes` move from a buffer, or from flash where the source is constant, to a buffer."""
+    """`bytes` move from a spot, or from flash where the source is constant, to a spot of perhaps the same buffer."""
 
-    destination: int
-    source: int | Value
+    destination: Spot
+    source: Spot | Value
     bytes: int
     why: str
 
+    def spoils(self, other: Copy) -> bool:
+        """Whether this copy writes over what `other` has yet to read."""
+        source = other.source
+        if isinstance(source, Value) or source.buffer != self.destination.buffer or other is self:
+            return False
+        begin = self.destination.offset
+        return begin < source.offset + other.bytes and source.offset < begin + self.bytes
+
 
 def sequence_copies(
-    boundary: Boundary, home: Mapping[Value, int], buffers: list[Buffer], rotation: Collection[int]
+    boundary: Boundary, home: Mapping[Value, Spot], buffers: list[Buffer], rotation: Collection[int]
 ) -> tuple[Copy, ...]:
-    """The parallel move of a boundary as a sequence: a home is overwritten only after its last reader.
+    """The parallel move of a boundary as a sequence: bytes are overwritten only after their last reader.
 
-    Homes in `rotation` are left out: they get their contents by an exchange of pointers afterwards. A cycle needs a
+    Buffers in `rotation` are left out: they get their contents by an exchange of pointers afterwards. A cycle needs a
     temporary, which is added to `buffers`.
     """
-    pending: dict[int, Copy] = {}
-    for value, source in zip(boundary.values, boundary.sources, strict=True):
-        destination = home[value]
-        if destination in rotation:
-            continue
-        if source.is_constant:
-            pending[destination] = Copy(destination, source, value.type.bytes, "a constant is stored")
-        elif home[source] != destination:
-            why = _reason(value, source, buffers[destination], buffers[home[source]], boundary.index)
-            pending[destination] = Copy(destination, home[source], value.type.bytes, why)
+    pending = [
+        _copy(value, source, home, buffers, boundary)
+        for value, source in zip(boundary.values, boundary.sources, strict=True)
+        if home[value].buffer not in rotation and (source.is_constant or home[source] != home[value])
+    ]
     ordered: list[Copy] = []
     while pending:
-        read = {copy.source for copy in pending.values() if isinstance(copy.source, int)}
-        free = [d for d in pending if d not in read]
+        free = [copy for copy in pending if not any(copy.spoils(other) for other in pending)]
         if free:
-            ordered += [pending.pop(d) for d in free]
+            ordered += free
+            pending = [copy for copy in pending if copy not in free]
             continue
-        # Only cycles are left: save the smallest member, then its home may be overwritten.
-        saved = min(pending, key=lambda d: (pending[d].bytes, d))
-        size = next(c.bytes for c in pending.values() if c.source == saved)
-        temporary = len(buffers)
+        # Only cycles are left: one source is saved elsewhere, so that it may be overwritten.
+        saved = min((c for c in pending if any(o.spoils(c) for o in pending)), key=lambda c: c.bytes)
+        assert isinstance(saved.source, Spot)
+        temporary = Spot(len(buffers))
         name = f"temporary of {boundary.what} {boundary.index}"
-        buffers.append(Buffer(name, -(-size // 4) * 4, buffers[saved].alignment, 1 << boundary.index))
-        ordered.append(Copy(temporary, saved, size, "breaks a cycle of variables that change places"))
-        for destination, copy in pending.items():
-            if copy.source == saved:
-                pending[destination] = Copy(destination, temporary, copy.bytes, copy.why)
+        alignment = buffers[saved.source.buffer].alignment
+        buffers.append(Buffer(name, -(-saved.bytes // 4) * 4, alignment, 1 << boundary.index))
+        ordered.append(Copy(temporary, saved.source, saved.bytes, "breaks a cycle of variables that change places"))
+        pending = [replace(c, source=temporary) if c is saved else c for c in pending]
     return tuple(ordered)
+
+
+def _copy(value: Value, source: Value, home: Mapping[Value, Spot], buffers: list[Buffer], boundary: Boundary) -> Copy:
+    if source.is_constant:
+        return Copy(home[value], source, value.type.bytes, "a constant is stored")
+    why = _reason(value, source, buffers[home[value].buffer], buffers[home[source].buffer], boundary.index)
+    return Copy(home[value], home[source], value.type.bytes, why)
 
 
 def _reason(value: Value, source: Value, here: Buffer, there: Buffer, boundary: int) -> str:
     """The two values and the step at which both are live and differ."""
+    if here is there:
+        return f"'{source.name}' is a piece of what '{value.name}' was joined with"
     both = here.steps & there.steps & ~(1 << boundary)
     if not both:
         return f"'{value.name}' and '{source.name}' are kept apart by another value at step {boundary}"

@@ -15,6 +15,10 @@ from tflmgen.graph import Block, Function, If, Module, Node, Op, Value, While, b
 from tflmgen.ops.reshape import VIEWS
 
 
+_MOVES = frozenset({"SLICE", "STRIDED_SLICE"})
+"""Operators whose result may be moved to its place over what they cut it from."""
+
+
 def update_last(module: Module) -> Module:
     """The module with the nodes of loop bodies and of functions with state so ordered."""
     return replace(module, functions=tuple(map(_function, module.functions)))
@@ -58,7 +62,11 @@ def _ordered(block: Block, variables: Sequence[Value], following: Sequence[Value
         maker = producer.get(origin.get(value, value))
         if maker is None:
             continue
-        for reader in sorted(readers.get(variable, set()) - {maker}):
+        old = {variable}
+        made_by = nodes[maker]
+        if isinstance(made_by, Op) and made_by.operator in _MOVES and made_by.inputs[0] is not None:
+            old.add(origin.get(made_by.inputs[0], made_by.inputs[0]))
+        for reader in sorted(set().union(*(readers.get(v, ()) for v in old)) - {maker}):
             if not _reaches(after, maker, reader):
                 after[reader].add(maker)
     return replace(block, nodes=tuple(nodes[i] for i in _topological(after)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from tflmgen.graph import Value
-from tflmgen.homes import Buffer
+from tflmgen.homes import Buffer, Spot
 from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness
 from tflmgen.schedule import ScheduleItem, Step
@@ -20,7 +20,7 @@ def find_overlaps(
     selection: Selection,
     liveness: Liveness,
     buffers: Sequence[Buffer],
-    home: Mapping[Value, int],
+    home: Mapping[Value, Spot],
     fixed: frozenset[int],
 ) -> Overlaps:
     """The pairs of buffers that are live together only where one operator reads the one last and writes the other.
@@ -35,7 +35,7 @@ def find_overlaps(
             continue
         for pair, distance in _claims(item, kernel, liveness, buffers, home).items():
             if not fixed & set(pair):
-                distances[pair] = max(distance, distances.get(pair, 0))
+                distances[pair] = max(distance, distances.get(pair, distance))
                 shared_steps[pair] = shared_steps.get(pair, 0) | 1 << item.index
     return {
         (output, source): -(-distance // 4) * 4
@@ -45,7 +45,7 @@ def find_overlaps(
 
 
 def _claims(
-    step: Step, kernel: Kernel, liveness: Liveness, buffers: Sequence[Buffer], home: Mapping[Value, int]
+    step: Step, kernel: Kernel, liveness: Liveness, buffers: Sequence[Buffer], home: Mapping[Value, Spot]
 ) -> dict[tuple[int, int], int]:
     """The distances of one operator, for its dying inputs that live alone in their homes at this step."""
     found: dict[tuple[int, int], int] = {}
@@ -53,12 +53,13 @@ def _claims(
     dying = liveness.dying[step.index]
     for claim in kernel.overlaps:
         output, source = step.op.outputs[claim.output], step.op.inputs[claim.input]
-        if claim.exact or source not in dying or home[output] == home[source]:
+        if claim.exact or source not in dying or home[output].buffer == home[source].buffer:
             continue
-        here, there = buffers[home[output]], buffers[home[source]]
+        here, there = buffers[home[output].buffer], buffers[home[source].buffer]
         claimed = {step.op.inputs[o.input] for o in kernel.overlaps if o.output == claim.output}
         alone = all(v in dying and v in claimed for v in there.values if liveness.ranges[v] & bit)
         if alone and all(v == output for v in here.values if liveness.ranges[v] & bit):
-            pair = home[output], home[source]
-            found[pair] = max(found.get(pair, 0), claim.distance)
+            pair = home[output].buffer, home[source].buffer
+            distance = claim.distance + home[output].offset - home[source].offset
+            found[pair] = max(found.get(pair, distance), distance)
     return found

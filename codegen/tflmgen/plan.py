@@ -8,13 +8,13 @@ from typing import Any
 
 from tflmgen import __version__
 from tflmgen.arena.bounds import peak
-from tflmgen.arena.layout import Layout
 from tflmgen.emit import Sources
 from tflmgen.graph import Module, Op, Port, Value, walk
 from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, runs
 from tflmgen.program import Access, Fixed, Program, StateVariable
 from tflmgen.schedule import Boundary, CallStep, IfStep, Schedule, ScheduleItem, Sequence, Step, WhileStep
+from tflmgen.search import Candidate
 from tflmgen.select import Selection
 from tflmgen.storage import Storage
 
@@ -32,16 +32,14 @@ def packing_bound(liveness: Liveness, storage: Storage, steps: int) -> int:
 def plan_json(
     module: Module,
     selection: Selection,
-    schedule: Schedule,
-    liveness: Liveness,
-    storage: Storage,
-    layout: Layout,
+    best: Candidate,
     program: Program,
     sources: Sources,
     options: Mapping[str, Any],
 ) -> Json:
     """The plan as JSON values; see schema/plan.json for each field."""
     subgraphs = _subgraphs(module)
+    schedule, storage, layout = best.schedule, best.storage, best.layout
     return {
         "tflmgen": __version__,
         "model": {"path": Path(module.path).name, "sha256": module.sha256},
@@ -49,7 +47,7 @@ def plan_json(
         "notes": list(module.notes),
         "arena": {
             "bytes": program.arena_bytes,
-            "packing_bound": packing_bound(liveness, storage, schedule.steps),
+            "packing_bound": packing_bound(best.liveness, storage, schedule.steps),
             "lower_bound": layout.arena.lower_bound,
             "peak_step": layout.arena.peak_step,
         },
@@ -66,19 +64,20 @@ def plan_json(
         ],
         "steps": list(_steps(schedule, selection, sources)),
         "copies": list(_copies(storage)),
-        "state": [_variable(v) for v in program.state],
+        "state": [_variable(v, storage) for v in program.state],
         "weights": {"bytes": sum(len(a.data) for a in program.constants.values())},
         "signatures": [_signature(program, i) for i in range(len(program.signatures))],
     }
 
 
-def _variable(variable: StateVariable) -> Json:
-    type_, place = variable.access.value.type, variable.access.place
+def _variable(variable: StateVariable, storage: Storage) -> Json:
+    """A variable; its home may be larger than itself, where it shares it with what it is a piece of."""
+    value, place = variable.access.value, variable.access.place
     return {
         "name": variable.name,
-        "bytes": type_.bytes,
-        "dtype": type_.dtype.label,
-        "shape": list(type_.max_shape),
+        "bytes": storage.buffers[storage.home[value].buffer].bytes,
+        "dtype": value.type.dtype.label,
+        "shape": list(value.type.max_shape),
         "offset": place.offset if isinstance(place, Fixed) else None,
     }
 
@@ -96,9 +95,9 @@ def _steps(schedule: Schedule, selection: Selection, sources: Sources) -> Iterat
     for function in schedule.functions:
         name = function.function.name
         yield {"index": function.entry, "kind": "entry", "function": name, "parent": None}
-        yield {"index": function.load.index, "kind": "load", "function": name, "parent": function.entry}
+        yield _boundary(function.load, name, function.entry, sources)
         yield from _sequence(function.body, function.entry, name, selection, sources)
-        yield {"index": function.store.index, "kind": "store", "function": name, "parent": function.entry}
+        yield _boundary(function.store, name, function.entry, sources)
         yield {"index": function.exit, "kind": "exit", "function": name, "parent": function.entry}
 
 
@@ -107,9 +106,14 @@ def _sequence(part: Sequence, parent: int, function: str, selection: Selection, 
         yield from _item(item, parent, function, selection, sources)
 
 
+def _boundary(boundary: Boundary, function: str, parent: int, sources: Sources) -> Json:
+    line = sources.lines.get(boundary.index)
+    return {"index": boundary.index, "kind": boundary.what, "function": function, "parent": parent, "line": line}
+
+
 def _item(item: ScheduleItem, parent: int, function: str, selection: Selection, sources: Sources) -> Iterator[Json]:
     def boundary(b: Boundary, of: int) -> Json:
-        return {"index": b.index, "kind": b.what, "function": function, "parent": of}
+        return _boundary(b, function, of, sources)
 
     if isinstance(item, Step):
         yield _step(item.op, item.index, parent, function, selection, sources)
@@ -166,15 +170,15 @@ def _step(op: Op, index: int, parent: int, function: str, selection: Selection, 
 def _copies(storage: Storage) -> Iterator[Json]:
     for index, move in sorted(storage.moves.items()):
         for copy in move.copies:
-            stored = isinstance(copy.source, Value)
+            source = copy.source
             yield {
                 "step": index,
                 "where": move.boundary.what,
                 "bytes": copy.bytes,
-                "kind": "store" if stored else "copy",
+                "kind": "store" if isinstance(source, Value) else "copy",
                 "per": "iteration" if move.in_loop else "call",
-                "to": storage.buffers[copy.destination].name,
-                "from": copy.source.name if isinstance(copy.source, Value) else storage.buffers[copy.source].name,
+                "to": storage.buffers[copy.destination.buffer].name,
+                "from": source.name if isinstance(source, Value) else storage.buffers[source.buffer].name,
                 "why": copy.why,
             }
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tflmgen.graph import Origin, Signature, Value
-from tflmgen.kernel import ConstantArray, Memory, Overlap, Params
+from tflmgen.kernel import ConstantArray, Memory, Overlap, Params, Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +22,18 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The bytes that pointer `index` of the running function points to."""
+    """Bytes from `offset` of what pointer `index` of the running function points to."""
 
     index: int
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Flash:
-    """The constant `name` of Program.constants."""
+    """The constant `name` of Program.constants, from `offset` bytes on."""
 
     name: str
+    offset: int = 0
 
 
 Place = Fixed | Slot | Flash
@@ -103,7 +105,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class ByteCopy:
-    """`bytes` from `source` to `destination`; the two ranges are disjoint."""
+    """`bytes` from `source` to `destination`, as if by way of a third place."""
 
     destination: Fixed | Slot
     source: Place
@@ -123,6 +125,18 @@ class Transfer:
     rotation: tuple[tuple[int, int], ...]
     values: tuple[Access, ...]
     sources: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """The outputs are made of pieces of the inputs: `copies` of those that are not in place already."""
+
+    step: int
+    origin: Origin
+    copies: tuple[ByteCopy, ...]
+    inputs: tuple[Access | None, ...]
+    outputs: tuple[Access, ...]
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +170,7 @@ class Invoke:
     function: str
 
 
-Instruction = KernelCall | Rename | Transfer | Branch | Loop | Invoke
+Instruction = KernelCall | Rename | Assembly | Transfer | Branch | Loop | Invoke
 
 
 @dataclass(frozen=True, slots=True)

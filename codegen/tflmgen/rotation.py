@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tflmgen.graph import Value
-from tflmgen.homes import Buffer
+from tflmgen.homes import Buffer, Spot
 from tflmgen.liveness import Liveness
 from tflmgen.schedule import Boundary, CallStep, Schedule, boundaries, walk_items
 
@@ -29,7 +29,7 @@ class Rotations:
 
 
 def plan_rotations(
-    schedule: Schedule, buffers: list[Buffer], home: Mapping[Value, int], liveness: Liveness
+    schedule: Schedule, buffers: list[Buffer], home: Mapping[Value, Spot], liveness: Liveness
 ) -> Rotations:
     """The rotations at the back edges of all loops; the buffers of each group are widened in `buffers`.
 
@@ -42,7 +42,7 @@ def plan_rotations(
     for function in schedule.functions:
         if function.function.name in called:
             known = (*function.function.inputs, *function.function.body.results)
-            fixed.update(home[v] for v in known if v in home)
+            fixed.update(home[v].buffer for v in known if v in home)
     cycles = {}
     groups: list[set[int]] = []
     for boundary, _ in boundaries(schedule):
@@ -72,24 +72,26 @@ def _widen(group: Collection[int], buffers: list[Buffer]) -> None:
 def _chain(
     boundary: Boundary,
     buffers: Sequence[Buffer],
-    home: Mapping[Value, int],
+    home: Mapping[Value, Spot],
     liveness: Liveness,
     fixed: Collection[int],
 ) -> dict[int, int]:
     """destination -> source for those moves of a back edge that pointers can do."""
-    destinations = {home[v] for v in boundary.values}
+    destinations = {home[v].buffer for v in boundary.values}
     moved = [
-        (value, home[value], home[source])
+        (value, source)
         for value, source in zip(boundary.values, boundary.sources, strict=True)
         if not source.is_constant and home[value] != home[source]
     ]
-    if sum(value.type.bytes for value, _, _ in moved) <= CHEAP:
+    if sum(value.type.bytes for value, _ in moved) <= CHEAP:
         return {}
     chain: dict[int, int] = {}
-    for _, here, there in moved:
-        free = not {here, there} & set(fixed) and there not in chain.values()
-        if free and _leaves(buffers[there], boundary, liveness):
-            chain[here] = there
+    for value, source in moved:
+        here, there = home[value], home[source]
+        if here.offset != there.offset or {here.buffer, there.buffer} & set(fixed) or there.buffer in chain.values():
+            continue
+        if all(_is_free(buffers[b], boundary, liveness) for b in (here.buffer, there.buffer)):
+            chain[here.buffer] = there.buffer
     while True:
         # A source that is a variable's home and keeps its place would be lost.
         broken = [d for d, s in chain.items() if s in destinations and s not in chain]
@@ -99,11 +101,12 @@ def _chain(
             del chain[destination]
 
 
-def _leaves(buffer: Buffer, boundary: Boundary, liveness: Liveness) -> bool:
-    """Whether nothing in a home but the boundary's own variables is needed after the boundary."""
+def _is_free(buffer: Buffer, boundary: Boundary, liveness: Liveness) -> bool:
+    """Whether a home may be exchanged: after the boundary at most one of its variables is needed there."""
     bit = 1 << boundary.index
     here = {v for v in buffer.values if liveness.ranges[v] & bit}
-    return here <= liveness.dying[boundary.index] | set(boundary.values)
+    variables = here & set(boundary.values)
+    return len(variables) <= 1 and here <= liveness.dying[boundary.index] | variables
 
 
 def _close(chain: Mapping[int, int]) -> dict[int, int]:

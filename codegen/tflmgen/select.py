@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tflmgen.graph import Module, Op, walk
-from tflmgen.kernel import Kernel, OperatorInstance, Target, View
+from tflmgen.kernel import Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.ops import OPERATORS
 from tflmgen.support import instance_of
 
@@ -15,15 +15,15 @@ from tflmgen.support import instance_of
 class Selection:
     """Op.id -> what computes it."""
 
-    kernels: Mapping[int, Kernel | View]
+    kernels: Mapping[int, Kernel | View | Pieces]
 
-    def of(self, op: Op) -> Kernel | View:
+    def of(self, op: Op) -> Kernel | View | Pieces:
         return self.kernels[op.id]
 
 
 def select(module: Module, target: Target) -> Selection:
     """The kernel of every Op of the module, for one processor."""
-    kernels: dict[int, Kernel | View] = {}
+    kernels: dict[int, Kernel | View | Pieces] = {}
     for function in module.functions:
         for node in walk(function.body):
             if isinstance(node, Op):

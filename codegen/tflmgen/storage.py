@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from tflmgen.graph import Value
-from tflmgen.homes import Buffer, Home, Homes
-from tflmgen.kernel import Kernel, Memory, Scratch, View
+from tflmgen.homes import Buffer, Homes, Spot
+from tflmgen.kernel import Kernel, Pieces, Scratch, View
 from tflmgen.liveness import Liveness
 from tflmgen.moves import Copy, sequence_copies
 from tflmgen.overlap import Overlaps, find_overlaps
 from tflmgen.rotation import plan_rotations
 from tflmgen.schedule import Boundary, Schedule, ScheduleItem, Step, WhileStep, boundaries, walk_items
 from tflmgen.select import Selection
+
+Join = Literal["cheap", "all", "none"]
+JOINS: tuple[Join, ...] = ("cheap", "all", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +43,50 @@ class Move:
 class Storage:
     """Every decision on homes. Buffers whose live ranges meet must be disjoint in the arena.
 
-    home: value -> buffer. scratch: (step, operand position) -> buffer. moves: boundary step -> Move. groups: the
-    buffers that change places with one another.
+    home: value -> spot in a buffer. scratch: (step, operand position) -> buffer. moves: boundary step -> Move. groups:
+    the buffers that change places with one another. overlaps: the pairs that need not be disjoint.
     """
 
     buffers: tuple[Buffer, ...]
-    home: Mapping[Value, int]
+    home: Mapping[Value, Spot]
     scratch: Mapping[tuple[int, int], int]
     moves: Mapping[int, Move]
     groups: tuple[tuple[int, ...], ...]
     overlaps: Overlaps
 
 
-def assign(schedule: Schedule, selection: Selection, liveness: Liveness, variables: Collection[Value] = ()) -> Storage:
-    """Homes for all values, `variables` among them, and scratch of a program, and the moves that remain."""
+def assign(
+    schedule: Schedule,
+    selection: Selection,
+    liveness: Liveness,
+    variables: Collection[Value] = (),
+    join: Join = "cheap",
+) -> Storage:
+    """Homes for all values, `variables` among them, and scratch of a program, and the moves that remain.
+
+    `join` says which pieces (of a SPLIT, for a CONCATENATION) lie in what they are pieces of: those where bytes times
+    steps say that it is cheap, all that can, or none.
+    """
     items = [pair for f in schedule.functions for pair in walk_items(f.body)]
     homes = Homes(liveness)
     for item, _ in items:
         _join_names(homes, item, selection)
-    pairs = [
-        *_boundary_pairs(homes, schedule, liveness),
-        *_in_place_pairs(homes, items, selection, liveness),
-    ]
-    for pair in sorted(pairs, key=lambda p: (-p.depth, -p.bytes, p.step)):
-        homes.merge(pair.value, pair.source)
-    buffers = [_buffer(home, variables) for home in homes.all()]
-    home = {value: index for index, buffer in enumerate(buffers) for value in buffer.values}
+    moved = list(_boundary_pairs(homes, schedule, liveness))
+    in_place = list(_in_place_pairs(homes, items, selection, liveness))
+    pieces = list(_pieces(homes, items, selection, liveness))
+    _merge(homes, moved)
+    if join != "none":
+        for parts in pieces:
+            homes.merge_all(parts, only_if_cheap=join == "cheap")
+    _merge(homes, in_place)
+    finished = homes.finished()
+    buffers = [home.buffer(variables) for home in finished]
+    home = {
+        value: Spot(index, at - one.span[0])
+        for index, one in enumerate(finished)
+        for group, at in one.offsets.items()
+        for value in group.values
+    }
     scratch = _add_scratch(buffers, items, selection)
     rotations = plan_rotations(schedule, buffers, home, liveness)
     moves = {}
@@ -78,9 +100,32 @@ def assign(schedule: Schedule, selection: Selection, liveness: Liveness, variabl
     return Storage(tuple(buffers), home, scratch, moves, rotations.groups, overlaps)
 
 
-def _buffer(home: Home, variables: Collection[Value]) -> Buffer:
-    memory: Memory = "state" if any(v in variables for v in home.values) else "arena"
-    return Buffer(home.name, home.bytes, home.alignment, home.steps, home.values, memory)
+def _merge(homes: Homes, pairs: list[_Pair]) -> None:
+    for pair in sorted(pairs, key=lambda p: (-p.depth, -p.bytes, p.step)):
+        homes.merge(pair.value, pair.source)
+
+
+def _pieces(
+    homes: Homes, items: list[tuple[ScheduleItem, int]], selection: Selection, liveness: Liveness
+) -> list[list[tuple[Value, Value, int]]]:
+    """What each operator made of pieces could join: (output, input, offset). Innermost and largest operators first."""
+    found = []
+    for item, depth in items:
+        kernel = selection.of(item.op) if isinstance(item, Step) else None
+        if not isinstance(item, Step) or not isinstance(kernel, Pieces):
+            continue
+        pieces = []
+        for part in kernel.parts:
+            source, output = item.op.inputs[part.input], item.op.outputs[part.output]
+            if source is None or source.is_constant:
+                continue
+            pieces.append((output, source, part.input_offset - part.output_offset))
+            homes.is_piece(*pieces[-1])
+            if len(kernel.parts) == 1:
+                # One part alone may move within its home: nothing else is overwritten before it is read.
+                homes.may_share(item.index, output, {source}, liveness.dying[item.index], is_move=True)
+        found.append((-depth, -sum(p.bytes for p in kernel.parts), item.index, pieces))
+    return [pieces for *_, pieces in sorted(found, key=lambda f: f[:3])]
 
 
 def _join_names(homes: Homes, item: ScheduleItem, selection: Selection) -> None:
@@ -113,7 +158,7 @@ def _boundary_pairs(homes: Homes, schedule: Schedule, liveness: Liveness) -> Ite
     for boundary, depth in boundaries(schedule):
         for value, source in zip(boundary.values, boundary.sources, strict=True):
             if not source.is_constant:
-                homes.may_share(boundary.index, value, {source}, liveness.dying[boundary.index])
+                homes.may_share(boundary.index, value, {source}, liveness.dying[boundary.index], is_move=True)
                 yield _Pair(value, source, boundary.index, depth)
 
 
@@ -150,3 +195,13 @@ def _add_scratch(
                 name = f"scratch of {item.op.origin.operator_name} {item.op.origin.operator}"
                 buffers.append(Buffer(name, -(-operand.bytes // 4) * 4, operand.alignment, 1 << item.index))
     return scratch
+
+
+def has_pieces(selection: Selection) -> bool:
+    """Whether a choice of `join` makes a difference."""
+    return any(isinstance(kernel, Pieces) for kernel in selection.kernels.values())
+
+
+def copied_in_loops(storage: Storage) -> int:
+    """Bytes that the back edges of all loops, and other boundaries inside them, move from variable to variable."""
+    return sum(c.bytes for m in storage.moves.values() if m.in_loop for c in m.copies if isinstance(c.source, Spot))

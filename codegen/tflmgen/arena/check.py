@@ -10,7 +10,7 @@ The only trust is in the kernels' declared operands and overlaps, which have tes
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tflmgen.arena.segments import Segments, Span
@@ -18,7 +18,10 @@ from tflmgen.errors import InternalError
 from tflmgen.graph import Value
 from tflmgen.program import (
     Access,
+    Assembly,
     Branch,
+    ByteCopy,
+    Fixed,
     Flash,
     InputArgument,
     Instruction,
@@ -26,6 +29,7 @@ from tflmgen.program import (
     KernelCall,
     Loop,
     OutputArgument,
+    Place,
     Program,
     ProgramFunction,
     Rename,
@@ -132,7 +136,7 @@ class _Checker:
 
     def _read(self, state: State, access: Access, step: int, what: str) -> None:
         if isinstance(access.place, Flash):
-            if not self._holds(access.place.name, access.value):
+            if access.place.offset or not self._holds(access.place.name, access.value):
                 raise InternalError(f"step {step}: {what} reads '{access.value.name}' from flash, where it is not")
             return
         span = self._span(access)
@@ -157,6 +161,8 @@ class _Checker:
                 state = self._kernel(instruction, state)
             elif isinstance(instruction, Rename):
                 state = self._rename(instruction, state)
+            elif isinstance(instruction, Assembly):
+                state = self._assembly(instruction, state)
             elif isinstance(instruction, Transfer):
                 state = self._transfer(instruction, state)
             elif isinstance(instruction, Branch):
@@ -212,6 +218,78 @@ class _Checker:
         self._read(state, rename.source, rename.step, "a view")
         return self._name(self._forget(state, frozenset({rename.value.value})), rename.value)
 
+    def _assembly(self, assembly: Assembly, state: State) -> State:
+        """Every part is in place or copied there, from where the input holds it, and the parts cover the outputs."""
+        what = "an assembly of pieces"
+        for access in assembly.inputs:
+            if access is not None:
+                self._read(state, access, assembly.step, what)
+        copies: dict[tuple[Place, Place], int] = {(c.destination, c.source): c.bytes for c in assembly.copies}
+        covered: list[tuple[int, int, int]] = []
+        for part in assembly.parts:
+            source, output = assembly.inputs[part.input], assembly.outputs[part.output]
+            if source is None or part.input_offset + part.bytes > source.bytes:
+                raise InternalError(f"step {assembly.step}: {what} reads past its input")
+            here = replace(output.place, offset=output.place.offset + part.output_offset)
+            there = replace(source.place, offset=source.place.offset + part.input_offset)
+            if here != there and copies.pop((here, there), None) != part.bytes:
+                raise InternalError(f"step {assembly.step}: a piece of '{output.value.name}' is not where it belongs")
+            covered.append((part.output, part.output_offset, part.bytes))
+        if copies:
+            raise InternalError(f"step {assembly.step}: a copy moves what is no piece")
+        self._covers(assembly, covered)
+        for copy in assembly.copies:
+            state = self._copy_piece(assembly, copy, state)
+        for part in assembly.parts:
+            source, output = assembly.inputs[part.input], assembly.outputs[part.output]
+            assert source is not None
+            if isinstance(output.place, Flash):
+                raise InternalError(f"step {assembly.step}: {what} writes to flash")
+            if isinstance(source.place, Flash) or source.place.offset + part.input_offset != (
+                output.place.offset + part.output_offset
+            ):
+                continue
+            if type(source.place) is type(output.place) and _at(source.place) == _at(output.place):
+                self._holds_piece(assembly, source, part.input_offset, part.bytes, state)
+        self._disjoint(assembly.step, what, assembly.outputs)
+        state = self._forget(state, frozenset(a.value for a in assembly.outputs))
+        for access in assembly.outputs:
+            self._span(access)
+            state = self._name(state, access)
+        return state
+
+    @staticmethod
+    def _covers(assembly: Assembly, covered: list[tuple[int, int, int]]) -> None:
+        ends = [0] * len(assembly.outputs)
+        for output, offset, size in sorted(covered):
+            if offset != ends[output]:
+                break
+            ends[output] += size
+        if ends != [a.bytes for a in assembly.outputs]:
+            raise InternalError(f"step {assembly.step}: pieces do not make up the whole")
+
+    def _copy_piece(self, assembly: Assembly, copy: ByteCopy, state: State) -> State:
+        target = self._memory.span(copy.destination, copy.bytes)
+        if not isinstance(copy.source, Flash):
+            overlaps = self._memory.span(copy.source, copy.bytes).meets(target)
+            if overlaps and (len(assembly.parts) > 1 or _at(copy.source) != _at(copy.destination)):
+                raise InternalError(f"step {assembly.step}: a piece overlaps its own copy")
+            for source in assembly.inputs:
+                if source is not None and not isinstance(source.place, Flash):
+                    offset = copy.source.offset - source.place.offset
+                    same = _at(source.place) == _at(copy.source)
+                    if same and offset >= 0 and offset + copy.bytes <= source.bytes:
+                        self._holds_piece(assembly, source, offset, copy.bytes, state)
+                        break
+            else:
+                raise InternalError(f"step {assembly.step}: a copy reads what is no input")
+        return self._write(state, target, frozenset())
+
+    def _holds_piece(self, assembly: Assembly, source: Access, offset: int, size: int, state: State) -> None:
+        base = self._span(source).start
+        if any((source.value, base) not in state[s] for s in self._memory.at(base + offset, size)):
+            raise InternalError(f"step {assembly.step}: '{source.value.name}' is overwritten before it is copied")
+
     def _transfer(self, transfer: Transfer, state: State) -> State:
         what = f"boundary '{transfer.what}'"
         for copy in transfer.copies:
@@ -225,8 +303,8 @@ class _Checker:
                 )
             else:
                 source = self._memory.span(copy.source, copy.bytes)
-                if source.meets(target):
-                    raise InternalError(f"step {transfer.step}: a copy of {copy.bytes} bytes overlaps itself")
+                if source.meets(target) and _at(copy.source) != _at(copy.destination):
+                    raise InternalError(f"step {transfer.step}: a copy may overlap itself behind a pointer")
                 tags = self._whole(state, source)
             state = self._write(state, target, frozenset((v, target.start) for v in tags))
         state = self._exchange(transfer, state)
@@ -311,3 +389,8 @@ class _Checker:
 
 def _meet(one: State, other: State) -> State:
     return tuple(a & b for a, b in zip(one, other, strict=True))
+
+
+def _at(place: Fixed | Slot) -> tuple[str, int]:
+    """The memory or the slot of a place, without the offset in it."""
+    return (place.memory, 0) if isinstance(place, Fixed) else ("slot", place.index)

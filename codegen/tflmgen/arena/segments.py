@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tflmgen.errors import InternalError
 from tflmgen.program import (
     Access,
+    Assembly,
     Branch,
     Fixed,
     InputArgument,
@@ -98,7 +99,7 @@ class Segments:
             segments = self._range(start, size)
             return Span(start, size, segments, frozenset(segments), None)
         assert self._function is not None
-        if size > self._function.slots[place.index].bytes:
+        if place.offset < 0 or place.offset + size > self._function.slots[place.index].bytes:
             raise InternalError(f"the plan leaves slot {place.index} of '{self._function.name}'")
         segments = self._range(start, size)
         group = next(g for g in self.groups if self._first(place) in g.slots)
@@ -130,7 +131,7 @@ class Segments:
         assert function is not None
         if place.index >= len(function.slots):
             raise InternalError(f"'{function.name}' has no slot {place.index}")
-        return self._slot_base[function.name][place.index]
+        return self._slot_base[function.name][place.index] + place.offset
 
     def _range(self, start: int, size: int) -> range:
         return range(bisect_left(self._cuts, start), bisect_left(self._cuts, start + size))
@@ -173,6 +174,11 @@ def _places(body: Iterable[Instruction]) -> Iterator[tuple[Place | None, int]]:
                     yield argument.place, argument.bytes
         elif isinstance(instruction, Rename):
             yield from _of(instruction.value, instruction.source)
+        elif isinstance(instruction, Assembly):
+            yield from _of(*instruction.outputs, *(a for a in instruction.inputs if a is not None))
+            for copy in instruction.copies:
+                yield copy.destination, copy.bytes
+                yield copy.source, copy.bytes
         elif isinstance(instruction, Transfer):
             yield from _of(*instruction.values)
             for copy in instruction.copies:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
-from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Target, View
-from tflmgen.ops.copying import MOVABLE, constants_of
+from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Part, Pieces, Target, View
+from tflmgen.ops.copying import MOVABLE, are_pieces, constants_of
 from tflmgen.ops.layout import normalize_axis
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.rules import COMMON, SAME_QUANTIZATION, constant, input_is, input_type, one_type, static_shape
@@ -68,16 +69,21 @@ def _pack_axis(op: OperatorInstance) -> int | None:
     return normalize_axis(op.attributes.axis, len(_input_shape(op)) + 1)
 
 
-def _join(op: OperatorInstance, axis: int) -> Kernel | View:
+def _join(op: OperatorInstance, axis: int) -> Kernel | View | Pieces:
     if len(op.inputs) == 1:
         return View(0)
     tensors = [input_type(op, i) for i in range(len(op.inputs))]
-    layout = _layout(math.prod(_input_shape(op)[:axis]), [_block_bytes(t, axis) for t in tensors])
+    repeats = math.prod(_input_shape(op)[:axis])
+    sizes = [t.bytes for t in tensors]
+    if repeats == 1 and are_pieces(sizes):
+        starts = accumulate(sizes, initial=0)
+        return Pieces(tuple(Part(0, at, i, 0, size) for i, (at, size) in enumerate(zip(starts, sizes, strict=False))))
+    layout = _layout(repeats, [_block_bytes(t, axis) for t in tensors])
     inputs = tuple(Input(i) for i in range(len(tensors)))
     return Kernel("tflmgen_concatenation", HEADER, (layout, Output(0), *inputs))
 
 
-def _part(op: OperatorInstance, source: int, axis: int) -> Kernel | View:
+def _part(op: OperatorInstance, source: int, axis: int) -> Kernel | View | Pieces:
     """Input `source` cut along `axis` into the outputs."""
     if len(op.outputs) == 1:
         return View(source)
@@ -86,6 +92,9 @@ def _part(op: OperatorInstance, source: int, axis: int) -> Kernel | View:
     outputs = tuple(Output(i) for i in range(len(op.outputs)))
     extent = _input_shape(op, source)[axis]
     blocks = [total // max(extent, 1) * size for size in _parts(op, source, extent)]
+    if repeats == 1 and are_pieces(blocks):
+        starts = accumulate(blocks, initial=0)
+        return Pieces(tuple(Part(i, 0, source, at, n) for i, (at, n) in enumerate(zip(starts, blocks, strict=False))))
     return Kernel("tflmgen_split", HEADER, (_layout(repeats, blocks), Input(source), *outputs))
 
 
@@ -136,27 +145,27 @@ def _unpacked(op: OperatorInstance) -> tuple[Shape | None, ...]:
     return ((*shape[:axis], *shape[axis + 1 :]),) * len(op.outputs)
 
 
-def _concatenation(op: OperatorInstance, target: Target) -> Kernel | View:
+def _concatenation(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
     del target
     return _join(op, _axis(op) or 0)
 
 
-def _pack(op: OperatorInstance, target: Target) -> Kernel | View:
+def _pack(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
     del target
     return _join(op, _pack_axis(op) or 0)
 
 
-def _split(op: OperatorInstance, target: Target) -> Kernel | View:
+def _split(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
     del target
     return _part(op, 1, _split_axis(op, 1, 0) or 0)
 
 
-def _split_v(op: OperatorInstance, target: Target) -> Kernel | View:
+def _split_v(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
     del target
     return _part(op, 0, _split_axis(op, 0, 2) or 0)
 
 
-def _unpack(op: OperatorInstance, target: Target) -> Kernel | View:
+def _unpack(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
     del target
     return _part(op, 0, _axis(op) or 0)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, View
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Part, Pieces, View
 from tflmgen.ops.layout import MAX_RANK, Ints, Nest, collapse, strides_of
 from tflmgen.ops.operator import Rule
 from tflmgen.ops.rules import input_type, labels
@@ -16,6 +16,9 @@ HEADER = "copy.h"
 SHORTEST_ROW = 8
 """Rows of this many bytes are worth a memmove each; shorter ones are copied element by element."""
 
+ALIGNMENT = 4
+"""Tensors may begin at any multiple of this many bytes in one another."""
+
 MOVABLE = tuple(dtype for dtype in DType if dtype is not DType.INT4)
 """Types whose elements have an address of their own."""
 
@@ -23,6 +26,11 @@ SAME_MOVABLE_TYPE = Rule(
     f"input and output have one type: {labels(MOVABLE)}",
     lambda op: input_type(op, 0).dtype in MOVABLE and all(t.dtype is input_type(op, 0).dtype for t in op.outputs),
 )
+
+
+def are_pieces(sizes: Sequence[int]) -> bool:
+    """Whether contiguous parts of these sizes, in bytes, begin where any kernel may begin to read or write."""
+    return all(size > 0 for size in sizes[1:]) and not any(size % ALIGNMENT for size in sizes[:-1])
 
 
 def fits(nest: Callable[[OperatorInstance], Nest]) -> Rule:
@@ -35,7 +43,7 @@ def copy_nest(extents: Ints, input_strides: Ints, output_strides: Ints | None = 
     return collapse(extents, input_strides, strides_of(extents) if output_strides is None else output_strides)
 
 
-def copy_kernel(op: OperatorInstance, nest: Nest, input_offset: int = 0) -> Kernel | View:
+def copy_kernel(op: OperatorInstance, nest: Nest, input_offset: int = 0) -> Kernel | View | Pieces:
     """The call that fills output 0 with elements of input 0, or a view where that changes nothing.
 
     The nest's strides are those of input and output, in elements. The output may lie on the input where each element
@@ -45,6 +53,9 @@ def copy_kernel(op: OperatorInstance, nest: Nest, input_offset: int = 0) -> Kern
     if source.elements == result.elements and input_offset == 0 and nest.strides[0] == nest.strides[1]:
         return View(0)
     size = source.dtype.bits // 8
+    begin = input_offset * size
+    if nest.rank == 1 and nest.strides[0] == nest.strides[1] and are_pieces([begin, result.bytes]):
+        return Pieces((Part(0, 0, 0, begin, result.bytes),))
     forward = all(s > 0 for s in nest.strides[0]) and _is_increasing(nest)
     overlaps = (Overlap(0, 0),) if forward and result.elements else ()
     fields = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.kernel import Kernel, OperatorInstance, Target, View
+from tflmgen.kernel import Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.types import Dim
 
 Options = Mapping[str, Any]
@@ -47,7 +47,7 @@ class Operator:
     outputs: int
     rules: tuple[Rule, ...]
     infer: Callable[[OperatorInstance], tuple[Shape | None, ...]]
-    kernel: Callable[[OperatorInstance, Target], Kernel | View]
+    kernel: Callable[[OperatorInstance, Target], Kernel | View | Pieces]
     fold: Callable[[OperatorInstance], Sequence[NDArray[Any]] | None] | None = None
 
 

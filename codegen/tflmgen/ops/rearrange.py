@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflmgen.kernel import Kernel, OperatorInstance, Target, View
+from tflmgen.kernel import Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.ops.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
 from tflmgen.ops.layout import Nest, broadcast_shape, broadcast_strides, normalize_axis, strides_of
 from tflmgen.ops.operator import Operator, Options, Rule, Shape, no_attributes
@@ -42,7 +42,7 @@ def _reverse_nest(op: OperatorInstance) -> Nest:
     return copy_nest(shape, flipped)
 
 
-def _reverse_kernel(op: OperatorInstance, target: Target) -> Kernel | View:
+def _reverse_kernel(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
     del target
     shape = _shape(op)
     strides = strides_of(shape)
@@ -99,7 +99,7 @@ def _to_depth_nest(op: OperatorInstance) -> Nest:
     return copy_nest((n, h // b, w // b, b, b, c), (h * w * c, b * w * c, b * c, w * c, c, 1))
 
 
-def _plain(nest: Callable[[OperatorInstance], Nest]) -> Callable[[OperatorInstance, Target], Kernel | View]:
+def _plain(nest: Callable[[OperatorInstance], Nest]) -> Callable[[OperatorInstance, Target], Kernel | View | Pieces]:
     return lambda op, _: copy_kernel(op, nest(op))
 
 
@@ -124,6 +124,7 @@ REVERSE_RULES = (
 
 BROADCAST_RULES = (
     *_index_rules("shape"),
+    Rule("the wanted dimensions are not negative", lambda op: min(_broadcast_shape(op), default=0) >= 0),
     Rule(
         "the input's shape broadcasts to the wanted one",
         lambda op: (

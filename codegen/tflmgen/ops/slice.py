@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Params, Target, View
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Params, Pieces, Target, View
 from tflmgen.ops.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
 from tflmgen.ops.layout import MAX_RANK, Nest, strides_of
 from tflmgen.ops.operator import Operator, Options, Rule, Shape, no_attributes
@@ -154,7 +154,7 @@ def _nest(op: OperatorInstance) -> Nest:
     return copy_nest(tuple(c.count for c in cuts), tuple(c.step * s for c, s in zip(cuts, strides, strict=True)))
 
 
-def _kernel(op: OperatorInstance, target: Target) -> Kernel | View:
+def _kernel(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
     del target
     shape = static_shape(input_type(op, 0))
     cuts, strides = _cuts(op), strides_of(shape)

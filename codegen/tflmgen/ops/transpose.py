@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.kernel import Kernel, OperatorInstance, Target, View
+from tflmgen.kernel import Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.ops.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
 from tflmgen.ops.layout import Nest, strides_of
 from tflmgen.ops.operator import Operator, Rule, Shape, no_attributes
@@ -21,7 +21,7 @@ def _nest(op: OperatorInstance) -> Nest:
     return copy_nest(tuple(shape[a] for a in _axes(op)), tuple(strides[a] for a in _axes(op)))
 
 
-def _kernel(op: OperatorInstance, target: Target) -> Kernel | View:
+def _kernel(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
     del target
     return copy_kernel(op, _nest(op))
 

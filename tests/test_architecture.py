@@ -35,6 +35,7 @@ ONLY_IN = {
     "flatbuffers": {"tflite"},
     "tflite": {"tflite"},
     "jsonschema": {"board"},
+    "elftools": {"emulator"},
     "rich": {"console"},
     "typer": {"cli", "commands", "failure", "option_groups"},
     "tflite_micro": {"oracle"},

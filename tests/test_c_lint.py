@@ -66,6 +66,12 @@ def test_each_kernel_header_stands_alone(compiler: str, board: str) -> None:
         run(compiler, *BOARDS[board].cpu_flags, *WARNINGS, "-fsyntax-only", "-xc", header)
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("interface", [1, 3])
+def test_compilers_accept_the_counting_plugin(compiler: str, interface: int) -> None:
+    run(compiler, *WARNINGS, f"-DTFLMGEN_PLUGIN_API={interface}", *sorted((FIRMWARE / "count").glob("*.c")))
+
+
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_public_headers_are_cpp(compiler: str, example: Path, tmp_path: Path) -> None:
     headers = ['"gate.h"', "<tflmgen.h>", "<tflmgen/board.h>", "<tflmgen/serve.h>"]
@@ -98,7 +104,8 @@ def test_no_heap_and_no_stdio() -> None:
     forbidden = re.compile(
         r"\b(malloc|calloc|realloc|free|printf|fprintf|sprintf|snprintf|puts)\s*\(|<(stdio|stdlib)\.h>"
     )
-    files = [path for path in FIRMWARE.rglob("*.[ch]") if path.name != "link_host.c"]
+    on_the_host = [FIRMWARE / "runtime" / "link_host.c", *(FIRMWARE / "count").iterdir()]
+    files = [path for path in FIRMWARE.rglob("*.[ch]") if path not in on_the_host]
     assert files
     assert not [path.name for path in files if forbidden.search(path.read_text(encoding="utf-8"))]
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tflmgen.emulator.cycle_models import CycleModel
+from tflmgen.emulator.executed import NO_CYCLES, Cycles
 from tflmgen.emulator.session import Invocation
 
 Plan = Mapping[str, Any]
@@ -25,11 +27,12 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class OperatorFigures:
-    """One operator over all sets; `instructions` is None where the emulator counts none per operator."""
+    """One operator over all sets; `instructions` and `cycles` are None where they are not counted per operator."""
 
     step: Json
     executions: int
     instructions: int | None
+    cycles: Cycles | None
 
     @property
     def macs(self) -> int:
@@ -45,31 +48,41 @@ def operator_figures(plan: Plan, measured: Sequence[Measured]) -> list[OperatorF
     if all(one.invocation.operators for one in measured):
         executions: dict[int, int] = {}
         instructions: dict[int, int] = {}
+        cycles: dict[int, Cycles] = {}
         for one in measured:
             for counted in one.invocation.operators:
                 executions[counted.step] = executions.get(counted.step, 0) + counted.executions
                 instructions[counted.step] = instructions.get(counted.step, 0) + counted.instructions
+                cycles[counted.step] = cycles.get(counted.step, NO_CYCLES) + counted.cycles
         ran = [step for step in steps if executions.get(step["index"])]
-        return [OperatorFigures(s, executions[s["index"]], instructions[s["index"]]) for s in ran]
+        return [OperatorFigures(s, executions[i], instructions[i], cycles[i]) for s in ran for i in [s["index"]]]
     entered = [plan["signatures"][one.signature]["function"] for one in measured]
     if any(step["kind"] in CONTROL and step["function"] in entered for step in plan["steps"]):
         return None
-    return [OperatorFigures(s, entered.count(s["function"]), None) for s in steps if s["function"] in entered]
+    return [OperatorFigures(s, entered.count(s["function"]), None, None) for s in steps if s["function"] in entered]
 
 
-def bench_json(plan: Plan, measured: Sequence[Measured]) -> Json:
-    """`total`, `operators`, `sets` and `stack_bytes`."""
+def bench_json(plan: Plan, measured: Sequence[Measured], model: CycleModel) -> Json:
+    """`total`, `control`, `operators`, `sets` and `stack_bytes`; `model` is the one that estimated the cycles."""
     operators = operator_figures(plan, measured)
     total = sum(one.invocation.instructions or 0 for one in measured)
     macs = None if operators is None else sum(operator.macs for operator in operators)
+    all_cycles = _sum([one.invocation.cycles_estimated for one in measured])
     return {
-        "total": {"instructions": total, "macs": macs, "instructions_per_mac": _ratio(total, macs)},
-        "operators": [_operator_json(operator) for operator in operators or ()],
+        "total": {
+            "instructions": total,
+            **_cycles_json(all_cycles, model),
+            "macs": macs,
+            "instructions_per_mac": _ratio(total, macs),
+        },
+        "control": _control_json(total, operators),
+        "operators": [_operator_json(operator, model) for operator in operators or ()],
         "sets": [
             {
                 "label": one.label,
                 "signature": plan["signatures"][one.signature]["key"],
                 "instructions": one.invocation.instructions,
+                **_cycles_json(one.invocation.cycles_estimated, model),
                 "stack_bytes": one.invocation.stack_bytes,
             }
             for one in measured
@@ -78,7 +91,25 @@ def bench_json(plan: Plan, measured: Sequence[Measured]) -> Json:
     }
 
 
-def _operator_json(operator: OperatorFigures) -> Json:
+def _sum(parts: Sequence[Cycles | None]) -> Cycles | None:
+    known = [part for part in parts if part is not None]
+    return sum(known, NO_CYCLES) if known and len(known) == len(parts) else None
+
+
+def _cycles_json(cycles: Cycles | None, model: CycleModel) -> Json:
+    if cycles is None:
+        return {"cycles_estimated": None, "cycles_range": None}
+    return {"cycles_estimated": model.figure(cycles), "cycles_range": [cycles.low, cycles.high]}
+
+
+def _control_json(total: int, operators: Sequence[OperatorFigures] | None) -> Json:
+    """What is no operator's: tests and jumps of control flow, copies at its boundaries, entry and exit."""
+    counted = [operator.instructions for operator in operators or ()]
+    known = [count for count in counted if count is not None]
+    return {"instructions": total - sum(known) if known and len(known) == len(counted) else None}
+
+
+def _operator_json(operator: OperatorFigures, model: CycleModel) -> Json:
     step = operator.step
     return {
         "step": step["index"],
@@ -90,6 +121,7 @@ def _operator_json(operator: OperatorFigures) -> Json:
         "variant": step["variant"],
         "executions": operator.executions,
         "instructions": operator.instructions,
+        **_cycles_json(operator.cycles, model),
         "macs": operator.macs,
         "instructions_per_mac": _ratio(operator.instructions, operator.macs),
     }

@@ -88,9 +88,17 @@ def check_session_options(board: Board, options: SessionOptions) -> None:
 
 @contextmanager
 def running(
-    compilation: Compilation, board: Board, options: BuildOptions, session: SessionOptions, console: Console
+    compilation: Compilation,
+    board: Board,
+    options: BuildOptions,
+    session: SessionOptions,
+    console: Console,
+    count: bool = False,
 ) -> Iterator[Running]:
-    """The model's firmware, built in a folder of its own that goes away afterwards, and running."""
+    """The model's firmware, built in a folder of its own that goes away afterwards, and running.
+
+    count  count what each invoke executes
+    """
     require_compiler(board)
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         directory = Path(folder) / compilation.name
@@ -98,5 +106,6 @@ def running(
         firmware = None if board.is_host else compile_project(directory, compilation, board, console)
         elf = firmware.elf if firmware else None
         emulator, renode = session.emulator.value, session.renode
-        with open_session(board, directory, elf, emulator, session.timeout, renode=renode) as connected:
+        plan = compilation.plan if count else None
+        with open_session(board, directory, elf, emulator, session.timeout, renode=renode, count=plan) as connected:
             yield Running(compilation, connected, firmware)

@@ -11,7 +11,9 @@ import pytest
 from support.commands import write_adder
 from tflmgen.bench_report import Measured, bench_json, operator_figures
 from tflmgen.board import load_board
-from tflmgen.emulator.session import Invocation, OperatorCount
+from tflmgen.emulator.cycle_models import CYCLE_MODELS
+from tflmgen.emulator.executed import Cycles, OperatorCount
+from tflmgen.emulator.session import Invocation
 from tflmgen.firmware_build import plan_for
 from tflmgen.options import BuildOptions
 
@@ -23,7 +25,8 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def _measured(instructions: int | None, *operators: OperatorCount) -> Measured:
-    return Measured("a set", 0, Invocation((), 0, 100, 0, instructions, operators))
+    cycles = Cycles(instructions, 2 * instructions) if instructions and operators else None
+    return Measured("a set", 0, Invocation((), 0, 100, 0, instructions, operators, cycles))
 
 
 def _operator(plan: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -33,10 +36,14 @@ def _operator(plan: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 def test_sums_over_sets(plan: dict[str, Any]) -> None:
     (step,) = [step["index"] for step in plan["steps"] if step["kind"] == "operator"]
-    sets = [_measured(50, OperatorCount(step, 1, 40)), _measured(80, OperatorCount(step, 2, 60))]
-    report = bench_json(_operator(plan, macs=5), [sets[0], replace(sets[1], label="another")])
-    assert report["total"] == {"instructions": 130, "macs": 15, "instructions_per_mac": round(130 / 15, 4)}
+    counts = OperatorCount(step, 1, 40, Cycles(30, 60)), OperatorCount(step, 2, 60, Cycles(50, 70))
+    sets = [_measured(50, counts[0]), replace(_measured(80, counts[1]), label="another")]
+    report = bench_json(_operator(plan, macs=5), sets, CYCLE_MODELS["cortex-m7"])
+    cycles = {"cycles_estimated": 260, "cycles_range": [130, 260]}
+    assert report["total"] == {"instructions": 130, **cycles, "macs": 15, "instructions_per_mac": round(130 / 15, 4)}
     assert [(o["executions"], o["instructions"], o["macs"]) for o in report["operators"]] == [(3, 100, 15)]
+    assert [(o["cycles_estimated"], o["cycles_range"]) for o in report["operators"]] == [(130, [80, 130])]
+    assert report["control"] == {"instructions": 30}
     assert [(s["label"], s["instructions"]) for s in report["sets"]] == [("a set", 50), ("another", 80)]
     assert report["stack_bytes"] == 100
 
@@ -46,23 +53,28 @@ def test_operators_that_did_not_run_are_left_out(plan: dict[str, Any]) -> None:
 
 
 def test_without_counts_per_operator_each_ran_once(plan: dict[str, Any]) -> None:
-    report = bench_json(_operator(plan, macs=7), [_measured(50), _measured(50)])
+    report = bench_json(_operator(plan, macs=7), [_measured(50), _measured(50)], CYCLE_MODELS["cortex-m4"])
     assert report["total"]["macs"] == 14
     assert [(o["executions"], o["instructions"]) for o in report["operators"]] == [(2, None)]
+    assert report["control"] == {"instructions": None}
 
 
 def test_without_counts_control_flow_leaves_macs_open(plan: dict[str, Any]) -> None:
     loop = {"index": 1, "kind": "while", "function": plan["signatures"][0]["function"], "parent": 0}
-    report = bench_json({**plan, "steps": [*plan["steps"], loop]}, [_measured(50)])
-    assert report["total"] == {"instructions": 50, "macs": None, "instructions_per_mac": None}
+    report = bench_json({**plan, "steps": [*plan["steps"], loop]}, [_measured(50)], CYCLE_MODELS["cortex-m4"])
+    unknown = dict.fromkeys(("cycles_estimated", "cycles_range", "macs", "instructions_per_mac"))
+    assert report["total"] == {"instructions": 50, **unknown}
 
 
 def test_bench_has_its_schema(plan: dict[str, Any]) -> None:
     schema = json.loads(files("tflmgen.schema").joinpath("bench.json").read_text())
     memory = dict.fromkeys(("arena_bytes", "weights_bytes", "code_bytes", "flash_bytes", "ram_bytes"), 1)
     about = {"tflmgen": "1", "model": plan["model"], "options": plan["options"], "board": "b", "emulator": "QEMU"}
-    report = {**about, "notes": [], "inputs": "generated", **bench_json(plan, [_measured(50)]), "memory": memory}
-    jsonschema.validate(report, schema)
+    (step,) = [step["index"] for step in plan["steps"] if step["kind"] == "operator"]
+    for measured in (_measured(50), _measured(50, OperatorCount(step, 1, 40))):
+        figures = bench_json(plan, [measured], CYCLE_MODELS["cortex-m4"])
+        report = {**about, "notes": [], "inputs": "generated", **figures, "memory": memory}
+        jsonschema.validate(report, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**report, "total": {}}, schema)
 

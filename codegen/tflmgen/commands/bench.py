@@ -12,6 +12,8 @@ from tflmgen.board import Board, load_board
 from tflmgen.code_size import code_bytes
 from tflmgen.compiler import Compilation
 from tflmgen.console import Console, Table, count
+from tflmgen.emulator.cycle_models import CYCLE_MODELS, CycleModel
+from tflmgen.emulator.executed import Cycles
 from tflmgen.emulator.session import Session
 from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.execute import run_set, run_sets
@@ -24,6 +26,7 @@ from tflmgen.platformio import Firmware
 from tflmgen.seeded import generator_inputs
 
 GENERATED = "generated"
+CYCLES = "cycles (estimated)>"
 
 
 class CountError(TflmgenError):
@@ -46,13 +49,14 @@ def bench_command(
     compilation = compile_for(model, board, options)
     require_compiler(board)
     vectors = _vectors(model, inputs, compilation.module.signatures, session.signature)
-    with running(compilation, board, options, session, console) as run:
+    with running(compilation, board, options, session, console, count=True) as run:
         assert run.firmware is not None
         with console.progress("Starting") as progress:
             measured = _measure(run.session, compilation, vectors, inputs is None, progress)
         emulator, notes = run.session.emulator, run.session.notes
         code = code_bytes(run.firmware, compilation, board, options, console)
         sizes = _sizes(run.firmware, compilation, code)
+    cycle_model = CYCLE_MODELS.get(board.core, CycleModel(""))
     if any(one.invocation.instructions is None for one in measured):
         raise CountError(f"{emulator} counts no instructions on board {board.id}")
     report = {
@@ -63,11 +67,11 @@ def bench_command(
         "emulator": emulator,
         "notes": list(notes),
         "inputs": GENERATED if inputs is None else inputs.name,
-        **bench_json(compilation.plan, measured),
+        **bench_json(compilation.plan, measured, cycle_model),
         "memory": sizes,
     }
     console.json(report)
-    _print(console, board, report)
+    _print(console, board, report, cycle_model)
 
 
 def _vectors(model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None) -> Vectors:
@@ -98,7 +102,7 @@ def _sizes(firmware: Firmware, compilation: Compilation, code: int) -> dict[str,
     }
 
 
-def _print(console: Console, board: Board, report: dict[str, Any]) -> None:
+def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: CycleModel) -> None:
     total = report["total"]
     rows = [
         (
@@ -109,22 +113,47 @@ def _print(console: Console, board: Board, report: dict[str, Any]) -> None:
             count(operator["executions"]),
             _count(operator["instructions"]),
             _share(operator["instructions"], total["instructions"]),
+            _count(operator["cycles_estimated"]),
             count(operator["macs"]) if operator["macs"] else "",
             _decimal(operator["instructions_per_mac"]),
         )
         for operator in report["operators"]
     ]
-    columns = ("#", "operator", "outputs", "variant", "runs>", "instructions>", "%>", "MACs>", "per MAC>")
+    columns = (
+        "#",
+        "operator",
+        "outputs",
+        "variant",
+        "runs>",
+        "instructions>",
+        "%>",
+        "cycles (estimated)>",
+        "MACs>",
+        "per MAC>",
+    )
     title = f"{report['model']['path']} on {board.id} in {report['emulator']}"
     console.table(Table(title, columns, rows))
     if len(report["sets"]) > 1:
         sets = [
-            (str(k), one["label"], _count(one["instructions"]), count(one["stack_bytes"]))
+            (
+                str(k),
+                one["label"],
+                _count(one["instructions"]),
+                _count(one["cycles_estimated"]),
+                count(one["stack_bytes"]),
+            )
             for k, one in enumerate(report["sets"])
         ]
-        console.table(Table("Sets", ("#>", "label", "instructions>", "stack>"), sets))
+        console.table(Table("Sets", ("#>", "label", "instructions>", CYCLES, "stack>"), sets))
     per_mac = f", {_decimal(total['instructions_per_mac'])} per MAC" if total["macs"] else ""
     console.line(f"Total: {count(total['instructions'])} instructions{per_mac}.")
+    if report["control"]["instructions"]:
+        console.line(
+            f"Of these, {count(report['control']['instructions'])} are no operator's: control flow and copies."
+        )
+    if total["cycles_range"]:
+        words = cycle_model.explain(Cycles(*total["cycles_range"])) or count(total["cycles_estimated"])
+        console.line(f"Cycles (estimated, without wait states): {words}.")
     memory = report["memory"]
     console.line(
         f"Stack {count(report['stack_bytes'])} bytes; arena {count(memory['arena_bytes'])}, static RAM "

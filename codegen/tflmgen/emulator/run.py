@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tflmgen.board import Board
+from tflmgen.emulator.count import counter
+from tflmgen.emulator.executed import Executed, executed
 from tflmgen.emulator.host import run_host
+from tflmgen.emulator.link import Invoked
 from tflmgen.emulator.qemu import run_qemu
 from tflmgen.emulator.renode import run_renode
 from tflmgen.emulator.session import EmulatorError, Session
+from tflmgen.folder import read_about
 from tflmgen.toolchain import find_renode
 
 HOST, QEMU, RENODE = "host", "QEMU", "Renode"
@@ -25,6 +30,7 @@ def open_session(
     timeout: float = 60.0,
     sanitize: bool = False,
     renode: str | None = None,
+    count: Mapping[str, Any] | None = None,
 ) -> Iterator[Session]:
     """The model of the project in `project_dir`, running on `board`; it ends with the context, whatever happens.
 
@@ -32,6 +38,7 @@ def open_session(
     emulator  auto, renode or qemu: auto takes Renode where it is installed, else QEMU, and a note says so
     timeout   seconds for the start, and again for each invoke
     renode    Renode's program, as find_renode() takes it
+    count     the project's plan: count what each invoke executes, in QEMU by operator; not on the host
     """
     if board.is_host:
         with run_host(project_dir, sanitize) as stream:
@@ -41,11 +48,23 @@ def open_session(
         raise EmulatorError(f"{project_dir}: no firmware to run")
     chosen, program, notes = _choose(board, emulator, renode)
     if chosen == RENODE and program is not None:
-        with run_renode(program, board, project_dir, firmware, timeout) as stream:
-            yield Session(stream, RENODE, timeout, firmware, notes)
-    else:
+        with run_renode(program, board, project_dir, firmware, timeout) as socket:
+            yield Session(socket, RENODE, timeout, firmware, notes)
+    elif count is None:
         with run_qemu(board, firmware) as stream:
             yield Session(stream, QEMU, timeout, firmware, notes)
+    else:
+        lines = {step["index"]: step["line"] for step in count["steps"] if step.get("line")}
+        source = f"{read_about(project_dir)['name']}.c"
+        with (
+            counter(board.core, firmware, source, lines) as plugin,
+            run_qemu(board, firmware, plugin.arguments) as stream,
+        ):
+
+            def meter(signature: int, _: Invoked) -> Executed:
+                return executed(count, signature, plugin.read())
+
+            yield Session(stream, QEMU, timeout, firmware, notes, meter)
 
 
 def _choose(board: Board, emulator: str, renode: str | None) -> tuple[str, Path | None, tuple[str, ...]]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tflmgen.emulator.executed import Cycles, Executed, OperatorCount
 from tflmgen.emulator.link import (
     Client,
     DeviceFaultError,
+    Invoked,
     LinkClosedError,
     LinkError,
     LinkTimeoutError,
@@ -42,19 +44,11 @@ class EmulatorError(TflmgenError):
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorCount:
-    """What one step of the plan cost in one invoke: `executions` times, `instructions` in all, callees included."""
-
-    step: int
-    executions: int
-    instructions: int
-
-
-@dataclass(frozen=True, slots=True)
 class Invocation:
     """One invoke. `status` is a tflmgen_status; there are no outputs unless it is 0.
 
-    `stack_bytes` (the invoke's own) and `cycles` are 0, and `instructions` None, where they are not measured.
+    `stack_bytes` (the invoke's own) and `cycles` are 0, `instructions` and `cycles_estimated` None, where they are not
+    measured. `operators` are those that ran, empty where they are not counted one by one.
     """
 
     outputs: tuple[bytes, ...]
@@ -63,6 +57,11 @@ class Invocation:
     cycles: int
     instructions: int | None
     operators: tuple[OperatorCount, ...] = ()
+    cycles_estimated: Cycles | None = None
+
+
+Meter = Callable[[int, Invoked], Executed]
+"""Called after each invoke with the signature's number and what the device answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +72,26 @@ class SignatureTensors:
 
 
 class Session:
-    """`emulator` and `notes` are for reports; `timeout` seconds are what start, reset and each invoke may take."""
+    """`emulator` and `notes` are for reports; `timeout` seconds are what start, reset and each invoke may take.
+
+    `meter` tells what an invoke executed.
+    """
 
     def __init__(
-        self, stream: Stream, emulator: str, timeout: float, elf: Path | None = None, notes: Sequence[str] = ()
+        self,
+        stream: Stream,
+        emulator: str,
+        timeout: float,
+        elf: Path | None = None,
+        notes: Sequence[str] = (),
+        meter: Meter | None = None,
     ) -> None:
         self.emulator = emulator
         self.notes = tuple(notes)
         self._client = Client(stream)
         self._timeout = timeout
         self._elf = elf
+        self._meter = meter
         with self._limited("does not answer. Does src/main.c still call tflmgen_serve()?"):
             self.model = self._client.hello().model
             self.signatures = self._describe()
@@ -119,7 +128,11 @@ class Session:
             if done.status == 0:
                 read = self._client.read
                 outputs = tuple(read(signature, i, tensor.bytes) for i, tensor in enumerate(tensors.outputs))
-        return Invocation(outputs, done.status, done.stack_bytes, done.cycles, None)
+        if self._meter is None:
+            return Invocation(outputs, done.status, done.stack_bytes, done.cycles, None)
+        cost = self._meter(signature, done)
+        counted = cost.instructions, cost.operators, cost.cycles
+        return Invocation(outputs, done.status, done.stack_bytes, done.cycles, *counted)
 
     @contextmanager
     def _limited(self, failure: str) -> Iterator[None]:

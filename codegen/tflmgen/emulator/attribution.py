@@ -1,0 +1,177 @@
+"""Which step of the plan each instruction of a firmware belongs to, by the firmware's debug information.
+
+The generated C has one line per step of the plan, and the compiler inlines kernels into it. DWARF (version 5, sections
+2.17, 3.3 and 6.2) tells for each instruction its line, and for each inlined function the line of its call: an
+instruction belongs to the step at the innermost of these lines that lies in the generated C. Shared code has no line
+there; at run time it belongs to the step that called it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tflmgen.errors import TflmgenError
+
+NO_STEP = -1
+
+
+class AttributionError(TflmgenError):
+    """A firmware whose debug information cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """`steps`: the step of each instruction of the generated C, by address; NO_STEP for what is no step's.
+
+    `marks`: the addresses where a step's statement begins; their executions add up to the step's. The compiler may have
+    copied a statement, so that it has several, or lost all trace of it.
+    """
+
+    steps: Mapping[int, int] = field(default_factory=dict)
+    marks: Mapping[int, frozenset[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """From `start` up to `end` all instructions are of `line` of file `file`; `statement` where one begins there."""
+
+    start: int
+    end: int
+    file: str
+    line: int
+    statement: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """A function, inlined or not, with its address ranges; `call_line` in `call_file` is where it is inlined."""
+
+    ranges: tuple[tuple[int, int], ...]
+    call_file: str
+    call_line: int
+    inner: tuple[_Scope, ...]
+
+
+def attribute(elf: Path, source: str, lines: Mapping[int, int]) -> Sites:
+    """The sites of the instructions that come from file `source`, its name without folders.
+
+    lines  step -> line of `source` where its code begins
+    """
+    from elftools.common.exceptions import DWARFError, ELFError
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        with elf.open("rb") as file:
+            image = ELFFile(file)
+            if not image.has_dwarf_info():
+                raise AttributionError(f"{elf}: no debug information (compiled without -g?)")
+            return _Reader(image.get_dwarf_info(), source, lines).sites()
+    except (ELFError, DWARFError, KeyError, ValueError) as error:
+        raise AttributionError(f"{elf}: debug information that cannot be read: {error}") from error
+
+
+class _Reader:
+    def __init__(self, dwarf: Any, source: str, lines: Mapping[int, int]) -> None:
+        self._dwarf = dwarf
+        self._source = source
+        self._steps = {line: step for step, line in lines.items()}
+        self._starts = dict(self._steps)
+
+    def sites(self) -> Sites:
+        steps: dict[int, int] = {}
+        marks: dict[int, set[int]] = {}
+        for unit in self._dwarf.iter_CUs():
+            top = unit.get_top_DIE()
+            if Path(_text(top, "DW_AT_name")).name == self._source:
+                self._unit(unit, top, steps, marks)
+        return Sites(steps, {step: frozenset(found) for step, found in marks.items()})
+
+    def _unit(self, unit: Any, top: Any, steps: dict[int, int], marks: dict[int, set[int]]) -> None:
+        program = self._dwarf.line_program_for_CU(unit)
+        version = program.header.version
+        names = [entry.name.decode() for entry in program["file_entry"]]
+
+        def file(number: int) -> str:
+            index = number if version >= 5 else number - 1
+            return Path(names[index]).name if 0 <= index < len(names) else ""
+
+        for die in top.iter_children():
+            if die.tag == "DW_TAG_subprogram" and file(_number(die, "DW_AT_decl_file")) == self._source:
+                self._starts.setdefault(_number(die, "DW_AT_decl_line"), NO_STEP)
+        ordered = sorted(self._starts)
+        scopes = list(self._scopes(top, file))
+        for row in _rows(program, file):
+            for scope in scopes:
+                for start, end in scope.ranges:
+                    for address in range(max(start, row.start), min(end, row.end), 2):
+                        line = self._line(scope, row, address)
+                        if line is not None:
+                            at = bisect_right(ordered, line) - 1
+                            steps[address] = self._starts[ordered[at]] if at >= 0 else NO_STEP
+            if row.statement and row.file == self._source and row.line in self._steps:
+                marks.setdefault(self._steps[row.line], set()).add(row.start)
+
+    def _line(self, scope: _Scope, row: _Row, address: int) -> int | None:
+        """The innermost line of the source at an address of `scope`."""
+        for inner in scope.inner:
+            if any(start <= address < end for start, end in inner.ranges):
+                found = self._line(inner, row, address)
+                if found is not None:
+                    return found
+                return inner.call_line if inner.call_file == self._source else None
+        return row.line if row.file == self._source else None
+
+    def _scopes(self, die: Any, file: Any) -> Iterator[_Scope]:
+        """The functions in `die`, those in blocks too."""
+        for child in die.iter_children():
+            if child.tag in ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine"):
+                ranges = tuple(self._ranges(child))
+                if ranges:
+                    called = file(_number(child, "DW_AT_call_file")), _number(child, "DW_AT_call_line")
+                    yield _Scope(ranges, *called, tuple(self._scopes(child, file)))
+            elif child.tag == "DW_TAG_lexical_block":
+                yield from self._scopes(child, file)
+
+    def _ranges(self, die: Any) -> Iterator[tuple[int, int]]:
+        low, high = die.attributes.get("DW_AT_low_pc"), die.attributes.get("DW_AT_high_pc")
+        if low is not None and high is not None:
+            end = high.value if high.form == "DW_FORM_addr" else low.value + high.value
+            yield low.value, end
+            return
+        if "DW_AT_ranges" not in die.attributes:
+            return
+        base = _number(die.cu.get_top_DIE(), "DW_AT_low_pc")
+        lists = self._dwarf.range_lists()
+        for entry in lists.get_range_list_at_offset(die.attributes["DW_AT_ranges"].value, cu=die.cu):
+            if hasattr(entry, "base_address"):
+                base = entry.base_address
+            else:
+                offset = 0 if getattr(entry, "is_absolute", False) else base
+                yield entry.begin_offset + offset, entry.end_offset + offset
+
+
+def _rows(program: Any, file: Any) -> Iterator[_Row]:
+    """The line table; of rows at one address only the last has a length."""
+    before = None
+    for entry in program.get_entries():
+        state = entry.state
+        if state is None:
+            continue
+        if before is not None:
+            name = file(before.file)
+            yield _Row(before.address, state.address, name, before.line, bool(before.is_stmt))
+        before = None if state.end_sequence else state
+
+
+def _text(die: Any, name: str) -> str:
+    attribute = die.attributes.get(name)
+    return attribute.value.decode() if attribute is not None else ""
+
+
+def _number(die: Any, name: str) -> int:
+    attribute = die.attributes.get(name)
+    return int(attribute.value) if attribute is not None else 0

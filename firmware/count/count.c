@@ -1,0 +1,245 @@
+/* QEMU plugin: what each invoke of a model executes, by step of its plan. It runs on the host and changes nothing in
+ * the firmware.
+ *
+ *   qemu-system-arm ... -plugin count.so,from=ADDRESS,to=ADDRESS,core=CORE,sites=FILE,out=FILE
+ *
+ * from, to  counting starts with the instruction at `from` and ends before the one at `to`
+ * core      GCC's name of the processor whose cycles are estimated
+ * sites     lines "ADDRESS STEP MARK": from the instruction at ADDRESS (hexadecimal) on, all that is executed belongs
+ *           to STEP (-1: to none), called functions included, until an instruction with another step; how often the
+ *           instruction itself is executed is counted under number MARK, unless that is -1. Sorted by address.
+ * out       gets one line of JSON per counted interval: {"steps": [[step, instructions, low, high], ...],
+ *           "marks": [count, ...]}, cycles from low to high. The steps' instructions sum up to all that was executed.
+ */
+#include "qemu_plugin.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost.h"
+
+int qemu_plugin_version = TFLMGEN_PLUGIN_API;
+
+enum { NO_STEP = -1, SAME_STEP = -2, NO_MARK = -1 };
+
+struct site {
+    uint64_t address;
+    int step, mark;
+};
+
+struct tally {
+    uint64_t instructions, low, high;
+};
+
+/* Instructions of a translated block that belong to one step. */
+struct run {
+    int step, mark;
+    bool starts, ends; /* the interval */
+    struct tally tally;
+};
+
+/* QEMU executes a block from its first instruction to its last. */
+struct block {
+    uint64_t start, end;
+    struct cycles taken; /* what it costs more if the next block isn't the one behind it */
+    size_t count;
+    struct run runs[];
+};
+
+static uint64_t from, to;
+static const struct model *model;
+static FILE *out;
+static struct site *sites;
+static size_t site_count;
+
+static struct tally *tallies; /* of NO_STEP first */
+static uint64_t *marks;
+static size_t step_count, mark_count;
+
+static bool inside;
+static int current;
+static const struct block *last;
+
+static void *allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory) {
+        fputs("count: out of memory\n", stderr);
+        exit(1);
+    }
+    return memory;
+}
+
+static void add(const struct tally *tally)
+{
+    struct tally *sum = &tallies[current + 1];
+    sum->instructions += tally->instructions;
+    sum->low += tally->low;
+    sum->high += tally->high;
+}
+
+static void start_interval(void)
+{
+    inside = true;
+    current = NO_STEP;
+    memset(tallies, 0, (step_count + 1) * sizeof *tallies);
+    memset(marks, 0, mark_count * sizeof *marks);
+}
+
+static void end_interval(void)
+{
+    const char *separator = "";
+    inside = false;
+    fputs("{\"steps\": [", out);
+    for (size_t i = 0; i <= step_count; i++) {
+        const struct tally *t = &tallies[i];
+        if (t->instructions == 0 && t->high == 0) continue;
+        fprintf(out, "%s[%d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", separator, (int)i - 1, t->instructions, t->low,
+                t->high);
+        separator = ", ";
+    }
+    fputs("], \"marks\": [", out);
+    for (size_t i = 0; i < mark_count; i++) fprintf(out, "%s%" PRIu64, i ? ", " : "", marks[i]);
+    fputs("]}\n", out);
+    fflush(out);
+}
+
+static void on_block(unsigned cpu, void *data)
+{
+    const struct block *block = data;
+    (void)cpu;
+    if (inside && last && block->start != last->end) {
+        add(&(struct tally){0, last->taken.low, last->taken.high});
+    }
+    last = block;
+    for (const struct run *run = block->runs; run != block->runs + block->count; run++) {
+        if (run->ends && inside) end_interval();
+        if (run->starts) start_interval();
+        if (!inside) continue;
+        if (run->step != SAME_STEP) current = run->step;
+        if (run->mark != NO_MARK) marks[run->mark]++;
+        add(&run->tally);
+    }
+}
+
+static int compare(const void *key, const void *entry)
+{
+    const uint64_t address = *(const uint64_t *)key;
+    const struct site *site = entry;
+    return address < site->address ? -1 : address > site->address;
+}
+
+static struct instruction fetch(const struct qemu_plugin_insn *insn)
+{
+    const size_t size = qemu_plugin_insn_size(insn);
+#if TFLMGEN_PLUGIN_API >= 3
+    uint8_t code[4];
+    qemu_plugin_insn_data(insn, code, sizeof code);
+    return decode(code, size);
+#else
+    return decode(qemu_plugin_insn_data(insn), size);
+#endif
+}
+
+static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+    const size_t count = qemu_plugin_tb_n_insns(tb);
+    struct block *block = allocate(1, sizeof *block + count * sizeof *block->runs);
+    struct run *run = NULL;
+    struct instruction previous = {0}, instruction = {0};
+    struct pipeline pipeline = {NULL, false};
+    (void)id;
+    for (size_t i = 0; i < count; i++) {
+        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+        const uint64_t address = qemu_plugin_insn_vaddr(insn);
+        const struct site *site =
+            site_count ? bsearch(&address, sites, site_count, sizeof *sites, compare) : NULL;
+        if (!run || address == from || address == to || (site && (site->mark != NO_MARK || site->step != run->step))) {
+            run = &block->runs[block->count++];
+            run->step = site ? site->step : SAME_STEP;
+            run->mark = site ? site->mark : NO_MARK;
+            run->starts = address == from;
+            run->ends = address == to;
+        }
+        if (i == 0) block->start = address;
+        block->end = address + qemu_plugin_insn_size(insn);
+        instruction = fetch(insn);
+        const struct cycles cycles = model->cost(&instruction, &pipeline);
+        run->tally.instructions++;
+        run->tally.low += cycles.low;
+        run->tally.high += cycles.high;
+        previous = instruction;
+        pipeline.previous = &previous;
+    }
+    if (instruction.kind != KIND_LOOP_END) block->taken = model->taken;
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, 0, block);
+}
+
+static void read_sites(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    struct site site;
+    size_t room = 0;
+    if (!file) return;
+    while (fscanf(file, "%" SCNx64 " %d %d", &site.address, &site.step, &site.mark) == 3) {
+        if (site_count == room) {
+            room = room ? 2 * room : 1024;
+            struct site *larger = allocate(room, sizeof *sites);
+            if (site_count) memcpy(larger, sites, site_count * sizeof *sites);
+            free(sites);
+            sites = larger;
+        }
+        sites[site_count++] = site;
+        if (site.step >= 0 && (size_t)site.step >= step_count) step_count = (size_t)site.step + 1;
+        if (site.mark >= 0 && (size_t)site.mark >= mark_count) mark_count = (size_t)site.mark + 1;
+    }
+    fclose(file);
+}
+
+static const struct model *find_model(const char *core)
+{
+    static const struct model *const models[] = {&model_m0, &model_m0plus, &model_m3, &model_m4, &model_m7, &model_m55};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        if (!strcmp(core, models[i]->core)) return models[i];
+    }
+    return NULL;
+}
+
+static const char *value(const char *argument, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(argument, name, length) || argument[length] != '=' ? NULL : argument + length + 1;
+}
+
+QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
+{
+    (void)info;
+    for (int i = 0; i < argc; i++) {
+        const char *given;
+        if ((given = value(argv[i], "from"))) {
+            from = strtoull(given, NULL, 0);
+        } else if ((given = value(argv[i], "to"))) {
+            to = strtoull(given, NULL, 0);
+        } else if ((given = value(argv[i], "core"))) {
+            model = find_model(given);
+        } else if ((given = value(argv[i], "sites"))) {
+            read_sites(given);
+        } else if ((given = value(argv[i], "out"))) {
+            out = fopen(given, "w");
+        } else {
+            fprintf(stderr, "count: unknown option %s\n", argv[i]);
+            return -1;
+        }
+    }
+    if (!model || !out) {
+        fputs("count: no known core, or no file for the counts\n", stderr);
+        return -1;
+    }
+    tallies = allocate(step_count + 1, sizeof *tallies);
+    marks = allocate(mark_count, sizeof *marks);
+    qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+    return 0;
+}

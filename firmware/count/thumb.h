@@ -1,0 +1,51 @@
+/* What the cost models need to know of a Thumb instruction. */
+#ifndef TFLMGEN_COUNT_THUMB_H
+#define TFLMGEN_COUNT_THUMB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum kind {
+    KIND_ALU, /* data processing, saturation, bit fields, DSP additions, hints: whatever is not listed below */
+    KIND_LOAD,
+    KIND_STORE,
+    KIND_LOAD_DOUBLE,
+    KIND_STORE_DOUBLE,
+    KIND_LOAD_MULTIPLE, /* also POP; `registers` without the PC, `to_pc` where the PC is loaded */
+    KIND_STORE_MULTIPLE,
+    KIND_TABLE_BRANCH,
+    KIND_BRANCH, /* B, BX, CBZ, CBNZ, writes of the PC */
+    KIND_CALL,   /* BL */
+    KIND_CALL_REGISTER,
+    KIND_LOOP_END, /* LE, LETP */
+    KIND_IT,
+    KIND_MULTIPLY,            /* MUL; SMULxy, SMUAD, SMMUL and the like */
+    KIND_MULTIPLY_ACCUMULATE, /* MLA, MLS */
+    KIND_DSP_MULTIPLY,        /* SMLAD, SMLAxy, SMMLA and the like */
+    KIND_MULTIPLY_LONG,       /* SMULL, UMULL */
+    KIND_MULTIPLY_LONG_ACCUMULATE,
+    KIND_DIVIDE,
+    KIND_SYSTEM, /* MRS, MSR, barriers */
+    KIND_FLOAT,  /* VADD, VMUL, VCVT, VCMP, VMOV, VMRS ... */
+    KIND_FLOAT_MULTIPLY_ACCUMULATE,
+    KIND_FLOAT_DIVIDE, /* also VSQRT */
+    KIND_FLOAT_LOAD,
+    KIND_FLOAT_STORE,
+    KIND_FLOAT_LOAD_MULTIPLE,
+    KIND_FLOAT_STORE_MULTIPLE,
+    KIND_VECTOR_MEMORY, /* Helium (MVE) loads and stores */
+    KIND_VECTOR_MULTIPLY, /* Helium multiplications, multiply-accumulates and floating point */
+    KIND_VECTOR_ALU, /* the rest of Helium */
+};
+
+struct instruction {
+    enum kind kind;
+    unsigned registers; /* of loads and stores of several registers */
+    bool to_pc;
+};
+
+/* `code`: `size` bytes, 2 or 4, of one Thumb instruction. */
+struct instruction decode(const uint8_t *code, size_t size);
+
+#endif

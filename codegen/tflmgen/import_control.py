@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tflmgen.graph import Block, Call, Function, If, Node, Origin, Value, While
 from tflmgen.import_block import Scope, import_block
 from tflmgen.import_context import Argument, Context, Handle, difference, is_open
-from tflmgen.subgraphs import CONTROL_FLOW, references, stateful_subgraphs
+from tflmgen.subgraphs import CONTROL_FLOW, assigning_subgraphs, references, stateful_subgraphs
 from tflmgen.tflite.model import Operator, SubGraph
 from tflmgen.types import DType, TensorType
 
@@ -29,6 +29,7 @@ class ControlFlowImporter:
         self._context = context
         self._shared = shared
         self._stateful = stateful_subgraphs(context.model)
+        self._assigning = assigning_subgraphs(context.model)
         self._names: Counter[str] = Counter()
         self._known: dict[object, Function] = {}
         self.functions: list[Function] = []
@@ -188,8 +189,10 @@ class ControlFlowImporter:
         context.uninitialised |= {inner[name] for name, value in before.items() if value in context.uninitialised}
         context.contents = dict(inner)
         test = self._test(condition, arguments, origin)
-        if context.contents != inner:
+        if condition.index in self._assigning:
             context.problem(origin, f"the condition '{condition.name}' assigns a variable; move that into the body")
+        # Control flow in the condition gave the variables other names, for the same contents.
+        context.contents = dict(inner)
         following = self._region(body, arguments, origin)
         if test is None or not self._next_agree(origin, arguments, following, body, carried):
             context.contents = before

@@ -54,12 +54,19 @@ def call_order(model: Model, entries: Sequence[int]) -> tuple[int, ...]:
 
 def stateful_subgraphs(model: Model) -> frozenset[int]:
     """The subgraphs that touch variables, by themselves or through others."""
-    found = {s.index for s in model.subgraphs if any(op.name in _STATE for op in s.operators)}
+    return _reaching(model, frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"}))
+
+
+def assigning_subgraphs(model: Model) -> frozenset[int]:
+    """The subgraphs that assign variables, by themselves or through others."""
+    return _reaching(model, frozenset({"ASSIGN_VARIABLE"}))
+
+
+def _reaching(model: Model, operators: frozenset[str]) -> frozenset[int]:
+    """The subgraphs that contain one of `operators`, or refer to one that does."""
+    found = {s.index for s in model.subgraphs if any(op.name in operators for op in s.operators)}
     while True:
         more = {s.index for s in model.subgraphs if any(i in found for op in s.operators for i in references(op))}
         if more <= found:
             return frozenset(found)
         found |= more
-
-
-_STATE = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})

@@ -52,9 +52,9 @@ static void run_main(void)
         }
         /* subgraph 2 'body', operator 0: ADD -> int32[1] 'next' */
         tflmgen_add_s32(AT(28), constant_0, AT(28), &arithmetic_s32_0);
-        memcpy(AT(16), AT(0), 8); /* next */
-        memcpy(AT(0), AT(8), 8); /* next */
-        memcpy(AT(8), AT(16), 8); /* next */
+        memcpy(AT(16), AT(8), 8); /* next */
+        memcpy(AT(8), AT(0), 8); /* next */
+        memcpy(AT(0), AT(16), 8); /* next */
     }
 }
 

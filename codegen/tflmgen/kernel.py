@@ -76,8 +76,8 @@ class Overlap:
     """Output `output` may lie over input `input` if it begins at least `distance` bytes before it.
 
     0 means that the two may begin at the same byte (an element-wise kernel that reads each element before it writes
-    it). `exact`: at this very distance, and no other. Pairs that have no Overlap must be disjoint. Each claim has a test
-    that runs the kernel at this very distance.
+    it). `exact`: at this very distance, and no other. Pairs that have no Overlap must be disjoint. Each claim has a
+    test that runs the kernel at this very distance.
     """
 
     input: int

@@ -14,7 +14,6 @@ from dataclasses import replace
 from tflmgen.graph import Block, Function, If, Module, Node, Op, Value, While, blocks_of, operands_of, uses_in
 from tflmgen.ops.reshape import VIEWS
 
-
 _MOVES = frozenset({"SLICE", "STRIDED_SLICE"})
 """Operators whose result may be moved to its place over what they cut it from."""
 

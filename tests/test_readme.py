@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from support.repository import ROOT
+from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
-from tflmgen.kernel import Target
 from tflmgen.options import BuildOptions
 
 README = ROOT / "README.md"
@@ -28,20 +28,15 @@ def compiler_version() -> str:
     return subprocess.run(["arm-none-eabi-gcc", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout
 
 
-@pytest.fixture
-def update(request: pytest.FixtureRequest) -> bool:
-    return bool(request.config.getoption("--update-golden", default=False))
-
-
-def test_the_generated_c(update: bool) -> None:
-    source = compile_model(ROOT / "examples" / "gate.tflite", Target("host"), BuildOptions()).sources.files[
-        "src/gate.c"
-    ]
+def test_the_generated_c(update_golden: bool) -> None:
+    source = compile_model(
+        ROOT / "examples" / "gate.tflite", load_board("mps2_an386").target, BuildOptions()
+    ).sources.files["src/gate.c"]
     start = source.index("/* Subgraph 'main' */")
     body = source[start : source.index("\n}\n", start) + 3]
     text = README.read_text(encoding="utf-8")
     (shown,) = PLAN.finditer(text)
-    if update:
+    if update_golden:
         README.write_text(text[: shown.start()] + body + text[shown.end() :], encoding="utf-8")
     else:
         assert shown[0] == body
@@ -51,7 +46,7 @@ def test_the_generated_c(update: bool) -> None:
 @pytest.mark.skipif(not compiler_version().startswith(COMPILER), reason=f"needs arm-none-eabi-gcc {COMPILER}")
 @pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="needs qemu-system-arm")
 @pytest.mark.skipif(shutil.which("renode") is not None, reason="shows what is printed without Renode")
-def test_what_the_commands_print(update: bool, tmp_path: Path) -> None:
+def test_what_the_commands_print(update_golden: bool, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     text = README.read_text(encoding="utf-8")
     environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
@@ -63,7 +58,7 @@ def test_what_the_commands_print(update: bool, tmp_path: Path) -> None:
         lines = [line.rstrip() for line in done.stdout.splitlines()]
         printed[shown[0]] = f"$ tflmgen {shown[1]}\n" + "\n".join(lines).rstrip("\n") + "\n"
     assert len(printed) >= 2
-    if update:
+    if update_golden:
         for old, new in printed.items():
             text = text.replace(old, new)
         README.write_text(text, encoding="utf-8")

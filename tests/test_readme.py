@@ -29,9 +29,9 @@ def compiler_version() -> str:
 
 
 def test_the_generated_c(update_golden: bool) -> None:
-    source = compile_model(
-        ROOT / "examples" / "gate.tflite", load_board("mps2_an386").target, BuildOptions()
-    ).sources.files["src/gate.c"]
+    target = load_board("mps2_an386").target
+    sources = compile_model(ROOT / "examples" / "gate.tflite", target, BuildOptions()).sources
+    source = sources.files["src/gate.c"]
     start = source.index("/* Subgraph 'main' */")
     body = source[start : source.index("\n}\n", start) + 3]
     text = README.read_text(encoding="utf-8")

@@ -75,3 +75,19 @@ def conv2d(rng: np.random.Generator) -> Run:
     }
     case = make_case("CONV_2D", [x, w, b if rng.random() < 0.8 else None], [y], options)
     return case, inputs(rng, case)
+
+
+def depthwise3x3(rng: np.random.Generator) -> Run:
+    channels = int(pick(rng, 4, 4, 8, 12, 5, 7))
+    size = int(rng.integers(3, 14)), int(pick(rng, rng.integers(3, 8), rng.integers(3, 16), rng.integers(3, 70)))
+    x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 2)), *size, channels), 9)
+    w, b = _weights(rng, (1, 3, 3, channels), 3, _scale(x))
+    options = {
+        "padding": int(rng.integers(2)),
+        "stride_h": int(pick(rng, 1, 1, 2)),
+        "stride_w": int(pick(rng, 1, 1, 2)),
+        "depth_multiplier": 1,
+        "fused_activation_function": activation or 1,
+    }
+    case = make_case("DEPTHWISE_CONV_2D", [x, w, b], [y], options)
+    return case, inputs(rng, case)

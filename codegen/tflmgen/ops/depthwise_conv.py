@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.conv import FITS, FOUR_DIMENSIONS, parse, window_of
+from tflmgen.ops.dsp_channels import layer_of
+from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
 from tflmgen.ops.operator import Operator, Rule, Shape
 from tflmgen.ops.rules import input_type, static_shape, zero_point
 from tflmgen.ops.weights import (
     TYPE_RULES,
     bias_operand,
     bias_size_rule,
+    channel_scales,
     input_offset,
     multiplier_operands,
     output_fields,
@@ -29,7 +34,24 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    del target
+    fast = _dsp_kernel(op) if "dsp" in target.features else None
+    return fast or portable_kernel(op)
+
+
+def _dsp_kernel(op: OperatorInstance) -> Kernel | None:
+    """The kernel for the DSP extension, where there is one for this convolution."""
+    weights = op.constants[1]
+    if op.outputs[0].dtype is not DType.INT8 or weights is None:
+        return None
+    channels = weights.shape[3]
+    if channels != static_shape(input_type(op, 0))[3]:
+        return None
+    rows = np.asarray(weights, dtype=np.int64).reshape(-1, channels).T
+    layer = layer_of(op, rows, channel_scales(op, channels), op.attributes.activation)
+    return depthwise3x3_dsp(op, window_of(op), layer) if layer else None
+
+
+def portable_kernel(op: OperatorInstance) -> Kernel:
     _, filter_height, filter_width, channels = static_shape(input_type(op, 1))
     over, output = window_of(op), op.outputs[0]
     geometry = (*over.fields(channels), *over.dilation_fields)

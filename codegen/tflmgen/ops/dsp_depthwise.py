@@ -1,0 +1,128 @@
+"""DEPTHWISE_CONV_2D in int8 for cores with the DSP extension: 3x3 filters over channel planes, and when it is exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ops.dsp_channels import Layer, accumulators
+from tflmgen.ops.fixed_point import requantize
+from tflmgen.ops.rules import input_type, zero_point
+from tflmgen.ops.weights import params
+from tflmgen.ops.window import Window
+from tflmgen.types import DType
+
+HEADER = "depthwise3x3_dsp.h"
+SHIFTS = (9, 12, 6)
+"""Shifts that the kernel is compiled for, the one that fits most layers first."""
+
+PITCHES = (16, 32, 64, 128, 256)
+PLANES_BYTES = 2304
+"""What four planes take where that holds six lines each, their least number."""
+
+LEAST_SCALE, GREATEST_SCALE = 2, 8
+"""Powers of two that weights of 8 bits are scaled by: below, the first rounding is lost; above, 16 bits overflow."""
+
+_INT32 = 2**31
+
+
+def depthwise3x3_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The kernel of a layer with one 3x3 filter per channel; None where it would not be exact.
+
+    layer.weights: [channels, 9].
+    """
+    channels, (_, height, width, _) = len(layer.weights), window.input
+    steps, output = window.steps, (window.height.output, window.width.output)
+    if window.taps != (3, 3) or channels < 4 or (steps.dilation_height, steps.dilation_width) != (1, 1):
+        return None
+    if steps.stride_width > 2 or steps.stride_height > 2:
+        return None
+    words = output[1] if steps.stride_width == 2 else -(-output[1] // 2)
+    pitch = next((p for p in PITCHES if p >= 4 * (words + 1)), None)
+    found = _channels(layer)
+    if pitch is None or found is None:
+        return None
+    held = max(6, PLANES_BYTES // (4 * pitch))
+    strip = min(output[0], (held - 3) // steps.stride_height + 1)
+    lines = (strip - 1) * steps.stride_height + 3
+    fields = params(
+        "tflmgen_depthwise3x3_dsp_s8",
+        window.fields(channels),
+        (("padding_value", zero_point(input_type(op, 0))), ("output_zero_point", layer.zero_point)),
+        (("output_min", layer.low if found.clamped else -128), ("output_max", layer.high if found.clamped else 127)),
+        (("strip", strip),),
+    )
+    packed = ConstantArray.of("channels", found.packed, DType.UINT32)
+    operands = (Input(0), packed, Scratch(4 * lines * pitch + pitch), Output(0))
+    in_place = channels % 4 == 0 and output == (height, width)
+    return Kernel(
+        f"tflmgen_depthwise3x3_dsp_{steps.stride_width}_{pitch}_{found.shift}_s8",
+        HEADER,
+        operands,
+        fields,
+        (Overlap(0, 0, 0, exact=True),) if in_place else (),
+        op.outputs[0].elements * 9,
+        "dsp",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Channels:
+    """packed: 5 words per channel, as the kernel reads them, for one shift."""
+
+    packed: NDArray[np.uint32]
+    shift: int
+    clamped: bool
+
+
+def _channels(layer: Layer) -> _Channels | None:
+    """The channels for the first shift that is exact for all of them."""
+    if layer.low < layer.zero_point:
+        return None
+    bounds = list(zip(*(b.tolist() for b in accumulators(layer)), strict=True))
+    for shift in SHIFTS:
+        rows = []
+        clamped = False
+        for channel, (least, greatest) in enumerate(bounds):
+            found = _channel(layer, channel, shift, least, greatest)
+            if found is None:
+                break
+            rows.append(found)
+            ends = [layer.zero_point + requantize(a, *layer.scales[channel]) for a in (least, greatest)]
+            clamped |= ends[1] > layer.high < 127 or (layer.low > -128 and ends[0] < layer.low)
+        else:
+            return _Channels(np.array(rows, dtype=np.uint32).reshape(-1), shift, clamped)
+    return None
+
+
+def _channel(layer: Layer, channel: int, shift: int, least: int, greatest: int) -> list[int] | None:
+    """One channel's words, where (hi32(2^e a m) + ra) >> shift is exact for every accumulator a in the range.
+
+    That is TFLite's rescaling where 2^e is 2 or more bits finer than its first rounding: shift = e - 1 + r.
+    """
+    multiplier, scale_shift = layer.scales[channel]
+    if least < -_INT32 or greatest >= _INT32:
+        return None
+    ends = [layer.zero_point + requantize(a, multiplier, scale_shift) for a in (least, greatest)]
+    outputs = [min(max(end, layer.low), layer.high) for end in ends]
+    if outputs[0] == outputs[1] and scale_shift <= 0:
+        return _words([0] * 9, LEAST_SCALE, (outputs[0] - layer.zero_point) << (shift + 2), 2**30)
+    right = -scale_shift
+    exponent = shift + 1 - right
+    if right < 1 or not LEAST_SCALE <= exponent <= GREATEST_SCALE:
+        return None
+    if max(-least, greatest + 1) << exponent > _INT32:
+        return None
+    addend = ((2 * layer.zero_point + 1) << (shift - 1)) + (1 << (exponent - 2))
+    low, high = ((a * multiplier >> (32 - exponent)) + addend for a in (least, greatest))
+    if low < -_INT32 or high >= _INT32:
+        return None
+    return _words(layer.weights[channel].tolist(), exponent, int(layer.bias[channel]) << exponent, multiplier)
+
+
+def _words(weights: list[int], exponent: int, start: int, multiplier: int) -> list[int]:
+    bytes_ = np.array([*weights, exponent, 0, 0], dtype=np.int8)
+    return [*bytes_.view("<u4").tolist(), start % 2**32, multiplier]

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from support import kernel_harness
 from support.repository import ROOT
 from tflmgen import kernel, types
+from tflmgen.cli import app
 from tflmgen.compiler import compile_model
 from tflmgen.kernel import Target
 from tflmgen.ops import OPERATORS, operator, rules
@@ -58,3 +60,12 @@ def test_c_of_the_api_page(compiler: tuple[str, ...], tmp_path: Path) -> None:
         command += [f"-I{ROOT / 'firmware' / 'runtime'}", "-"]
         done = subprocess.run(command, input=block, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+
+
+def test_the_commands_page_has_every_option_and_no_other() -> None:
+    commands = vars(typer.main.get_command(app))["commands"]
+    options = {name for command in commands.values() for p in command.params for name in p.opts if name[:2] == "--"}
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    left_out = {"--help", "--output"}
+    assert set(re.findall(r"--[a-z][a-z-]+", page)) - left_out == options - left_out
+    assert all(f"| `{name}" in page for name in commands)

@@ -63,11 +63,12 @@ class ControlFlowImporter:
         block, _ = import_block(context, subgraph, inputs, self.node)
         block = replace(block, results=(*block.results, *context.contents.values()))
         context.contents = outer
-        name = self._unique(subgraph.name or f"subgraph_{subgraph.index}")
+        name = self.unique(subgraph.name or f"subgraph_{subgraph.index}")
         values = tuple(v for v in inputs if isinstance(v, Value))
         return Function(name, (*values, *entered), block, state)
 
-    def _unique(self, name: str) -> str:
+    def unique(self, name: str) -> str:
+        """A name for a function that no other has."""
         self._names[name] += 1
         return name if self._names[name] == 1 else f"{name}_{self._names[name]}"
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tflmgen.errors import ModelError
-from tflmgen.graph import Function, Module, Port, Signature, Value, Variable, uses_in
+from tflmgen.graph import Block, Call, Function, Module, Origin, Port, Signature, Value, Variable, uses_in, walk
 from tflmgen.import_context import Context, is_open
 from tflmgen.import_control import ControlFlowImporter
 from tflmgen.subgraphs import call_order, references
@@ -33,7 +33,8 @@ def import_model(model: Model) -> Module:
     called = {i for s in model.subgraphs for op in s.operators if op.name == "CALL" for i in references(op)}
     shared = {i for i, count in counts.items() if count > 1} | set(entries) | called
     importer = ControlFlowImporter(context, shared)
-    functions = {index: _entry(context, importer, model.subgraphs[index]) for index in entries}
+    imported = {index: _entry(context, importer, model.subgraphs[index]) for index in entries}
+    functions = {index: _uncalled(context, importer, index, function) for index, function in imported.items()}
     signatures = tuple(_signature(context, model, s, functions) for s in _signatures(model))
     _report_open(context, importer.functions)
     if context.problems:
@@ -61,6 +62,22 @@ def _entry(context: Context, importer: ControlFlowImporter, subgraph: SubGraph) 
             shape = "x".join(map(str, tensor.shape)) or "one element"
             context.notes.append(f"input '{tensor.name}' has an open dimension; compiled for its stored shape, {shape}")
     return importer.function(subgraph, types)
+
+
+def _uncalled(context: Context, importer: ControlFlowImporter, subgraph: int, function: Function) -> Function:
+    """The function, or where others call it, one that only calls it.
+
+    What a signature enters takes the variables from their homes and leaves them there; a callee gets and returns them.
+    """
+    nodes = (node for f in importer.functions for node in walk(f.body))
+    if not any(isinstance(node, Call) and node.function == function.name for node in nodes):
+        return function
+    inputs = tuple(context.value(v.name, v.type) for v in function.inputs)
+    results = tuple(context.value(v.name, v.type) for v in function.body.results)
+    origin = Origin(subgraph, function.body.name, 0, "ENTRY")
+    block = Block((Call(context.new_id(), function.name, inputs, results, origin),), results, function.body.name)
+    importer.functions.append(Function(importer.unique(f"{function.name}_entry"), inputs, block, function.state))
+    return importer.functions[-1]
 
 
 def _report_open(context: Context, functions: Sequence[Function]) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.conv import FITS, FOUR_DIMENSIONS, parse, window_of
 from tflmgen.ops.dsp_channels import layer_of
+from tflmgen.ops.dsp_conv import conv2d_dsp
 from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
 from tflmgen.ops.operator import Operator, Rule, Shape
 from tflmgen.ops.rules import input_type, static_shape, zero_point
@@ -43,12 +44,15 @@ def _dsp_kernel(op: OperatorInstance) -> Kernel | None:
     weights = op.constants[1]
     if op.outputs[0].dtype is not DType.INT8 or weights is None:
         return None
-    channels = weights.shape[3]
-    if channels != static_shape(input_type(op, 0))[3]:
+    channels, input_channels = weights.shape[3], static_shape(input_type(op, 0))[3]
+    if input_channels not in (1, channels):
         return None
     rows = np.asarray(weights, dtype=np.int64).reshape(-1, channels).T
     layer = layer_of(op, rows, channel_scales(op, channels), op.attributes.activation)
-    return depthwise3x3_dsp(op, window_of(op), layer) if layer else None
+    if layer is None:
+        return None
+    # Of one channel, a depthwise convolution is an ordinary one.
+    return (conv2d_dsp if input_channels == 1 else depthwise3x3_dsp)(op, window_of(op), layer)
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:

@@ -102,7 +102,7 @@ def rescalings(layer: Layer) -> Rescalings | None:
             return None
         ends = [layer.zero_point + requantize(a, multiplier, shift) for a in (least, greatest)]
         outputs = [min(max(end, layer.low), layer.high) for end in ends]
-        if outputs[0] == outputs[1] and shift <= 0:
+        if outputs[0] == outputs[1] and max(-least, greatest) << max(shift, 0) < _INT32:
             channels.append(_constant(outputs[0]))
             continue
         exact = _exact(bias, multiplier, -shift, layer.zero_point, least, greatest)

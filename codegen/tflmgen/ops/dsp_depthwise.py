@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from tflmgen.ops.window import Window
 from tflmgen.types import DType
 
 HEADER = "depthwise3x3_dsp.h"
-SHIFTS = (9, 12, 6)
+SHIFTS = (9, 8, 10, 7, 11, 6, 12)
 """Shifts that the kernel is compiled for, the one that fits most layers first."""
 
 PITCHES = (16, 32, 64, 128, 256)
@@ -104,23 +105,79 @@ def _channel(layer: Layer, channel: int, shift: int, least: int, greatest: int) 
     That is TFLite's rescaling where 2^e is 2 or more bits finer than its first rounding: shift = e - 1 + r.
     """
     multiplier, scale_shift = layer.scales[channel]
+    if max(-least, greatest) << max(scale_shift, 0) >= _INT32:
+        return None
     if least < -_INT32 or greatest >= _INT32:
         return None
     ends = [layer.zero_point + requantize(a, multiplier, scale_shift) for a in (least, greatest)]
     outputs = [min(max(end, layer.low), layer.high) for end in ends]
-    if outputs[0] == outputs[1] and scale_shift <= 0:
+    if outputs[0] == outputs[1]:
         return _words([0] * 9, LEAST_SCALE, (outputs[0] - layer.zero_point) << (shift + 2), 2**30)
     right = -scale_shift
-    exponent = shift + 1 - right
-    if right < 1 or not LEAST_SCALE <= exponent <= GREATEST_SCALE:
+    if right < 1:
         return None
-    if max(-least, greatest + 1) << exponent > _INT32:
+    found = _exact(layer, channel, shift, right, least, greatest) or _searched(layer, channel, shift, least, greatest)
+    if found is None:
         return None
+    exponent, start, factor = found
     addend = ((2 * layer.zero_point + 1) << (shift - 1)) + (1 << (exponent - 2))
-    low, high = ((a * multiplier >> (32 - exponent)) + addend for a in (least, greatest))
-    if low < -_INT32 or high >= _INT32:
+    offset = start - (int(layer.bias[channel]) << exponent)
+    scaled = [(a << exponent) + offset for a in (least, greatest)]
+    rescaled = [(a * factor >> 32) + addend for a in scaled]
+    if min(*scaled, *rescaled) < -_INT32 or max(*scaled, *rescaled) >= _INT32:
         return None
-    return _words(layer.weights[channel].tolist(), exponent, int(layer.bias[channel]) << exponent, multiplier)
+    return _words(layer.weights[channel].tolist(), exponent, start, factor)
+
+
+def _exact(
+    layer: Layer, channel: int, shift: int, right: int, least: int, greatest: int
+) -> tuple[int, int, int] | None:
+    """(e, start, multiplier) with the channel's own multiplier."""
+    exponent = shift + 1 - right
+    if not LEAST_SCALE <= exponent <= GREATEST_SCALE or max(-least, greatest + 1) << exponent > _INT32:
+        return None
+    return exponent, int(layer.bias[channel]) << exponent, layer.scales[channel][0]
+
+
+def _searched(layer: Layer, channel: int, shift: int, least: int, greatest: int) -> tuple[int, int, int] | None:
+    """The same with a multiplier that lost bits, where some offset of the sum makes every threshold the right one.
+
+    A threshold is the least accumulator of an output above the zero point. Each one bounds the offset from both sides:
+    that accumulator must reach the output, the one before must not.
+    """
+    multiplier, scale_shift = layer.scales[channel]
+    thresholds = list(_thresholds(layer, channel, least, greatest))
+    for exponent in range(GREATEST_SCALE, LEAST_SCALE - 1, -1):
+        lost = exponent - scale_shift - shift - 1
+        if lost <= 0 or max(-least, greatest + 1) << exponent > _INT32:
+            continue
+        factor = (multiplier >> (lost - 1)) + 1 >> 1
+        if factor == 0:
+            continue
+        addend = ((2 * layer.zero_point + 1) << (shift - 1)) + (1 << (exponent - 2))
+        low, high = -(1 << (exponent + 6)), 1 << (exponent + 6)
+        for output, accumulator in thresholds:
+            needed = -(-(((output << shift) - addend) << 32) // factor)
+            low = max(low, needed - (accumulator << exponent))
+            high = min(high, needed - 1 - ((accumulator - 1) << exponent))
+        if low <= high:
+            return exponent, (int(layer.bias[channel]) << exponent) + (low + high) // 2, factor
+    return None
+
+
+def _thresholds(layer: Layer, channel: int, least: int, greatest: int) -> Iterator[tuple[int, int]]:
+    """(output, least accumulator that gives it or more) for every output above both the zero point and the least."""
+
+    def output(accumulator: int) -> int:
+        return layer.zero_point + requantize(accumulator, *layer.scales[channel])
+
+    at = least
+    for value in range(max(layer.zero_point, output(least)) + 1, min(127, output(greatest)) + 1):
+        high = greatest
+        while at < high:
+            middle = (at + high) // 2
+            at, high = (at, middle) if output(middle) >= value else (middle + 1, high)
+        yield value, at
 
 
 def _words(weights: list[int], exponent: int, start: int, multiplier: int) -> list[int]:

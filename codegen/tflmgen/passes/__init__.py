@@ -9,6 +9,7 @@ from tflmgen.passes.branches import fold_branches
 from tflmgen.passes.calls import resolve_calls
 from tflmgen.passes.common import merge_common
 from tflmgen.passes.constants import unify_constants
+from tflmgen.passes.count import count_trips
 from tflmgen.passes.duplicates import merge_variables
 from tflmgen.passes.echo import view_after_loop
 from tflmgen.passes.fold import fold_constants
@@ -40,6 +41,7 @@ PIPELINE: tuple[Pass, ...] = (
     merge_common,
     merge_variables,
     view_after_loop,
+    count_trips,
     hoist,
     share_branches,
     sink,

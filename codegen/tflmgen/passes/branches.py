@@ -57,6 +57,8 @@ class _Branches(Rewriter):
         return (node,)
 
     def _while(self, node: While) -> Sequence[Node]:
+        if node.trips is not None:
+            return (self.regions(node),)
         condition = self.block(node.condition)
         test = condition.results[0]
         if self._pool.truth(test) is False:

@@ -43,7 +43,8 @@ class _Fold(Rewriter):
 
 
 def _is_small(op: Op) -> bool:
-    inputs = [v.type for v in op.inputs if v is not None]
+    """Whether the result replaces constants of its size; inputs that aren't constant stay where they are."""
+    inputs = [v.type for v in op.inputs if v is not None and v.is_constant]
     outputs = [v.type for v in op.outputs]
     widens = sum(t.elements for t in outputs) <= sum(t.elements for t in inputs)
     return widens or sum(t.bytes for t in outputs) <= sum(t.bytes for t in inputs) + GROWTH_LIMIT

@@ -1,0 +1,66 @@
+"""Every pass keeps what random modules compute, and the pipeline comes to an end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from support.graph_evaluator import TooLongError, evaluate
+from support.random_program import Seeded, random_inputs, random_program
+from tflmgen.graph import Module
+from tflmgen.importer import import_model
+from tflmgen.passes import MAX_ROUNDS, PIPELINE, run_passes
+from tflmgen.tflite.reader import parse_model
+from tflmgen.verify import verify
+
+PROGRAMS = 40
+Results = list[tuple[NDArray[np.generic], ...]]
+
+
+def results_of(module: Module, seed: int) -> Results:
+    """What every signature gives for a few inputs."""
+    rng = np.random.default_rng(seed)
+    results = []
+    for signature in module.signatures:
+        for _ in range(3):
+            inputs = random_inputs([(p.type.dtype.label, p.type.max_shape) for p in signature.inputs], rng)
+            results.append(evaluate(module, signature.function, inputs))
+    return results
+
+
+def assert_same(module: Module, seed: int, expected: Results, after: str) -> None:
+    for got, wanted in zip(results_of(module, seed), expected, strict=True):
+        for one, other in zip(got, wanted, strict=True):
+            assert one.tobytes() == other.tobytes(), f"seed {seed}, after {after}"
+
+
+def check_program(seed: int) -> None:
+    module = import_model(parse_model(random_program(Seeded(seed)), "m.tflite"))
+    try:
+        expected = results_of(module, seed)
+    except TooLongError:
+        return
+    for one in PIPELINE:
+        assert_same(verify(one(module), one.__name__), seed, expected, f"{one.__name__} alone")
+    for number in range(MAX_ROUNDS):
+        before = module.functions
+        for one in PIPELINE:
+            module = verify(one(module), one.__name__)
+            assert_same(module, seed, expected, f"{one.__name__} in round {number}")
+        if module.functions == before:
+            return
+    raise AssertionError(f"seed {seed}: no end")
+
+
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(PROGRAMS, 3000, PROGRAMS))]
+)
+def test_passes_keep_what_is_computed(first: int) -> None:
+    for seed in range(first, first + PROGRAMS):
+        check_program(seed)
+
+
+def test_a_second_run_changes_nothing() -> None:
+    for seed in range(20):
+        module = run_passes(import_model(parse_model(random_program(Seeded(seed)), "m.tflite")))
+        assert run_passes(module).functions == module.functions

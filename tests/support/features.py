@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from tflmgen.graph import Block, If, While, blocks_of, uses_in, walk
 from tflmgen.program import Branch, Fixed, Flash, Instruction, Invoke, Loop, ProgramFunction
 
+from support.native import RESET
 from support.simulate import Machine
 from support.trial import Trial
 
@@ -61,6 +62,8 @@ def _of_moves(trial: Trial) -> Iterator[str]:
     for move in trial.stages.storage.moves.values():
         if any("cycle" in copy.why for copy in move.copies):
             yield "cycle of variables"
+        if move.rotation:
+            yield "pointers that change places"
         if move.in_loop and move.copies:
             yield "copies within a loop"
 
@@ -68,7 +71,10 @@ def _of_moves(trial: Trial) -> Iterator[str]:
 def _of_runs(trial: Trial) -> Iterator[str]:
     machine = Machine(trial.stages.program)
     for run in trial.runs:
-        machine.run(run.signature, run.inputs)
+        if run.signature != RESET:
+            machine.run(run.signature, run.inputs)
+    if trial.stages.program.state:
+        yield "persistent variables"
     if 0 in machine.iterations:
         yield "zero iterations"
     if max(machine.iterations, default=0) > 1:

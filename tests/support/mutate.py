@@ -247,9 +247,7 @@ def _unwiden(program: Program, choose: Chooser) -> Program:
         return program
     chosen = _pick(choose, functions)
     slots = tuple(replace(home, bytes=home.bytes - 4) for home in chosen.slots)
-    return replace(
-        program, functions=tuple(replace(f, slots=slots) if f is chosen else f for f in program.functions)
-    )
+    return replace(program, functions=tuple(replace(f, slots=slots) if f is chosen else f for f in program.functions))
 
 
 def _shrink(program: Program, choose: Chooser) -> Program:

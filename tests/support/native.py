@@ -37,6 +37,10 @@ class Invocation:
     inputs: tuple[Array, ...]
 
 
+RESET = 0xFFFFFFFF
+"""As an Invocation's signature: back to the initial state; no inputs, no outputs."""
+
+
 class NativeError(AssertionError):
     """The program died; `model` is the one that ran last."""
 
@@ -103,7 +107,7 @@ def _outputs(
     at = 0
     for one in invocations:
         arrays = []
-        for port in signatures[one.model][one.signature].outputs:
+        for port in () if one.signature == RESET else signatures[one.model][one.signature].outputs:
             piece = raw[at : at + port.type.bytes]
             at += port.type.bytes
             arrays.append(np.frombuffer(piece, port.type.dtype.numpy).reshape(port.type.max_shape))
@@ -122,8 +126,12 @@ int main(void)
 {
     uint32_t which[2];
     while (fread(which, sizeof which, 1, stdin) == 1) {
-        const tflmgen_signature *signature = &models[which[0]]->signatures[which[1]];
         fprintf(stderr, "@%u\\n", (unsigned)which[0]);
+        if (which[1] == UINT32_MAX) {
+            models[which[0]]->reset();
+            continue;
+        }
+        const tflmgen_signature *signature = &models[which[0]]->signatures[which[1]];
         for (unsigned i = 0; i < signature->input_count; ++i) {
             const tflmgen_tensor *tensor = &signature->inputs[i];
             if (fread(tensor->data(), 1, tensor->bytes, stdin) != tensor->bytes) {

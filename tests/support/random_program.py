@@ -81,6 +81,7 @@ class _Scope:
     graph: SubgraphWriter
     depth: int
     values: dict[Kind, list[int]] = field(default_factory=dict)
+    handles: dict[str, int] = field(default_factory=dict)
 
     def add(self, kind: Kind) -> int:
         index = self.graph.tensor(f"t{len(self.graph.tensors)}", *kind)
@@ -108,10 +109,17 @@ class _Builder:
         self._writer = ModelWriter()
         self._pool: list[Finished] = []
         self._budget = 60
+        self._variables: list[tuple[str, Kind]] = []
+        self._assigning = True
+        """False inside of conditions, which must leave variables alone."""
+        self._assigners: set[int] = set()
+        """Subgraphs that assign variables, or call one that does."""
 
     def build(self) -> bytes:
+        self._variables = [(f"v{i}", kind) for i, kind in enumerate(self._kinds(0, 2) if self._one_in(2) else ())]
         inputs = (*self._kinds(1, 5), COUNTER, FLAG)
         main = self._subgraph(inputs, None, 0)
+        self._initialize(self._writer.subgraphs[main.index])
         others = [f for f in self._pool if f.index != main.index and f.inputs and f.outputs]
         if others and self._one_in(4):
             for key, finished in (("main", main), ("other", self._pick(others))):
@@ -187,6 +195,8 @@ class _Builder:
         self._budget -= 1
         nests = self._budget > 0 and scope.depth < 3
         kinds = [self._arithmetic, self._arithmetic, self._compare, self._reshape, self._cast, self._arithmetic]
+        if self._variables:
+            kinds += [self._read, self._assign] if self._assigning else [self._read]
         if nests:
             kinds += [self._if, self._while, self._if, self._while, self._call]
         self._pick(kinds)(scope)
@@ -216,14 +226,49 @@ class _Builder:
         one, other = self._pick([(a, b) for a in KINDS for b in KINDS if a[1] == b[1] and a[0] != b[0]])
         scope.graph.operator("CAST", [self._value(scope, one)], [scope.add(other)])
 
+    def _handle(self, scope: _Scope, name: str) -> int:
+        if name not in scope.handles:
+            scope.handles[name] = scope.graph.tensor(f"h{len(scope.graph.tensors)}", "resource", ())
+            scope.graph.operator("VAR_HANDLE", [], [scope.handles[name]], {"container": "", "shared_name": name})
+        return scope.handles[name]
+
+    def _read(self, scope: _Scope) -> None:
+        name, kind = self._pick(self._variables)
+        handle = self._handle(scope, name)
+        scope.graph.operator("READ_VARIABLE", [handle], [scope.add(kind)])
+
+    def _assign(self, scope: _Scope) -> None:
+        name, kind = self._pick(self._variables)
+        scope.graph.operator("ASSIGN_VARIABLE", [self._handle(scope, name), self._value(scope, kind)], [])
+        self._assigners.add(scope.graph.index)
+
+    def _initialize(self, main: SubgraphWriter) -> None:
+        """A CALL_ONCE that gives every variable its first contents."""
+        if not self._variables:
+            return
+        scope = _Scope(self._writer.subgraph("initialize"), 0)
+        for name, kind in self._variables:
+            operands = [self._handle(scope, name), self._constant(scope, kind)]
+            scope.graph.operator("ASSIGN_VARIABLE", operands, [])
+        main.operator("CALL_ONCE", [], [], {"init_subgraph_index": scope.graph.index})
+        main.operators.insert(0, main.operators.pop())
+
     def _condition(self, scope: _Scope) -> int:
         if not scope.values.get(FLAG) and scope.values.get(COUNTER):
             limit = self._constant(scope, COUNTER)
             scope.graph.operator("LESS", [self._value(scope, COUNTER), limit], [scope.add(FLAG)])
         return self._value(scope, FLAG)
 
+    def _usable(self) -> list[Finished]:
+        """The complete subgraphs that may be called here."""
+        return [f for f in self._pool if self._assigning or f.index not in self._assigners]
+
+    def _calls(self, scope: _Scope, *targets: int) -> None:
+        if not self._assigners.isdisjoint(targets):
+            self._assigners.add(scope.graph.index)
+
     def _target(self, inputs: Sequence[Kind], outputs: Sequence[Kind], depth: int) -> Finished:
-        fitting = [f for f in self._pool if f.inputs == tuple(inputs) and f.outputs == tuple(outputs)]
+        fitting = [f for f in self._usable() if f.inputs == tuple(inputs) and f.outputs == tuple(outputs)]
         if fitting and self._one_in(2):
             return fitting[self._choose.integer(0, len(fitting) - 1)]
         return self._subgraph(inputs, outputs, depth)
@@ -234,6 +279,7 @@ class _Builder:
         operands = [self._value(scope, kind) for kind in inputs]
         then = self._target(inputs, outputs, scope.depth + 1)
         orelse = self._target(inputs, outputs, scope.depth + 1)
+        self._calls(scope, then.index, orelse.index)
         scope.graph.operator(
             "IF",
             [condition, *operands],
@@ -242,11 +288,12 @@ class _Builder:
         )
 
     def _call(self, scope: _Scope) -> None:
-        complete = [f for f in self._pool if f.outputs]
+        complete = [f for f in self._usable() if f.outputs]
         if complete and self._one_in(2):
             target = self._pick(complete)
         else:
             target = self._subgraph(self._kinds(0, 3), self._kinds(1, 3), scope.depth + 1)
+        self._calls(scope, target.index)
         operands = [self._value(scope, kind) for kind in target.inputs]
         results = [scope.add(kind) for kind in target.outputs]
         scope.graph.operator("CALL", operands, results, {"subgraph": target.index})
@@ -263,6 +310,7 @@ class _Builder:
         operands[place] = self._start(scope, limit)
         condition = self._loop_condition(kinds, place, limit, flagged, scope.depth + 1)
         body = self._loop_body(kinds, place, limit, flagged, scope.depth + 1)
+        self._calls(scope, condition, body)
         scope.graph.operator(
             "WHILE",
             operands,
@@ -287,8 +335,10 @@ class _Builder:
                 return finished.index
         scope = _Scope(self._writer.subgraph(f"g{len(self._writer.subgraphs)}"), depth)
         scope.graph.inputs = [scope.add(kind) for kind in kinds]
+        before, self._assigning = self._assigning, False
         for _ in range(self._choose.integer(0, 2)):
             self._statement(scope)
+        self._assigning = before
         if flagged:
             scope.graph.outputs = [scope.graph.inputs[place + 1]]
         else:
@@ -300,7 +350,7 @@ class _Builder:
 
     def _loop_body(self, kinds: tuple[Kind, ...], place: int, limit: int, flagged: bool, depth: int) -> int:
         role = ("body", place, limit) if flagged else ("body", place)
-        for finished in self._pool:
+        for finished in self._usable():
             if finished.role == role and finished.inputs == kinds and self._one_in(2):
                 return finished.index
         finished = self._subgraph(kinds, kinds, depth, place)

@@ -16,7 +16,7 @@ from tflmgen.tflite.model import Model, Operator, SubGraph
 
 Array = NDArray[Any]
 
-STEPS_LIMIT = 200_000
+STEPS_LIMIT = 100_000
 
 
 class TooLongError(Exception):
@@ -40,19 +40,29 @@ BINARY: Mapping[str, Callable[[Array, Array], Any]] = {
 }
 
 
-def run_reference(model: Model, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """The outputs of one subgraph. Integers wrap. Raises TooLongError beyond STEPS_LIMIT operators."""
-    with np.errstate(all="ignore"):
-        return _Evaluator(model).subgraph(subgraph, inputs)
+class Reference:
+    """A model with the contents of its variables."""
 
-
-class _Evaluator:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._steps = 0
+        self._variables: dict[str, Array] = {}
+        self._done: set[int] = set()
+        for graph in model.subgraphs:
+            for op in graph.operators:
+                if op.name == "CALL_ONCE":
+                    # Another signature may be the first to run; variables have their contents then too.
+                    self._operator(graph, op, [], {})
 
-    def subgraph(self, index: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    def run(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """The outputs of one subgraph. Integers wrap. Raises TooLongError beyond STEPS_LIMIT operators."""
+        self._steps = 0
+        with np.errstate(all="ignore"):
+            return self._subgraph(subgraph, inputs)
+
+    def _subgraph(self, index: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
         graph = self._model.subgraphs[index]
+        handles: dict[int, str] = {}
         values: dict[int, Array] = {
             t.index: np.frombuffer(t.data, t.dtype.numpy).reshape(t.shape)
             for t in graph.tensors
@@ -63,22 +73,37 @@ class _Evaluator:
             self._steps += 1
             if self._steps > STEPS_LIMIT:
                 raise TooLongError
-            results = self._operator(graph, op, [values[i] for i in op.inputs])
+            if op.name == "VAR_HANDLE":
+                handles[op.outputs[0]] = str((op.options or {})["shared_name"])
+                continue
+            results = self._operator(graph, op, [values[i] for i in op.inputs if i not in handles], handles)
             values.update(zip(op.outputs, results, strict=True))
         return tuple(values[i] for i in graph.outputs)
 
-    def _operator(self, graph: SubGraph, op: Operator, inputs: list[Array]) -> tuple[Array, ...]:
+    def _operator(
+        self, graph: SubGraph, op: Operator, inputs: list[Array], handles: Mapping[int, str]
+    ) -> tuple[Array, ...]:
         options = op.options or {}
+        if op.name == "READ_VARIABLE":
+            return (self._variables[handles[op.inputs[0]]],)
+        if op.name == "ASSIGN_VARIABLE":
+            self._variables[handles[op.inputs[0]]] = inputs[0]
+            return ()
+        if op.name == "CALL_ONCE":
+            if options["init_subgraph_index"] not in self._done:
+                self._done.add(options["init_subgraph_index"])
+                self._subgraph(options["init_subgraph_index"], ())
+            return ()
         if op.name == "IF":
             side = "then_subgraph_index" if inputs[0].item() else "else_subgraph_index"
-            return self.subgraph(options[side], inputs[1:])
+            return self._subgraph(options[side], inputs[1:])
         if op.name == "WHILE":
             variables: tuple[Array, ...] = tuple(inputs)
-            while self.subgraph(options["cond_subgraph_index"], variables)[0].item():
-                variables = self.subgraph(options["body_subgraph_index"], variables)
+            while self._subgraph(options["cond_subgraph_index"], variables)[0].item():
+                variables = self._subgraph(options["body_subgraph_index"], variables)
             return variables
         if op.name == "CALL":
-            return self.subgraph(options["subgraph"], inputs)
+            return self._subgraph(options["subgraph"], inputs)
         if op.name in BINARY:
             return (np.asarray(BINARY[op.name](inputs[0], inputs[1])),)
         output = graph.tensors[op.outputs[0]]

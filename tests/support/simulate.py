@@ -55,8 +55,12 @@ class Machine:
             "state": bytearray(noise.bytes(program.state_bytes)),
         }
         self._slots: list[Fixed] = []
-        for variable in program.state:
-            self._store(variable.access.place, 0, program.images[variable.initial].data)
+        self.reset()
+
+    def reset(self) -> None:
+        """Variables get their first contents."""
+        for variable in self._program.state:
+            self._store(variable.access.place, 0, self._program.images[variable.initial].data)
 
     def run(self, signature: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The outputs of one call of a signature."""

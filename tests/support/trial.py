@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.passes import PIPELINE, Pass, fold_constants
+from tflmgen.passes import PIPELINE, Pass
+from tflmgen.passes.fold import fold_constants
 from tflmgen.program import Program
 
-from support.native import Invocation, build_native, run_native
+from support.native import RESET, Invocation, build_native, run_native
 from support.pipeline import Stages, compile_bytes
 from support.random_program import Seeded, random_inputs, random_program
-from support.reference import TooLongError, run_reference
+from support.reference import Reference, TooLongError
 from support.simulate import DerailedError, Machine
 
 Array = NDArray[Any]
@@ -25,7 +26,7 @@ LEAST: tuple[Pass, ...] = (fold_constants,)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One call: which signature, its inputs, the outputs that are right."""
+    """One call: which signature (or RESET), its inputs, the outputs that are right."""
 
     signature: int
     inputs: tuple[Array, ...]
@@ -34,7 +35,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """`runs` follow each other on one instance; each input set comes twice, with others between."""
+    """`runs` follow each other on one fresh instance; each input set comes twice, with others between."""
 
     label: str
     stages: Stages
@@ -44,9 +45,16 @@ class Trial:
         """Whether `program`, simulated, gives what the reference says in every run."""
         machine = Machine(program)
         try:
-            return all(equal(machine.run(run.signature, run.inputs), run.outputs) for run in self.runs)
+            return all(equal(_step(machine, run), run.outputs) for run in self.runs)
         except DerailedError:
             return False
+
+
+def _step(machine: Machine, run: Run) -> tuple[Array, ...]:
+    if run.signature == RESET:
+        machine.reset()
+        return ()
+    return machine.run(run.signature, run.inputs)
 
 
 def make_trial(data: bytes, label: str, pipeline: tuple[Pass, ...] = PIPELINE, sets: int = 3) -> Trial:
@@ -54,13 +62,19 @@ def make_trial(data: bytes, label: str, pipeline: tuple[Pass, ...] = PIPELINE, s
     stages = compile_bytes(data, pipeline)
     subgraphs = [signature.subgraph for signature in stages.model.signatures] or [0]
     rng = np.random.default_rng(len(data))
-    runs = []
+    sequence = []
     for number in range(sets):
         index = number % len(subgraphs)
         ports = stages.program.signatures[index].inputs
         inputs = random_inputs([(p.type.dtype.label, p.type.max_shape) for p in ports], rng)
-        runs.append(Run(index, inputs, run_reference(stages.model, subgraphs[index], inputs)))
-    return Trial(label, stages, tuple(runs) * 2)
+        sequence.append((index, inputs))
+    reference = Reference(stages.model)
+    runs = [Run(index, inputs, reference.run(subgraphs[index], inputs)) for index, inputs in sequence * 2]
+    if stages.program.state:
+        reference = Reference(stages.model)
+        runs.append(Run(RESET, (), ()))
+        runs += [Run(index, inputs, reference.run(subgraphs[index], inputs)) for index, inputs in sequence]
+    return Trial(label, stages, tuple(runs))
 
 
 def seeded_trials(seeds: Iterable[int]) -> list[Trial]:

@@ -45,12 +45,12 @@ def operator_figures(plan: Plan, measured: Sequence[Measured]) -> list[OperatorF
     Without counts per operator each operator of a function without control flow ran once; None where it has some.
     """
     steps = [step for step in plan["steps"] if step["kind"] == "operator"]
-    if all(one.invocation.operators for one in measured):
+    if all(one.invocation.operators is not None for one in measured):
         executions: dict[int, int] = {}
         instructions: dict[int, int] = {}
         cycles: dict[int, Cycles] = {}
         for one in measured:
-            for counted in one.invocation.operators:
+            for counted in one.invocation.operators or ():
                 executions[counted.step] = executions.get(counted.step, 0) + counted.executions
                 instructions[counted.step] = instructions.get(counted.step, 0) + counted.instructions
                 cycles[counted.step] = cycles.get(counted.step, NO_CYCLES) + counted.cycles
@@ -104,9 +104,9 @@ def _cycles_json(cycles: Cycles | None, model: CycleModel) -> Json:
 
 def _control_json(total: int, operators: Sequence[OperatorFigures] | None) -> Json:
     """What is no operator's: tests and jumps of control flow, copies at its boundaries, entry and exit."""
-    counted = [operator.instructions for operator in operators or ()]
-    known = [count for count in counted if count is not None]
-    return {"instructions": total - sum(known) if known and len(known) == len(counted) else None}
+    if operators is None or any(operator.instructions is None for operator in operators):
+        return {"instructions": None}
+    return {"instructions": total - sum(operator.instructions or 0 for operator in operators)}
 
 
 def _operator_json(operator: OperatorFigures, model: CycleModel) -> Json:

@@ -61,6 +61,7 @@ def assemble(
     signatures = plan["signatures"]
     generated: dict[str, str | bytes] = {**sources, **_runtime(), **_platform(board)}
     generated |= _kernels({*kernels, *_kernels_of(sources)})
+    generated |= _renode(board, name, len(signatures))
     generated["plan.json"] = json.dumps(plan, indent=2) + "\n"
     generated[".gitignore"] = ".pio/\n"
     generated["test/test_custom_runner.py"] = _resource("templates", "project/test/test_custom_runner.py")
@@ -150,9 +151,26 @@ def _platform(board: Board) -> dict[str, str | bytes]:
     )
     out[f"{PLATFORM}/ldscripts/sections.ld"] = _firmware("platform/ldscripts/sections.ld")
     out[f"{PLATFORM}/ldscripts/board.ld"] = render("project/platform/ldscripts/board.ld.j2", board=board)
-    if board.renode and board.folder and not board.renode.platform.startswith("@"):
-        out[f"renode/{board.renode.platform}"] = (board.folder / board.renode.platform).read_bytes()
     return out
+
+
+def _renode(board: Board, name: str, signatures: int) -> dict[str, str | bytes]:
+    """The board's description for Renode, a script that starts the firmware, and a Robot Framework suite."""
+    if board.renode is None or board.folder is None:
+        return {}
+    described, platform = {}, board.renode.platform
+    script_platform = suite_platform = platform
+    if not platform.startswith("@"):
+        described[f"renode/{platform}"] = (board.folder / platform).read_bytes()
+        script_platform, suite_platform = f"$ORIGIN/{platform}", f"${{CURDIR}}/{platform}"
+    values = {"board": board, "name": name, "signatures": signatures}
+    return {
+        **described,
+        "renode/board.resc": render("project/renode/board.resc.j2", platform=script_platform, **values),
+        f"renode/{name}.robot": render("project/renode/suite.robot.j2", platform=suite_platform, **values),
+        "renode/firmware.py": _resource("templates", "project/renode/firmware.py"),
+        "renode/link.py": files("tflmgen.emulator").joinpath("link.py").read_bytes(),
+    }
 
 
 def _platformio_board(board: Board) -> str:

@@ -9,7 +9,8 @@
  *           to STEP (-1: to none), called functions included, until an instruction with another step; how often the
  *           instruction itself is executed is counted under number MARK, unless that is -1. Sorted by address.
  * out       gets one line of JSON per counted interval: {"steps": [[step, instructions, low, high], ...],
- *           "marks": [count, ...]}, cycles from low to high. The steps' instructions sum up to all that was executed.
+ *           "marks": [count, ...], "moves": [[step, step, count], ...]}: cycles from low to high, and how often control
+ *           moved from one step to another. The steps' instructions sum up to all that was executed.
  */
 #include "qemu_plugin.h"
 
@@ -56,6 +57,7 @@ static struct site *sites;
 static size_t site_count;
 
 static struct tally *tallies; /* of NO_STEP first */
+static uint64_t *moves; /* from step i to step k, both counted from NO_STEP: [i * (step_count + 1) + k] */
 static uint64_t *marks;
 static size_t step_count, mark_count;
 
@@ -86,6 +88,7 @@ static void start_interval(void)
     inside = true;
     current = NO_STEP;
     memset(tallies, 0, (step_count + 1) * sizeof *tallies);
+    memset(moves, 0, (step_count + 1) * (step_count + 1) * sizeof *moves);
     memset(marks, 0, mark_count * sizeof *marks);
 }
 
@@ -103,6 +106,14 @@ static void end_interval(void)
     }
     fputs("], \"marks\": [", out);
     for (size_t i = 0; i < mark_count; i++) fprintf(out, "%s%" PRIu64, i ? ", " : "", marks[i]);
+    fputs("], \"moves\": [", out);
+    separator = "";
+    for (size_t i = 0; i < (step_count + 1) * (step_count + 1); i++) {
+        if (moves[i] == 0) continue;
+        const int step = (int)(i / (step_count + 1)) - 1, next = (int)(i % (step_count + 1)) - 1;
+        fprintf(out, "%s[%d, %d, %" PRIu64 "]", separator, step, next, moves[i]);
+        separator = ", ";
+    }
     fputs("]}\n", out);
     fflush(out);
 }
@@ -119,7 +130,10 @@ static void on_block(unsigned cpu, void *data)
         if (run->ends && inside) end_interval();
         if (run->starts) start_interval();
         if (!inside) continue;
-        if (run->step != SAME_STEP) current = run->step;
+        if (run->step != SAME_STEP && run->step != current) {
+            moves[(size_t)(current + 1) * (step_count + 1) + (size_t)(run->step + 1)]++;
+            current = run->step;
+        }
         if (run->mark != NO_MARK) marks[run->mark]++;
         add(&run->tally);
     }
@@ -239,6 +253,7 @@ QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
         return -1;
     }
     tallies = allocate(step_count + 1, sizeof *tallies);
+    moves = allocate((step_count + 1) * (step_count + 1), sizeof *moves);
     marks = allocate(mark_count, sizeof *marks);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     return 0;

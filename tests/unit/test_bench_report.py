@@ -26,7 +26,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def _measured(instructions: int | None, *operators: OperatorCount) -> Measured:
     cycles = Cycles(instructions, 2 * instructions) if instructions and operators else None
-    return Measured("a set", 0, Invocation((), 0, 100, 0, instructions, operators, cycles))
+    return Measured("a set", 0, Invocation((), 0, 100, 0, instructions, operators or None, cycles))
 
 
 def _operator(plan: dict[str, Any], **changes: Any) -> dict[str, Any]:

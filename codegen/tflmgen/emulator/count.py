@@ -16,7 +16,9 @@ from pathlib import Path
 from tflmgen.elf import read_elf
 from tflmgen.emulator.attribution import NO_STEP, Sites, attribute
 from tflmgen.emulator.cycle_models import CYCLE_MODELS
-from tflmgen.emulator.executed import Counts, Cycles, Tally
+from tflmgen.emulator.executed import Counts, Cycles, Executed, Tally, executed
+from tflmgen.emulator.executions import Plan, Traces
+from tflmgen.emulator.link import Invoked
 from tflmgen.errors import TflmgenError
 from tflmgen.toolchain import find_host_compiler, find_program
 
@@ -28,14 +30,27 @@ class CountError(TflmgenError):
     """Instructions cannot be counted."""
 
 
-class Counter:
-    """The plugin in one run of QEMU: `arguments` start it, and each read() gives the counts of one more invoke."""
+class QemuCounter:
+    """The plugin in one run of QEMU, which `arguments` start; each read() gives the counts of one more invoke."""
 
-    def __init__(self, arguments: Sequence[str], output: Path, marks: Sequence[tuple[int, int]]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        arguments: Sequence[str],
+        output: Path,
+        marks: Sequence[tuple[int, int]],
+        coded: frozenset[int],
+    ) -> None:
         self.arguments = tuple(arguments)
+        self._plan = plan
         self._output = output
         self._marks = marks
+        self._coded = coded
         self._position = 0
+
+    def measure(self, signature: int, invoked: Invoked) -> Executed:  # noqa: ARG002
+        """What the invoke after the last one read has cost, of signature number `signature`."""
+        return executed(self._plan, signature, self.read())
 
     def read(self) -> Counts:
         """What the invoke after the last one read has cost. It must have ended."""
@@ -50,12 +65,13 @@ class Counter:
         marks: dict[int, int] = {}
         for step, number in self._marks:
             marks[step] = marks.get(step, 0) + record["marks"][number]
-        return Counts(steps, marks)
+        moves = {(step, following): count for step, following, count in record["moves"]}
+        return Counts(steps, Traces(marks, moves, self._coded))
 
 
 @contextmanager
-def counter(core: str, elf: Path, source: str, lines: Mapping[int, int]) -> Iterator[Counter]:
-    """The plugin for a firmware whose model's plan is file `source` (its name), `lines` the lines of its steps.
+def qemu_counter(core: str, elf: Path, source: str, plan: Plan) -> Iterator[QemuCounter]:
+    """The plugin for a firmware whose model's C is file `source` (its name), made by `plan`.
 
     Needs a C compiler for the host.
     """
@@ -65,6 +81,7 @@ def counter(core: str, elf: Path, source: str, lines: Mapping[int, int]) -> Iter
     if core not in CYCLE_MODELS:
         raise CountError(f"no cost model for {core}")
     plugin = build_plugin()
+    lines = {step["index"]: step["line"] for step in plan["steps"] if step.get("line")}
     sites = attribute(elf, source, lines)
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         listed, output = Path(folder) / "sites", Path(folder) / "counts"
@@ -74,7 +91,7 @@ def counter(core: str, elf: Path, source: str, lines: Mapping[int, int]) -> Iter
         options = {"from": symbols[FROM] & ~1, "to": symbols[TO] & ~1, "core": CYCLE_MODELS[core].name}
         words = [str(plugin), *(f"{k}={v}" for k, v in options.items()), f"sites={listed}", f"out={output}"]
         marks = [(step, numbers[address]) for step, of in sites.marks.items() for address in sorted(of)]
-        yield Counter(("-plugin", ",".join(words)), output, marks)
+        yield QemuCounter(plan, ("-plugin", ",".join(words)), output, marks, frozenset(sites.steps.values()))
 
 
 def _lines(sites: Sites, marks: Mapping[int, int]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.emulator.executions import executions
+from tflmgen.emulator.executions import Traces, executions
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +48,28 @@ class OperatorCount:
 @dataclass(frozen=True, slots=True)
 class Executed:
     """One invoke. `operators` are those that ran, in the plan's order; what they lack of `instructions` is control
-    flow, copies at its boundaries, and entry and exit. Empty, and `cycles` None, where they are not counted.
+    flow, copies at its boundaries, and entry and exit. It and `cycles` are None where they are not counted.
     """
 
     instructions: int
     cycles: Cycles | None = None
-    operators: tuple[OperatorCount, ...] = ()
+    operators: tuple[OperatorCount, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
     """One invoke as counted. `steps`: what each step of the plan cost, -1 all else; their sum is what was executed.
 
-    `marks`: executions of the beginning of a step, for those steps whose beginning the compiler has kept a mark of.
+    `traces` tell how often steps ran.
     """
 
     steps: Mapping[int, Tally]
-    marks: Mapping[int, int]
+    traces: Traces
 
 
 def executed(plan: Mapping[str, Any], signature: int, counts: Counts) -> Executed:
     """The counts of an invoke of signature number `signature`, laid beside the plan."""
-    runs = executions(plan, plan["signatures"][signature]["function"], counts.marks)
+    runs = executions(plan, plan["signatures"][signature]["function"], counts.traces)
     operators = []
     for step in plan["steps"]:
         index = step["index"]

@@ -7,7 +7,7 @@ import select
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ machine LoadPlatformDescription {platform}
 emulation CreateServerSocketTerminal {port} "protocol" false
 connector Connect {uart} protocol
 sysbus LoadELF {firmware}
-start
+{hooks}start
 """
 
 
@@ -51,8 +51,10 @@ class SocketStream:
 
 
 @contextmanager
-def run_renode(program: Path, board: Board, project: Path, firmware: Path, timeout: float) -> Iterator[SocketStream]:
-    """`firmware` running on `board` in Renode."""
+def run_renode(
+    program: Path, board: Board, project: Path, firmware: Path, timeout: float, hooks: Sequence[str] = ()
+) -> Iterator[SocketStream]:
+    """`firmware` running on `board` in Renode; `hooks` are commands of Renode's monitor, run before the start."""
     assert board.renode is not None
     platform = board.renode.platform
     repl = platform if platform.startswith("@") else _quoted(project / "renode" / platform)
@@ -60,7 +62,8 @@ def run_renode(program: Path, board: Board, project: Path, firmware: Path, timeo
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         port = _free_port()
         script = Path(folder) / "board.resc"
-        text = SCRIPT.format(platform=repl, port=port, uart=board.renode.uart, firmware=_quoted(firmware))
+        elf, lines = _quoted(firmware), "".join(f"{hook}\n" for hook in hooks)
+        text = SCRIPT.format(platform=repl, port=port, uart=board.renode.uart, firmware=elf, hooks=lines)
         script.write_text(text, encoding="utf-8")
         command = [str(program), "--disable-gui", "--console", "--plain", str(script)]
         environment = {**os.environ, "TMPDIR": folder}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from tflmgen.board import Board
-from tflmgen.emulator.count import counter
-from tflmgen.emulator.executed import Executed, executed
+from tflmgen.emulator.count import qemu_counter
 from tflmgen.emulator.host import run_host
-from tflmgen.emulator.link import Invoked
+from tflmgen.emulator.link import Stream
 from tflmgen.emulator.qemu import run_qemu
 from tflmgen.emulator.renode import run_renode
-from tflmgen.emulator.session import EmulatorError, Session
+from tflmgen.emulator.renode_count import renode_counter
+from tflmgen.emulator.session import EmulatorError, Meter, Session
 from tflmgen.folder import read_about
 from tflmgen.toolchain import find_renode
 
@@ -38,33 +38,34 @@ def open_session(
     emulator  auto, renode or qemu: auto takes Renode where it is installed, else QEMU, and a note says so
     timeout   seconds for the start, and again for each invoke
     renode    Renode's program, as find_renode() takes it
-    count     the project's plan: count what each invoke executes, in QEMU by operator; not on the host
+    count     the project's plan: count what each invoke executes (not on the host); auto is QEMU then, by operator
     """
     if board.is_host:
-        with run_host(project_dir, sanitize) as stream:
-            yield Session(stream, HOST, timeout)
+        with run_host(project_dir, sanitize) as pipe:
+            yield Session(pipe, HOST, timeout)
         return
     if firmware is None:
         raise EmulatorError(f"{project_dir}: no firmware to run")
+    if count is not None and emulator == "auto" and board.qemu is not None:
+        emulator = "qemu"  # which counts by operator
     chosen, program, notes = _choose(board, emulator, renode)
-    if chosen == RENODE and program is not None:
-        with run_renode(program, board, project_dir, firmware, timeout) as socket:
-            yield Session(socket, RENODE, timeout, firmware, notes)
-    elif count is None:
-        with run_qemu(board, firmware) as stream:
-            yield Session(stream, QEMU, timeout, firmware, notes)
-    else:
-        lines = {step["index"]: step["line"] for step in count["steps"] if step.get("line")}
-        source = f"{read_about(project_dir)['name']}.c"
-        with (
-            counter(board.core, firmware, source, lines) as plugin,
-            run_qemu(board, firmware, plugin.arguments) as stream,
-        ):
-
-            def meter(signature: int, _: Invoked) -> Executed:
-                return executed(count, signature, plugin.read())
-
-            yield Session(stream, QEMU, timeout, firmware, notes, meter)
+    with ExitStack() as stack:
+        stream: Stream
+        meter: Meter | None = None
+        if chosen == RENODE and program is not None:
+            hooks: Sequence[str] = ()
+            if count is not None:
+                counter = stack.enter_context(renode_counter(board, firmware))
+                hooks, meter, notes = counter.hooks, counter.measure, (*notes, counter.note)
+            stream = stack.enter_context(run_renode(program, board, project_dir, firmware, timeout, hooks))
+        else:
+            arguments: Sequence[str] = ()
+            if count is not None:
+                source = f"{read_about(project_dir)['name']}.c"
+                plugin = stack.enter_context(qemu_counter(board.core, firmware, source, count))
+                arguments, meter = plugin.arguments, plugin.measure
+            stream = stack.enter_context(run_qemu(board, firmware, arguments))
+        yield Session(stream, chosen, timeout, firmware, notes, meter)
 
 
 def _choose(board: Board, emulator: str, renode: str | None) -> tuple[str, Path | None, tuple[str, ...]]:

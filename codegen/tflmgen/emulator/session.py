@@ -47,8 +47,8 @@ class EmulatorError(TflmgenError):
 class Invocation:
     """One invoke. `status` is a tflmgen_status; there are no outputs unless it is 0.
 
-    `stack_bytes` (the invoke's own) and `cycles` are 0, `instructions` and `cycles_estimated` None, where they are not
-    measured. `operators` are those that ran, empty where they are not counted one by one.
+    `stack_bytes` (the invoke's own) and `cycles` are 0, the others None, where they are not measured. `operators` are
+    those that ran.
     """
 
     outputs: tuple[bytes, ...]
@@ -56,7 +56,7 @@ class Invocation:
     stack_bytes: int
     cycles: int
     instructions: int | None
-    operators: tuple[OperatorCount, ...] = ()
+    operators: tuple[OperatorCount, ...] | None = None
     cycles_estimated: Cycles | None = None
 
 

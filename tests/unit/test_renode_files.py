@@ -1,0 +1,127 @@
+"""What projects and boards have for Renode, checked without it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from support import tiny
+from tflmgen.board import Board, list_boards, load_board
+
+robot_api = pytest.importorskip("robot.api", reason="Robot Framework is not installed")
+robot_parsing = pytest.importorskip("robot.api.parsing")
+
+BOARDS = [board for board in list_boards() if board.renode]
+OWN = [board for board in BOARDS if board.renode and not board.renode.platform.startswith("@")]
+
+RENODE_KEYWORDS = {"execute command", "start emulation"}
+ROBOT_KEYWORDS = {"log", "skip if"}
+
+SYSTEM = {0xE000E000: "IRQControllers.NVIC", 0xE0001000: "Miscellaneous.DWT"}
+"""Where the core's own peripherals lie: Armv7-M Architecture Reference Manual, section B3.1."""
+
+
+def normal(keyword: str) -> str:
+    return keyword.lower().replace("_", " ")
+
+
+@pytest.fixture(params=BOARDS, ids=lambda board: board.id)
+def board(request: pytest.FixtureRequest) -> Board:
+    board: Board = request.param
+    return board
+
+
+@pytest.fixture
+def project(board: Board, tmp_path: Path) -> Path:
+    return tiny.write_project(board, tmp_path / "project")
+
+
+def keyword_calls(body: list[object]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(step.keyword, step.args) for step in body if isinstance(step, robot_parsing.KeywordCall)]
+
+
+def test_suite_uses_known_keywords_only(project: Path) -> None:
+    model = robot_api.get_model(str(project / "renode" / "tiny.robot"))
+    assert [error for node in walk(model) for error in getattr(node, "errors", ())] == []
+    sections = {type(section).__name__: section for section in model.sections}
+    tests, keywords = sections["TestCaseSection"].body, sections["KeywordSection"].body
+    own = {normal(keyword.name) for keyword in keywords}
+    calls = [call for part in (*tests, *keywords) for call in keyword_calls(part.body)]
+    assert len(tests) == 3
+    assert {normal(name) for name, _ in calls} <= own | library_keywords(project) | RENODE_KEYWORDS | ROBOT_KEYWORDS
+    # Robot Framework would take an argument with an unescaped = for a named one.
+    assert not [word for _, words in calls for word in words if re.match(r"\w+=", word)]
+
+
+def walk(node: object) -> list[object]:
+    found = [node]
+    for child in (*getattr(node, "sections", ()), *getattr(node, "body", ())):
+        found += walk(child)
+    return found
+
+
+def library_keywords(project: Path) -> set[str]:
+    text = (project / "renode" / "firmware.py").read_text()
+    listed = re.search(r"__all__ = \((.*?)\)", text, re.DOTALL)
+    assert listed
+    names = set(re.findall(r'"(\w+)"', listed[1]))
+    assert names <= set(re.findall(r"^def (\w+)", text, re.MULTILINE))
+    return {normal(name) for name in names}
+
+
+def test_suite_and_script_give_the_same_commands(board: Board, project: Path) -> None:
+    model = robot_api.get_model(str(project / "renode" / "tiny.robot"))
+    keywords = next(section for section in model.sections if type(section).__name__ == "KeywordSection")
+    calls = keyword_calls(keywords.body[0].body)
+    commands = [words[0] for name, words in calls if name == "Execute Command"]
+    script = (project / "renode" / "board.resc").read_text().splitlines()
+    lines = [line for line in script if not line.startswith("#")]
+    assert [c.split(maxsplit=2)[:2] for c in commands] == [x.split(maxsplit=2)[:2] for x in lines[:-1]]
+    assert lines[-1] == "start"
+    assert board.renode
+    assert f"connector Connect {board.renode.uart} protocol" in lines
+    assert f"connector Connect {board.renode.uart} protocol" in commands
+
+
+def test_files_that_are_named_are_there(board: Board, project: Path) -> None:
+    names = {path.name for path in (project / "renode").iterdir()}
+    text = "".join(path.read_text() for path in (project / "renode").iterdir() if path.suffix in (".robot", ".resc"))
+    assert {"board.resc", "firmware.py", "link.py", "tiny.robot"} <= names
+    assert set(re.findall(r"(?:\$\{CURDIR\}|\$ORIGIN)/(\w[\w.]*)", text)) <= names
+    assert f"/../.pio/build/{board.id}/firmware.elf" in text
+
+
+@pytest.mark.parametrize("board", OWN, ids=lambda board: board.id)
+def test_platform_agrees_with_the_board(board: Board) -> None:
+    assert board.renode
+    assert board.folder
+    assert board.uart
+    text = (board.folder / board.renode.platform).read_text()
+    parts = re.split(r"^(?=\w+: )", text, flags=re.MULTILINE)
+    found = [m for part in parts if (m := DEVICE.match(part))]
+    devices = {m[1]: (m[2], int(m[3], 16)) for m in found}
+    sizes = {m[1]: int(size[1], 16) for m in found if (size := SIZE.search(m.string))}
+    memories = {n.upper(): (a, sizes[n]) for n, (kind, a) in devices.items() if kind == "Memory.MappedMemory"}
+    assert memories == {memory.name: (memory.origin, memory.size) for memory in board.memories}
+    rest = {name: (kind, a) for name, (kind, a) in devices.items() if kind != "Memory.MappedMemory"}
+    uart = rest.pop(board.renode.uart.removeprefix("sysbus."))
+    assert uart[0].startswith("UART.")
+    assert uart[1] == board.uart.base
+    assert {address: kind for kind, address in rest.values()}.items() <= SYSTEM.items()
+    assert f'cpuType: "{board.core}"' in text
+
+
+DEVICE = re.compile(r"(\w+): ([\w.]+) @ sysbus (0x[0-9A-Fa-f]+)$", re.MULTILINE)
+SIZE = re.compile(r"size: (0x[0-9A-Fa-f]+)")
+
+
+def test_stock_boards_bring_no_platform_of_their_own() -> None:
+    board = load_board("disco_f407vg")
+    files = dict(tiny.project(board).files)
+    assert "renode/board.repl" not in files
+    assert b"machine LoadPlatformDescription @platforms/boards/stm32f4" in files["renode/board.resc"]
+
+
+def test_the_host_has_nothing_for_renode() -> None:
+    assert not [path for path, _ in tiny.project(load_board("host")).files if path.startswith("renode/")]

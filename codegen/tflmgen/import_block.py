@@ -15,7 +15,7 @@ from tflmgen.support import check_operator, instance_of
 from tflmgen.tensor_lists import RowStore, absorbed, row_stores
 from tflmgen.tflite.model import Operator, SubGraph
 from tflmgen.types import TensorType
-from tflmgen.variables import variable_name
+from tflmgen.variables import variable_name, variable_tensor_name
 
 ControlFlow = Callable[["Scope", Operator, Origin], tuple[Node, ...]]
 
@@ -30,8 +30,10 @@ class Scope:
 
     def argument(self, index: int) -> Argument:
         """The value of a tensor, or the variable that it stands for."""
+        tensor = self.subgraph.tensors[index]
+        if tensor.is_variable:
+            return self.context.contents[variable_tensor_name(self.subgraph, tensor)]
         if index not in self._values:
-            tensor = self.subgraph.tensors[index]
             if tensor.data is None:
                 # An operator before failed its checks; its outputs stand in so that the rest is checked too.
                 return self.define(index)
@@ -105,7 +107,20 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         return ()
     if checked.problems or _fold(scope, op, inputs, outputs, checked.attributes):
         return ()
-    return (Op(context.new_id(), op.name, inputs, outputs, checked.attributes, origin),)
+    updated = _update_variables(scope, op)
+    return (Op(context.new_id(), op.name, inputs, (*outputs, *updated), checked.attributes, origin),)
+
+
+def _update_variables(scope: Scope, op: Operator) -> list[Value]:
+    """New contents for the variable tensors that an operator updates."""
+    updated = []
+    for position in OPERATORS[op.name].updates:
+        index = op.inputs[position] if position < len(op.inputs) else -1
+        if index >= 0 and scope.subgraph.tensors[index].is_variable:
+            name = variable_tensor_name(scope.subgraph, scope.subgraph.tensors[index])
+            updated.append(scope.context.value(name, scope.context.variables[name].type))
+            scope.context.contents[name] = updated[-1]
+    return updated
 
 
 _BOUND_ADVICE = "Convert the model with static shapes"

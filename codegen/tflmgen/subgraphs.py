@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.tflite.model import Model, Operator
@@ -54,7 +54,8 @@ def call_order(model: Model, entries: Sequence[int]) -> tuple[int, ...]:
 
 def stateful_subgraphs(model: Model) -> frozenset[int]:
     """The subgraphs that touch variables, by themselves or through others."""
-    return _reaching(model, frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"}))
+    operators = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
+    return _reaching(model, operators, {s.index for s in model.subgraphs if any(t.is_variable for t in s.tensors)})
 
 
 def assigning_subgraphs(model: Model) -> frozenset[int]:
@@ -62,9 +63,9 @@ def assigning_subgraphs(model: Model) -> frozenset[int]:
     return _reaching(model, frozenset({"ASSIGN_VARIABLE"}))
 
 
-def _reaching(model: Model, operators: frozenset[str]) -> frozenset[int]:
-    """The subgraphs that contain one of `operators`, or refer to one that does."""
-    found = {s.index for s in model.subgraphs if any(op.name in operators for op in s.operators)}
+def _reaching(model: Model, operators: frozenset[str], also: Collection[int] = ()) -> frozenset[int]:
+    """The subgraphs that contain one of `operators` or are among `also`, or refer to one that does or is."""
+    found = set(also) | {s.index for s in model.subgraphs if any(op.name in operators for op in s.operators)}
     while True:
         more = {s.index for s in model.subgraphs if any(i in found for op in s.operators for i in references(op))}
         if more <= found:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.tflite.model import Model, Operator, SubGraph, Tensor
-from tflmgen.types import TensorType
+from tflmgen.types import DType, TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,11 @@ def variable_name(op: Operator) -> str:
     return f"{container}/{shared}" if container else shared
 
 
+def variable_tensor_name(subgraph: SubGraph, tensor: Tensor) -> str:
+    """The name of the variable that a variable tensor (the state of an LSTM or SVDF) is."""
+    return f"{tensor.name or 'tensor'} ({subgraph.index}.{tensor.index})"
+
+
 def find_variables(model: Model) -> Mapping[str, FileVariable]:
     """Every variable by name, in the file's order. Raises ModelError for an initialisation that is not constant."""
     types: dict[str, TensorType] = {}
@@ -38,7 +45,19 @@ def find_variables(model: Model) -> Mapping[str, FileVariable]:
             if tensor.dtype is not None and (name not in types or tensor.quantization):
                 types.setdefault(name, TensorType(tensor.dtype, tensor.shape, tensor.quantization))
     initial = dict(_initial(model))
+    for subgraph in model.subgraphs:
+        for tensor in subgraph.tensors:
+            if tensor.is_variable and tensor.dtype is not None:
+                name = variable_tensor_name(subgraph, tensor)
+                types[name] = TensorType(tensor.dtype, tensor.shape, tensor.quantization)
+                initial[name] = _zeros(types[name])
     return {name: FileVariable(name, type_, initial.get(name)) for name, type_ in types.items()}
+
+
+def _zeros(type_: TensorType) -> bytes:
+    """The contents that TFLite Micro gives a variable tensor: zero, as quantised where it is int8."""
+    zero = type_.quantization.zero_point if type_.quantization and type_.dtype is DType.INT8 else 0
+    return np.full(type_.elements, zero, type_.dtype.numpy).tobytes()
 
 
 def _handles(subgraph: SubGraph) -> dict[int, str]:

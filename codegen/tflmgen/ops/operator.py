@@ -38,6 +38,7 @@ class Operator:
     outputs     number of outputs; -1: any number
     infer       output shapes, in order; None for an output whose shape the operator does not determine
     kernel      the call that computes it, or a View; called only where every rule holds
+    updates     inputs that are variable tensors; after its own outputs an Op has their new contents, in this order
     fold        the outputs as arrays, evaluated at compile time as the kernel would; None where an operand is not known
     """
 
@@ -48,6 +49,7 @@ class Operator:
     rules: tuple[Rule, ...]
     infer: Callable[[OperatorInstance], tuple[Shape | None, ...]]
     kernel: Callable[[OperatorInstance, Target], Kernel | View | Pieces]
+    updates: tuple[int, ...] = ()
     fold: Callable[[OperatorInstance], Sequence[NDArray[Any]] | None] | None = None
 
 

@@ -49,8 +49,8 @@ class Operator:
     rules: tuple[Rule, ...]
     infer: Callable[[OperatorInstance], tuple[Shape | None, ...]]
     kernel: Callable[[OperatorInstance, Target], Kernel | View | Pieces]
-    updates: tuple[int, ...] = ()
     fold: Callable[[OperatorInstance], Sequence[NDArray[Any]] | None] | None = None
+    updates: tuple[int, ...] = ()
 
 
 def no_attributes(options: Options | None) -> None:

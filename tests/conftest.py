@@ -19,6 +19,6 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 
 
 def pytest_configure() -> None:
-    # A suite started in the background of a script ignores SIGINT, and what it starts inherits that; tests interrupt it.
+    # Started in the background of a script, the suite ignores SIGINT, and so do its children, which tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -56,6 +56,12 @@ class Scope:
         self._values[index] = value
         return value
 
+    def stand_in(self, op: Operator) -> None:
+        """Defines the outputs of an operator that failed its checks, so that what reads them is checked too."""
+        for index in op.outputs:
+            if self.subgraph.tensors[index].dtype is not None:
+                self.define(index)
+
     def bind(self, index: int, argument: Argument) -> None:
         self._values[index] = argument
 
@@ -78,7 +84,12 @@ def import_block(
         if op.name in CONTROL_FLOW:
             nodes += control_flow(scope, op, origin)
         elif op.name in _VARIABLES:
-            nodes += _VARIABLES[op.name](scope, op, origin)
+            lower, *counts = _VARIABLES[op.name]
+            if counts == [len(op.inputs), len(op.outputs)] and -1 not in op.inputs:
+                nodes += lower(scope, op, origin)
+            else:
+                context.problem(origin, f"{op.name} has {counts[0]} inputs and {counts[1]} outputs")
+                scope.stand_in(op)
         elif op.index in stores:
             nodes += _row_store(scope, op, origin, stores[op.index])
         else:
@@ -203,8 +214,9 @@ def _variable(scope: Scope, op: Operator, origin: Origin) -> str | None:
 
 
 _VARIABLES = {
-    "VAR_HANDLE": _handle,
-    "READ_VARIABLE": _read_variable,
-    "ASSIGN_VARIABLE": _assign_variable,
-    "CALL_ONCE": _call_once,
+    "VAR_HANDLE": (_handle, 0, 1),
+    "READ_VARIABLE": (_read_variable, 1, 1),
+    "ASSIGN_VARIABLE": (_assign_variable, 2, 0),
+    "CALL_ONCE": (_call_once, 0, 0),
 }
+"""What each makes of the operator, and how many inputs and outputs it has."""

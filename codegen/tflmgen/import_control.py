@@ -76,9 +76,10 @@ class ControlFlowImporter:
         """The nodes of one IF, WHILE or CALL; its outputs are defined in `scope`."""
         if len(references(op)) != len(CONTROL_FLOW[op.name]):
             self._context.problem(origin, f"the options of {op.name} are missing: it names no subgraphs")
-            for index in op.outputs:
-                scope.define(index)
-            return ()
+            return self._failed(scope, op)
+        if -1 in op.inputs:
+            self._context.problem(origin, f"operand {op.inputs.index(-1)} of {op.name} is absent")
+            return self._failed(scope, op)
         operands = [scope.argument(i) for i in op.inputs]
         targets = [self._context.model.subgraphs[i] for i in references(op)]
         lower = {"IF": self._if, "WHILE": self._while, "CALL": self._call}[op.name]
@@ -145,7 +146,7 @@ class ControlFlowImporter:
     ) -> Value:
         index = op.outputs[position]
         declared, open_shape = self._context.declared(scope.subgraph, index), is_open(scope.subgraph.tensors[index])
-        types = []
+        types, fine = [], True
         for side, branch, target in zip(("then", "else"), branches, targets, strict=True):
             returned = branch.returned[position]
             if isinstance(returned, Handle):
@@ -155,8 +156,9 @@ class ControlFlowImporter:
             reason = difference(declared, returned.type, open_shape or is_open(tensor))
             if reason:
                 self._context.problem(origin, f"{side} branch's output {position} ('{tensor.name}'): {reason}")
+                fine = False
             types.append(returned.type)
-        if types[0].shape != types[1].shape:
+        if fine and types[0].shape != types[1].shape:
             shapes = " and ".join(str(list(t.max_shape)) for t in types)
             self._context.problem(origin, f"the branches return output {position} in different shapes, {shapes}")
         return scope.define(index, types[0])
@@ -264,10 +266,7 @@ class ControlFlowImporter:
     # -- checks
 
     def _failed(self, scope: Scope, op: Operator) -> tuple[Node, ...]:
-        """Stand-ins for the outputs of an operator that failed its checks."""
-        for index in op.outputs:
-            if scope.subgraph.tensors[index].dtype is not None:
-                scope.define(index)
+        scope.stand_in(op)
         return ()
 
     def _count(self, origin: Origin, what: str, outer: int, noun: str, target: SubGraph, inner: int) -> bool:

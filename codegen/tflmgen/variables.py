@@ -44,7 +44,7 @@ def find_variables(model: Model) -> Mapping[str, FileVariable]:
         for name, tensor in _accesses(subgraph):
             if tensor.dtype is not None and (name not in types or tensor.quantization):
                 types.setdefault(name, TensorType(tensor.dtype, tensor.shape, tensor.quantization))
-    initial = dict(_initial(model))
+    initial = dict(_initial(model, types))
     for subgraph in model.subgraphs:
         for tensor in subgraph.tensors:
             if tensor.is_variable and tensor.dtype is not None:
@@ -72,28 +72,35 @@ def _accesses(subgraph: SubGraph) -> Iterator[tuple[str, Tensor]]:
             continue
         if op.name == "READ_VARIABLE" and op.outputs:
             yield handles[op.inputs[0]], subgraph.tensors[op.outputs[0]]
-        elif op.name == "ASSIGN_VARIABLE" and len(op.inputs) > 1:
+        elif op.name == "ASSIGN_VARIABLE" and len(op.inputs) > 1 and op.inputs[1] >= 0:
             yield handles[op.inputs[0]], subgraph.tensors[op.inputs[1]]
 
 
-def _initial(model: Model) -> Iterator[tuple[str, bytes]]:
+def _initial(model: Model, types: Mapping[str, TensorType]) -> Iterator[tuple[str, bytes]]:
     done = set()
     for subgraph in model.subgraphs:
         for op in subgraph.operators:
             index = int((op.options or {}).get("init_subgraph_index", -1)) if op.name == "CALL_ONCE" else -1
             if index >= 0 and index not in done:
                 done.add(index)
-                yield from _assignments(model, model.subgraphs[index])
+                yield from _assignments(model, model.subgraphs[index], types)
 
 
-def _assignments(model: Model, subgraph: SubGraph) -> Iterator[tuple[str, bytes]]:
+def _assignments(model: Model, subgraph: SubGraph, types: Mapping[str, TensorType]) -> Iterator[tuple[str, bytes]]:
     handles = _handles(subgraph)
     for op in subgraph.operators:
         if op.name in ("VAR_HANDLE", "NO_OP"):
             continue
-        tensor = subgraph.tensors[op.inputs[1]] if op.name == "ASSIGN_VARIABLE" and len(op.inputs) > 1 else None
-        if tensor is None or tensor.data is None or op.inputs[0] not in handles:
-            where = Location(model.name, subgraph.index, subgraph.name, op.index, op.name)
+        where = Location(model.name, subgraph.index, subgraph.name, op.index, op.name)
+        assigns = op.name == "ASSIGN_VARIABLE" and len(op.inputs) > 1 and op.inputs[1] >= 0
+        tensor = subgraph.tensors[op.inputs[1]] if assigns else None
+        if tensor is None or tensor.data is None or tensor.dtype is None or op.inputs[0] not in handles:
             rule = "an initialisation (CALL_ONCE) may only assign constants to variables"
             raise ModelError([Problem(where, rule, "Initialise the variable with a constant value")])
-        yield handles[op.inputs[0]], tensor.data
+        name = handles[op.inputs[0]]
+        given = TensorType(tensor.dtype, tensor.shape)
+        if given.dtype is not types[name].dtype or given.elements != types[name].elements:
+            raise ModelError(
+                [Problem(where, f"variable '{name}' holds {types[name]}, but is initialised with {given}")]
+            )
+        yield name, tensor.data

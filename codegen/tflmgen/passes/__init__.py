@@ -18,6 +18,7 @@ from tflmgen.passes.hoist import hoist
 from tflmgen.passes.identities import drop_identities
 from tflmgen.passes.inline import inline
 from tflmgen.passes.invariant import substitute_invariants
+from tflmgen.passes.narrow import narrow
 from tflmgen.passes.prune import prune
 from tflmgen.passes.quantization import cancel_quantization
 from tflmgen.passes.shared import share_branches
@@ -37,6 +38,7 @@ PIPELINE: tuple[Pass, ...] = (
     fold_constants,
     fold_branches,
     drop_identities,
+    narrow,
     cancel_quantization,
     merge_common,
     merge_variables,

@@ -1,21 +1,23 @@
-"""QUANTIZE right after DEQUANTIZE, to the same scale and zero point, changes nothing."""
+"""QUANTIZE after DEQUANTIZE: no way through floats is needed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tflmgen.graph import Module, Node, Op, Value
 from tflmgen.passes.rewrite import Rewriter
+from tflmgen.types import DType
 
 GREATEST_SCALE = 1e30
 """Up to here no dequantised 16-bit element overflows."""
 
 
 def cancel_quantization(module: Module) -> Module:
-    """Replaces QUANTIZE(DEQUANTIZE(x)) by x where both have one type.
+    """Replaces QUANTIZE(DEQUANTIZE(x)) by x where both have one type, and by one step from int8 to int8.
 
-    Exact: scale * n has a relative error of at most 2**-24, the quotient by scale of 2**-23, so that it rounds to n for
-    |n| < 2**16.
+    The first is exact: scale * n has a relative error of at most 2**-24, the quotient by scale of 2**-23, so that it
+    rounds to n for |n| < 2**16.
     """
     return _Cancel().run(module)
 
@@ -26,17 +28,21 @@ class _Cancel(Rewriter):
         self._quantized: dict[Value, Value] = {}
 
     def node(self, node: Node) -> Sequence[Node]:
-        if isinstance(node, Op) and node.inputs and node.inputs[0] is not None:
-            source = node.inputs[0]
-            if node.operator == "DEQUANTIZE":
-                self._quantized[node.outputs[0]] = source
-            elif node.operator == "QUANTIZE" and _is_inverse(self._quantized.get(source), node.outputs[0]):
-                self.mapping[node.outputs[0]] = self._quantized[source]
+        if not isinstance(node, Op) or not node.inputs or node.inputs[0] is None:
+            return (self.regions(node),)
+        source, output = node.inputs[0], node.outputs[0]
+        if node.operator == "DEQUANTIZE" and _is_simple(source):
+            self._quantized[output] = source
+        elif node.operator == "QUANTIZE" and source in self._quantized and _is_simple(output):
+            quantized = self._quantized[source]
+            if quantized.type == output.type:
+                self.mapping[output] = quantized
                 return ()
-        return (self.regions(node),)
+            if quantized.type.dtype is output.type.dtype is DType.INT8:
+                return (replace(node, operator="REQUANTIZE", inputs=(quantized,)),)
+        return (node,)
 
 
-def _is_inverse(quantized: Value | None, output: Value) -> bool:
-    if quantized is None or quantized.type != output.type or output.type.quantization is None:
-        return False
-    return not output.type.quantization.per_channel and output.type.quantization.scale < GREATEST_SCALE
+def _is_simple(value: Value) -> bool:
+    quantization = value.type.quantization
+    return quantization is not None and not quantization.per_channel and quantization.scale < GREATEST_SCALE

@@ -1,11 +1,10 @@
-"""merge_common, drop_identities and cancel_quantization on the text form."""
+"""merge_common and drop_identities on the text form."""
 
 from __future__ import annotations
 
 from support.graph_parser import parse_graph, same_graph
 from tflmgen.passes.common import merge_common
 from tflmgen.passes.identities import drop_identities
-from tflmgen.passes.quantization import cancel_quantization
 
 
 def test_what_an_outer_block_computed_is_not_computed_again() -> None:
@@ -154,28 +153,5 @@ def test_an_if_on_a_negation_has_its_branches_swapped() -> None:
           return %z, %p
         }
         signature main: main(p, x, y) -> (z, m)
-    """,
-    )
-
-
-def test_quantize_undoes_dequantize_only_to_the_same_scale() -> None:
-    module = parse_graph("""
-        function main(%x: int8[4]@0.5:3) {
-          %f: float32[4] = DEQUANTIZE(%x)
-          %a: int8[4]@0.5:3 = QUANTIZE(%f)
-          %b: int8[4]@0.5:2 = QUANTIZE(%f)
-          return %a, %b
-        }
-        signature main: main(x) -> (a, b)
-    """)
-    same_graph(
-        cancel_quantization(module),
-        """
-        function main(%x: int8[4]@0.5:3) {
-          %f: float32[4] = DEQUANTIZE(%x)
-          %b: int8[4]@0.5:2 = QUANTIZE(%f)
-          return %x, %b
-        }
-        signature main: main(x) -> (a, b)
     """,
     )

@@ -15,7 +15,11 @@ pytestmark = pytest.mark.emulator
 
 Make = Callable[[np.random.Generator], tuple[Case, Sequence[Array | None]]]
 
-FAST: dict[str, Make] = {"conv2d": dsp_cases.conv2d, "depthwise3x3": dsp_cases.depthwise3x3}
+FAST: dict[str, Make] = {
+    "conv2d": dsp_cases.conv2d,
+    "depthwise3x3": dsp_cases.depthwise3x3,
+    "add": dsp_cases.add,
+}
 """Cases most of which the fast kernels take."""
 
 ANY: dict[str, Make] = {"conv2d": lambda rng: conv_cases.conv2d(rng, "int8")}

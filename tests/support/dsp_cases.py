@@ -91,3 +91,14 @@ def depthwise3x3(rng: np.random.Generator) -> Run:
     }
     case = make_case("DEPTHWISE_CONV_2D", [x, w, b], [y], options)
     return case, inputs(rng, case)
+
+
+def add(rng: np.random.Generator) -> Run:
+    shape = int(rng.integers(1, 5)), int(rng.integers(1, 40))
+    equal = rng.random() < 0.3
+    scales = (0.5, 0.5, 1.0) if equal else tuple(rng.uniform(0.01, 0.1, 3) * (1, 1, 1.5))
+    zeros = [pick(rng, -128, 0, int(rng.integers(-128, 128))) for _ in range(3)]
+    first, second, y = (tensor("int8", shape, float(s), z) for s, z in zip(scales, zeros, strict=True))
+    activation = {"fused_activation_function": int(pick(rng, 0, 0, 1, 3))}
+    case = make_case(pick(rng, "ADD", "SUB"), [first, second], [y], activation)
+    return case, inputs(rng, case)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tflmgen.kernel import Kernel, OperatorInstance, Target
 from tflmgen.ops.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary
+from tflmgen.ops.dsp_add import add_dsp
 from tflmgen.ops.operator import Operator, Options, Rule
 from tflmgen.ops.quantize_math import (
     Activation,
@@ -80,8 +81,11 @@ def _kernel(
     name: str, quantized_fields: Callable[[OperatorInstance], Fields]
 ) -> Callable[[OperatorInstance, Target], Kernel]:
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
-        del target
         dtype = op.outputs[0].dtype
+        if "dsp" in target.features and dtype is DType.INT8 and name in ("add", "sub"):
+            low, high = (int(limit) for _, limit in output_limits(op, op.attributes.activation))
+            if fast := add_dsp(op, add_scales(op), 1 if name == "add" else -1, low, high):
+                return fast
         function = f"tflmgen_{name}_{SUFFIX[dtype]}"
         if dtype is DType.INT64:
             return binary_kernel(op, function, HEADER)

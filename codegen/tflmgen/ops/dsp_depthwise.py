@@ -155,7 +155,7 @@ def _searched(layer: Layer, channel: int, shift: int, least: int, greatest: int)
         if factor == 0:
             continue
         addend = ((2 * layer.zero_point + 1) << (shift - 1)) + (1 << (exponent - 2))
-        low, high = -(1 << (exponent + 6)), 1 << (exponent + 6)
+        low, high = -_INT32, _INT32
         for output, accumulator in thresholds:
             needed = -(-(((output << shift) - addend) << 32) // factor)
             low = max(low, needed - (accumulator << exponent))

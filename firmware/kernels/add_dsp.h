@@ -1,0 +1,101 @@
+/* ADD and SUB of int8 tensors of one shape, for cores with the DSP extension.
+ *
+ * TFLite's three rescalings are one affine map, proved at build time over all pairs of inputs:
+ * (hi(a A) + hi(b B) + C) >> SHIFT, saturated, where hi is the product's part above 2^8 (SMLAW of a byte in a half's upper
+ * place). Where results below zero round the other way (halves, exactly met), `signed` ones lose one unit first.
+ */
+#ifndef TFLMGEN_KERNELS_ADD_DSP_H
+#define TFLMGEN_KERNELS_ADD_DSP_H
+
+#include "dsp.h"
+
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+
+struct tflmgen_add_dsp_s8 {
+    int32_t count;
+    int32_t factor1;
+    int32_t factor2;
+    int32_t start;  /* added before the sign is looked at */
+    int32_t offset; /* added after it, where signed */
+    int32_t least;
+    int32_t greatest;
+};
+
+/* sum + (factor * low or high half of `bytes`) / 2^16, rounded down. */
+TFLMGEN_HELPER int32_t tflmgen_smlaw_low(int32_t factor, uint32_t halves, int32_t sum)
+{
+    __asm__("smlawb %0, %1, %2, %3" : "=r"(sum) : "r"(factor), "r"(halves), "r"(sum));
+    return sum;
+}
+
+TFLMGEN_HELPER int32_t tflmgen_smlaw_high(int32_t factor, uint32_t halves, int32_t sum)
+{
+    __asm__("smlawt %0, %1, %2, %3" : "=r"(sum) : "r"(factor), "r"(halves), "r"(sum));
+    return sum;
+}
+
+TFLMGEN_HELPER int8_t tflmgen_add_dsp_finish(int32_t sum, bool with_sign, int32_t offset, int32_t shift)
+{
+    if (with_sign) {
+        sum += (sum >> 31) + offset;
+    }
+    return (int8_t)tflmgen_saturate_s8(sum >> shift);
+}
+
+/* Four results: 2 LDR, 6 to bring bytes to halves, 8 SMLAW, 4 SSAT (8 more where signed), 4 STRB, 3 to loop: 27. */
+TFLMGEN_HELPER void tflmgen_add_dsp_run(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                        const struct tflmgen_add_dsp_s8 *p, bool with_sign,
+                                        int32_t shift)
+{
+    const int32_t factor1 = p->factor1;
+    const int32_t factor2 = p->factor2;
+    const int32_t start = p->start;
+    const int32_t offset = p->offset;
+    const int8_t *const end = output + p->count;
+    for (const int8_t *last = output + (p->count & ~3); output != last; input1 += 4, input2 += 4, output += 4) {
+        const uint32_t a = tflmgen_load4(input1);
+        const uint32_t b = tflmgen_load4(input2);
+        const uint32_t a_even = a << 8 & 0xFF00FF00u, a_odd = a & 0xFF00FF00u;
+        const uint32_t b_even = b << 8 & 0xFF00FF00u, b_odd = b & 0xFF00FF00u;
+        int32_t sum0 = tflmgen_smlaw_low(factor1, a_even, start);
+        int32_t sum1 = tflmgen_smlaw_low(factor1, a_odd, start);
+        int32_t sum2 = tflmgen_smlaw_high(factor1, a_even, start);
+        int32_t sum3 = tflmgen_smlaw_high(factor1, a_odd, start);
+        sum0 = tflmgen_smlaw_low(factor2, b_even, sum0);
+        sum1 = tflmgen_smlaw_low(factor2, b_odd, sum1);
+        sum2 = tflmgen_smlaw_high(factor2, b_even, sum2);
+        sum3 = tflmgen_smlaw_high(factor2, b_odd, sum3);
+        output[0] = tflmgen_add_dsp_finish(sum0, with_sign, offset, shift);
+        output[1] = tflmgen_add_dsp_finish(sum1, with_sign, offset, shift);
+        output[2] = tflmgen_add_dsp_finish(sum2, with_sign, offset, shift);
+        output[3] = tflmgen_add_dsp_finish(sum3, with_sign, offset, shift);
+    }
+    for (; output != end; ++input1, ++input2, ++output) {
+        int32_t sum = tflmgen_smlaw_high(factor1, (uint32_t)*input1 << 24, start);
+        sum = tflmgen_smlaw_high(factor2, (uint32_t)*input2 << 24, sum);
+        *output = tflmgen_add_dsp_finish(sum, with_sign, offset, shift);
+    }
+    if (p->least > -128 || p->greatest < 127) {
+        tflmgen_clamp_dsp_s8(output - p->count, p->count, p->least, p->greatest);
+    }
+}
+
+#define TFLMGEN_ADD_DSP(name, with_sign, shift)                                                    \
+    TFLMGEN_SHARED void name(const int8_t *input1, const int8_t *input2, int8_t *output,           \
+                             const struct tflmgen_add_dsp_s8 *p)                                   \
+    {                                                                                              \
+        tflmgen_add_dsp_run(input1, input2, output, p, with_sign, shift);                          \
+    }
+
+TFLMGEN_ADD_DSP(tflmgen_add_dsp_22_s8, false, 22)
+TFLMGEN_ADD_DSP(tflmgen_add_dsp_21_s8, false, 21)
+TFLMGEN_ADD_DSP(tflmgen_add_dsp_20_s8, false, 20)
+TFLMGEN_ADD_DSP(tflmgen_add_dsp_19_s8, false, 19)
+TFLMGEN_ADD_DSP(tflmgen_add_dsp_signed_22_s8, true, 22)
+TFLMGEN_ADD_DSP(tflmgen_add_dsp_signed_21_s8, true, 21)
+TFLMGEN_ADD_DSP(tflmgen_add_dsp_signed_20_s8, true, 20)
+TFLMGEN_ADD_DSP(tflmgen_add_dsp_signed_19_s8, true, 19)
+
+#endif
+
+#endif

@@ -19,6 +19,7 @@ FAST: dict[str, Make] = {
     "conv2d": dsp_cases.conv2d,
     "depthwise3x3": dsp_cases.depthwise3x3,
     "add": dsp_cases.add,
+    "fully_connected": dsp_cases.fully_connected,
 }
 """Cases most of which the fast kernels take."""
 

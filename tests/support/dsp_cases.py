@@ -102,3 +102,13 @@ def add(rng: np.random.Generator) -> Run:
     activation = {"fused_activation_function": int(pick(rng, 0, 0, 1, 3))}
     case = make_case(pick(rng, "ADD", "SUB"), [first, second], [y], activation)
     return case, inputs(rng, case)
+
+
+def fully_connected(rng: np.random.Generator) -> Run:
+    depth = int(pick(rng, rng.integers(1, 80), 64, 128, 4 * rng.integers(70, 90)))
+    units = int(pick(rng, rng.integers(1, 14), 4, 8))
+    x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 3)), depth), depth)
+    w, b = _weights(rng, (units, depth), 0, _scale(x))
+    options = {"fused_activation_function": activation, "keep_num_dims": False}
+    case = make_case("FULLY_CONNECTED", [x, w, b if rng.random() < 0.8 else None], [y], options)
+    return case, inputs(rng, case)

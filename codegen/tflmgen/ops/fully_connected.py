@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ops.dsp_channels import layer_of
+from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
@@ -16,6 +18,7 @@ from tflmgen.ops.weights import (
     TYPE_RULES,
     bias_operand,
     bias_size_rule,
+    channel_scales,
     filter_quantization,
     input_offset,
     multiplier_operands,
@@ -70,7 +73,24 @@ def overlap_distance(batches: int, depth: int, units: int) -> int:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    del target
+    fast = _dsp_kernel(op) if "dsp" in target.features else None
+    return fast or portable_kernel(op)
+
+
+def _dsp_kernel(op: OperatorInstance) -> Kernel | None:
+    """The kernel for the DSP extension, where there is one for this layer."""
+    weights = op.constants[1]
+    if op.outputs[0].dtype is not DType.INT8 or weights is None:
+        return None
+    units, depth = weights.shape
+    per_channel = filter_quantization(op).per_channel
+    scales = channel_scales(op, units) if per_channel else [quantize_multiplier(real_multiplier(op))] * units
+    layer = layer_of(op, np.asarray(weights, dtype=np.int64), scales, op.attributes.activation)
+    batches = op.outputs[0].elements // units
+    return fully_connected_dsp(op, layer, batches, overlap_distance(batches, depth, units)) if layer else None
+
+
+def portable_kernel(op: OperatorInstance) -> Kernel:
     units, depth = static_shape(input_type(op, 1))
     sizes = (("batches", op.outputs[0].elements // units), ("depth", depth), ("units", units))
     macs = op.outputs[0].elements * depth

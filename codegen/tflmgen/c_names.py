@@ -81,6 +81,20 @@ _KEYWORDS = frozenset(
 )
 
 
+_HEADERS = frozenset(
+    """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdarg stdbool stddef stdint
+    stdio stdlib string tgmath time wchar wctype""".split()
+)
+_OWN = frozenset(["run", "signature", "tflmgen"])
+"""First words of names that generated code and the runtime use for themselves."""
+
+
+def library_name(text: str) -> str:
+    """`text` as the prefix of a generated library: its header hides no standard one, its names are not the runtime's."""
+    name = identifier(text)
+    return f"m_{name}" if name in _HEADERS or name.split("_")[0] in _OWN else name
+
+
 def identifier(text: str) -> str:
     """`text` as a C and C++ identifier in lower case: other characters become one '_', keywords get a trailing one."""
     name = re.sub(r"[^0-9a-z]+", "_", text.lower()).strip("_")

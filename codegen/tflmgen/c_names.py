@@ -81,18 +81,18 @@ _KEYWORDS = frozenset(
 )
 
 
-_HEADERS = frozenset(
-    """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdarg stdbool stddef stdint
-    stdio stdlib string tgmath time wchar wctype""".split()
+_HEADERS = (
+    "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdarg stdbool stddef "
+    "stdint stdio stdlib string tgmath time wchar wctype"
 )
 _OWN = frozenset(["run", "signature", "tflmgen"])
 """First words of names that generated code and the runtime use for themselves."""
 
 
 def library_name(text: str) -> str:
-    """`text` as the prefix of a generated library: its header hides no standard one, its names are not the runtime's."""
+    """`text` as the prefix of a library: its header hides no standard one, its names are not the runtime's."""
     name = identifier(text)
-    return f"m_{name}" if name in _HEADERS or name.split("_")[0] in _OWN else name
+    return f"m_{name}" if name in _HEADERS.split() or name.split("_")[0] in _OWN else name
 
 
 def identifier(text: str) -> str:

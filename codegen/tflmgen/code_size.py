@@ -57,7 +57,7 @@ def _empty_flash(board: Board, options: BuildOptions, console: Console) -> int:
 
 def _empty_compilation(board: Board, options: BuildOptions) -> Compilation:
     target = replace(board.target, optimize=options.optimize.value)
-    return compile_module(EMPTY, "empty", target, options)
+    return compile_module(EMPTY, "empty", target, BuildOptions(optimize=options.optimize))
 
 
 def _cache_file(project: Project, board: Board) -> Path:

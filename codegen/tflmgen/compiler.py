@@ -11,6 +11,7 @@ from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.graph import Module
 from tflmgen.importer import import_model
 from tflmgen.kernel import Target
+from tflmgen.loop_limits import check_names, limits_by_loop, parse_limits
 from tflmgen.lower import lower
 from tflmgen.options import BuildOptions
 from tflmgen.passes import run_passes
@@ -41,14 +42,17 @@ def compile_model(path: Path, target: Target, options: BuildOptions) -> Compilat
 
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
     """Compiles a graph as the importer makes it; `name` is the prefix of all generated names."""
+    limits = parse_limits(options.max_iterations or ())
+    check_names(limits, imported)
     module = run_passes(imported)
+    loop_limits = limits_by_loop(limits, module)
     selection = select(module, target)
     best = best_candidate(module, selection)
     _within_limit(module, best)
-    program = lower(module, selection, best.schedule, best.storage, best.layout)
+    program = lower(module, selection, best.schedule, best.storage, best.layout, loop_limits)
     check(program, module.constants)
     sources = emit(program, name, module.sha256, options.text)
-    described = {"name": name, "optimize": options.optimize.value}
+    described = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
     plan = plan_json(module, selection, best, program, sources, described)
     return Compilation(name, module, program, sources, plan)
 

@@ -64,6 +64,7 @@ class _Entry:
     key: str
     invoke: str
     body: str
+    fails: bool
     inputs: tuple[_Tensor, ...]
     outputs: tuple[_Tensor, ...]
 
@@ -151,6 +152,7 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
         signature.key,
         infix or "_invoke",
         writer.function_name(signature.function),
+        writer.fails(signature.function),
         tensors(signature.inputs, function.inputs, "input"),
         tensors(signature.outputs, function.results, "output"),
     )

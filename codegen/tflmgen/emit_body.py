@@ -32,6 +32,7 @@ from tflmgen.program import (
     Slot,
     Transfer,
     Work,
+    walk_instructions,
 )
 
 _INDENT = "    "
@@ -52,10 +53,11 @@ class Body:
     name: str
     title: str
     lines: tuple[Line, ...]
+    fails: bool = False
 
     @property
     def opening(self) -> str:
-        return f"static void {self.name}(void)"
+        return f"static {'tflmgen_status' if self.fails else 'void'} {self.name}(void)"
 
 
 class BodyWriter:
@@ -70,6 +72,7 @@ class BodyWriter:
                 strict=True,
             )
         )
+        self._failing = _failing(program)
         self._constants = dict(zip(program.constants, unique_identifiers(program.constants), strict=True))
         self._params: dict[Params, str] = {}
         self._counts: Counter[str] = Counter()
@@ -110,8 +113,14 @@ class BodyWriter:
             for i, access in enumerate(function.results)
             if isinstance(access.place, Slot)
         ]
-        lines = (*slots, *self._block(function.body, _INDENT), *results)
-        return Body(self._functions[function.name], comment(f"Subgraph '{function.name}'"), lines)
+        fails = function.name in self._failing
+        end = [Line(f"{_INDENT}return TFLMGEN_OK;")] if fails else []
+        lines = (*slots, *self._block(function.body, _INDENT), *results, *end)
+        return Body(self._functions[function.name], comment(f"Subgraph '{function.name}'"), lines, fails)
+
+    def fails(self, function: str) -> bool:
+        """Whether the C function returns a status."""
+        return function in self._failing
 
     def result_pointer(self, function: str, index: int) -> str:
         """The static pointer that tells where a result lies whose place the last invocation chose."""
@@ -126,7 +135,7 @@ class BodyWriter:
         if isinstance(instruction, KernelCall):
             outputs = [a.access for a in instruction.arguments if isinstance(a, OutputArgument)]
             yield Line(_title(instruction.origin, outputs))
-            yield Line(self._call(instruction), instruction.step)
+            yield Line(f"{self._call(instruction)} {_progress(instruction.step)}", instruction.step)
         elif isinstance(instruction, Rename):
             return
         elif isinstance(instruction, Assembly):
@@ -138,16 +147,32 @@ class BodyWriter:
         elif isinstance(instruction, Branch):
             yield from self._branch(instruction)
         elif isinstance(instruction, Loop):
-            yield Line(_title(instruction.origin, ()))
-            yield Line("for (;;) {")
-            yield from self._block(instruction.condition, _INDENT)
-            yield Line(f"{_INDENT}if (!{self._bool(instruction.test)}) {{", instruction.step)
-            yield Line(f"{_INDENT * 2}break;")
-            yield Line(f"{_INDENT}}}")
-            yield from self._block(instruction.body, _INDENT)
-            yield Line("}")
+            yield from self._loop(instruction)
         else:
             yield from self._invoke(instruction)
+
+    def _loop(self, loop: Loop) -> Iterator[Line]:
+        yield Line(_title(loop.origin, ()))
+        trip = f"trip_{loop.step}"
+        if loop.trips is not None:
+            yield Line(f"for (uint32_t {trip} = 0; {trip} < {loop.trips}; ++{trip}) {{", loop.step)
+        elif loop.limit is not None:
+            yield Line(f"for (uint32_t {trip} = 0;; ++{trip}) {{")
+        else:
+            yield Line("for (;;) {")
+        yield from self._block(loop.condition, _INDENT)
+        if loop.test is not None:
+            yield Line(f"{_INDENT}if (!{self._bool(loop.test)}) {{", loop.step)
+            yield Line(f"{_INDENT * 2}break;")
+            yield Line(f"{_INDENT}}}")
+        if loop.limit is not None:
+            yield Line(f"{_INDENT}if ({trip} == {loop.limit}u) {{")
+            yield Line(f"{_INDENT * 2}return TFLMGEN_ERROR_ITERATIONS;")
+            yield Line(f"{_INDENT}}}")
+        yield from self._block(loop.body, _INDENT)
+        if not any(isinstance(one, KernelCall) for one in (*loop.condition, *loop.body)):
+            yield Line(f"{_INDENT}{_progress(loop.step)}")
+        yield Line("}")
 
     def _branch(self, branch: Branch) -> Iterator[Line]:
         then, orelse = list(self._block(branch.then, _INDENT)), list(self._block(branch.orelse, _INDENT))
@@ -166,7 +191,15 @@ class BodyWriter:
 
     def _invoke(self, call: Invoke) -> Iterator[Line]:
         yield Line(_title(call.origin, ()))
-        yield Line(f"{self._functions[call.function]}();", call.step)
+        name = self._functions[call.function]
+        if call.function not in self._failing:
+            yield Line(f"{name}();", call.step)
+            return
+        status = f"status_{call.step}"
+        yield Line(f"const tflmgen_status {status} = {name}();", call.step)
+        yield Line(f"if ({status} != TFLMGEN_OK) {{")
+        yield Line(f"{_INDENT}return {status};")
+        yield Line("}")
 
     def _transfer(self, transfer: Transfer) -> Iterator[Line]:
         for copy in transfer.copies:
@@ -216,6 +249,25 @@ class BodyWriter:
 
     def _bool(self, access: Access) -> str:
         return f"*(const bool *){self.pointer(access.place)}"
+
+
+def _failing(program: Program) -> frozenset[str]:
+    """The functions that may return an error: by themselves, or since they call one that may."""
+    found: set[str] = set()
+    for function in program.functions:
+        if any(_may_fail(one, found) for one in walk_instructions(function.body)):
+            found.add(function.name)
+    return frozenset(found)
+
+
+def _may_fail(instruction: Instruction, failing: set[str]) -> bool:
+    if isinstance(instruction, Invoke):
+        return instruction.function in failing
+    return isinstance(instruction, Loop) and instruction.limit is not None
+
+
+def _progress(step: int) -> str:
+    return f"TFLMGEN_PROGRESS({step});"
 
 
 def _may_overlap(copy: ByteCopy) -> bool:

@@ -76,7 +76,10 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """variables = inits; while condition(variables): variables = body(variables); outputs = variables."""
+    """variables = inits; while condition(variables): variables = body(variables); outputs = variables.
+
+    `trips`: how often the body runs, where that is known; the condition is then empty, without a result.
+    """
 
     id: int
     variables: tuple[Value, ...]
@@ -85,6 +88,7 @@ class While:
     body: Block
     outputs: tuple[Value, ...]
     origin: Origin
+    trips: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,9 +81,11 @@ class _Printer:
             yield f"}} -> {self.typed(node.outputs)}".rstrip()
         else:
             inits = self.names(node.inits)
-            yield f"while ({self.typed(node.variables)}) = ({inits}) {{"
-            yield from self.block(node.condition, "  ", "test")
-            yield "} do {"
+            head = "while" if node.trips is None else f"{node.trips} times"
+            yield f"{head} ({self.typed(node.variables)}) = ({inits}) {{"
+            if node.trips is None:
+                yield from self.block(node.condition, "  ", "test")
+                yield "} do {"
             yield from self.block(node.body, "  ", "next")
             yield f"}} -> {self.typed(node.outputs)}".rstrip()
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
+from types import MappingProxyType
 from typing import TypeVar
 
 from tflmgen.arena.layout import Layout
@@ -42,9 +44,19 @@ from tflmgen.storage import Storage
 _PlaceT = TypeVar("_PlaceT", Fixed, Slot, Flash, Fixed | Slot, Place)
 
 
-def lower(module: Module, selection: Selection, schedule: Schedule, storage: Storage, layout: Layout) -> Program:
-    """Writes down every call, copy and place. Constants that no instruction reads are left out."""
-    lowering = _Lowering(module, selection, storage, layout)
+def lower(
+    module: Module,
+    selection: Selection,
+    schedule: Schedule,
+    storage: Storage,
+    layout: Layout,
+    loop_limits: Mapping[int, int] = MappingProxyType({}),
+) -> Program:
+    """Writes down every call, copy and place. Constants that no instruction reads are left out.
+
+    loop_limits  While.id -> most iterations
+    """
+    lowering = _Lowering(module, selection, storage, layout, loop_limits)
     functions = tuple(lowering.function(f) for f in schedule.functions)
     size = -(-layout.arena.bytes // 4) * 4
     state = tuple(lowering.variable(name, v) for name, v in module.state.items() if v.home in storage.home)
@@ -52,8 +64,16 @@ def lower(module: Module, selection: Selection, schedule: Schedule, storage: Sto
 
 
 class _Lowering:
-    def __init__(self, module: Module, selection: Selection, storage: Storage, layout: Layout) -> None:
+    def __init__(
+        self,
+        module: Module,
+        selection: Selection,
+        storage: Storage,
+        layout: Layout,
+        loop_limits: Mapping[int, int],
+    ) -> None:
         self._module = module
+        self._loop_limits = loop_limits
         self._selection = selection
         self._storage = storage
         self._layout = layout
@@ -102,9 +122,11 @@ class _Lowering:
             orelse = (*self._sequence(item.orelse), self._transfer(item.else_end))
             return (Branch(item.index, item.node.origin, self._access(item.node.condition), then, orelse),)
         if isinstance(item, WhileStep):
-            test = self._access(item.node.condition.results[0])
-            body = (*self._sequence(item.body), self._transfer(item.next))
-            loop = Loop(item.index, item.node.origin, self._sequence(item.condition), test, body)
+            node = item.node
+            test = self._access(node.condition.results[0]) if node.trips is None else None
+            condition, body = self._sequence(item.condition), (*self._sequence(item.body), self._transfer(item.next))
+            limit = self._loop_limits.get(node.id)
+            loop = Loop(item.index, node.origin, condition, test, body, node.trips, limit)
             outputs = [
                 Rename(item.index, self._access(output), self._access(variable))
                 for output, variable in zip(item.node.outputs, item.node.variables, strict=True)

@@ -44,6 +44,13 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
     BuildOptions: {
         "name": typer.Option("--name", metavar="NAME", show_default="the file's name", help="Prefix of all names."),
         "optimize": typer.Option("--optimize", help="What the generated code is to be best at."),
+        "max_iterations": typer.Option(
+            "--max-iterations",
+            metavar="[LOOP=]N",
+            show_default=False,
+            help="Return an error once a loop runs more than N times: every loop, or LOOP, the subgraph of its body "
+            "or SUBGRAPH:OPERATOR. Repeatable.",
+        ),
     },
     SessionOptions: {
         "emulator": typer.Option(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from tflmgen.c_names import identifier
+from tflmgen.c_names import library_name
 
 
 class Optimize(str, Enum):
@@ -18,14 +18,16 @@ class Optimize(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """name: prefix of everything that is generated; empty: the file's stem."""
+    """name: prefix of everything that is generated; empty: the file's stem. max_iterations: see loop_limits."""
 
     name: str = ""
     optimize: Optimize = Optimize.SPEED
+    max_iterations: list[str] | None = None
 
     def prefix(self, model: Path) -> str:
-        return identifier(self.name or model.stem)
+        return library_name(self.name or model.stem)
 
     @property
     def text(self) -> str:
-        return f"--optimize {self.optimize.value}"
+        limits = [f"--max-iterations {limit}" for limit in self.max_iterations or ()]
+        return " ".join([f"--optimize {self.optimize.value}", *limits])

@@ -5,7 +5,7 @@ The emitter prints it; the checker proves it. Neither needs any stage before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tflmgen.graph import Origin, Signature, Value
@@ -152,13 +152,18 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """for (;;) { condition; if (!test) break; body }."""
+    """for (;;) { condition; if (!test) break; body }, or `trips` times the body where there is no test.
+
+    With a `limit`, the function returns an error instead of running the body once more than that.
+    """
 
     step: int
     origin: Origin
     condition: tuple[Instruction, ...]
-    test: Access
+    test: Access | None
     body: tuple[Instruction, ...]
+    trips: int | None = None
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +229,13 @@ class Program:
 
     def function(self, name: str) -> ProgramFunction:
         return next(f for f in self.functions if f.name == name)
+
+
+def walk_instructions(body: Iterable[Instruction]) -> Iterator[Instruction]:
+    """Every instruction of a body and of the branches and loops inside, outer ones first."""
+    for one in body:
+        yield one
+        if isinstance(one, Branch):
+            yield from walk_instructions((*one.then, *one.orelse))
+        elif isinstance(one, Loop):
+            yield from walk_instructions((*one.condition, *one.body))

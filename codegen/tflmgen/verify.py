@@ -53,7 +53,7 @@ class _Verifier:
             inner = scope | set(node.variables)
             self.block(node.condition, inner)
             self.block(node.body, inner)
-            self._same_count(node, len(node.condition.results), 1)
+            self._same_count(node, len(node.condition.results), int(node.trips is None))
             for count in (len(node.inits), len(node.body.results), len(node.outputs)):
                 self._same_count(node, count, len(node.variables))
         elif isinstance(node, Call) and node.function not in self._functions:

@@ -1,4 +1,5 @@
-/* Where generated models put their arena, state and weights. Define the macros on the command line to choose other sections. */
+/* What the application may choose: where models put their arena, state and weights, and a hook that follows their
+ * progress. Define the macros on the command line. */
 #ifndef TFLMGEN_MEMORY_H
 #define TFLMGEN_MEMORY_H
 
@@ -22,6 +23,11 @@
 #define TFLMGEN_WEIGHTS __attribute__((section(TFLMGEN_WEIGHTS_SECTION), aligned(4)))
 #else
 #define TFLMGEN_WEIGHTS __attribute__((aligned(4)))
+#endif
+
+/* Run after each operator, and in each iteration of a loop, with the number of its step in plan.json: for a watchdog. */
+#ifndef TFLMGEN_PROGRESS
+#define TFLMGEN_PROGRESS(step) ((void)0)
 #endif
 
 #endif

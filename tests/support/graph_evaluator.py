@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.graph import Block, If, Module, Node, Op, Value, While
+from tflmgen.graph import Block, If, Module, Node, Op, Signature, Value, While
 from tflmgen.kernel import OperatorInstance
 from tflmgen.ops.folding import fold
 from tflmgen.support import constant_array
@@ -23,8 +24,27 @@ class TooLongError(Exception):
 
 
 def evaluate(module: Module, function: str, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """The results of one function. Raises TooLongError beyond NODES_LIMIT nodes."""
+    """The results of one function, those of its variables last. Raises TooLongError beyond NODES_LIMIT nodes."""
     return _Evaluator(module).function(function, inputs)
+
+
+class Instance:
+    """A module with its persistent variables, from their initial contents on."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._state = {
+            name: np.frombuffer(module.constants[v.initial], v.home.type.dtype.numpy).reshape(v.home.type.max_shape)
+            for name, v in module.state.items()
+        }
+
+    def run(self, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """The outputs of one signature; the variables keep what it leaves in them."""
+        names = self._module.function(signature.function).state
+        results = evaluate(self._module, signature.function, [*inputs, *(self._state[name] for name in names)])
+        count = len(results) - len(names)
+        self._state.update(zip(names, results[count:], strict=True))
+        return results[:count]
 
 
 @dataclass
@@ -60,9 +80,10 @@ class _Evaluator:
             return self._block(node.then if self._read(node.condition, values).item() else node.orelse, values)
         if isinstance(node, While):
             variables = tuple(self._read(v, values) for v in node.inits)
-            while True:
+            for iteration in count():
                 inner = {**values, **dict(zip(node.variables, variables, strict=True))}
-                if not self._block(node.condition, inner)[0].item():
+                test = self._block(node.condition, inner)
+                if iteration == node.trips or (test and not test[0].item()):
                     return variables
                 variables = self._block(node.body, inner)
         return self.function(node.function, [self._read(v, values) for v in node.inputs])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, get_type_hints
 
 import pytest
@@ -39,9 +39,10 @@ def test_a_group_arrives_as_one_value() -> None:
     def command(model: str, *, options: BuildOptions, output: OutputOptions) -> None:
         seen.extend((model, options, output))
 
-    with_groups(command)(model="m", name="n", optimize="size", json=True, quiet=False)
-    assert seen == ["m", BuildOptions("n", "size"), OutputOptions(json=True)]  # type: ignore[arg-type]
-    assert set(get_type_hints(with_groups(command))) == {"model", "name", "optimize", "json", "quiet"}
+    with_groups(command)(model="m", **asdict(BuildOptions("n")), json=True, quiet=False)
+    assert seen == ["m", BuildOptions("n"), OutputOptions(json=True)]
+    options = {field.name for group in (BuildOptions, OutputOptions) for field in fields(group)}
+    assert set(get_type_hints(with_groups(command))) == {"model", *options}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

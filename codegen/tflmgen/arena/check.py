@@ -363,7 +363,8 @@ class _Checker:
         head = state
         while True:
             leaving = self._run(loop.condition, head)
-            self._read(leaving, loop.test, loop.step, "WHILE")
+            if loop.test is not None:
+                self._read(leaving, loop.test, loop.step, "WHILE")
             again = _meet(head, self._run(loop.body, leaving))
             if again == head:
                 return leaving

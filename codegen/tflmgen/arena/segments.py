@@ -189,7 +189,7 @@ def _places(body: Iterable[Instruction]) -> Iterator[tuple[Place | None, int]]:
             yield from _places(instruction.then)
             yield from _places(instruction.orelse)
         elif isinstance(instruction, Loop):
-            yield from _of(instruction.test)
+            yield from _of(*([instruction.test] if instruction.test else []))
             yield from _places(instruction.condition)
             yield from _places(instruction.body)
 

@@ -190,13 +190,33 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(uint32_t *column, const int8_t *in
                      : "cc", "memory");
 }
 
-/* `words` fours of bytes at any address, into one lane of a column. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_put(uint32_t *lane, uint32_t x)
+{
+    lane[0] = tflmgen_odd_bytes(x);
+    lane[3] = tflmgen_shifted_inputs(x);
+}
+
+/* `words` fours of bytes at any address, into one lane of a column: 6 instructions each, and 4 to loop over 4. */
 TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_widen(uint32_t *lane, const int8_t *input, int32_t words)
 {
-    for (const int8_t *end = input + 4 * words; input != end; input += 4, lane += 6) {
-        const uint32_t x = tflmgen_load4(input);
-        lane[0] = tflmgen_odd_bytes(x);
-        lane[3] = tflmgen_shifted_inputs(x);
+    for (; words >= 4; words -= 4, input += 16, lane += 24) {
+        tflmgen_conv2d_dsp_put(lane, tflmgen_load4(input));
+        tflmgen_conv2d_dsp_put(lane + 6, tflmgen_load4(input + 4));
+        tflmgen_conv2d_dsp_put(lane + 12, tflmgen_load4(input + 8));
+        tflmgen_conv2d_dsp_put(lane + 18, tflmgen_load4(input + 12));
+    }
+    for (; words > 0; --words, input += 4, lane += 6) {
+        tflmgen_conv2d_dsp_put(lane, tflmgen_load4(input));
+    }
+    return lane;
+}
+
+/* The words of `rows` rows, `line` bytes apart. */
+TFLMGEN_SHARED uint32_t *tflmgen_conv2d_dsp_widen_rows(uint32_t *lane, const int8_t *input, int32_t words,
+                                                       int32_t rows, int32_t line)
+{
+    for (; rows > 0; --rows, input += line) {
+        lane = tflmgen_conv2d_dsp_widen(lane, input, words);
     }
     return lane;
 }
@@ -213,7 +233,7 @@ TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_fill(uint32_t *lane, uint32_t paddin
     return lane;
 }
 
-/* The window at (origin_y, origin_x), whose taps are whole words or whose lines are, and lie inside. */
+/* The window at (origin_y, origin_x), of which the taps `x` lie inside; the channels are whole words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(uint32_t *lane, const int8_t *input, int32_t origin_y, int32_t origin_x,
                                               struct tflmgen_taps x, const struct tflmgen_conv2d_dsp_s8 *p)
 {
@@ -230,57 +250,69 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(uint32_t *lane, const int8_t *inpu
     lane = tflmgen_conv2d_dsp_fill(lane, padding, y.first * p->filter_width * channels >> 2);
     for (int32_t ky = y.first; ky < y.end; ++ky, row += line) {
         lane = tflmgen_conv2d_dsp_fill(lane, padding, before);
-        if (p->dilation_width == 1) {
-            lane = tflmgen_conv2d_dsp_widen(lane, row, inside);
-        } else {
-            for (int32_t kx = 0; kx < x.end - x.first; ++kx) {
-                lane = tflmgen_conv2d_dsp_widen(lane, row + kx * p->dilation_width * channels, channels >> 2);
-            }
+        if (p->dilation_width > 1) {
+            lane = tflmgen_conv2d_dsp_widen_rows(lane, row, channels >> 2, x.end - x.first,
+                                                 p->dilation_width * channels);
+        } else if (inside) {
+            lane = tflmgen_conv2d_dsp_widen_rows(lane, row, inside, 1, 0);
         }
         lane = tflmgen_conv2d_dsp_fill(lane, padding, after);
     }
     (void)tflmgen_conv2d_dsp_fill(lane, padding, (p->filter_height - y.end) * p->filter_width * channels >> 2);
 }
 
-/* Copies `count` bytes by words, up to 3 bytes more of them as far as `end` allows. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_copy(int8_t *to, const int8_t *from, int32_t count, const int8_t *end)
+/* Copies `rows` rows of a window, `line` bytes apart, one behind the other, by words: the last one of a row overlaps
+ * the next row, and reads up to 3 bytes more. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_copy_rows(int8_t *to, const int8_t *from, int32_t row, int32_t rows,
+                                                 int32_t line)
 {
-    if (end - from >= count + 3) {
-        for (; count > 0; count -= 4, to += 4, from += 4) {
+    if (row > 8 && row <= 12) {
+        for (; rows > 0; --rows, to += row, from += line) {
             tflmgen_store4(to, tflmgen_load4(from));
+            tflmgen_store4(to + 4, tflmgen_load4(from + 4));
+            tflmgen_store4(to + 8, tflmgen_load4(from + 8));
         }
     } else {
-        for (; count > 0; --count) {
-            *to++ = *from++;
+        for (; rows > 0; --rows, to += row, from += line) {
+            for (int32_t i = 0; i < row; i += 4) {
+                tflmgen_store4(to + i, tflmgen_load4(from + i));
+            }
         }
     }
 }
 
-/* Any window, by way of `bytes`, room for 4 * steps + 4 of them. `end`: where the input ends. */
+/* A window that lies inside, and ends at least 3 bytes before the input does, where its rows are not whole words. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_whole(uint32_t *lane, int8_t *bytes, const int8_t *window,
+                                                    const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    const int32_t row = p->filter_width * p->input_channels;
+    const int32_t line = p->dilation_height * p->input_width * p->input_channels;
+    if (row % 4 == 0) {
+        (void)tflmgen_conv2d_dsp_widen_rows(lane, window, row >> 2, p->filter_height, line);
+    } else {
+        tflmgen_conv2d_dsp_copy_rows(bytes, window, row, p->filter_height, line);
+        (void)tflmgen_conv2d_dsp_widen(lane, bytes, p->steps);
+    }
+}
+
+/* Any window, by way of `bytes`, room for 4 * steps + 4 of them. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *bytes, const int8_t *input,
-                                                    const int8_t *end, int32_t origin_y, int32_t origin_x,
-                                                    struct tflmgen_taps x, const struct tflmgen_conv2d_dsp_s8 *p)
+                                                    int32_t origin_y, int32_t origin_x, struct tflmgen_taps x,
+                                                    const struct tflmgen_conv2d_dsp_s8 *p)
 {
     const struct tflmgen_taps y =
         tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
     const int32_t channels = p->input_channels;
     const int32_t row = p->filter_width * channels;
     const int32_t line = p->dilation_height * p->input_width * channels;
-    const bool whole = y.end - y.first == p->filter_height && x.end - x.first == p->filter_width;
-    if (!whole) {
-        const uint32_t padding = tflmgen_splat4(p->padding_value);
-        for (int32_t step = 0; step < p->steps; ++step) {
-            tflmgen_store4(bytes + 4 * step, padding);
-        }
+    const uint32_t padding = tflmgen_splat4(p->padding_value);
+    for (int32_t step = 0; step < p->steps; ++step) {
+        tflmgen_store4(bytes + 4 * step, padding);
     }
     const int8_t *from = input + ((origin_y + y.first * p->dilation_height) * p->input_width + origin_x +
                                   x.first * p->dilation_width) * channels;
     int8_t *to = bytes + y.first * row + x.first * channels;
     for (int32_t ky = y.first; ky < y.end; ++ky, from += line, to += row) {
-        if (whole && p->dilation_width == 1) {
-            tflmgen_conv2d_dsp_copy(to, from, row, end);
-            continue;
-        }
         for (int32_t kx = 0; kx < x.end - x.first; ++kx) {
             const int8_t *tap = from + kx * p->dilation_width * channels;
             for (int32_t c = 0; c < channels; ++c) {
@@ -304,8 +336,13 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *
     const int32_t pixels = p->output_height * p->output_width;
     const bool words = channels % 4 == 0;
     const bool one_tap = words && p->filter_height * p->filter_width == 1 && p->padding_top + p->padding_left == 0;
+    const int32_t reach_y = p->input_height - (p->filter_height - 1) * p->dilation_height;
+    const int32_t reach_x = p->dilation_width == 1 ? p->input_width - p->filter_width + 1 : 0;
+    const int32_t slack = p->filter_width * channels % 4 == 0 ? 0 : 3;
     const int32_t all = p->batches * pixels;
-    const int8_t *end = input + p->batches * p->input_height * p->input_width * channels;
+    const int8_t *const end = input + p->batches * p->input_height * p->input_width * channels;
+    const int32_t window = ((p->filter_height - 1) * p->dilation_height * p->input_width + p->filter_width) * channels;
+    int8_t *const bytes = (int8_t *)(column + 6 * p->steps);
     int8_t *at = output;
     int32_t out_y = 0;
     int32_t out_x = 0;
@@ -327,14 +364,17 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *
                 }
                 const int32_t y = out_y * p->stride_height - p->padding_top;
                 const int32_t x = out_x * p->stride_width - p->padding_left;
-                const struct tflmgen_taps inside =
-                    tflmgen_taps_inside(x, p->dilation_width, p->filter_width, p->input_width);
-                if (words || (inside.end - inside.first == p->filter_width && p->dilation_width == 1 &&
-                              p->filter_width * channels % 4 == 0)) {
-                    tflmgen_conv2d_dsp_gather(column + lane, input, y, x, inside, p);
+                const int8_t *from = input + (y * p->input_width + x) * channels;
+                if (y >= 0 && y < reach_y && x >= 0 && x < reach_x && end - from >= window + slack) {
+                    tflmgen_conv2d_dsp_gather_whole(column + lane, bytes, from, p);
                 } else {
-                    tflmgen_conv2d_dsp_gather_bytes(column + lane, (int8_t *)(column + 6 * p->steps), input, end, y, x,
-                                                    inside, p);
+                    const struct tflmgen_taps inside =
+                        tflmgen_taps_inside(x, p->dilation_width, p->filter_width, p->input_width);
+                    if (words) {
+                        tflmgen_conv2d_dsp_gather(column + lane, input, y, x, inside, p);
+                    } else {
+                        tflmgen_conv2d_dsp_gather_bytes(column + lane, bytes, input, y, x, inside, p);
+                    }
                 }
                 ++out_x;
             }

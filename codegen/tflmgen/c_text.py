@@ -29,6 +29,8 @@ def integer_literal(value: int) -> str:
     if value in _MIN:
         return _MIN[value]
     if not -(2**31) < value < 2**31:
+        if value >= 2**63:
+            return f"UINT64_C({value})"
         return f"UINT32_C({value})" if 0 < value < 2**32 else f"INT64_C({value})"
     return str(value)
 
@@ -49,7 +51,7 @@ def array_lines(array: ConstantArray) -> list[str]:
     values: list[Any] = np.frombuffer(array.data, dtype=_stored(array.dtype)).tolist()
     if array.dtype is DType.FLOAT32:
         texts = [float_literal(v) for v in values]
-    elif array.dtype in (DType.INT32, DType.INT64, DType.UINT32):
+    elif array.dtype in (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64):
         texts = [integer_literal(v) for v in values]
     elif array.dtype is DType.BOOL:
         texts = ["true" if v else "false" for v in values]

@@ -14,6 +14,16 @@ TFLMGEN_HELPER int32_t tflmgen_dot_s8(const int8_t *input, const int8_t *weights
     return sum;
 }
 
+/* sum of input[i] * weights[i] */
+TFLMGEN_HELPER int64_t tflmgen_dot_s16(const int16_t *input, const int8_t *weights, int32_t length)
+{
+    int64_t sum = 0;
+    for (int32_t i = 0; i < length; ++i) {
+        sum += input[i] * weights[i];
+    }
+    return sum;
+}
+
 TFLMGEN_HELPER int32_t tflmgen_sum_s8(const int8_t *values, int32_t length)
 {
     int32_t sum = 0;

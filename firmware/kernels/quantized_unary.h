@@ -84,10 +84,10 @@ struct tflmgen_sigmoid_s16 {
     int32_t shift;
 };
 
-TFLMGEN_HELPER int32_t tflmgen_sigmoid_steps(int32_t element, const struct tflmgen_sigmoid_s16 *params)
+TFLMGEN_HELPER int32_t tflmgen_sigmoid_steps(int32_t element, int32_t multiplier, int32_t shift)
 {
-    const int32_t rounding = (1 << params->shift) >> 1;
-    return (element * params->multiplier + rounding) >> params->shift;
+    const int32_t rounding = (1 << shift) >> 1;
+    return (element * multiplier + rounding) >> shift;
 }
 
 /* table[position / 2^bits], interpolated, times 2^bits; `saturated` beyond the table's end. */
@@ -102,25 +102,36 @@ TFLMGEN_HELPER int32_t tflmgen_sigmoid_interpolate(const uint16_t *table, int32_
     return table[index] * (1 << bits) + rest * (table[index + 1] - table[index]);
 }
 
+/* `x` in steps of 1 / 12288; the result in 1 / 32768. */
+TFLMGEN_HELPER int16_t tflmgen_logistic_of_steps(const uint16_t *table, int32_t x)
+{
+    const int32_t positive = tflmgen_sigmoid_interpolate(table, x < 0 ? -x : x, 9, 0x7FFF * 1024);
+    const int32_t value = x >= 0 ? positive + 512 : (1 << 25) - positive + 511;
+    return (int16_t)(value >> 10);
+}
+
+/* The same for tanh(x) = 2 / (1 + exp(-2 * x)) - 1. */
+TFLMGEN_HELPER int16_t tflmgen_tanh_of_steps(const uint16_t *table, int32_t x)
+{
+    const int32_t positive = tflmgen_sigmoid_interpolate(table, x < 0 ? -x : x, 8, 0xFFFF * 256) - (1 << 23);
+    return (int16_t)((x >= 0 ? positive + 128 : 127 - positive) >> 8);
+}
+
 TFLMGEN_KERNEL void tflmgen_logistic_s16(const int16_t *input, const uint16_t *table, int16_t *output,
                                          const struct tflmgen_sigmoid_s16 *params)
 {
     for (int32_t i = 0; i < params->elements; i++) {
-        const int32_t x = tflmgen_sigmoid_steps(input[i], params);
-        const int32_t positive = tflmgen_sigmoid_interpolate(table, x < 0 ? -x : x, 9, 0x7FFF * 1024);
-        const int32_t value = x >= 0 ? positive + 512 : (1 << 25) - positive + 511;
-        output[i] = (int16_t)(value >> 10);
+        const int32_t steps = tflmgen_sigmoid_steps(input[i], params->multiplier, params->shift);
+        output[i] = tflmgen_logistic_of_steps(table, steps);
     }
 }
 
-/* tanh(x) = 2 / (1 + exp(-2 * x)) - 1. */
 TFLMGEN_KERNEL void tflmgen_tanh_s16(const int16_t *input, const uint16_t *table, int16_t *output,
                                      const struct tflmgen_sigmoid_s16 *params)
 {
     for (int32_t i = 0; i < params->elements; i++) {
-        const int32_t x = tflmgen_sigmoid_steps(input[i], params);
-        const int32_t positive = tflmgen_sigmoid_interpolate(table, x < 0 ? -x : x, 8, 0xFFFF * 256) - (1 << 23);
-        output[i] = (int16_t)((x >= 0 ? positive + 128 : 127 - positive) >> 8);
+        const int32_t steps = tflmgen_sigmoid_steps(input[i], params->multiplier, params->shift);
+        output[i] = tflmgen_tanh_of_steps(table, steps);
     }
 }
 

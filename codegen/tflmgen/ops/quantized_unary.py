@@ -55,7 +55,7 @@ def _rsqrt(op: OperatorInstance) -> Kernel:
     return _int16_kernel(op, "tflmgen_rsqrt_s16", (("multiplier", multiplier), ("shift", shift)))
 
 
-def _exact_log2(value: float) -> int | None:
+def exact_log2(value: float) -> int | None:
     """log2 of a power of two (to 1 part in 1000), else None."""
     log2 = math.log2(value)
     return round(log2) if abs(log2 - round(log2)) < 1e-3 else None
@@ -64,7 +64,7 @@ def _exact_log2(value: float) -> int | None:
 def _sigmoid_steps(op: OperatorInstance, greatest_shift: int) -> tuple[int, int]:
     """(multiplier, shift) to steps of 1 / 12288. Powers of two near 2^-12 are exact, without a shift."""
     source = scale(input_type(op, 0))
-    log2 = _exact_log2(source)
+    log2 = exact_log2(source)
     if log2 is not None and 0 <= log2 + 12 <= greatest_shift:
         return 3 << (log2 + 12), 0
     multiplier, shift = source * 4096.0 * 3.0, 0
@@ -73,7 +73,7 @@ def _sigmoid_steps(op: OperatorInstance, greatest_shift: int) -> tuple[int, int]
     return int(multiplier), shift
 
 
-def _sigmoid_table() -> NDArray[np.float64]:
+def sigmoid_table() -> NDArray[np.float64]:
     """65536 times the logistic function of i / 24, raised halfway towards what makes chords touch the curve.
 
     Equal to the table of TFLite (kernels/internal/common.h) but made by formula: a chord of length h lies h^2 / 8 times
@@ -90,7 +90,7 @@ def _sigmoid(name: str, greatest_shift: int) -> Factory:
     """LOGISTIC and TANH of int16."""
 
     def kernel(op: OperatorInstance) -> Kernel:
-        table = ConstantArray.of("sigmoid", _sigmoid_table(), DType.UINT16)
+        table = ConstantArray.of("sigmoid", sigmoid_table(), DType.UINT16)
         multiplier, shift = _sigmoid_steps(op, greatest_shift)
         fields = (("elements", input_type(op, 0).elements), ("multiplier", multiplier), ("shift", shift))
         params = Params("tflmgen_sigmoid_s16", fields)
@@ -134,7 +134,7 @@ def _where_quantized(sentence: str, holds: Callable[[OperatorInstance], bool]) -
 def _output_is(scale_log2: Mapping[DType, int], points: Mapping[DType, int]) -> Callable[[OperatorInstance], bool]:
     def holds(op: OperatorInstance) -> bool:
         result = op.outputs[0]
-        return _exact_log2(scale(result)) == scale_log2[result.dtype] and zero_point(result) == points[result.dtype]
+        return exact_log2(scale(result)) == scale_log2[result.dtype] and zero_point(result) == points[result.dtype]
 
     return holds
 

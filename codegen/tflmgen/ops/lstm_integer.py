@@ -1,0 +1,148 @@
+"""The quantised LSTM of TFLite Micro: what its kernel needs beside the weights, and its support rules.
+
+Source of the arithmetic: TFLite Micro's kernels/lstm_eval_common.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tflmgen.kernel import ConstantArray, Null, Operand, OperatorInstance
+from tflmgen.ops.lstm_tensors import (
+    BIASES,
+    CELL_STATE,
+    GATES,
+    INPUT_GATE,
+    NORMS,
+    OUTPUT_STATE,
+    PEEPHOLES,
+    PROJECTION,
+    RECURRENT,
+    by_gate,
+    has,
+)
+from tflmgen.ops.operator import Rule
+from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
+from tflmgen.ops.quantized_unary import exact_log2, sigmoid_table
+from tflmgen.ops.rules import input_type, per_tensor, scale, zero_point
+from tflmgen.types import DType
+
+GATE_SCALE = 2.0**-12
+"""Of a gate before its activation."""
+ACTIVATED = 2.0**-15
+"""Scale of a gate after its activation, and of the hyperbolic tangent of a cell."""
+CELL_LOG2 = range(-15, -8)
+"""Exponents of two that the scale of cells may be."""
+MAX_SHIFT_S64 = 7
+"""Greatest left shift that tflmgen_requantize_s64 takes from the reference."""
+
+ParamFields = tuple[tuple[str, int | tuple[int, ...]], ...]
+
+
+def is_integer(op: OperatorInstance) -> bool:
+    return input_type(op, 0).dtype is not DType.FLOAT32
+
+
+def _factors(op: OperatorInstance, first: int, source: int) -> list[float]:
+    """From sums of products to gates; the scales' product is in single precision in the reference."""
+    values = np.float32(scale(input_type(op, source)))
+    return [float(values * np.float32(scale(input_type(op, first + gate)))) / GATE_SCALE for gate in GATES]
+
+
+def _state_factors(op: OperatorInstance) -> dict[str, float]:
+    cells = scale(input_type(op, CELL_STATE))
+    return {
+        "forget": ACTIVATED * cells / cells,
+        "input": ACTIVATED * ACTIVATED / cells,
+        "output": ACTIVATED * ACTIVATED / scale(input_type(op, OUTPUT_STATE)),
+    }
+
+
+def _cell_steps(op: OperatorInstance) -> tuple[int, int]:
+    """(multiplier, shift) from a cell to the argument of tflmgen_tanh_of_steps, 1 / 12288 each."""
+    power = (exact_log2(scale(input_type(op, CELL_STATE))) or 0) + 12
+    return (3 << power, 0) if power >= 0 else (3, -power)
+
+
+def multiplier_fields(op: OperatorInstance) -> ParamFields:
+    """The numbers of tflmgen_lstm_integer."""
+    fields: ParamFields = ()
+    for prefix, first, source in (("", INPUT_GATE, 0), ("recurrent_", RECURRENT, OUTPUT_STATE)):
+        pairs = [quantize_multiplier(factor) for factor in _factors(op, first, source)]
+        fields += (
+            (f"{prefix}multipliers", tuple(m for m, _ in pairs)),
+            (f"{prefix}shifts", tuple(s for _, s in pairs)),
+        )
+    for name, factor in _state_factors(op).items():
+        multiplier, shift = quantize_multiplier(factor)
+        fields += ((f"{name}_multiplier", multiplier), (f"{name}_shift", shift))
+    clip = int(min(op.attributes.cell_clip / scale(input_type(op, CELL_STATE)), 32767.0))
+    multiplier, shift = _cell_steps(op)
+    return (
+        *fields,
+        ("output_zero_point", zero_point(input_type(op, OUTPUT_STATE))),
+        ("cell_clip", clip),
+        ("steps_multiplier", multiplier),
+        ("steps_shift", shift),
+    )
+
+
+def numbers_of_gates(op: OperatorInstance) -> tuple[Operand, Operand, Operand]:
+    """Biases of the input's products and of the state's, zero points folded in, and the table of activations."""
+    table = ConstantArray.of("sigmoid", sigmoid_table(), DType.UINT16)
+    biases = by_gate(op, BIASES).astype(np.int64)
+    if input_type(op, 0).dtype is DType.INT16:
+        return ConstantArray.of("biases", biases, DType.INT64), Null(), table
+    biases = biases - zero_point(input_type(op, 0)) * by_gate(op, INPUT_GATE).astype(np.int64).sum(axis=1)
+    recurrent = -zero_point(input_type(op, OUTPUT_STATE)) * by_gate(op, RECURRENT).astype(np.int64).sum(axis=1)
+    wrapped = [values.astype(np.uint64).astype(np.uint32).view(np.int32) for values in (biases, recurrent)]
+    return (
+        ConstantArray.of("biases", wrapped[0], DType.INT32),
+        ConstantArray.of("recurrent_biases", wrapped[1], DType.INT32) if recurrent.any() else Null(),
+        table,
+    )
+
+
+def _where_integer(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+    return Rule(sentence, lambda op: not is_integer(op) or holds(op))
+
+
+def _quantized(op: OperatorInstance) -> bool:
+    indices = (0, *range(INPUT_GATE, PEEPHOLES), OUTPUT_STATE, CELL_STATE)
+    return all(per_tensor(input_type(op, i)) for i in indices)
+
+
+def _zero_points_fit(op: OperatorInstance) -> bool:
+    symmetric = [*range(INPUT_GATE, PEEPHOLES), CELL_STATE]
+    if input_type(op, 0).dtype is DType.INT16:
+        symmetric += [0, OUTPUT_STATE]
+    return all(zero_point(input_type(op, i)) == 0 for i in symmetric)
+
+
+def _representable(op: OperatorInstance) -> bool:
+    sums = [*_factors(op, INPUT_GATE, 0), *_factors(op, RECURRENT, OUTPUT_STATE)]
+    limit = MAX_SHIFT_S64 if input_type(op, 0).dtype is DType.INT16 else 30
+    states = _state_factors(op).values()
+    return all(is_representable(f) and quantize_multiplier(f)[1] <= limit for f in sums) and all(
+        is_representable(f) for f in states
+    )
+
+
+INTEGER_RULES = (
+    _where_integer(
+        "an int8 or int16 LSTM has an input gate, and neither peepholes nor projection nor layer normalisation",
+        lambda op: has(op, INPUT_GATE) and not any(has(op, i) for i in (PEEPHOLES + 1, PROJECTION, NORMS + 1)),
+    ),
+    _where_integer("quantised inputs, weights and states have one scale each", _quantized),
+    _where_integer(
+        "the zero points of weights, cells and int16 tensors are 0",
+        _zero_points_fit,
+    ),
+    _where_integer(
+        "the cells' scale is a power of two from 2^-15 to 2^-9",
+        lambda op: exact_log2(scale(input_type(op, CELL_STATE))) in CELL_LOG2,
+    ),
+    _where_integer("the scales give multipliers that 32 bits hold", _representable),
+)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from tflmgen.arena.layout import Layout
+from tflmgen.c_names import identifier
 from tflmgen.graph import Module, Value, Variable
 from tflmgen.homes import Spot
 from tflmgen.kernel import ConstantArray, Input, Null, Operand, Output, Pieces, View
@@ -42,6 +43,10 @@ from tflmgen.select import Selection
 from tflmgen.storage import Storage
 
 _PlaceT = TypeVar("_PlaceT", Fixed, Slot, Flash, Fixed | Slot, Place)
+
+
+NAME_LENGTH = 24
+"""How much of a tensor's name goes into the name of its array."""
 
 
 def lower(
@@ -178,7 +183,10 @@ class _Lowering:
         if isinstance(operand, Null):
             return Work(None)
         if isinstance(operand, ConstantArray):
-            return Work(Flash(self._constant(operand)), len(operand.data), operand.dtype.c_type)
+            origin = step.op.origin
+            where = f"s{origin.subgraph}_" if origin.subgraph else ""
+            name = f"{where}{origin.operator_name}_{origin.operator}_{operand.name}"
+            return Work(Flash(self._constant(operand, name)), len(operand.data), operand.dtype.c_type)
         if not operand.bytes:
             return Work(None)
         return Work(self._fixed(self._storage.scratch[step.index, position]), operand.bytes)
@@ -204,7 +212,8 @@ class _Lowering:
         if value.constant is None:
             return self._spot(self._storage.home[value])
         data = self._module.constants[value.constant]
-        return Flash(self._constant(ConstantArray(value.name, value.type.dtype, value.type.max_shape, data)))
+        array = ConstantArray(value.name, value.type.dtype, value.type.max_shape, data)
+        return Flash(self._constant(array, f"const_{value.name.split('/')[-1][-NAME_LENGTH:]}"))
 
     def _spot(self, spot: Spot) -> Fixed | Slot:
         if spot.buffer in self._rotating:
@@ -214,12 +223,15 @@ class _Lowering:
     def _fixed(self, buffer: int) -> Fixed:
         return Fixed(self._layout.offsets[buffer], self._storage.buffers[buffer].memory)
 
-    def _constant(self, array: ConstantArray) -> str:
-        """The pool's name for an array; equal bytes of one C type are kept once."""
+    def _constant(self, array: ConstantArray, wanted: str) -> str:
+        """The pool's name for an array; equal bytes of one C type are kept once, under the name wanted first."""
         key = (array.dtype.c_type, hashlib.sha256(array.data).digest())
         if key not in self._pool:
-            self._pool[key] = f"constant_{len(self._pool)}"
-            self.constants[self._pool[key]] = array
+            name, number = identifier(wanted), 2
+            while name in self.constants:
+                name, number = f"{identifier(wanted)}_{number}", number + 1
+            self._pool[key] = name
+            self.constants[name] = array
         return self._pool[key]
 
 

@@ -5,12 +5,10 @@
  *
  * from, to  counting starts with the instruction at `from` and ends before the one at `to`
  * core      GCC's name of the processor whose cycles are estimated
- * sites     lines "ADDRESS STEP MARK": from the instruction at ADDRESS (hexadecimal) on, all that is executed belongs
- *           to STEP (-1: to none), called functions included, until an instruction with another step; how often the
- *           instruction itself is executed is counted under number MARK, unless that is -1. Sorted by address.
- * out       gets one line of JSON per counted interval: {"steps": [[step, instructions, low, high], ...],
- *           "marks": [count, ...], "moves": [[step, step, count], ...]}: cycles from low to high, and how often control
- *           moved from one step to another. The steps' instructions sum up to all that was executed.
+ * sites     lines "ADDRESS STEP", sorted: from the instruction at ADDRESS (hexadecimal) on, all that is executed
+ *           belongs to STEP (-1: to none), called functions included, until an instruction with another step
+ * out       gets one line of JSON per interval: [[step, instructions, cycles from low, to high], ...]. The steps'
+ *           instructions sum up to all that was executed.
  */
 #include "qemu_plugin.h"
 
@@ -24,11 +22,11 @@
 
 int qemu_plugin_version = TFLMGEN_PLUGIN_API;
 
-enum { NO_STEP = -1, SAME_STEP = -2, NO_MARK = -1 };
+enum { NO_STEP = -1, SAME_STEP = -2 };
 
 struct site {
     uint64_t address;
-    int step, mark;
+    int step;
 };
 
 struct tally {
@@ -37,7 +35,7 @@ struct tally {
 
 /* Instructions of a translated block that belong to one step. */
 struct run {
-    int step, mark;
+    int step;
     bool starts, ends; /* the interval */
     struct tally tally;
 };
@@ -57,9 +55,7 @@ static struct site *sites;
 static size_t site_count;
 
 static struct tally *tallies; /* of NO_STEP first */
-static uint64_t *moves; /* from step i to step k, both counted from NO_STEP: [i * (step_count + 1) + k] */
-static uint64_t *marks;
-static size_t step_count, mark_count;
+static size_t step_count;
 
 static bool inside;
 static int current;
@@ -88,15 +84,13 @@ static void start_interval(void)
     inside = true;
     current = NO_STEP;
     memset(tallies, 0, (step_count + 1) * sizeof *tallies);
-    memset(moves, 0, (step_count + 1) * (step_count + 1) * sizeof *moves);
-    memset(marks, 0, mark_count * sizeof *marks);
 }
 
 static void end_interval(void)
 {
     const char *separator = "";
     inside = false;
-    fputs("{\"steps\": [", out);
+    fputs("[", out);
     for (size_t i = 0; i <= step_count; i++) {
         const struct tally *t = &tallies[i];
         if (t->instructions == 0 && t->high == 0) continue;
@@ -104,17 +98,7 @@ static void end_interval(void)
                 t->high);
         separator = ", ";
     }
-    fputs("], \"marks\": [", out);
-    for (size_t i = 0; i < mark_count; i++) fprintf(out, "%s%" PRIu64, i ? ", " : "", marks[i]);
-    fputs("], \"moves\": [", out);
-    separator = "";
-    for (size_t i = 0; i < (step_count + 1) * (step_count + 1); i++) {
-        if (moves[i] == 0) continue;
-        const int step = (int)(i / (step_count + 1)) - 1, next = (int)(i % (step_count + 1)) - 1;
-        fprintf(out, "%s[%d, %d, %" PRIu64 "]", separator, step, next, moves[i]);
-        separator = ", ";
-    }
-    fputs("]}\n", out);
+    fputs("]\n", out);
     fflush(out);
 }
 
@@ -130,11 +114,7 @@ static void on_block(unsigned cpu, void *data)
         if (run->ends && inside) end_interval();
         if (run->starts) start_interval();
         if (!inside) continue;
-        if (run->step != SAME_STEP && run->step != current) {
-            moves[(size_t)(current + 1) * (step_count + 1) + (size_t)(run->step + 1)]++;
-            current = run->step;
-        }
-        if (run->mark != NO_MARK) marks[run->mark]++;
+        if (run->step != SAME_STEP) current = run->step;
         add(&run->tally);
     }
 }
@@ -169,12 +149,10 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     for (size_t i = 0; i < count; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         const uint64_t address = qemu_plugin_insn_vaddr(insn);
-        const struct site *site =
-            site_count ? bsearch(&address, sites, site_count, sizeof *sites, compare) : NULL;
-        if (!run || address == from || address == to || (site && (site->mark != NO_MARK || site->step != run->step))) {
+        const struct site *site = site_count ? bsearch(&address, sites, site_count, sizeof *sites, compare) : NULL;
+        if (!run || address == from || address == to || (site && site->step != run->step)) {
             run = &block->runs[block->count++];
             run->step = site ? site->step : SAME_STEP;
-            run->mark = site ? site->mark : NO_MARK;
             run->starts = address == from;
             run->ends = address == to;
         }
@@ -198,7 +176,7 @@ static void read_sites(const char *path)
     struct site site;
     size_t room = 0;
     if (!file) return;
-    while (fscanf(file, "%" SCNx64 " %d %d", &site.address, &site.step, &site.mark) == 3) {
+    while (fscanf(file, "%" SCNx64 " %d", &site.address, &site.step) == 2) {
         if (site_count == room) {
             room = room ? 2 * room : 1024;
             struct site *larger = allocate(room, sizeof *sites);
@@ -208,7 +186,6 @@ static void read_sites(const char *path)
         }
         sites[site_count++] = site;
         if (site.step >= 0 && (size_t)site.step >= step_count) step_count = (size_t)site.step + 1;
-        if (site.mark >= 0 && (size_t)site.mark >= mark_count) mark_count = (size_t)site.mark + 1;
     }
     fclose(file);
 }
@@ -253,8 +230,6 @@ QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
         return -1;
     }
     tallies = allocate(step_count + 1, sizeof *tallies);
-    moves = allocate((step_count + 1) * (step_count + 1), sizeof *moves);
-    marks = allocate(mark_count, sizeof *marks);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     return 0;
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,26 +24,13 @@ class AttributionError(TflmgenError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sites:
-    """`steps`: the step of each instruction of the generated C, by address; NO_STEP for what is no step's.
-
-    `marks`: the addresses where a step's statement begins; their executions add up to the step's. The compiler may have
-    copied a statement, so that it has several, or lost all trace of it.
-    """
-
-    steps: Mapping[int, int] = field(default_factory=dict)
-    marks: Mapping[int, frozenset[int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class _Row:
-    """From `start` up to `end` all instructions are of `line` of file `file`; `statement` where one begins there."""
+    """From `start` up to `end` all instructions are of `line` of file `file`."""
 
     start: int
     end: int
     file: str
     line: int
-    statement: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +43,8 @@ class _Scope:
     inner: tuple[_Scope, ...]
 
 
-def attribute(elf: Path, source: str, lines: Mapping[int, int]) -> Sites:
-    """The sites of the instructions that come from file `source`, its name without folders.
+def attribute(elf: Path, source: str, lines: Mapping[int, int]) -> dict[int, int]:
+    """The step of each instruction that comes from file `source` (its name), by address; NO_STEP for those of no step.
 
     lines  step -> line of `source` where its code begins
     """
@@ -69,7 +56,7 @@ def attribute(elf: Path, source: str, lines: Mapping[int, int]) -> Sites:
             image = ELFFile(file)
             if not image.has_dwarf_info():
                 raise AttributionError(f"{elf}: no debug information (compiled without -g?)")
-            return _Reader(image.get_dwarf_info(), source, lines).sites()
+            return _Reader(image.get_dwarf_info(), source, lines).steps()
     except (ELFError, DWARFError, KeyError, ValueError) as error:
         raise AttributionError(f"{elf}: debug information that cannot be read: {error}") from error
 
@@ -78,19 +65,18 @@ class _Reader:
     def __init__(self, dwarf: Any, source: str, lines: Mapping[int, int]) -> None:
         self._dwarf = dwarf
         self._source = source
-        self._steps = {line: step for step, line in lines.items()}
-        self._starts = dict(self._steps)
+        self._starts = {line: step for step, line in lines.items()}
 
-    def sites(self) -> Sites:
+    def steps(self) -> dict[int, int]:
         steps: dict[int, int] = {}
-        marks: dict[int, set[int]] = {}
         for unit in self._dwarf.iter_CUs():
             top = unit.get_top_DIE()
             if Path(_text(top, "DW_AT_name")).name == self._source:
-                self._unit(unit, top, steps, marks)
-        return Sites(steps, {step: frozenset(found) for step, found in marks.items()})
+                steps |= self._unit(unit, top)
+        return steps
 
-    def _unit(self, unit: Any, top: Any, steps: dict[int, int], marks: dict[int, set[int]]) -> None:
+    def _unit(self, unit: Any, top: Any) -> dict[int, int]:
+        steps: dict[int, int] = {}
         program = self._dwarf.line_program_for_CU(unit)
         version = program.header.version
         names = [entry.name.decode() for entry in program["file_entry"]]
@@ -112,8 +98,7 @@ class _Reader:
                         if line is not None:
                             at = bisect_right(ordered, line) - 1
                             steps[address] = self._starts[ordered[at]] if at >= 0 else NO_STEP
-            if row.statement and row.file == self._source and row.line in self._steps:
-                marks.setdefault(self._steps[row.line], set()).add(row.start)
+        return steps
 
     def _line(self, scope: _Scope, row: _Row, address: int) -> int | None:
         """The innermost line of the source at an address of `scope`."""
@@ -163,7 +148,7 @@ def _rows(program: Any, file: Any) -> Iterator[_Row]:
             continue
         if before is not None:
             name = file(before.file)
-            yield _Row(before.address, state.address, name, before.line, bool(before.is_stmt))
+            yield _Row(before.address, state.address, name, before.line)
         before = None if state.end_sequence else state
 
 

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.emulator.executions import Traces, executions
+from tflmgen.errors import TflmgenError
+
+
+class CountError(TflmgenError):
+    """What an invoke executes cannot be counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +60,17 @@ class Executed:
     operators: tuple[OperatorCount, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """One invoke as counted. `steps`: what each step of the plan cost, -1 all else; their sum is what was executed.
-
-    `traces` tell how often steps ran.
-    """
-
-    steps: Mapping[int, Tally]
-    traces: Traces
+Counts = Mapping[int, Tally]
+"""What each step of the plan cost in one invoke, -1 all that is no step's. The sum is all that was executed."""
 
 
-def executed(plan: Mapping[str, Any], signature: int, counts: Counts) -> Executed:
-    """The counts of an invoke of signature number `signature`, laid beside the plan."""
-    runs = executions(plan, plan["signatures"][signature]["function"], counts.traces)
+def executed(plan: Mapping[str, Any], counts: Counts, runs: Mapping[int, int]) -> Executed:
+    """The counts of an invoke laid beside the plan; `runs`: how often each step ran."""
     operators = []
     for step in plan["steps"]:
         index = step["index"]
         if step["kind"] == "operator" and runs.get(index):
-            tally = counts.steps.get(index, NOTHING)
+            tally = counts.get(index, NOTHING)
             operators.append(OperatorCount(index, runs[index], tally.instructions, tally.cycles))
-    total = sum(counts.steps.values(), NOTHING)
+    total = sum(counts.values(), NOTHING)
     return Executed(total.instructions, total.cycles, tuple(operators))

@@ -1,15 +1,9 @@
-"""How often each step of a plan ran, from the traces that the compiler has left of them.
-
-All steps of one block of the plan's tree run equally often; of a branch's two blocks one runs each time; a loop's
-condition runs once more per loop than its body. Optimisation moves, merges and copies code, so any single trace may be
-missing or wrong: a block takes the count that most of its traces agree on.
-"""
+"""How often each step of a plan ran, from the counts of those that have code of their own."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Plan = Mapping[str, Any]
@@ -17,33 +11,25 @@ Step = Mapping[str, Any]
 Blocks = Mapping[tuple[int, int], Sequence[Step]]
 """The steps of each block, in order, by the step around it and 0 or 1: then and else, condition and body."""
 
-MARK_WEIGHT, ENTRY_WEIGHT = 2, 1
 
+def executions(plan: Plan, function: str, counts: Mapping[int, int]) -> dict[int, int]:
+    """Step -> how often it ran, for all steps, in one invoke of `function`.
 
-@dataclass(frozen=True, slots=True)
-class Traces:
-    """`marks`: executions of the beginning of a step, of those steps whose beginning is known.
-
-    `moves`: how often control passed from one step's instructions to another's. `coded`: steps that have instructions.
+    counts  step -> its runs, for the steps that have code; a while's are those of its test. A step without code, such
+            as a view, runs as often as the others of its block. A branch whose two blocks have no code is empty, and
+            which of them ran is unknown: none, then.
     """
-
-    marks: Mapping[int, int]
-    moves: Mapping[tuple[int, int], int]
-    coded: Collection[int]
-
-
-def executions(plan: Plan, function: str, traces: Traces) -> dict[int, int]:
-    """Step -> how often it ran, for all steps, in one invoke of `function`."""
     entries = {s["function"]: s["index"] for s in plan["steps"] if s["kind"] == "entry"}
-    solver = _Solver(plan["steps"], traces)
+    blocks = _blocks(plan["steps"])
+    found: dict[int, int] = {}
     calls = Counter({function: 1})
     for name in _callers_first(plan["steps"], entries):
-        solver.found[entries[name]] = calls[name]
-        solver.fill((entries[name], 0), calls[name])
+        found[entries[name]] = calls[name]
+        _fill(blocks, (entries[name], 0), calls[name], counts, found)
         for step in plan["steps"]:
             if step["kind"] == "call" and step["function"] == name:
-                calls[step["callee"]] += solver.found[step["index"]]
-    return solver.found
+                calls[step["callee"]] += found[step["index"]]
+    return found
 
 
 def _callers_first(steps: Sequence[Step], entries: Mapping[str, int]) -> list[str]:
@@ -55,71 +41,6 @@ def _callers_first(steps: Sequence[Step], entries: Mapping[str, int]) -> list[st
         for name in ready:
             del callers[name]
     return ordered
-
-
-class _Solver:
-    def __init__(self, steps: Sequence[Step], traces: Traces) -> None:
-        self.found: dict[int, int] = {}
-        self._blocks = _blocks(steps)
-        self._functions: defaultdict[str, set[int]] = defaultdict(set)
-        for step in steps:
-            self._functions[step["function"]].add(step["index"])
-        self._traces = traces
-
-    def fill(self, block: tuple[int, int], runs: int) -> None:
-        """Set what the steps of a block that ran `runs` times, and those of all blocks in it, ran."""
-        for step in self._blocks[block]:
-            index = step["index"]
-            self.found[index] = runs
-            if step["kind"] not in ("if", "while"):
-                continue
-            first, second = (index, 0), (index, 1)
-            one, two = self._votes(first), self._votes(second)
-            if step["kind"] == "if":
-                choices = {n for n in {*one, *(runs - n for n in two)} if 0 <= n <= runs}
-                then = _most_votes({n: one[n] + two[runs - n] for n in choices}, default=0)
-                parts = then, runs - then
-            else:
-                if index in self._traces.marks:
-                    one[self._traces.marks[index]] += MARK_WEIGHT
-                choices = {n for n in {*one, *(n + runs for n in two)} if n >= runs}
-                tests = _most_votes({n: one[n] + two[n - runs] for n in choices}, default=runs)
-                self.found[index] = tests
-                parts = tests, tests - runs
-            self.fill(first, parts[0])
-            self.fill(second, parts[1])
-
-    def _votes(self, block: tuple[int, int]) -> Counter[int]:
-        """How often a block ran, by its steps' marks and by how often control came in from elsewhere."""
-        votes: Counter[int] = Counter()
-        for step in self._blocks[block]:
-            # A while's own mark is that of its test, which belongs to its condition.
-            if step["index"] in self._traces.marks and step["kind"] != "while":
-                votes[self._traces.marks[step["index"]]] += MARK_WEIGHT
-        inside = set(self._inside(block))
-        if inside & set(self._traces.coded):
-            called = {i for name in self._called(block) for i in self._functions[name]}
-            moves = self._traces.moves.items()
-            entered = sum(n for (a, b), n in moves if b in inside and a not in inside and a not in called)
-            votes[entered] += ENTRY_WEIGHT
-        return votes
-
-    def _inside(self, block: tuple[int, int]) -> Iterator[int]:
-        for step in self._blocks[block]:
-            yield step["index"]
-            for number in (0, 1):
-                yield from self._inside((step["index"], number))
-
-    def _called(self, block: tuple[int, int]) -> set[str]:
-        """The functions called in a block, and by those in turn."""
-        inside = set(self._inside(block))
-        names: set[str] = set()
-        while True:
-            steps = (s for of in self._blocks.values() for s in of if s["kind"] == "call")
-            more = {s["callee"] for s in steps if s["index"] in inside or s["function"] in names}
-            if more <= names:
-                return names
-            names |= more
 
 
 def _blocks(steps: Sequence[Step]) -> Blocks:
@@ -137,6 +58,26 @@ def _blocks(steps: Sequence[Step]) -> Blocks:
     return blocks
 
 
-def _most_votes(votes: Mapping[int, int], default: int) -> int:
-    """Of equal ones the smallest: what follows a lost mark may belong to an inner loop, not to something rarer."""
-    return min(votes, key=lambda n: (-votes[n], n), default=default)
+def _fill(blocks: Blocks, block: tuple[int, int], runs: int, counts: Mapping[int, int], found: dict[int, int]) -> None:
+    """Set what the steps of a block that ran `runs` times, and those of all blocks in it, ran."""
+    for step in blocks[block]:
+        index = step["index"]
+        found[index] = runs
+        if step["kind"] == "while":
+            found[index] = counts.get(index, runs)
+            parts = found[index], found[index] - runs
+        elif step["kind"] == "if":
+            then, orelse = (_known(blocks[index, number], counts) for number in (0, 1))
+            parts = (
+                then if then is not None else 0 if orelse is None else runs - orelse,
+                orelse if orelse is not None else 0 if then is None else runs - then,
+            )
+        else:
+            continue
+        for number in (0, 1):
+            _fill(blocks, (index, number), parts[number], counts, found)
+
+
+def _known(block: Sequence[Step], counts: Mapping[int, int]) -> int | None:
+    """How often a block ran, by its first step that tells."""
+    return next((counts[s["index"]] for s in block if s["index"] in counts and s["kind"] != "while"), None)

@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tflmgen.board import Board
-from tflmgen.elf import read_elf
-from tflmgen.emulator.count import FROM, TO, CountError
-from tflmgen.emulator.executed import Executed
+from tflmgen.emulator.executed import CountError, Executed
 from tflmgen.emulator.link import Invoked
+from tflmgen.emulator.plugin import count_marks
 
 DWT_NOTE = "instructions: by the DWT's cycle counter, which Renode advances by one per instruction"
 HOOK_NOTE = "instructions: by the core's ExecutedInstructions in Renode, at the beginning and end of the invoke"
@@ -32,8 +31,11 @@ class RenodeCounter:
         self._output = output
         self._read = 0
 
-    def measure(self, signature: int, invoked: Invoked) -> Executed:  # noqa: ARG002
-        """What the invoke after the last one measured has executed; `invoked` is what the device answered to it."""
+    def reset(self) -> None:
+        """Nothing to do: the counter goes on."""
+
+    def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked) -> Executed:  # noqa: ARG002
+        """See session.Meter."""
         if self._output is None:
             return Executed(invoked.cycles)
         numbers = self._output.read_text(encoding="ascii").split()[self._read : self._read + 2]
@@ -49,14 +51,11 @@ def renode_counter(board: Board, elf: Path) -> Iterator[RenodeCounter]:
     if counts_by_dwt(board):
         yield RenodeCounter((), DWT_NOTE, None)
         return
-    symbols = read_elf(elf).symbols
-    if not {FROM, TO} <= symbols.keys():
-        raise CountError(f"{elf}: the firmware has no symbols {FROM} and {TO}")
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         output = Path(folder) / "executed"
         output.touch()
         script = f"f = open('{output.as_posix()}', 'a'); f.write(str(self.ExecutedInstructions) + ' '); f.close()"
-        hooks = [f'sysbus.cpu AddHook 0x{symbols[name] & ~1:x} "{script}"' for name in (FROM, TO)]
+        hooks = [f'sysbus.cpu AddHook 0x{address:x} "{script}"' for address in count_marks(elf)]
         yield RenodeCounter(hooks, HOOK_NOTE, output)
 
 

@@ -15,7 +15,6 @@ from tflmgen.emulator.qemu import run_qemu
 from tflmgen.emulator.renode import run_renode
 from tflmgen.emulator.renode_count import renode_counter
 from tflmgen.emulator.session import EmulatorError, Meter, Session
-from tflmgen.folder import read_about
 from tflmgen.toolchain import find_renode
 
 HOST, QEMU, RENODE = "host", "QEMU", "Renode"
@@ -56,14 +55,13 @@ def open_session(
             hooks: Sequence[str] = ()
             if count is not None:
                 counter = stack.enter_context(renode_counter(board, firmware))
-                hooks, meter, notes = counter.hooks, counter.measure, (*notes, counter.note)
+                hooks, meter, notes = counter.hooks, counter, (*notes, counter.note)
             stream = stack.enter_context(run_renode(program, board, project_dir, firmware, timeout, hooks))
         else:
             arguments: Sequence[str] = ()
             if count is not None:
-                source = f"{read_about(project_dir)['name']}.c"
-                plugin = stack.enter_context(qemu_counter(board.core, firmware, source, count))
-                arguments, meter = plugin.arguments, plugin.measure
+                plugin = stack.enter_context(qemu_counter(board, firmware, project_dir, count, timeout))
+                arguments, meter = plugin.arguments, plugin
             stream = stack.enter_context(run_qemu(board, firmware, arguments))
         yield Session(stream, chosen, timeout, firmware, notes, meter)
 

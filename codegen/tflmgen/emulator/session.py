@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from tflmgen.emulator.executed import Cycles, Executed, OperatorCount
 from tflmgen.emulator.link import (
@@ -60,8 +61,13 @@ class Invocation:
     cycles_estimated: Cycles | None = None
 
 
-Meter = Callable[[int, Invoked], Executed]
-"""Called after each invoke with the signature's number and what the device answered."""
+class Meter(Protocol):
+    """Told of all that a session does."""
+
+    def reset(self) -> None: ...
+
+    def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked) -> Executed:
+        """What the invoke has cost that has just ended; `invoked` is what the device answered to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,8 @@ class Session:
         """Back to the model's initial state."""
         with self._limited("did not reset"):
             self._client.reset()
+        if self._meter is not None:
+            self._meter.reset()
 
     def invoke(self, signature: int, inputs: Sequence[bytes]) -> Invocation:
         """Run signature number `signature` on `inputs`, each the tensor's bytes, little-endian."""
@@ -130,7 +138,7 @@ class Session:
                 outputs = tuple(read(signature, i, tensor.bytes) for i, tensor in enumerate(tensors.outputs))
         if self._meter is None:
             return Invocation(outputs, done.status, done.stack_bytes, done.cycles, None)
-        cost = self._meter(signature, done)
+        cost = self._meter.measure(signature, inputs, done)
         counted = cost.instructions, cost.operators, cost.cycles
         return Invocation(outputs, done.status, done.stack_bytes, done.cycles, *counted)
 

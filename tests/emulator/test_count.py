@@ -1,0 +1,152 @@
+"""The counting plugin: against code counted by hand, against QEMU's own trace, and whole models by operator."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import tiny
+from support.commands import tflmgen
+from support.repository import ROOT
+from tflmgen.board import Board, list_boards, load_board
+from tflmgen.elf import read_elf
+from tflmgen.emulator.executed import Cycles
+from tflmgen.emulator.process import open_child
+from tflmgen.emulator.qemu import run_qemu
+from tflmgen.emulator.run import open_session
+from tflmgen.emulator.session import Session
+from tflmgen.platformio import build
+
+pytestmark = [
+    pytest.mark.emulator,
+    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
+    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
+]
+
+GATE = ROOT / "examples" / "gate.tflite"
+NO_STEPS: dict[str, Any] = {"steps": [], "signatures": [{"function": "main"}, {"function": "main"}]}
+
+LOOP = """
+__attribute__((naked)) tflmgen_status tiny_increment(void) {
+  __asm__ volatile(
+      ".syntax unified\\n"
+      "movs r3, #100  \\n"
+      "1: muls r2, r3 \\n"
+      "subs r3, #1    \\n"
+      "bne 1b         \\n"
+      "movs r0, #0    \\n"
+      "bx lr          \\n");
+}
+"""
+INSTRUCTIONS = 1 + 1 + 3 * 100 + 1 + 1
+"""The call, and what it calls."""
+TAKEN = 1 + 99 + 1
+"""The call, the loop's branches but the last, the return."""
+
+CYCLES = {
+    "cortex-m0": Cycles(INSTRUCTIONS + 2 * TAKEN, INSTRUCTIONS + 2 * TAKEN + 31 * 100),
+    "cortex-m3": Cycles(INSTRUCTIONS + 2 * TAKEN, INSTRUCTIONS + 2 * TAKEN),
+    "cortex-m4": Cycles(INSTRUCTIONS + 2 * TAKEN, INSTRUCTIONS + 2 * TAKEN),
+    "cortex-m55": Cycles(INSTRUCTIONS, INSTRUCTIONS + 2 * TAKEN),
+}
+
+
+@pytest.fixture(scope="module", params=[b for b in list_boards() if b.qemu], ids=lambda board: board.id)
+def board(request: pytest.FixtureRequest) -> Board:
+    found: Board = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def by_hand(board: Board, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A project whose first signature is a loop in assembly, and its firmware."""
+    project = tiny.write_project(board, tmp_path_factory.mktemp(board.id) / "project")
+    source = project / "lib/tiny/src/tiny.c"
+    text = re.sub(r"tflmgen_status tiny_increment\(void\) \{.*?\n\}\n", lambda _: LOOP, source.read_text(), flags=re.S)
+    source.write_text(text)
+    return project, build(project, board.id).elf
+
+
+@pytest.fixture
+def session(board: Board, by_hand: tuple[Path, Path]) -> Iterator[Session]:
+    with open_session(board, *by_hand, "qemu", timeout=20, count=NO_STEPS) as session:
+        yield session
+
+
+def test_a_loop_counted_by_hand(board: Board, session: Session) -> None:
+    for _ in range(2):
+        invocation = session.invoke(0, [bytes(16)])
+        assert invocation.instructions == INSTRUCTIONS
+        estimated = invocation.cycles_estimated
+        assert estimated is not None
+        if board.core == "cortex-m7":  # the decrement and the branch, at best, are issued together
+            assert estimated.low <= 2 * 100 + 4
+            assert estimated.high == INSTRUCTIONS + TAKEN
+        else:
+            assert estimated == CYCLES[board.core]
+
+
+def test_equal_invokes_have_equal_counts(session: Session) -> None:
+    first, second = (session.invoke(1, [tiny.VALUES, tiny.mode(0)]).instructions for _ in range(2))
+    assert first is not None
+    assert first > 100
+    assert first == second
+
+
+def test_the_trace_of_qemu_has_as_many(tmp_path: Path) -> None:
+    board = load_board("mps2_an386")
+    project = tiny.write_project(board, tmp_path / "project")
+    elf = build(project, board.id).elf
+    with open_session(board, project, elf, "qemu", timeout=20, count=NO_STEPS) as session:
+        counted = session.invoke(1, [tiny.VALUES, tiny.mode(0)]).instructions
+    log = tmp_path / "log"
+    with run_qemu(board, elf, ("-singlestep", "-d", "exec,nochain", "-D", str(log))) as stream:
+        Session(stream, "traced", 60).invoke(1, [tiny.VALUES, tiny.mode(0)])
+    executed = [int(pc, 16) for pc in re.findall(r"^Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/", log.read_text(), re.M)]
+    symbols = read_elf(elf).symbols
+    start, end = (symbols[name] & ~1 for name in ("tflmgen_count_from", "tflmgen_count_to"))
+    assert executed.index(end) - executed.index(start) == counted
+
+
+@pytest.fixture(scope="module")
+def gate() -> Any:
+    done = tflmgen("bench", GATE, "--board", "mps2_an386", "--inputs", GATE.with_suffix(".npz"), "--json")
+    assert done.code == 0, done.err
+    return done.json
+
+
+def test_operators_and_control_flow_are_all(gate: Any) -> None:
+    total = gate["total"]
+    assert sum(o["instructions"] for o in gate["operators"]) + gate["control"]["instructions"] == total["instructions"]
+    assert sum(s["instructions"] for s in gate["sets"]) == total["instructions"]
+    assert sum(s["cycles_estimated"] for s in gate["sets"]) == total["cycles_estimated"]
+    assert gate["control"]["instructions"] < total["instructions"] / 100
+    assert total["cycles_estimated"] > total["instructions"]
+    assert all(o["instructions"] >= 10 for o in gate["operators"] if o["kernel"])
+    assert gate["notes"] == []
+
+
+def test_branches_count_when_they_run(gate: Any) -> None:
+    runs = {(o["subgraph"], o["operator"]): o["executions"] for o in gate["operators"]}
+    bright_or_dark = [s for s in gate["sets"] if s["label"].startswith(("bright", "dark"))]
+    assert {count for (subgraph, _), count in runs.items() if subgraph == 0} == {len(gate["sets"])}
+    assert {count for (subgraph, _), count in runs.items() if subgraph == 1} == {len(bright_or_dark)}
+
+
+def test_counts_can_be_repeated(gate: Any) -> None:
+    done = tflmgen("bench", GATE, "--board", "mps2_an386", "--inputs", GATE.with_suffix(".npz"), "--json")
+    assert done.json["total"] == gate["total"]
+    assert done.json["operators"] == gate["operators"]
+
+
+def test_the_plugin_explains_what_it_lacks(tmp_path: Path) -> None:
+    from tflmgen.emulator.plugin import build_plugin
+
+    options = f"{build_plugin()},from=0,to=0,core=z80,out={tmp_path / 'out'}"
+    machine = ["qemu-system-arm", "-machine", "mps2-an386", "-display", "none", "-plugin", options]
+    with open_child(machine) as child:
+        assert "count: no known core" in child.last_words()

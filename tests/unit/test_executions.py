@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tflmgen.emulator.executed import Cycles, OperatorCount, Tally, executed
+from tflmgen.emulator.executions import executions
+from tflmgen.emulator.runs import mark_steps
+
+
+def step(index: int, kind: str, parent: int | None, function: str = "main", **more: Any) -> dict[str, Any]:
+    return {"index": index, "kind": kind, "function": function, "parent": parent, **more}
+
+
+def plan(*steps: dict[str, Any]) -> dict[str, Any]:
+    return {"steps": [step(0, "entry", None), *steps, step(99, "exit", 0)], "signatures": [{"function": "main"}]}
+
+
+BRANCH = plan(
+    step(1, "operator", 0),
+    step(2, "if", 0),
+    step(3, "operator", 2),
+    step(4, "then", 2),
+    step(5, "operator", 2),
+    step(6, "operator", 2),
+    step(7, "else", 2),
+)
+LOOP = plan(
+    step(1, "init", 0),
+    step(2, "operator", 4),
+    step(3, "operator", 4),
+    step(4, "while", 0),
+    step(5, "operator", 4),
+    step(6, "next", 4),
+    step(7, "operator", 0),
+)
+
+
+def test_straight_line_runs_once() -> None:
+    assert executions(plan(step(1, "operator", 0)), "main", {}) == {0: 1, 1: 1, 99: 1}
+
+
+def test_views_run_as_often_as_their_block() -> None:
+    assert executions(BRANCH, "main", {3: 0, 5: 1}) == {0: 1, 1: 1, 2: 1, 3: 0, 4: 0, 5: 1, 6: 1, 7: 1, 99: 1}
+
+
+def test_one_of_two_branches_runs() -> None:
+    assert {3: 1, 5: 0, 6: 0}.items() <= executions(BRANCH, "main", {3: 1}).items()
+    assert {3: 0, 5: 1, 6: 1}.items() <= executions(BRANCH, "main", {3: 0}).items()
+    assert {3: 1, 5: 0, 6: 0}.items() <= executions(BRANCH, "main", {6: 0}).items()
+    assert {3: 0, 5: 0, 6: 0}.items() <= executions(BRANCH, "main", {}).items()
+
+
+def test_conditions_run_once_more_than_bodies() -> None:
+    found = executions(LOOP, "main", {4: 8})
+    assert found == {0: 1, 1: 1, 2: 8, 3: 8, 4: 8, 5: 7, 6: 7, 7: 1, 99: 1}
+
+
+def test_nested_loops() -> None:
+    nested = plan(
+        step(1, "while", 0), step(2, "operator", 3), step(3, "while", 1), step(4, "operator", 3), step(5, "operator", 1)
+    )
+    assert executions(nested, "main", {1: 4, 3: 9}) == {0: 1, 1: 4, 2: 9, 3: 9, 4: 6, 5: 3, 99: 1}
+
+
+def test_functions_run_as_often_as_they_are_called() -> None:
+    called = {
+        "steps": [
+            step(0, "entry", None, "leaf"),
+            step(1, "operator", 0, "leaf"),
+            step(2, "entry", None, "middle"),
+            step(3, "call", 2, "middle", callee="leaf"),
+            step(4, "call", 2, "middle", callee="leaf"),
+            step(5, "entry", None),
+            step(6, "while", 5),
+            step(7, "call", 6, callee="middle"),
+            step(8, "call", 5, callee="leaf"),
+        ]
+    }
+    found = executions(called, "main", {6: 4})
+    assert (found[2], found[0], found[1]) == (3, 7, 7)
+    assert executions(called, "leaf", {})[6] == 0
+
+
+def test_operators_that_ran_in_the_plans_order() -> None:
+    counts = {5: Tally(40, Cycles(50, 60)), -1: Tally(3, Cycles(4, 5)), 1: Tally(2, Cycles(2, 3))}
+    found = executed(BRANCH, counts, {1: 1, 3: 0, 5: 1, 6: 1})
+    assert (found.instructions, found.cycles) == (45, Cycles(56, 68))
+    assert found.operators == (
+        OperatorCount(1, 1, 2, Cycles(2, 3)),
+        OperatorCount(5, 1, 40, Cycles(50, 60)),
+        OperatorCount(6, 1, 0, Cycles(0, 0)),
+    )
+
+
+def test_marks_stand_before_statements() -> None:
+    source = "void f(void)\n{\n    g();\n    if (a) {\n        h();\n    }\n}\n"
+    steps = [step(7, "operator", 0, line=3), step(8, "if", 0, line=4), step(9, "view", 0, line=None)]
+    expected = source.replace("    g", "TFLMGEN_RAN(7)     g").replace("    if", "TFLMGEN_RAN(8)     if")
+    marked = mark_steps(source, {"steps": steps})
+    assert marked.endswith(f"#endif\n{expected}")
+    assert "#define TFLMGEN_RAN(step)" in marked

@@ -42,7 +42,7 @@ static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
 /* Subgraph 'main' */
 static void run_main(void)
 {
-    memcpy(AT(28), constant_1, 4); /* init */
+    memcpy(AT(28), const_zero, 4); /* init */
     /* subgraph 0 'main', operator 0: WHILE */
     for (;;) {
         /* subgraph 1 'condition', operator 0: LESS -> bool[1] 'again' */
@@ -51,7 +51,7 @@ static void run_main(void)
             break;
         }
         /* subgraph 2 'body', operator 0: ADD -> int32[1] 'next' */
-        tflmgen_add_s32(AT(28), constant_0, AT(28), &arithmetic_s32_0); TFLMGEN_PROGRESS(5);
+        tflmgen_add_s32(AT(28), const_one, AT(28), &arithmetic_s32_0); TFLMGEN_PROGRESS(5);
         memcpy(AT(16), AT(8), 8); /* next */
         memcpy(AT(8), AT(0), 8); /* next */
         memcpy(AT(0), AT(16), 8); /* next */

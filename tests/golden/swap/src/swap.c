@@ -48,7 +48,7 @@ static void run_main(void)
 {
     void *slot_0 = AT(0);
     void *slot_1 = AT(32);
-    memcpy(AT(68), constant_1, 4); /* init */
+    memcpy(AT(68), const_zero, 4); /* init */
     /* subgraph 0 'main', operator 0: WHILE */
     for (;;) {
         /* subgraph 1 'condition', operator 0: LESS -> bool[1] 'again' */
@@ -57,7 +57,7 @@ static void run_main(void)
             break;
         }
         /* subgraph 2 'body', operator 0: ADD -> int32[1] 'next' */
-        tflmgen_add_s32(AT(68), constant_0, AT(68), &arithmetic_s32_0); TFLMGEN_PROGRESS(5);
+        tflmgen_add_s32(AT(68), const_one, AT(68), &arithmetic_s32_0); TFLMGEN_PROGRESS(5);
         { /* next: pointers change places */
             void *const first = slot_0;
             slot_0 = slot_1;

@@ -3,11 +3,11 @@
  * Weights and what is prepared from them at build time. Included by swap.c alone. */
 
 /* [1] */
-TFLMGEN_WEIGHTS static const int32_t constant_0[1] = {
+TFLMGEN_WEIGHTS static const int32_t const_one[1] = {
     1,
 };
 
 /* [1] */
-TFLMGEN_WEIGHTS static const int32_t constant_1[1] = {
+TFLMGEN_WEIGHTS static const int32_t const_zero[1] = {
     0,
 };

@@ -36,6 +36,7 @@ from tflmgen.ops import (
     slice,
     softmax,
     space_batch,
+    svdf,
     transpose,
     update_slice,
 )
@@ -73,6 +74,7 @@ FAMILIES: tuple[tuple[Operator, ...], ...] = (
     slice.OPERATORS,
     softmax.OPERATORS,
     space_batch.OPERATORS,
+    svdf.OPERATORS,
     transpose.OPERATORS,
     update_slice.OPERATORS,
 )

@@ -1,0 +1,151 @@
+"""SVDF: a dense layer through time of low rank, float32 and int8 with a state of int8 or int16.
+
+Inputs: 0 input [batch, channels], 1 weights [filters, channels], 2 weights through time [filters, memory], 3 bias
+[units], 4 state [batch, filters * memory]; each unit is the sum of `rank` filters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.kernel import ConstantArray, Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Target
+from tflmgen.ops.operator import Operator, Options, Rule, Shape
+from tflmgen.ops.options import positive, present
+from tflmgen.ops.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
+from tflmgen.ops.rules import STATIC, input_type, per_tensor, scale, static_shape, zero_point
+from tflmgen.ops.weights import params
+from tflmgen.types import DType
+
+STATE = 4
+BIAS = 3
+HEADER = "svdf.h"
+
+
+@dataclass(frozen=True, slots=True)
+class SvdfAttributes:
+    rank: int
+    activation: Activation
+
+
+def parse(options: Options | None) -> SvdfAttributes:
+    options = present(options)
+    activation = parse_activation(int(options.get("fused_activation_function", 0)))
+    return SvdfAttributes(positive(options, "rank"), activation)
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    filters = static_shape(input_type(op, 1))[0]
+    return ((input_type(op, 0).shape[0], filters // op.attributes.rank),)
+
+
+def _factors(op: OperatorInstance) -> tuple[float, float]:
+    """From sums of products to the state, and from there to the output; in single precision in the reference."""
+    source, weights, time_weights, state = (np.float32(scale(input_type(op, i))) for i in (0, 1, 2, STATE))
+    return float(source * weights / state), float(state * time_weights / np.float32(scale(op.outputs[0])))
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    batches, inputs = static_shape(input_type(op, 0))
+    filters, memory = static_shape(input_type(op, 2))
+    rank = op.attributes.rank
+    sizes = (
+        ("batches", batches),
+        ("inputs", inputs),
+        ("units", filters // rank),
+        ("rank", rank),
+        ("memory", memory),
+    )
+    macs = batches * filters * (inputs + memory)
+    bias: Operand = Null() if op.inputs[BIAS] is None else Input(BIAS)
+    rest = (Input(2), bias, Input(STATE), Output(0), Output(1))
+    in_place = (Overlap(STATE, 1),)
+    if op.outputs[0].dtype is DType.FLOAT32:
+        least, greatest = op.attributes.activation.bounds
+        fields = params("tflmgen_svdf_f32", sizes, (("output_min", least), ("output_max", greatest)))
+        return Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
+    (multiplier, shift), (output_multiplier, output_shift) = map(quantize_multiplier, _factors(op))
+    fields = params(
+        "tflmgen_svdf_s8",
+        sizes,
+        (("multiplier", multiplier), ("shift", shift), ("state_zero_point", zero_point(input_type(op, STATE)))),
+        (("output_multiplier", output_multiplier), ("output_shift", output_shift)),
+        (("output_zero_point", zero_point(op.outputs[0])),),
+    )
+    sums = np.asarray(op.constants[1], dtype=np.int64).sum(axis=1)
+    folded = -zero_point(input_type(op, 0)) * sums
+    offsets: Operand = ConstantArray.of("offsets", folded, DType.INT32) if folded.any() else Null()
+    function = "tflmgen_svdf_s8" if input_type(op, STATE).dtype is DType.INT8 else "tflmgen_svdf_s8_s16"
+    return Kernel(function, HEADER, (Input(0), Input(1), offsets, *rest), fields, in_place, macs)
+
+
+def _types_fit(op: OperatorInstance) -> bool:
+    source, weights, time_weights, state = (input_type(op, i).dtype for i in (0, 1, 2, STATE))
+    bias = None if op.inputs[BIAS] is None else input_type(op, BIAS).dtype
+    if source is DType.FLOAT32:
+        return {weights, time_weights, state, bias or source, op.outputs[0].dtype} == {source}
+    return (
+        {source, weights, op.outputs[0].dtype} == {DType.INT8}
+        and state is time_weights
+        and state in (DType.INT8, DType.INT16)
+        and bias in (None, DType.INT32)
+    )
+
+
+def _shapes_fit(op: OperatorInstance) -> bool:
+    batches, inputs = static_shape(input_type(op, 0))
+    filters, memory = static_shape(input_type(op, 2))
+    units = filters // op.attributes.rank
+    return (
+        input_type(op, 1).shape == (filters, inputs)
+        and input_type(op, STATE).elements == batches * filters * memory
+        and (op.inputs[BIAS] is None or input_type(op, BIAS).shape == (units,))
+    )
+
+
+def _where_int8(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+    return Rule(sentence, lambda op: input_type(op, 0).dtype is not DType.INT8 or holds(op))
+
+
+RULES = (
+    Rule("there are 5 inputs", lambda op: len(op.inputs) == 5),
+    Rule("every input but the bias is present", lambda op: all(op.inputs[i] is not None for i in (0, 1, 2, STATE))),
+    STATIC,
+    Rule(
+        "all tensors are float32; or the input, the weights and the output are int8, the bias int32, and the state and "
+        "the weights through time both int8 or both int16",
+        _types_fit,
+    ),
+    Rule(
+        "the input and both kinds of weights have 2 dimensions, none of them zero",
+        lambda op: all(len(input_type(op, i).shape) == 2 and input_type(op, i).elements > 0 for i in (0, 1, 2)),
+    ),
+    Rule(
+        "the filters are a multiple of the rank",
+        lambda op: static_shape(input_type(op, 1))[0] % op.attributes.rank == 0,
+    ),
+    Rule("weights, bias and state have the shapes that input and weights through time give", _shapes_fit),
+    Rule("the weights are constants", lambda op: op.constants[1] is not None),
+    _where_int8(
+        "int8 and int16 tensors are quantised, with one scale each",
+        lambda op: all(map(per_tensor, (*(input_type(op, i) for i in (0, 1, 2, STATE)), op.outputs[0]))),
+    ),
+    _where_int8(
+        "the weights' zero points are 0",
+        lambda op: not zero_point(input_type(op, 1)) and not zero_point(input_type(op, 2)),
+    ),
+    _where_int8("the scales give multipliers less than 2^30", lambda op: all(map(is_representable, _factors(op)))),
+    _where_int8("an int8 input has less than 2^16 channels", lambda op: static_shape(input_type(op, 0))[1] < 2**16),
+    _where_int8(
+        "the activation of int8 is none, or RELU with an output zero point of -128",
+        lambda op: (
+            op.attributes.activation is Activation.NONE
+            or (op.attributes.activation is Activation.RELU and zero_point(op.outputs[0]) == -128)
+        ),
+    ),
+)
+
+OPERATORS = (Operator("SVDF", parse, (1, 5), 1, RULES, infer, kernel, updates=(STATE,)),)

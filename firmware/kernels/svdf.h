@@ -1,0 +1,96 @@
+/* SVDF: a dense layer through time whose weights are of low rank.
+ *
+ * Each filter keeps its last `memory` activations, the newest last: state [batches, filters, memory]. A unit is the sum
+ * of its `rank` filters, each of which weighs its memory. The state is read from state_in and written to `state`, which
+ * may be the same.
+ */
+#ifndef TFLMGEN_KERNELS_SVDF_H
+#define TFLMGEN_KERNELS_SVDF_H
+
+#include <string.h>
+
+#include "dot.h"
+#include "requantize.h"
+
+struct tflmgen_svdf_s8 {
+    int32_t batches;
+    int32_t inputs;
+    int32_t units;
+    int32_t rank;
+    int32_t memory;
+    int32_t multiplier; /* from sums of products to the state */
+    int32_t shift;
+    int32_t state_zero_point;
+    int32_t output_multiplier;
+    int32_t output_shift;
+    int32_t output_zero_point;
+};
+
+/* offsets: added to the sums of products, or NULL; bias: one per unit, or NULL. Sums through time wrap. */
+#define TFLMGEN_SVDF_S8(name, element, least, most)                                                                    \
+    TFLMGEN_KERNEL void name(const int8_t *input, const int8_t *restrict weights, const int32_t *restrict offsets,     \
+                             const element *restrict time_weights, const int32_t *restrict bias,                       \
+                             const element *state_in, int8_t *output, element *state,                                  \
+                             const struct tflmgen_svdf_s8 *p)                                                          \
+    {                                                                                                                  \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                         \
+            for (int32_t unit = 0, filter = 0; unit < p->units; ++unit) {                                              \
+                int32_t total = bias ? bias[unit] : 0;                                                                 \
+                for (int32_t part = 0; part < p->rank; ++part, ++filter) {                                             \
+                    int32_t sum = tflmgen_dot_s8(input, weights + filter * p->inputs, p->inputs, 0);                   \
+                    sum = tflmgen_add_wrap_s32(sum, offsets ? offsets[filter] : 0);                                    \
+                    sum = tflmgen_requantize(sum, p->multiplier, p->shift);                                            \
+                    sum = tflmgen_add_wrap_s32(sum, p->state_zero_point);                                              \
+                    memmove(state, state_in + 1, (size_t)(p->memory - 1) * sizeof(element));                           \
+                    state[p->memory - 1] = (element)tflmgen_clamp_s32(sum, least, most);                               \
+                    for (int32_t i = 0; i < p->memory; ++i) {                                                          \
+                        const int32_t weight = time_weights[filter * p->memory + i];                                   \
+                        total = tflmgen_add_wrap_s32(total, weight * (state[i] - p->state_zero_point));                \
+                    }                                                                                                  \
+                    state += p->memory;                                                                                \
+                    state_in += p->memory;                                                                             \
+                }                                                                                                      \
+                total = tflmgen_requantize(total, p->output_multiplier, p->output_shift);                              \
+                total = tflmgen_add_wrap_s32(total, p->output_zero_point);                                             \
+                *output++ = (int8_t)tflmgen_clamp_s32(total, INT8_MIN, INT8_MAX);                                      \
+            }                                                                                                          \
+            input += p->inputs;                                                                                        \
+        }                                                                                                              \
+    }
+
+TFLMGEN_SVDF_S8(tflmgen_svdf_s8, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_SVDF_S8(tflmgen_svdf_s8_s16, int16_t, INT16_MIN, INT16_MAX)
+
+struct tflmgen_svdf_f32 {
+    int32_t batches;
+    int32_t inputs;
+    int32_t units;
+    int32_t rank;
+    int32_t memory;
+    float output_min;
+    float output_max;
+};
+
+/* bias: one per unit, or NULL. */
+TFLMGEN_KERNEL void tflmgen_svdf_f32(const float *input, const float *restrict weights,
+                                     const float *restrict time_weights, const float *restrict bias,
+                                     const float *state_in, float *output, float *state,
+                                     const struct tflmgen_svdf_f32 *p)
+{
+    for (int32_t batch = 0; batch < p->batches; ++batch) {
+        for (int32_t unit = 0, filter = 0; unit < p->units; ++unit) {
+            float total = bias ? bias[unit] : 0.0f;
+            for (int32_t part = 0; part < p->rank; ++part, ++filter) {
+                memmove(state, state_in + 1, (size_t)(p->memory - 1) * sizeof(float));
+                state[p->memory - 1] = tflmgen_dot_f32(0.0f, input, weights + filter * p->inputs, p->inputs);
+                total += tflmgen_dot_f32(0.0f, state, time_weights + filter * p->memory, p->memory);
+                state += p->memory;
+                state_in += p->memory;
+            }
+            *output++ = tflmgen_clamp_f32(total, p->output_min, p->output_max);
+        }
+        input += p->inputs;
+    }
+}
+
+#endif

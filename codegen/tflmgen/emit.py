@@ -13,6 +13,7 @@ from tflmgen.graph import Port, Signature
 from tflmgen.kernel import ConstantArray
 from tflmgen.program import Access, Fixed, Program, Slot
 from tflmgen.render import render
+from tflmgen.state_blob import HEADER_BYTES, blob_header
 from tflmgen.types import DType
 
 
@@ -82,6 +83,7 @@ def emit(program: Program, name: str, model_sha256: str, options: str) -> Source
         "entries": _entries(program, writer),
         "arena_bytes": program.arena_bytes,
         "state_bytes": program.state_bytes,
+        "blob_bytes": HEADER_BYTES + program.state_bytes,
     }
     source = render(
         "library/plan.c.j2",
@@ -91,6 +93,8 @@ def emit(program: Program, name: str, model_sha256: str, options: str) -> Source
         weights=writer.used,
         pointers=_result_pointers(program, writer),
         image=_state_image(program),
+        header=_bytes_lines(blob_header(program, model_sha256)),
+        header_bytes=HEADER_BYTES,
         **common,
     )
     files = {
@@ -179,7 +183,11 @@ def _state_image(program: Program) -> list[str]:
         data, place = program.images[variable.initial].data, variable.access.place
         assert isinstance(place, Fixed)
         image[place.offset : place.offset + len(data)] = data
-    return array_lines(ConstantArray("image", DType.UINT8, (len(image),), bytes(image)))
+    return _bytes_lines(bytes(image))
+
+
+def _bytes_lines(data: bytes) -> list[str]:
+    return array_lines(ConstantArray("bytes", DType.UINT8, (len(data),), data))
 
 
 def _step_lines(source: str, bodies: list[Body]) -> dict[int, int]:

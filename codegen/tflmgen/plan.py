@@ -12,8 +12,8 @@ from tflmgen.emit import Sources
 from tflmgen.graph import Module, Op, Port, Value, walk
 from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, runs
-from tflmgen.program import Access, Fixed, Program, StateVariable
-from tflmgen.schedule import Boundary, CallStep, IfStep, Schedule, ScheduleItem, Sequence, Step, WhileStep
+from tflmgen.program import Access, Fixed, Loop, Program, StateVariable, walk_instructions
+from tflmgen.schedule import Boundary, CallStep, IfStep, Schedule, ScheduleItem, Sequence, Step, WhileStep, walk_items
 from tflmgen.search import Candidate
 from tflmgen.select import Selection
 from tflmgen.storage import Storage
@@ -64,10 +64,33 @@ def plan_json(
         ],
         "steps": list(_steps(schedule, selection, sources)),
         "copies": list(_copies(storage)),
+        "loops": list(_loops(schedule, program)),
         "state": [_variable(v, storage) for v in program.state],
         "weights": {"bytes": sum(len(a.data) for a in program.constants.values())},
         "signatures": [_signature(program, i) for i in range(len(program.signatures))],
     }
+
+
+def _loops(schedule: Schedule, program: Program) -> Iterator[Json]:
+    limits = {
+        loop.step: loop.limit
+        for function in program.functions
+        for loop in walk_instructions(function.body)
+        if isinstance(loop, Loop)
+    }
+    for function in schedule.functions:
+        for item, _ in walk_items(function.body):
+            if isinstance(item, WhileStep):
+                node = item.node
+                yield {
+                    "step": item.index,
+                    "function": function.function.name,
+                    "subgraph": node.origin.subgraph,
+                    "operator": node.origin.operator,
+                    "body": node.body.name,
+                    "trips": node.trips,
+                    "max_iterations": limits[item.index],
+                }
 
 
 def _variable(variable: StateVariable, storage: Storage) -> Json:

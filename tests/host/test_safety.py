@@ -1,0 +1,199 @@
+"""What keeps a firmware alive: limits of loops, the progress hook, saved states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.c_program import run_c
+from support.model_writer import ModelWriter
+from support.tiny_graphs import swap_model
+from tflmgen.compiler import Compilation, compile_model
+from tflmgen.errors import ModelError, UsageError
+from tflmgen.kernel import Target
+from tflmgen.options import BuildOptions
+
+INCLUDES = "#include <stdio.h>\n#include <string.h>\n"
+
+
+def compiled(data: bytes, folder: Path, *limits: str, name: str = "m") -> Compilation:
+    path = folder / f"{name}.tflite"
+    path.write_bytes(data)
+    return compile_model(path, Target("host"), BuildOptions(max_iterations=list(limits)))
+
+
+def calling_model() -> bytes:
+    """Two signatures that call one subgraph, which counts x up to n."""
+    w = ModelWriter()
+    names = ("first", "second")
+    for name in names:
+        g = w.subgraph(name)
+        g.inputs = [g.tensor("x", "int32", [1]), g.tensor("n", "int32", [1])]
+        doubled = g.tensor("d", "int32", [1])
+        g.outputs = [g.tensor("y", "int32", [1])]
+        g.operator("ADD", [g.inputs[0], g.inputs[0]], [doubled])
+        g.operator("CALL", [doubled, g.inputs[1]], g.outputs, {"subgraph": 2})
+        w.signature(name, dict(zip(("x", "n"), g.inputs, strict=True)), {"y": g.outputs[0]}, g.index)
+    counting = w.subgraph("counting")
+    counting.inputs = [counting.tensor("x", "int32", [1]), counting.tensor("n", "int32", [1])]
+    results = [counting.tensor("y", "int32", [1]), counting.tensor("m", "int32", [1])]
+    counting.operator("WHILE", counting.inputs, results, {"cond_subgraph_index": 3, "body_subgraph_index": 4})
+    counting.outputs = results[:1]
+    for name in ("again", "up"):
+        s = w.subgraph(name)
+        s.inputs = [s.tensor("x", "int32", [1]), s.tensor("n", "int32", [1])]
+        s.outputs = [s.tensor("r", "bool" if name == "again" else "int32", [1])]
+        if name == "again":
+            s.operator("LESS", s.inputs, s.outputs)
+        else:
+            s.operator("ADD", [s.inputs[0], s.constant("one", np.array([1], np.int32))], s.outputs)
+            s.outputs.append(s.inputs[1])
+    return w.finish()
+
+
+def sum_model() -> bytes:
+    """total += x, which it returns; total is a variable that begins at 10, and there are 8 more bytes of state."""
+    w = ModelWriter()
+    g = w.subgraph("main")
+    x, total, following = (g.tensor(name, "int32", [1]) for name in ("x", "total", "following"))
+    handle, other = g.tensor("handle", "resource", []), g.tensor("other", "resource", [])
+    last, halves = g.tensor("last", "int32", [2]), g.constant("two", np.array([0, 1], np.int32))
+    both = g.tensor("both", "int32", [2])
+    g.operator("CALL_ONCE", [], [], {"init_subgraph_index": 1})
+    for tensor, name in ((handle, "total"), (other, "last")):
+        g.operator("VAR_HANDLE", [], [tensor], {"container": "", "shared_name": name})
+    g.operator("READ_VARIABLE", [handle], [total])
+    g.operator("READ_VARIABLE", [other], [last])
+    g.operator("ADD", [total, x], [following])
+    g.operator("ASSIGN_VARIABLE", [handle, following], [])
+    g.operator("ADD", [last, halves], [both])
+    g.operator("ASSIGN_VARIABLE", [other, both], [])
+    g.inputs, g.outputs = [x], [following, both]
+    s = w.subgraph("init")
+    for name, start in (("total", np.array([10], np.int32)), ("last", np.array([1, 2], np.int32))):
+        index = s.tensor(name, "resource", [])
+        s.operator("VAR_HANDLE", [], [index], {"container": "", "shared_name": name})
+        s.operator("ASSIGN_VARIABLE", [index, s.constant("start", start)], [])
+    return w.finish()
+
+
+@pytest.mark.parametrize(("limit", "statuses"), [("3", "0 2 2 0 "), ("body=4", "0 0 2 0 "), ("0:0=0", "2 2 2 2 ")])
+def test_a_loop_that_runs_too_long_ends_with_an_error(limit: str, statuses: str, tmp_path: Path) -> None:
+    main = """
+        #include "m.h"
+        int main(void)
+        {
+            const int32_t trips[] = {3, 4, 2000000000, 1};
+            for (int i = 0; i < 4; ++i) {
+                *m_input_n() = trips[i];
+                printf("%d ", m_invoke());
+            }
+            return 0;
+        }
+    """
+    assert run_c(INCLUDES + main, compiled(swap_model(), tmp_path, limit).sources, tmp_path) == statuses
+
+
+def test_the_status_of_a_function_reaches_every_signature(tmp_path: Path) -> None:
+    compilation = compiled(calling_model(), tmp_path, "5")
+    main = """
+        #include "m.h"
+        int main(void)
+        {
+            for (int32_t n = 9; n < 12; ++n) {
+                *m_first_input_x() = 2;
+                *m_first_input_n() = n;
+                printf("%d ", m_first());
+                *m_second_input_x() = 2;
+                *m_second_input_n() = n;
+                printf("%d ", m_second());
+            }
+            return 0;
+        }
+    """
+    assert run_c(INCLUDES + main, compilation.sources, tmp_path) == "0 0 2 2 2 2 "
+    assert [loop["max_iterations"] for loop in compilation.plan["loops"]] == [5] * len(compilation.plan["loops"])
+
+
+def test_without_a_limit_nothing_can_fail(tmp_path: Path) -> None:
+    assert "ERROR" not in compiled(swap_model(), tmp_path).sources.files["src/m.c"]
+
+
+def test_bad_limits(tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as unknown:
+        compiled(swap_model(), tmp_path, "lop=3")
+    assert "names a loop 'lop' that the model does not have. Its loops are 0:0, body" in str(unknown.value)
+    for text in ("many", "-1", "body=", "=3", "4294967296"):
+        with pytest.raises(UsageError, match="wants N, or LOOP=N"):
+            compiled(swap_model(), tmp_path, text)
+
+
+def test_the_progress_hook_sees_every_operator(tmp_path: Path) -> None:
+    (tmp_path / "hook.h").write_text("extern int seen;\n#define TFLMGEN_PROGRESS(step) (seen += (step) > 0)\n")
+    main = """
+        #include "m.h"
+        int seen;
+        int main(void)
+        {
+            *m_input_n() = 6;
+            m_invoke();
+            printf("%d", seen);
+            return 0;
+        }
+    """
+    flags = ("-include", str(tmp_path / "hook.h"))
+    assert run_c(INCLUDES + main, compiled(swap_model(), tmp_path).sources, tmp_path, flags) == "13"
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_a_state_is_saved_and_loaded(compiler: str, tmp_path: Path) -> None:
+    main = """
+        #include "m.h"
+        static uint8_t room[1 + M_STATE_BLOB_BYTES];
+        static int32_t add(int32_t x)
+        {
+            *m_input() = x;
+            m_invoke();
+            return *m_output_following() * 100 + m_output_both()[1];
+        }
+        int main(void)
+        {
+            uint8_t *blob = room + 1;
+            printf("%d ", add(1));
+            m_state_save(blob);
+            printf("%d ", add(5));
+            printf("%d ", m_state_load(blob));
+            printf("%d ", add(2));
+            m_reset();
+            printf("%d ", add(0));
+            for (int i = 0; i < 28; ++i) {
+                blob[i] ^= 1;
+                printf("%d", m_state_load(blob));
+                blob[i] ^= 1;
+            }
+            printf(" %d %d", add(0), M_STATE_BLOB_BYTES - M_STATE_BYTES);
+            return 0;
+        }
+    """
+    sources = compiled(sum_model(), tmp_path).sources
+    printed = run_c(INCLUDES + main, sources, tmp_path, compiler=compiler)
+    assert printed == f"1103 1604 0 1304 1003 {'4' * 28} 1004 28"
+
+
+def test_a_blob_of_another_model_is_refused(tmp_path: Path) -> None:
+    one = compiled(sum_model(), tmp_path).sources.files["src/m.c"]
+    other = compiled(sum_model() + b"\0\0\0\0", tmp_path).sources.files["src/m.c"]
+    assert header(one) == header(one)
+    assert header(one)[:3] == header(other)[:3]
+    assert header(one) != header(other)
+
+
+def header(source: str) -> list[str]:
+    """The numbers of a library's state_header."""
+    text = source.partition("state_header[")[2].partition("{")[2].partition("}")[0]
+    return text.replace(",", " ").split()
+
+
+def test_models_without_state_have_no_such_functions(tmp_path: Path) -> None:
+    assert "state_" not in "".join(compiled(swap_model(), tmp_path).sources.files.values())

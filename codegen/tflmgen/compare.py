@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,10 @@ class Difference:
 
 
 def difference(expected: Array, actual: Array, tolerance: Tolerance) -> Difference | None:
-    """How `actual` differs, None where it does not. Both have one shape and type. NaN equals NaN, inf the same inf."""
+    """How `actual` differs, None where it does not. Both have one type. NaN equals NaN, inf the same inf."""
+    if expected.shape != actual.shape:
+        shapes = f"shape {list(expected.shape)}", f"shape {list(actual.shape)}"
+        return Difference(max(expected.size, 1), max(expected.size, 1), (), *shapes)
     gap = distance(expected, actual)
     if expected.dtype.kind == "f":
         with np.errstate(invalid="ignore", over="ignore"):
@@ -64,5 +68,7 @@ def distance(expected: Array, actual: Array) -> Array:
 
 
 def largest_distance(expected: Array, actual: Array) -> float:
-    """The largest distance() of all elements; 0 where there are none."""
+    """The largest distance() of all elements; 0 where there are none, inf for other shapes."""
+    if expected.shape != actual.shape:
+        return math.inf
     return float(distance(expected, actual).max(initial=0))

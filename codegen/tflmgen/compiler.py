@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tflmgen.arena.check import check
+from tflmgen.bounds import TensorKey, find_bounds
 from tflmgen.emit import Sources, emit
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.graph import Module
@@ -35,9 +37,16 @@ class Compilation:
     plan: Json
 
 
-def compile_model(path: Path, target: Target, options: BuildOptions) -> Compilation:
-    """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan."""
-    return compile_module(import_model(read_model(path)), options.prefix(path), target, options)
+def compile_model(
+    path: Path, target: Target, options: BuildOptions, given: Mapping[TensorKey, int] | None = None
+) -> Compilation:
+    """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan.
+
+    `given` are the rows that inputs of open shape need, for those of which the options don't say more.
+    """
+    model = read_model(path)
+    bounds = find_bounds(model, options.max_shape or (), options.max_dim, given)
+    return compile_module(import_model(model, bounds), options.prefix(path), target, options)
 
 
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tflmgen import __version__
-from tflmgen.c_names import unique_identifiers
+from tflmgen.c_names import identifier, unique_identifiers
 from tflmgen.c_text import array_lines, comment, float_literal
 from tflmgen.emit_body import Body, BodyWriter
 from tflmgen.graph import Port, Signature
@@ -27,13 +27,29 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
+class _Rows:
+    """What a tensor has whose first dimension is known at run time only, `most` at most; `bytes` are those of a row.
+
+    function: sets it (an input) or gets the shape (an output); variable: keeps it; place: where the plan has it.
+    """
+
+    most: int
+    bytes: int
+    function: str
+    variable: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Tensor:
     """One input or output in the C API."""
 
     port: Port
+    role: str
     macro: str
     function: str
     place: str
+    rows: _Rows | None
 
     @property
     def c_type(self) -> str:
@@ -146,10 +162,20 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
         return writer.pointer(function.slots[access.place.index].place)
 
     def tensors(ports: tuple[Port, ...], accesses: tuple[Access, ...], role: str) -> tuple[_Tensor, ...]:
-        suffixes = [""] if len(ports) == 1 else [f"_{n}" for n in unique_identifiers(p.name for p in ports)]
+        verb = "set_rows" if role == "input" else "shape"
+        taken = [f"{identifier(p.name)}_{verb}" for p in ports if not p.type.is_static]
+        suffixes = [""] if len(ports) == 1 else [f"_{n}" for n in unique_identifiers((p.name for p in ports), taken)]
+        names = [f"{infix}_{role}{suffix}" for suffix in suffixes]
+        places = [place(access, i, role) for i, access in enumerate(accesses)]
+        rows: dict[int, _Rows] = {}
+        for at, (i, port) in enumerate((i, p) for i, p in enumerate(ports) if not p.type.is_static):
+            most = port.type.max_shape[0]
+            variable = f"{writer.function_name(signature.function)}{names[i]}_{'rows' if role == 'input' else 'shape'}"
+            size = port.type.bytes // max(1, most)
+            rows[i] = _Rows(most, size, f"{names[i]}_{verb}", variable, places[len(ports) + at])
         return tuple(
-            _Tensor(port, f"{infix}_{role}{suffix}".upper(), f"{infix}_{role}{suffix}", place(access, i, role))
-            for i, (port, suffix, access) in enumerate(zip(ports, suffixes, accesses, strict=True))
+            _Tensor(port, role, name.upper(), name, at, rows.get(i))
+            for i, (port, name, at) in enumerate(zip(ports, names, places, strict=False))
         )
 
     return _Entry(

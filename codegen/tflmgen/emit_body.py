@@ -135,7 +135,7 @@ class BodyWriter:
         if isinstance(instruction, KernelCall):
             outputs = [a.access for a in instruction.arguments if isinstance(a, OutputArgument)]
             yield Line(_title(instruction.origin, outputs))
-            yield Line(f"{self._call(instruction)} {_progress(instruction.step)}", instruction.step)
+            yield from self._call(instruction)
         elif isinstance(instruction, Rename):
             return
         elif isinstance(instruction, Assembly):
@@ -213,12 +213,18 @@ class BodyWriter:
             yield Line(f"{_INDENT}{names[-1]} = first;")
             yield Line("}")
 
-    def _call(self, call: KernelCall) -> str:
+    def _call(self, call: KernelCall) -> Iterator[Line]:
         self._headers.add(call.header)
         arguments = [self._argument(a) for a in call.arguments]
         if call.params is not None:
             arguments.append(f"&{self._struct(call.params)}")
-        return f"{call.function}({', '.join(arguments)});"
+        called = f"{call.function}({', '.join(arguments)})"
+        if not call.error:
+            yield Line(f"{called}; {_progress(call.step)}", call.step)
+            return
+        yield Line(f"if (!{called}) {{", call.step)
+        yield Line(f"{_INDENT}return {call.error};")
+        yield Line(f"}} {_progress(call.step)}")
 
     def _struct(self, params: Params) -> str:
         """The name of the const struct; calls with equal parameters share one."""
@@ -263,6 +269,8 @@ def _failing(program: Program) -> frozenset[str]:
 def _may_fail(instruction: Instruction, failing: set[str]) -> bool:
     if isinstance(instruction, Invoke):
         return instruction.function in failing
+    if isinstance(instruction, KernelCall):
+        return bool(instruction.error)
     return isinstance(instruction, Loop) and instruction.limit is not None
 
 

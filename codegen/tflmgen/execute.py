@@ -62,4 +62,6 @@ def run_set(session: Session, signatures: Sequence[Signature], one: VectorSet, w
 
 
 def _array(data: bytes, port: Port) -> NDArray[Any]:
-    return np.frombuffer(data, dtype=port.type.dtype.numpy).reshape(port.type.max_shape)
+    """The output in its actual shape."""
+    shape = port.type.max_shape if port.type.is_static else (-1, *port.type.max_shape[1:])
+    return np.frombuffer(data, dtype=port.type.dtype.numpy).reshape(shape)

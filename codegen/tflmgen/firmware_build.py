@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tflmgen.board import Board
+from tflmgen.bounds import TensorKey
 from tflmgen.budget import check_plan, explain_overflow
 from tflmgen.compiler import Compilation, compile_model
 from tflmgen.console import Console
@@ -22,6 +23,9 @@ from tflmgen.platformio import BuildError, Firmware, build
 from tflmgen.project import Project, assemble, write
 from tflmgen.toolchain import find_arm_compiler, find_host_compiler
 
+Given = Mapping[TensorKey, int] | None
+"""What inputs at hand need (given.py)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Running:
@@ -32,16 +36,16 @@ class Running:
     firmware: Firmware | None
 
 
-def compile_for(model: Path, board: Board, options: BuildOptions) -> Compilation:
+def compile_for(model: Path, board: Board, options: BuildOptions, given: Given = None) -> Compilation:
     """As plan_for(); BudgetError if the plan alone is more than the board has."""
-    compilation = plan_for(model, board, options)
+    compilation = plan_for(model, board, options, given)
     check_plan(compilation.plan, board)
     return compilation
 
 
-def plan_for(model: Path, board: Board, options: BuildOptions) -> Compilation:
-    """`model` compiled for the processor of `board`, however much memory it needs."""
-    compilation = compile_model(model, replace(board.target, optimize=options.optimize.value), options)
+def plan_for(model: Path, board: Board, options: BuildOptions, given: Given = None) -> Compilation:
+    """`model` compiled for the processor of `board`, however much memory it needs, with room for the rows `given`."""
+    compilation = compile_model(model, replace(board.target, optimize=options.optimize.value), options, given)
     return replace(compilation, plan={**compilation.plan, "board": board.id})
 
 

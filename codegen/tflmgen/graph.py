@@ -119,7 +119,7 @@ class Function:
 
     @property
     def ports(self) -> int:
-        """How many inputs are the subgraph's own."""
+        """How many inputs are the subgraph's own, the extents of dynamic ones included."""
         return len(self.inputs) - len(self.state)
 
 
@@ -133,12 +133,24 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """An entry point: inputs and outputs in the order of the function's inputs and results."""
+    """An entry point: inputs and outputs in the order of the function's inputs and results.
+
+    After them the function has one int32 for each port whose first dimension is a Bound, in the same order: its extent.
+    """
 
     key: str
     function: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+
+    @property
+    def values(self) -> tuple[int, int]:
+        """How many inputs and results the function has for it."""
+        return _values(self.inputs), _values(self.outputs)
+
+
+def _values(ports: tuple[Port, ...]) -> int:
+    return len(ports) + sum(not port.type.is_static for port in ports)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tflmgen.bounds import is_open
 from tflmgen.errors import Problem
 from tflmgen.graph import Block, Node, Op, Origin, Value
-from tflmgen.import_context import Argument, Context, Handle, is_open
+from tflmgen.import_context import Argument, Context, Handle
+from tflmgen.import_row_call import RowCall, RowError
+from tflmgen.import_rows import import_rows
 from tflmgen.ops import OPERATORS
+from tflmgen.ops.row_wise import BY_SHAPE
 from tflmgen.subgraphs import CONTROL_FLOW
 from tflmgen.support import check_operator, instance_of
 from tflmgen.tensor_lists import RowStore, absorbed, row_stores
@@ -23,9 +27,13 @@ ControlFlow = Callable[["Scope", Operator, Origin], tuple[Node, ...]]
 class Scope:
     """The values of one subgraph while it is imported, by tensor index."""
 
-    def __init__(self, context: Context, subgraph: SubGraph, arguments: Sequence[Argument]) -> None:
+    def __init__(
+        self, context: Context, subgraph: SubGraph, arguments: Sequence[Argument], wanted: Sequence[int | None] = ()
+    ) -> None:
         self.context = context
         self.subgraph = subgraph
+        self.most = _most_rows(context, subgraph, wanted)
+        """Tensor index -> the most rows that it may have, where something says so."""
         self._values: dict[int, Argument] = dict(zip(subgraph.inputs, arguments, strict=True))
 
     def argument(self, index: int) -> Argument:
@@ -67,13 +75,18 @@ class Scope:
 
 
 def import_block(
-    context: Context, subgraph: SubGraph, arguments: Sequence[Argument], control_flow: ControlFlow
+    context: Context,
+    subgraph: SubGraph,
+    arguments: Sequence[Argument],
+    control_flow: ControlFlow,
+    wanted: Sequence[int | None] = (),
 ) -> tuple[Block, tuple[Argument, ...]]:
     """The block of a subgraph, and what it returns in the file's order.
 
-    The block's own results are the returned values without the handles. `control_flow` imports IF, WHILE and CALL.
+    The block's own results are the returned values without the handles. `control_flow` imports IF, WHILE and CALL;
+    `wanted` are the most rows that each output has room for, where that is known.
     """
-    scope = Scope(context, subgraph, arguments)
+    scope = Scope(context, subgraph, arguments, wanted)
     stores = row_stores(subgraph)
     skipped = absorbed(subgraph, stores)
     nodes: list[Node] = []
@@ -107,6 +120,8 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         for i, type_ in zip(op.outputs, declared, strict=True):
             context.open[scope.define(i, type_)] = unknown[0]
         return ()
+    if op.name != "RANK" and any(v in context.extents for v in inputs if v is not None):
+        return _rows(scope, op, origin, inputs, declared)
     open_shapes = tuple(is_open(subgraph.tensors[i]) for i in op.outputs)
     checked = check_operator(op, inputs, declared, open_shapes, context.constants)
     for sentence in checked.problems:
@@ -134,6 +149,37 @@ def _update_variables(scope: Scope, op: Operator) -> list[Value]:
     return updated
 
 
+def _rows(
+    scope: Scope, op: Operator, origin: Origin, inputs: tuple[Value | None, ...], declared: tuple[TensorType, ...]
+) -> tuple[Node, ...]:
+    tensors = tuple(scope.subgraph.tensors[i] for i in op.outputs)
+    most = scope.most.get(op.outputs[0]) if op.outputs else None
+    try:
+        imported = import_rows(scope.context, RowCall(op, origin, inputs, tensors, declared, most))
+    except RowError as error:
+        scope.context.problem(origin, str(error), _BOUND_ADVICE)
+        for index, type_ in zip(op.outputs, declared, strict=True):
+            scope.define(index, type_)
+        return ()
+    for index, value in zip(op.outputs, imported.outputs, strict=True):
+        scope.bind(index, value)
+    return tuple(imported.nodes)
+
+
+def _most_rows(context: Context, subgraph: SubGraph, wanted: Sequence[int | None]) -> dict[int, int]:
+    """The bounds of the subgraph's tensors that the user gives, or that follow from those of its outputs."""
+    most = {tensor: rows for (graph, tensor), rows in context.bounds.tensors.items() if graph == subgraph.index}
+    for index, rows in zip(subgraph.outputs, wanted, strict=False):
+        if rows is not None:
+            most[index] = min(rows, most.get(index, rows))
+    for op in reversed(subgraph.operators):
+        if op.name in BY_SHAPE and op.outputs and op.outputs[0] in most:
+            for index in op.inputs:
+                if index >= 0 and op.name != "CONCATENATION" and is_open(subgraph.tensors[index]):
+                    most.setdefault(index, most[op.outputs[0]])
+    return most
+
+
 _BOUND_ADVICE = "Convert the model with static shapes"
 
 
@@ -158,6 +204,8 @@ def _row_store(scope: Scope, op: Operator, origin: Origin, store: RowStore) -> t
     """`list` with its row `index` replaced by `row`: what the converter makes of TensorListSetItem."""
     source, index, row = (scope.read(i) for i in (store.list, store.index, store.row))
     output = scope.define(op.outputs[0], source.type)
+    if source in scope.context.extents:
+        scope.context.extents[output] = scope.context.extents[source]
     return (Op(scope.context.new_id(), "ROW_STORE", (source, index, row), (output,), None, origin),)
 
 
@@ -192,8 +240,9 @@ def _assign_variable(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, 
         return ()
     context, value = scope.context, scope.read(op.inputs[1])
     declared = context.variables[name].type
-    if value.type.dtype is not declared.dtype or value.type.shape != declared.shape:
-        context.problem(origin, f"variable '{name}' holds {declared}, but is assigned {value.type}")
+    found = context.bound_type(value)
+    if found.dtype is not declared.dtype or found.shape != declared.shape:
+        context.problem(origin, f"variable '{name}' holds {declared}, but is assigned {found}")
         return ()
     context.contents[name] = value
     return ()

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tflmgen.bounds import NO_BOUNDS, Bounds, is_open
 from tflmgen.errors import Location, Problem
 from tflmgen.graph import Origin, Value
 from tflmgen.tflite.model import Model, SubGraph, Tensor
-from tflmgen.types import DType, TensorType
+from tflmgen.types import Bound, DType, TensorType
 from tflmgen.variables import FileVariable
 
 
@@ -26,9 +27,10 @@ Argument = Value | Handle
 class Context:
     """The state of one import."""
 
-    def __init__(self, model: Model, variables: Mapping[str, FileVariable]) -> None:
+    def __init__(self, model: Model, variables: Mapping[str, FileVariable], bounds: Bounds = NO_BOUNDS) -> None:
         self.model = model
         self.variables = variables
+        self.bounds = bounds
         self.problems: list[Problem] = []
         self.notes: list[str] = []
         self.constants: dict[str, bytes] = {}
@@ -37,6 +39,8 @@ class Context:
         self.open: dict[Value, Problem] = {}
         """Values whose shape is not known; a problem only if something that is needed reads them."""
         self.uninitialised: set[Value] = set()
+        self.extents: dict[Value, Value] = {}
+        """Values whose first dimension is known at run time only -> how much of it is in use, an int32."""
         self._last_id = 0
 
     def new_id(self) -> int:
@@ -70,11 +74,17 @@ class Context:
         if tensor.dtype is None:
             self.tensor_problem(subgraph, tensor, f"element type {tensor.type_name} is not supported here")
             return TensorType(DType.INT8, tensor.shape)
-        if 0 in tensor.shape and tensor.data is None:
+        if 0 in tensor.shape and tensor.data is None and not is_open(tensor):
             self.tensor_problem(
                 subgraph, tensor, "has no elements", "Remove it from the model, or give it its real shape"
             )
         return TensorType(tensor.dtype, tensor.shape, tensor.quantization)
+
+    def bound_type(self, value: Value) -> TensorType:
+        """The type of a value, its first dimension a Bound where it is known at run time only."""
+        if value not in self.extents:
+            return value.type
+        return value.type.with_shape((Bound("rows", value.type.max_shape[0]), *value.type.shape[1:]))
 
     @contextmanager
     def branch(self) -> Iterator[None]:
@@ -84,13 +94,11 @@ class Context:
         self.contents = before
 
 
-def is_open(tensor: Tensor) -> bool:
-    """Whether the file leaves the shape of a tensor, or a part of it, unknown."""
-    return -1 in (tensor.shape_signature or ()) or (not tensor.has_rank and not tensor.shape)
-
-
 def difference(here: TensorType, there: TensorType, open_shape: bool) -> str:
-    """What is different between a tensor and its counterpart across a subgraph's boundary; empty if nothing is."""
+    """What is different between a tensor and its counterpart across a subgraph's boundary; empty if nothing is.
+
+    The shapes don't count where one of them is open.
+    """
     if here.dtype is not there.dtype:
         return f"element type {there.dtype.label}, but {here.dtype.label} outside"
     if here.shape != there.shape and not open_shape:

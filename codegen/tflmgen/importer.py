@@ -10,25 +10,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from tflmgen.bounds import NO_BOUNDS, Bounds, is_open
 from tflmgen.errors import ModelError
 from tflmgen.graph import Block, Call, Function, Module, Origin, Port, Signature, Value, Variable, uses_in, walk
-from tflmgen.import_context import Context, is_open
+from tflmgen.import_context import Context
 from tflmgen.import_control import ControlFlowImporter
 from tflmgen.subgraphs import call_order, references
 from tflmgen.tflite import model as file
 from tflmgen.tflite.model import Model, SubGraph
+from tflmgen.types import Bound
 from tflmgen.variables import find_variables
 
 
-def import_model(model: Model) -> Module:
-    """The Module of a file that the reader accepted.
+def import_model(model: Model, bounds: Bounds = NO_BOUNDS) -> Module:
+    """The Module of a file that the reader accepted, with room for dimensions up to `bounds`.
 
     Raises ModelError with every operator that is unsupported, every broken rule of an operator, every If or While whose
     sides don't agree, every shape that stays open, and every recursion, with its call chain.
     """
     entries = sorted({s.subgraph for s in model.signatures} or {0})
     call_order(model, entries)
-    context = Context(model, find_variables(model))
+    context = Context(model, find_variables(model), bounds)
     counts = Counter(index for s in model.subgraphs for op in s.operators for index in references(op))
     called = {i for s in model.subgraphs for op in s.operators if op.name == "CALL" for i in references(op)}
     shared = {i for i, count in counts.items() if count > 1} | set(entries) | called
@@ -58,7 +60,13 @@ def _entry(context: Context, importer: ControlFlowImporter, subgraph: SubGraph) 
     for index in subgraph.inputs:
         tensor = subgraph.tensors[index]
         types.append(context.declared(subgraph, index))
-        if is_open(tensor):
+        most = context.bounds.of_input((subgraph.index, index))
+        if (tensor.shape_signature or ())[:1] == (-1,) and most is not None:
+            types[-1] = types[-1].with_shape((Bound("rows", most), *types[-1].shape[1:]))
+            open_dims = (tensor.shape_signature or ())[1:].count(-1)
+        else:
+            open_dims = is_open(tensor)
+        if open_dims:
             shape = "x".join(map(str, tensor.shape)) or "one element"
             context.notes.append(f"input '{tensor.name}' has an open dimension; compiled for its stored shape, {shape}")
     return importer.function(subgraph, types)
@@ -74,6 +82,9 @@ def _uncalled(context: Context, importer: ControlFlowImporter, subgraph: int, fu
         return function
     inputs = tuple(context.value(v.name, v.type) for v in function.inputs)
     results = tuple(context.value(v.name, v.type) for v in function.body.results)
+    for old, new in ((function.inputs, inputs), (function.body.results, results)):
+        here = dict(zip(old, new, strict=True))
+        context.extents.update((here[v], here[context.extents[v]]) for v in old if v in context.extents)
     origin = Origin(subgraph, function.body.name, 0, "ENTRY")
     block = Block((Call(context.new_id(), function.name, inputs, results, origin),), results, function.body.name)
     importer.functions.append(Function(importer.unique(f"{function.name}_entry"), inputs, block, function.state))
@@ -105,7 +116,8 @@ def _signature(context: Context, model: Model, signature: file.Signature, functi
             context.tensor_problem(subgraph, subgraph.tensors[i], "a resource cannot be a model's input or output")
         tensors = [i for i in indices if i not in handles]
         return tuple(
-            Port(names.get(i) or subgraph.tensors[i].name, v.type) for i, v in zip(tensors, values, strict=False)
+            Port(names.get(i) or subgraph.tensors[i].name, context.bound_type(v))
+            for i, v in zip(tensors, values, strict=False)
         )
 
     return Signature(

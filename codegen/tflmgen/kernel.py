@@ -96,7 +96,10 @@ class Params:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One C call that computes one operator."""
+    """One C call that computes one operator.
+
+    error: the status to return where the C function returns false; empty where it returns nothing.
+    """
 
     function: str
     header: str
@@ -105,6 +108,7 @@ class Kernel:
     overlaps: tuple[Overlap, ...] = ()
     macs: int = 0
     variant: str = "portable"
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

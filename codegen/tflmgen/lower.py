@@ -159,6 +159,7 @@ class _Lowering:
             kernel.params,
             kernel.overlaps,
             kernel.macs,
+            kernel.error,
         )
 
     def _assembly(self, step: Step, kernel: Pieces) -> Assembly:

@@ -24,6 +24,7 @@ from tflmgen.errors import TflmgenError
 from tflmgen.files import write_whole
 from tflmgen.graph import Port, Signature
 from tflmgen.tflite.names import printable
+from tflmgen.types import TensorType
 
 Array = NDArray[Any]
 
@@ -72,6 +73,11 @@ def read_vectors(path: Path, signatures: Sequence[Signature], key: str | None, e
     return _Reader(path, _read_arrays(path), signatures, key, expected).read()
 
 
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of a file's arrays, by name."""
+    return {name: array.shape for name, array in _read_arrays(path).items()}
+
+
 def write_outputs(
     path: Path, vectors: Vectors, signatures: Sequence[Signature], outputs: Sequence[Sequence[Array]]
 ) -> None:
@@ -108,6 +114,13 @@ def _read_array(path: Path, archive: zipfile.ZipFile, member: str) -> Array:
             return array
     except DAMAGED as error:
         raise VectorsError(f"{path}: array '{member.removesuffix('.npy')}' cannot be read: {error}") from error
+
+
+def _has_shape(array: Array, type_: TensorType) -> bool:
+    """Whether the shape fits: a dimension known at run time only may be anything up to its bound."""
+    if type_.is_static or not array.shape:
+        return array.shape == type_.max_shape
+    return array.shape[0] <= type_.max_shape[0] and array.shape[1:] == type_.max_shape[1:]
 
 
 class _Reader:
@@ -164,14 +177,14 @@ class _Reader:
 
     def _port(self, port: Port, name: str, role: str) -> Array:
         what = f"{role} '{port.name}'" if port.name != name else role
-        wanted, shape = port.type.dtype.numpy, port.type.max_shape
+        wanted = port.type.dtype.numpy
         if name not in self._arrays:
             raise VectorsError(f"{self._path}: array '{name}' is missing: {what} is {port.type}{self._present(role)}")
         array = self._arrays[name]
-        if array.dtype.newbyteorder("=") != wanted.newbyteorder("=") or array.shape != shape:
+        if array.dtype.newbyteorder("=") != wanted.newbyteorder("=") or not _has_shape(array, port.type):
             got = f"{array.dtype}[{','.join(map(str, array.shape))}]"
             raise VectorsError(f"{self._path}: array '{name}' is {got}, but {what} is {port.type}")
-        return np.ascontiguousarray(array, dtype=wanted).reshape(shape)
+        return np.ascontiguousarray(array, dtype=wanted).reshape(array.shape)
 
     def _present(self, role: str) -> str:
         names = sorted(self._arrays)

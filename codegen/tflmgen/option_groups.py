@@ -51,6 +51,15 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             help="Return an error once a loop runs more than N times: every loop, or LOOP, the subgraph of its body "
             "or SUBGRAPH:OPERATOR. Repeatable.",
         ),
+        "max_shape": typer.Option(
+            "--max-shape",
+            metavar="NAME=4,3",
+            show_default=False,
+            help="The largest shape of a tensor of open shape: an input, an output, or SUBGRAPH:TENSOR. Repeatable.",
+        ),
+        "max_dim": typer.Option(
+            "--max-dim", metavar="N", min=1, help="The largest first dimension of every other tensor of open shape."
+        ),
     },
     SessionOptions: {
         "emulator": typer.Option(

@@ -18,16 +18,23 @@ class Optimize(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """name: prefix of everything that is generated; empty: the file's stem. max_iterations: see loop_limits."""
+    """name: prefix of everything that is generated; empty: the file's stem. max_iterations: see loop_limits.
+
+    max_shape, max_dim: the most that dimensions may become which a file leaves open; see bounds.
+    """
 
     name: str = ""
     optimize: Optimize = Optimize.SPEED
     max_iterations: list[str] | None = None
+    max_shape: list[str] | None = None
+    max_dim: int | None = None
 
     def prefix(self, model: Path) -> str:
         return library_name(self.name or model.stem)
 
     @property
     def text(self) -> str:
-        limits = [f"--max-iterations {limit}" for limit in self.max_iterations or ()]
-        return " ".join([f"--optimize {self.optimize.value}", *limits])
+        words = [f"--max-iterations {limit}" for limit in self.max_iterations or ()]
+        words += [f"--max-shape {shape}" for shape in self.max_shape or ()]
+        words += [f"--max-dim {self.max_dim}"] if self.max_dim is not None else []
+        return " ".join([f"--optimize {self.optimize.value}", *words])

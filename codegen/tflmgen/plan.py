@@ -212,8 +212,8 @@ def _signature(program: Program, index: int) -> Json:
     return {
         "key": signature.key,
         "function": signature.function,
-        "inputs": [_port(p, a) for p, a in zip(signature.inputs, function.inputs, strict=True)],
-        "outputs": [_port(p, a) for p, a in zip(signature.outputs, function.results, strict=True)],
+        "inputs": [_port(p, a) for p, a in zip(signature.inputs, function.inputs, strict=False)],
+        "outputs": [_port(p, a) for p, a in zip(signature.outputs, function.results, strict=False)],
     }
 
 
@@ -223,6 +223,7 @@ def _port(port: Port, access: Access) -> Json:
         "name": port.name,
         "dtype": port.type.dtype.label,
         "shape": list(port.type.max_shape),
+        "dynamic": not port.type.is_static,
         "scale": quantization.scale if quantization else None,
         "zero_point": quantization.zero_point if quantization else None,
         "offset": access.place.offset if isinstance(access.place, Fixed) else None,

@@ -81,7 +81,10 @@ Argument = InputArgument | OutputArgument | Work
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """function(arguments..., &params). Inputs and outputs may overlap only as `overlaps` allows."""
+    """function(arguments..., &params). Inputs and outputs may overlap only as `overlaps` allows.
+
+    Where there is an `error`, the function returns false to say that the program must end with this status.
+    """
 
     step: int
     origin: Origin
@@ -92,6 +95,7 @@ class KernelCall:
     params: Params | None
     overlaps: tuple[Overlap, ...]
     macs: int
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,9 @@ def find_references(
             results = run_sets(run.session, host.module.signatures, sets)
         references.append(Reference(HOST_BUILD, [result.outputs for result in results]))
     try:
+        ports = (p for s in compilation.module.signatures for p in (*s.inputs, *s.outputs))
+        if not all(port.type.is_static for port in ports):
+            raise OracleError("the model's shapes are known at run time only")
         with console.progress(f"Running {TFLM}"):
             outputs = tflm_outputs(model, sets, int(compilation.plan["arena"]["bytes"]), session.timeout)
         references.append(_checked(outputs, compilation, sets))

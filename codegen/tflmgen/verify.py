@@ -19,7 +19,7 @@ def verify(module: Module, after: str) -> Module:
     for signature in module.signatures:
         function = module.function(signature.function)
         results = len(function.body.results) - len(function.state)
-        if function.ports != len(signature.inputs) or results != len(signature.outputs):
+        if (function.ports, results) != signature.values:
             raise InternalError(f"after {after}: signature '{signature.key}' does not fit '{function.name}'")
     return module
 

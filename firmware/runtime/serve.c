@@ -6,7 +6,7 @@
 #include "frame.h"
 #include "measure.h"
 
-enum { HELLO = 0x01, RESET, WRITE, INVOKE, READ, SIGNATURE, TENSOR };
+enum { HELLO = 0x01, RESET, WRITE, INVOKE, READ, SIGNATURE, TENSOR, ROWS };
 enum { REPLY = 0x80, FAULT = 0xFE, REFUSED = 0xFF };
 enum { UNKNOWN_REQUEST = 1, BAD_ARGUMENT = 2 };
 #define INVOKE_REPLY_BYTES 13u
@@ -86,14 +86,30 @@ static void on_signature(server *self, const tflmgen_frame *request) {
 static void on_tensor(server *self, const tflmgen_frame *request) {
   const uint8_t *p = request->payload;
   const tflmgen_tensor *tensor = NULL;
-  uint8_t head[4];
+  uint8_t head[8];
   if (request->length == 5) tensor = find_tensor(find_signature(self, request), p[2] != 0, get16(p + 3));
   if (tensor == NULL) {
     refuse(self, request, BAD_ARGUMENT);
     return;
   }
-  put32(head, tensor->bytes);
+  put32(put32(head, tensor->bytes), tensor->row_bytes);
   answer(self, request, head, sizeof head, tensor->name, (uint32_t)strlen(tensor->name));
+}
+
+/* Sets how much of an input's first dimension is in use, or tells it of an output. */
+static void on_rows(server *self, const tflmgen_frame *request) {
+  const uint8_t *p = request->payload;
+  const bool output = request->length == 5;
+  const tflmgen_tensor *tensor = NULL;
+  uint8_t head[4];
+  if ((output || request->length == 9) && (p[2] != 0) == output)
+    tensor = find_tensor(find_signature(self, request), output, get16(p + 3));
+  if (tensor == NULL || tensor->rows == NULL) {
+    refuse(self, request, BAD_ARGUMENT);
+    return;
+  }
+  put32(head, (uint32_t)tensor->rows(output ? 0 : (int32_t)get32(p + 5)));
+  answer(self, request, head, sizeof head, NULL, 0);
 }
 
 static void on_write(server *self, const tflmgen_frame *request) {
@@ -145,6 +161,7 @@ static void serve_one(server *self, const tflmgen_frame *request) {
     case READ: on_read(self, request); break;
     case SIGNATURE: on_signature(self, request); break;
     case TENSOR: on_tensor(self, request); break;
+    case ROWS: on_rows(self, request); break;
     default: refuse(self, request, UNKNOWN_REQUEST); break;
   }
   self->invoked = request->type == INVOKE;

@@ -20,6 +20,8 @@ typedef struct {
   const char *name;
   void *(*data)(void); /* where the tensor lies now; ask again after each invoke and reset */
   uint32_t bytes;      /* its capacity */
+  uint32_t row_bytes;  /* 0, or what one unit of its first dimension takes, which is known at run time only */
+  int32_t (*rows)(int32_t rows); /* then: sets this dimension of an input, tells that of an output; else NULL */
 } tflmgen_tensor;
 
 typedef struct {

@@ -18,6 +18,7 @@ from tflmgen.emulator.session import Session
 from tflmgen.errors import UsageError
 from tflmgen.execute import run_set, run_sets
 from tflmgen.firmware_build import compile_for, require_compiler, running
+from tflmgen.given import given_rows
 from tflmgen.graph import Signature
 from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
 from tflmgen.option_groups import OutputOptions, SessionOptions
@@ -42,7 +43,8 @@ def bench_command(
     board = load_board(board_name)
     if board.is_host:
         raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
-    compilation = compile_for(model, board, options)
+    given = given_rows(model, inputs, session.signature) if inputs is not None else None
+    compilation = compile_for(model, board, options, given)
     require_compiler(board)
     vectors = _vectors(model, inputs, compilation.module.signatures, session.signature)
     with running(compilation, board, options, session, console, count=True) as run:

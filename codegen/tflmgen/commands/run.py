@@ -9,6 +9,7 @@ from tflmgen.console import Console, count
 from tflmgen.execute import run_sets
 from tflmgen.files import check_writable
 from tflmgen.firmware_build import check_session_options, compile_for, require_compiler, running
+from tflmgen.given import given_rows
 from tflmgen.npz import read_vectors, write_outputs
 from tflmgen.option_groups import OutputOptions, SessionOptions
 from tflmgen.options import BuildOptions
@@ -28,7 +29,8 @@ def run_command(
     board = load_board(board_name)
     check_session_options(board, session_options)
     check_writable(outputs)
-    compilation = compile_for(model, board, options)
+    given = given_rows(model, inputs, session_options.signature)
+    compilation = compile_for(model, board, options, given)
     require_compiler(board)
     signatures = compilation.module.signatures
     vectors = read_vectors(inputs, signatures, session_options.signature, expected=False)

@@ -14,6 +14,7 @@ from tflmgen.errors import TflmgenError
 from tflmgen.execute import Result, run_sets
 from tflmgen.files import check_writable, write_whole
 from tflmgen.firmware_build import check_session_options, compile_for, require_compiler, running
+from tflmgen.given import given_rows
 from tflmgen.graph import Signature
 from tflmgen.junit import Case, junit_xml
 from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
@@ -56,7 +57,8 @@ def test_command(
     check_session_options(board, session)
     if junit is not None:
         check_writable(junit)
-    compilation = compile_for(model, board, options)
+    given = given_rows(model, vectors_path, session.signature) if vectors_path is not None else None
+    compilation = compile_for(model, board, options, given)
     require_compiler(board)
     signatures = compilation.module.signatures
     vectors = _vectors(model, vectors_path, signatures, session.signature)

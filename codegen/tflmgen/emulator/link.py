@@ -26,6 +26,7 @@ class Request(IntEnum):
     READ = 0x05
     SIGNATURE = 0x06
     TENSOR = 0x07
+    ROWS = 0x08
 
 
 FAULT, REFUSED = 0xFE, 0xFF
@@ -85,8 +86,11 @@ class SignatureInfo:
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
+    """`bytes` is the capacity; `row_bytes`, unless 0, those of a row of a tensor whose number of rows varies."""
+
     name: str
     bytes: int
+    row_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +175,17 @@ class Client:
 
     def tensor(self, signature: int, output: bool, index: int) -> TensorInfo:
         data = self.request(Request.TENSOR, struct.pack("<HBH", signature, output, index))
-        (size,) = struct.unpack_from("<I", data)
-        return TensorInfo(data[4:].decode(errors="replace"), size)
+        size, row = struct.unpack_from("<II", data)
+        return TensorInfo(data[8:].decode(errors="replace"), size, row)
+
+    def set_rows(self, signature: int, index: int, rows: int) -> None:
+        """Say how many rows input `index` has from now on."""
+        self.request(Request.ROWS, struct.pack("<HBHi", signature, False, index, rows))
+
+    def rows(self, signature: int, index: int) -> int:
+        """How many rows output `index` has after the last invoke."""
+        (rows,) = struct.unpack("<i", self.request(Request.ROWS, struct.pack("<HBH", signature, True, index)))
+        return int(rows)
 
     def reset(self) -> None:
         self.request(Request.RESET)

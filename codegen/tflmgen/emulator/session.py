@@ -120,13 +120,18 @@ class Session:
             self._meter.reset()
 
     def invoke(self, signature: int, inputs: Sequence[bytes]) -> Invocation:
-        """Run signature number `signature` on `inputs`, each the tensor's bytes, little-endian."""
+        """Run signature number `signature` on `inputs`, each the tensor's bytes, little-endian.
+
+        A tensor whose first dimension is known at run time only has as many bytes as its rows take.
+        """
         tensors = self.signatures[signature]
         if len(inputs) != len(tensors.inputs):
             raise EmulatorError(f"signature '{tensors.key}' has {len(tensors.inputs)} inputs, not {len(inputs)}")
         with self._limited(f"did not finish '{tensors.key}'"):
             for index, (data, tensor) in enumerate(zip(inputs, tensors.inputs, strict=True)):
-                if len(data) != tensor.bytes:
+                if tensor.row_bytes and len(data) <= tensor.bytes and len(data) % tensor.row_bytes == 0:
+                    self._client.set_rows(signature, index, len(data) // tensor.row_bytes)
+                elif len(data) != tensor.bytes:
                     raise EmulatorError(f"input '{tensor.name}' has {tensor.bytes} bytes, not {len(data)}")
                 self._client.write(signature, index, data)
             done = self._client.invoke(signature)
@@ -134,13 +139,16 @@ class Session:
                 raise EmulatorError(f"stack overflow: '{tensors.key}' used all of the {done.stack_room} free bytes")
             outputs: tuple[bytes, ...] = ()
             if done.status == 0:
-                read = self._client.read
-                outputs = tuple(read(signature, i, tensor.bytes) for i, tensor in enumerate(tensors.outputs))
+                outputs = tuple(self._read(signature, i, tensor) for i, tensor in enumerate(tensors.outputs))
         if self._meter is None:
             return Invocation(outputs, done.status, done.stack_bytes, done.cycles, None)
         cost = self._meter.measure(signature, inputs, done)
         counted = cost.instructions, cost.operators, cost.cycles
         return Invocation(outputs, done.status, done.stack_bytes, done.cycles, *counted)
+
+    def _read(self, signature: int, index: int, tensor: TensorInfo) -> bytes:
+        size = self._client.rows(signature, index) * tensor.row_bytes if tensor.row_bytes else tensor.bytes
+        return self._client.read(signature, index, size)
 
     @contextmanager
     def _limited(self, failure: str) -> Iterator[None]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tflmgen.graph import Block, If, Module, Node, Op, Value, While, blocks_of, definitions_in, operands_of, uses_in
 from tflmgen.ops.reshape import VIEWS
+from tflmgen.ops.rows import MAY_FAIL
 from tflmgen.passes.rewrite import with_regions
 
 SLACK = 16
@@ -18,7 +19,7 @@ def hoist(module: Module) -> Module:
 
     Only groups that leave no more bytes live through the loop than before (and SLACK): a group is an operator that the
     rest of the loop reads, with the invariant operators that it alone needs. No kernel traps, so that it does no harm
-    to run what a loop without iterations would not have run.
+    to run what a loop without iterations would not have run; what may return an error stays.
     """
     return replace(module, functions=tuple(replace(f, body=_block(f.body, frozenset())) for f in module.functions))
 
@@ -68,7 +69,7 @@ def _hoist(node: While, live_after: frozenset[Value]) -> tuple[list[Node], While
 
 def _may_move(node: Node) -> bool:
     """Straight code and Ifs of straight code; a While before a loop without iterations could run for ever."""
-    return isinstance(node, Op) or (
+    return (isinstance(node, Op) and node.operator not in MAY_FAIL) or (
         isinstance(node, If) and all(_may_move(inner) for block in blocks_of(node) for inner in block.nodes)
     )
 

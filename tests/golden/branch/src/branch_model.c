@@ -24,13 +24,13 @@ static void *signature_0_tensor_3(void)
 }
 
 static const tflmgen_tensor signature_0_inputs[] = {
-    {"p", signature_0_tensor_0, 1},
-    {"a", signature_0_tensor_1, 12},
-    {"b", signature_0_tensor_2, 12},
+    {"p", signature_0_tensor_0, 1, 0, NULL},
+    {"a", signature_0_tensor_1, 12, 0, NULL},
+    {"b", signature_0_tensor_2, 12, 0, NULL},
 };
 
 static const tflmgen_tensor signature_0_outputs[] = {
-    {"z", signature_0_tensor_3, 12},
+    {"z", signature_0_tensor_3, 12, 0, NULL},
 };
 
 static const tflmgen_signature signatures[] = {

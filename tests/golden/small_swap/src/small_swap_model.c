@@ -29,14 +29,14 @@ static void *signature_0_tensor_4(void)
 }
 
 static const tflmgen_tensor signature_0_inputs[] = {
-    {"n", signature_0_tensor_0, 4},
-    {"a", signature_0_tensor_1, 8},
-    {"b", signature_0_tensor_2, 8},
+    {"n", signature_0_tensor_0, 4, 0, NULL},
+    {"a", signature_0_tensor_1, 8, 0, NULL},
+    {"b", signature_0_tensor_2, 8, 0, NULL},
 };
 
 static const tflmgen_tensor signature_0_outputs[] = {
-    {"a", signature_0_tensor_3, 8},
-    {"b", signature_0_tensor_4, 8},
+    {"a", signature_0_tensor_3, 8, 0, NULL},
+    {"b", signature_0_tensor_4, 8, 0, NULL},
 };
 
 static const tflmgen_signature signatures[] = {

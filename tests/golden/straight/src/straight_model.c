@@ -14,11 +14,11 @@ static void *signature_0_tensor_1(void)
 }
 
 static const tflmgen_tensor signature_0_inputs[] = {
-    {"x", signature_0_tensor_0, 16},
+    {"x", signature_0_tensor_0, 16, 0, NULL},
 };
 
 static const tflmgen_tensor signature_0_outputs[] = {
-    {"z", signature_0_tensor_1, 16},
+    {"z", signature_0_tensor_1, 16, 0, NULL},
 };
 
 static const tflmgen_signature signatures[] = {

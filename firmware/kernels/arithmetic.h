@@ -2,6 +2,8 @@
 #ifndef TFLMGEN_KERNELS_ARITHMETIC_H
 #define TFLMGEN_KERNELS_ARITHMETIC_H
 
+#include <float.h>
+
 #include "nest.h"
 #include "requantize.h"
 
@@ -11,12 +13,47 @@ struct tflmgen_arithmetic_f32 {
     float greatest;
 };
 
-TFLMGEN_DEFINE_BINARY(tflmgen_add_f32, float, float, tflmgen_arithmetic_f32,
-                      tflmgen_clamp_f32(a + b, params->least, params->greatest))
-TFLMGEN_DEFINE_BINARY(tflmgen_sub_f32, float, float, tflmgen_arithmetic_f32,
-                      tflmgen_clamp_f32(a - b, params->least, params->greatest))
-TFLMGEN_DEFINE_BINARY(tflmgen_mul_f32, float, float, tflmgen_arithmetic_f32,
-                      tflmgen_clamp_f32(a * b, params->least, params->greatest))
+/* Infinities become the greatest finite numbers; NaN stays. */
+static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(float *row, int32_t elements)
+{
+    for (int32_t i = 0; i < elements; i++) {
+        row[i] = tflmgen_clamp_f32(row[i], -FLT_MAX, FLT_MAX);
+    }
+}
+
+/* Without an activation the range is that of all finite floats, and only infinities are outside of it. A row's sum is
+ * finite if all of its elements are, so that comparing the sum spares comparing each element. */
+#define TFLMGEN_DEFINE_ARITHMETIC_F32(name, expression)                                                       \
+    TFLMGEN_KERNEL void name(const float *input1, const float *input2, float *output,                         \
+                             const struct tflmgen_arithmetic_f32 *params)                                     \
+    {                                                                                                         \
+        const int32_t row = params->rank - 1;                                                                 \
+        const bool unlimited = params->least <= -FLT_MAX && params->greatest >= FLT_MAX;                      \
+        struct tflmgen_nest_cursor cursor = {{0}, 0, 0};                                                      \
+        do {                                                                                                  \
+            const float *row1 = input1 + cursor.offset1;                                                      \
+            const float *row2 = input2 + cursor.offset2;                                                      \
+            float *const begin = output;                                                                      \
+            float sum = 0.0f;                                                                                 \
+            TFLMGEN_UNROLL_4                                                                                  \
+            for (int32_t i = 0; i < params->extent[row]; i++) {                                               \
+                const float a = *row1;                                                                        \
+                const float b = *row2;                                                                        \
+                const float value = (expression);                                                             \
+                row1 += params->stride1[row];                                                                 \
+                row2 += params->stride2[row];                                                                 \
+                *output++ = unlimited ? value : tflmgen_clamp_f32(value, params->least, params->greatest);    \
+                sum += value;                                                                                 \
+            }                                                                                                 \
+            if (unlimited && !(sum - sum >= 0.0f)) {                                                          \
+                tflmgen_make_finite(begin, params->extent[row]);                                              \
+            }                                                                                                 \
+        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->stride1, params->stride2)); \
+    }
+
+TFLMGEN_DEFINE_ARITHMETIC_F32(tflmgen_add_f32, a + b)
+TFLMGEN_DEFINE_ARITHMETIC_F32(tflmgen_sub_f32, a - b)
+TFLMGEN_DEFINE_ARITHMETIC_F32(tflmgen_mul_f32, a *b)
 
 struct tflmgen_arithmetic_s32 {
     TFLMGEN_BINARY_NEST

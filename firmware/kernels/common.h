@@ -18,6 +18,13 @@
 #define TFLMGEN_KERNEL static inline __attribute__((unused))
 #endif
 
+/* Before a short loop: rows of up to four elements become straight code. */
+#if defined(__GNUC__) && __GNUC__ >= 8 && !defined(__clang__) && !defined(TFLMGEN_OPTIMIZE_SIZE)
+#define TFLMGEN_UNROLL_4 _Pragma("GCC unroll 4")
+#else
+#define TFLMGEN_UNROLL_4
+#endif
+
 /* Small functions that kernels are made of: inlined at either setting. */
 #define TFLMGEN_HELPER static inline __attribute__((always_inline, unused))
 

@@ -112,3 +112,24 @@ def test_rules() -> None:
     assert "int64" in broken(w, w, w, fused_activation_function=1)[0]
     with pytest.raises(ValueError, match="TANH"):
         broken(f, f, f, fused_activation_function=4)
+
+
+@pytest.mark.parametrize("operator", ["ADD", "SUB", "MUL"])
+def test_infinities_and_overflow_equal_tflm(operator: str) -> None:
+    rng = np.random.default_rng(3)
+    odd = np.array([np.inf, -np.inf, np.nan, 3.4e38, -3.4e38, 2e19, 1.0, 0.0], np.float32)
+    runs = []
+    for activation, shapes in ((a, s) for a in (0, 1, 3) for s in SHAPES):
+        case = make_case(
+            operator,
+            [tensor("float32", s) for s in shapes],
+            [tensor("float32", ())],
+            {"fused_activation_function": activation},
+        )
+        for share in (0.1, 0.9):
+            values = [
+                np.where(rng.random(s) < share, rng.choice(odd, s), rng.normal(size=s)).astype(np.float32)
+                for s in shapes
+            ]
+            runs.append((case, values))
+    check_against_tflm(runs, rtol=0, atol=0)

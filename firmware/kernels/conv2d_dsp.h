@@ -21,44 +21,46 @@ struct tflmgen_conv2d_dsp_s8 {
     int32_t dilation_height;
     int32_t dilation_width;
     int32_t padding_value;
-    int32_t steps; /* fours of values in a window */
+    int32_t row_pitch; /* values from one row of a packed window to the next: whole words, or a row's own length */
+    int32_t steps;     /* fours of values in a window */
     int32_t output_min;
     int32_t output_max;
 };
 
 /* What a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_dsp_block {
-    int32_t passes; /* of the unrolled loop */
+    int32_t passes; /* of the loop over all steps but the first, unrolled 8 times */
     int32_t skip;   /* bytes of code that the first pass leaves out */
     int32_t channels;
-    int32_t two_pixels;
 };
 
 typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uint32_t *stream, int8_t *output,
                                                const struct tflmgen_conv2d_dsp_block *block);
 
-#define TFLMGEN_CONV2D_DSP_UNROLLED 8
 #define TFLMGEN_CONV2D_DSP_STEP_BYTES 68
 
-/* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions. */
-#define TFLMGEN_CONV2D_DSP_STEP         \
-    "ldrd r2, r3, [r1], #8\n\t"         \
-    "ldmia.w r0!, {r4, r5, r6}\n\t"     \
-    "smlad r7, r2, r4, r7\n\t"          \
-    "smlad r8, r2, r5, r8\n\t"          \
-    "smlad r9, r2, r6, r9\n\t"          \
-    "smlad r10, r3, r4, r10\n\t"        \
-    "smlad r11, r3, r5, r11\n\t"        \
-    "smlad r12, r3, r6, r12\n\t"        \
-    "sxtb16 r2, r2\n\t"                 \
-    "sxtb16 r3, r3\n\t"                 \
-    "ldmia.w r0!, {r4, r5, r6}\n\t"     \
-    "smlad r7, r2, r4, r7\n\t"          \
-    "smlad r8, r2, r5, r8\n\t"          \
-    "smlad r9, r2, r6, r9\n\t"          \
-    "smlad r10, r3, r4, r10\n\t"        \
-    "smlad r11, r3, r5, r11\n\t"        \
+/* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions.
+ * The arguments are the sums so far of pixels 1 and 2, of each channel; those of pixel 0 are in r7 and r10. */
+#define TFLMGEN_CONV2D_DSP_STEP(sum01, sum02, sum11, sum12) \
+    "ldrd r2, r3, [r1], #8\n\t"                             \
+    "ldmia.w r0!, {r4, r5, r6}\n\t"                         \
+    "smlad r8, r2, r5, " sum01 "\n\t"                       \
+    "smlad r9, r2, r6, " sum02 "\n\t"                       \
+    "smlad r7, r2, r4, r7\n\t"                              \
+    "smlad r11, r3, r5, " sum11 "\n\t"                      \
+    "smlad r12, r3, r6, " sum12 "\n\t"                      \
+    "smlad r10, r3, r4, r10\n\t"                            \
+    "sxtb16 r2, r2\n\t"                                     \
+    "sxtb16 r3, r3\n\t"                                     \
+    "ldmia.w r0!, {r4, r5, r6}\n\t"                         \
+    "smlad r7, r2, r4, r7\n\t"                              \
+    "smlad r8, r2, r5, r8\n\t"                              \
+    "smlad r9, r2, r6, r9\n\t"                              \
+    "smlad r10, r3, r4, r10\n\t"                            \
+    "smlad r11, r3, r5, r11\n\t"                            \
     "smlad r12, r3, r6, r12\n\t"
+#define TFLMGEN_CONV2D_DSP_FIRST TFLMGEN_CONV2D_DSP_STEP("r7", "r7", "r10", "r10")
+#define TFLMGEN_CONV2D_DSP_MORE TFLMGEN_CONV2D_DSP_STEP("r8", "r9", "r11", "r12")
 
 #define TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
 #define TFLMGEN_CONV2D_DSP_RESCALE_SIGNED(sum, m, ra) \
@@ -71,8 +73,8 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
     "ssat " sum ", #8, " sum "\n\t"
 
 /* Registers: r0 column, r1 stream, r2-r3 weights, r4-r6 inputs, r7-r9 sums of channel 0, r10-r12 of channel 1, lr
- * passes. Stack: column, output, passes, entry of the first pass, channels, 2 * channels. A pair of channels costs 8
- * instructions before its steps and 32 (44 where signed) after them, for 6 outputs. */
+ * passes. Stack: column, output, passes, entry of the first pass, channels. A pair of channels costs 4 instructions around
+ * its first step and 34 (46 where signed) after the last one, for 6 outputs. */
 #define TFLMGEN_CONV2D_DSP_BLOCK(name, RESCALE)                                                                        \
     TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                           \
                              const struct tflmgen_conv2d_dsp_block *block)                                             \
@@ -82,24 +84,19 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_conv2d_dsp_block *r3 __asm__("r3") = block;                                      \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "ldrd r4, r5, [r3]\n\t"                                                                       \
-                         "ldrd r6, r7, [r3, #8]\n\t"                                                                   \
+                         "ldmia r3, {r4, r5, r6}\n\t"                                                                  \
                          "adr r8, 2f\n\t"                                                                              \
                          "add r5, r5, r8\n\t"                                                                          \
                          "orr r5, r5, #1\n\t"                                                                          \
-                         "push {r0, r2, r4, r5, r6, r7}\n"                                                             \
+                         "push {r0, r2, r4, r5, r6}\n"                                                                 \
                          "1:\n\t"                                                                                      \
-                         "ldrd r7, r10, [r1], #8\n\t"                                                                  \
-                         "mov r8, r7\n\t"                                                                              \
-                         "mov r9, r7\n\t"                                                                              \
-                         "mov r11, r10\n\t"                                                                            \
-                         "mov r12, r10\n\t"                                                                            \
                          "ldr r0, [sp]\n\t"                                                                            \
                          "ldr lr, [sp, #8]\n\t"                                                                        \
+                         "ldrd r7, r10, [r1], #8\n\t" TFLMGEN_CONV2D_DSP_FIRST                                         \
                          "ldr pc, [sp, #12]\n\t"                                                                       \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         ".rept 8\n\t" TFLMGEN_CONV2D_DSP_STEP ".endr\n\t"                                             \
+                         ".rept 8\n\t" TFLMGEN_CONV2D_DSP_MORE ".endr\n\t"                                             \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
                          "ldmia.w r1!, {r2, r3, r4, r5, r6}\n\t"                                                       \
@@ -108,21 +105,21 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
                          TFLMGEN_CONV2D_DSP_ROUND("r7") TFLMGEN_CONV2D_DSP_ROUND("r8")                                 \
                          TFLMGEN_CONV2D_DSP_ROUND("r9")                                                                \
                          "lsrs r6, r6, #8\n\t"                                                                         \
-                         "ldrd r4, r5, [sp, #16]\n\t"                                                                  \
-                         TFLMGEN_CONV2D_DSP_ROUND("r10") TFLMGEN_CONV2D_DSP_ROUND("r11")                               \
+                                                  TFLMGEN_CONV2D_DSP_ROUND("r10") TFLMGEN_CONV2D_DSP_ROUND("r11")                               \
                          TFLMGEN_CONV2D_DSP_ROUND("r12")                                                               \
+                         "ldr r4, [sp, #16]\n\t"                                                                       \
                          "ldr r0, [sp, #4]\n\t"                                                                        \
                          "bfi r7, r10, #8, #8\n\t"                                                                     \
                          "bfi r8, r11, #8, #8\n\t"                                                                     \
                          "bfi r9, r12, #8, #8\n\t"                                                                     \
                          "strh r7, [r0]\n\t"                                                                           \
                          "strh r8, [r0, r4]\n\t"                                                                       \
-                         "strh r9, [r0, r5]\n\t"                                                                       \
+                         "strh r9, [r0, r4, lsl #1]\n\t"                                                               \
                          "lsrs r6, r6, #8\n\t"                                                                         \
                          "add r0, r0, r6\n\t"                                                                          \
                          "str r0, [sp, #4]\n\t"                                                                        \
                          "bne.w 1b\n\t"                                                                                \
-                         "add sp, sp, #24\n\t"                                                                         \
+                         "add sp, sp, #20\n\t"                                                                         \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
                          :                                                                                             \
@@ -205,8 +202,15 @@ TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_widen(uint32_t *lane, const int8_t *
         tflmgen_conv2d_dsp_put(lane + 12, tflmgen_load4(input + 8));
         tflmgen_conv2d_dsp_put(lane + 18, tflmgen_load4(input + 12));
     }
-    for (; words > 0; --words, input += 4, lane += 6) {
+    if (words & 2) {
         tflmgen_conv2d_dsp_put(lane, tflmgen_load4(input));
+        tflmgen_conv2d_dsp_put(lane + 6, tflmgen_load4(input + 4));
+        input += 8;
+        lane += 12;
+    }
+    if (words & 1) {
+        tflmgen_conv2d_dsp_put(lane, tflmgen_load4(input));
+        lane += 6;
     }
     return lane;
 }
@@ -215,6 +219,11 @@ TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_widen(uint32_t *lane, const int8_t *
 TFLMGEN_SHARED uint32_t *tflmgen_conv2d_dsp_widen_rows(uint32_t *lane, const int8_t *input, int32_t words,
                                                        int32_t rows, int32_t line)
 {
+    if (words == 1) {
+        for (; rows > 0; --rows, input += line, lane += 6) {
+            tflmgen_conv2d_dsp_put(lane, tflmgen_load4(input));
+        }
+    }
     for (; rows > 0; --rows, input += line) {
         lane = tflmgen_conv2d_dsp_widen(lane, input, words);
     }
@@ -281,17 +290,23 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_copy_rows(int8_t *to, const int8_t *from,
     }
 }
 
-/* A window that lies inside, and ends at least 3 bytes before the input does, where its rows are not whole words. */
+/* `lanes` windows, `pixel` bytes apart, that lie inside, and end at least 3 bytes before the input does, where their
+ * rows are not whole words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_whole(uint32_t *lane, int8_t *bytes, const int8_t *window,
+                                                    int32_t lanes, int32_t pixel,
                                                     const struct tflmgen_conv2d_dsp_s8 *p)
 {
-    const int32_t row = p->filter_width * p->input_channels;
+    const int32_t row = p->row_pitch;
     const int32_t line = p->dilation_height * p->input_width * p->input_channels;
-    if (row % 4 == 0) {
-        (void)tflmgen_conv2d_dsp_widen_rows(lane, window, row >> 2, p->filter_height, line);
-    } else {
-        tflmgen_conv2d_dsp_copy_rows(bytes, window, row, p->filter_height, line);
-        (void)tflmgen_conv2d_dsp_widen(lane, bytes, p->steps);
+    const int32_t rows = p->filter_height;
+    const int32_t steps = p->steps;
+    for (; lanes > 0; --lanes, ++lane, window += pixel) {
+        if (row % 4 == 0) {
+            (void)tflmgen_conv2d_dsp_widen_rows(lane, window, row >> 2, rows, line);
+        } else {
+            tflmgen_conv2d_dsp_copy_rows(bytes, window, row, rows, line);
+            (void)tflmgen_conv2d_dsp_widen(lane, bytes, steps);
+        }
     }
 }
 
@@ -303,7 +318,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *byte
     const struct tflmgen_taps y =
         tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
     const int32_t channels = p->input_channels;
-    const int32_t row = p->filter_width * channels;
+    const int32_t row = p->row_pitch;
     const int32_t line = p->dilation_height * p->input_width * channels;
     const uint32_t padding = tflmgen_splat4(p->padding_value);
     for (int32_t step = 0; step < p->steps; ++step) {
@@ -323,70 +338,88 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *byte
     (void)tflmgen_conv2d_dsp_widen(lane, bytes, p->steps);
 }
 
+/* Where the next window begins. */
+struct tflmgen_conv2d_dsp_cursor {
+    const int8_t *image;
+    int32_t out_y;
+    int32_t out_x;
+};
+
+/* One lane, whatever its window. last: where the last whole window may begin that has 3 bytes of input behind it. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(uint32_t *lane, int8_t *bytes, const int8_t *last,
+                                                   struct tflmgen_conv2d_dsp_cursor *next,
+                                                   const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    if (next->out_x == p->output_width) {
+        next->out_x = 0;
+        if (++next->out_y == p->output_height) {
+            next->out_y = 0;
+            next->image += p->input_height * p->input_width * p->input_channels;
+        }
+    }
+    const int32_t y = next->out_y * p->stride_height - p->padding_top;
+    const int32_t x = next->out_x++ * p->stride_width - p->padding_left;
+    const int8_t *from = next->image + (y * p->input_width + x) * p->input_channels;
+    if (p->dilation_width == 1 && x >= 0 && x + p->filter_width <= p->input_width && y >= 0 &&
+        y + (p->filter_height - 1) * p->dilation_height < p->input_height && from <= last) {
+        tflmgen_conv2d_dsp_gather_whole(lane, bytes, from, 1, 0, p);
+        return;
+    }
+    const struct tflmgen_taps inside = tflmgen_taps_inside(x, p->dilation_width, p->filter_width, p->input_width);
+    if (p->input_channels % 4 == 0) {
+        tflmgen_conv2d_dsp_gather(lane, next->image, y, x, inside, p);
+    } else {
+        tflmgen_conv2d_dsp_gather_bytes(lane, bytes, next->image, y, x, inside, p);
+    }
+}
+
 /* column: 6 * steps words, and steps + 1 more where a tap's channels are not whole words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
                                            int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p,
                                            tflmgen_conv2d_dsp_block_function *run_block, int32_t sign_fix)
 {
     const int32_t channels = p->input_channels;
-    const int32_t passes = (p->steps + TFLMGEN_CONV2D_DSP_UNROLLED - 1) / TFLMGEN_CONV2D_DSP_UNROLLED;
+    const int32_t passes = tflmgen_max_s32((p->steps - 1 + 7) / 8, 1);
     const struct tflmgen_conv2d_dsp_block block = {
-        passes, (passes * TFLMGEN_CONV2D_DSP_UNROLLED - p->steps) * TFLMGEN_CONV2D_DSP_STEP_BYTES,
-        p->output_channels, 2 * p->output_channels};
-    const int32_t pixels = p->output_height * p->output_width;
-    const bool words = channels % 4 == 0;
-    const bool one_tap = words && p->filter_height * p->filter_width == 1 && p->padding_top + p->padding_left == 0;
-    const int32_t reach_y = p->input_height - (p->filter_height - 1) * p->dilation_height;
-    const int32_t reach_x = p->dilation_width == 1 ? p->input_width - p->filter_width + 1 : 0;
-    const int32_t slack = p->filter_width * channels % 4 == 0 ? 0 : 3;
-    const int32_t all = p->batches * pixels;
-    const int8_t *const end = input + p->batches * p->input_height * p->input_width * channels;
-    const int32_t window = ((p->filter_height - 1) * p->dilation_height * p->input_width + p->filter_width) * channels;
+        passes, (8 * passes - (p->steps - 1)) * TFLMGEN_CONV2D_DSP_STEP_BYTES, p->output_channels};
+    const int32_t all = p->batches * p->output_height * p->output_width;
+    const bool one_tap = channels % 4 == 0 && p->filter_height * p->filter_width == 1;
+    const int32_t pixel = p->stride_width * channels;
+    /* Where three windows side by side lie inside the input. */
+    const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
+    const int32_t x_end = p->dilation_width > 1 ? 0 : p->input_width - p->filter_width + 1 - 2 * p->stride_width;
+    const int8_t *const last =
+        input + p->batches * p->input_height * p->input_width * channels -
+        ((p->filter_height - 1) * p->dilation_height * p->input_width + p->filter_width) * channels -
+        (p->filter_width * channels % 4 ? 3 : 0);
     int8_t *const bytes = (int8_t *)(column + 6 * p->steps);
+    struct tflmgen_conv2d_dsp_cursor next = {input, 0, 0};
     int8_t *at = output;
-    int32_t out_y = 0;
-    int32_t out_x = 0;
-    for (int32_t left = all; left > 0; left -= 3) {
-        const int32_t lanes = tflmgen_min_s32(left, 3);
-        if (one_tap && lanes == 3 && out_x + 3 <= p->output_width) {
-            tflmgen_conv2d_dsp_widen3(
-                column, input + (out_y * p->stride_height * p->input_width + out_x * p->stride_width) * channels,
-                p->stride_width * channels, channels);
-            out_x += 3;
-        } else {
-            for (int32_t lane = 0; lane < lanes; ++lane) {
-                if (out_x == p->output_width) {
-                    out_x = 0;
-                    if (++out_y == p->output_height) {
-                        out_y = 0;
-                        input += p->input_height * p->input_width * channels;
-                    }
-                }
-                const int32_t y = out_y * p->stride_height - p->padding_top;
-                const int32_t x = out_x * p->stride_width - p->padding_left;
-                const int8_t *from = input + (y * p->input_width + x) * channels;
-                if (y >= 0 && y < reach_y && x >= 0 && x < reach_x && end - from >= window + slack) {
-                    tflmgen_conv2d_dsp_gather_whole(column + lane, bytes, from, p);
-                } else {
-                    const struct tflmgen_taps inside =
-                        tflmgen_taps_inside(x, p->dilation_width, p->filter_width, p->input_width);
-                    if (words) {
-                        tflmgen_conv2d_dsp_gather(column + lane, input, y, x, inside, p);
-                    } else {
-                        tflmgen_conv2d_dsp_gather_bytes(column + lane, bytes, input, y, x, inside, p);
-                    }
-                }
-                ++out_x;
+    int32_t left = all;
+    for (; left >= 3; left -= 3) {
+        const int32_t y = next.out_y * p->stride_height - p->padding_top;
+        const int32_t x = next.out_x * p->stride_width - p->padding_left;
+        const int8_t *from = next.image + (y * p->input_width + x) * channels;
+        if (next.out_x + 3 <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end && from <= last - 2 * pixel) {
+            if (one_tap) {
+                tflmgen_conv2d_dsp_widen3(column, from, pixel, channels);
+            } else {
+                tflmgen_conv2d_dsp_gather_whole(column, bytes, from, 3, pixel, p);
             }
-        }
-        if (lanes == 3) {
-            run_block(column, stream, at, &block);
-            at += 3 * p->output_channels;
+            next.out_x += 3;
         } else {
-            for (int32_t lane = 0; lane < lanes; ++lane, at += p->output_channels) {
-                tflmgen_conv2d_dsp_pixel(column + lane, stream, at, p->steps, sign_fix);
-            }
+            tflmgen_conv2d_dsp_gather_next(column, bytes, last, &next, p);
+            tflmgen_conv2d_dsp_gather_next(column + 1, bytes, last, &next, p);
+            tflmgen_conv2d_dsp_gather_next(column + 2, bytes, last, &next, p);
         }
+        run_block(column, stream, at, &block);
+        at += 3 * p->output_channels;
+    }
+    for (int32_t lane = 0; lane < left; ++lane) {
+        tflmgen_conv2d_dsp_gather_next(column + lane, bytes, last, &next, p);
+    }
+    for (int32_t lane = 0; lane < left; ++lane, at += p->output_channels) {
+        tflmgen_conv2d_dsp_pixel(column + lane, stream, at, p->steps, sign_fix);
     }
     if (p->output_min > -128 || p->output_max < 127) {
         tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);

@@ -26,12 +26,14 @@ struct tflmgen_depthwise3x3_dsp_s8 {
     int32_t strip; /* output lines at a time */
 };
 
-/* One channel as the assembly reads it: (w0, w1), (w1, w2) of each filter row; multiplier, ra, start of the sum. */
+/* One channel as the assembly reads it: (w0, w1), (w1, w2) of each filter row; multiplier, ra, start of the sum, and what
+ * a negative sum's rescaled value loses where it is not clamped. */
 struct tflmgen_depthwise3x3_dsp_channel {
     uint32_t weights[6];
     int32_t multiplier;
     int32_t addend;
     int32_t bias;
+    int32_t sign_fix;
 };
 
 /* Lines of output; bytes from the end of a line to the next one's start, of the plane and of the output; bytes from one
@@ -47,8 +49,8 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint32_t *plane, int8_t *ou
                                                const struct tflmgen_depthwise3x3_dsp_channel *channel,
                                                const struct tflmgen_depthwise3x3_dsp_lines *lines);
 
-/* Registers: r0 plane, r1 output, r2-r7 weights, r8 multiplier, r9 ra, r10-r11 sums, r12 and lr columns.
- * Stack: the four fields of lines, bias. */
+/* Registers: r0 plane, r1 output, r2-r7 weights, r8 multiplier, r9 ra, r10-r11 sums (r11 begins as the bias), r12 and lr columns.
+ * Stack: the four fields of lines, bias, sign_fix. */
 #define TFLMGEN_DEPTHWISE3X3_DSP_LINES(name, PITCH, ONE_STEP)                                                          \
     TFLMGEN_SHARED void name(const uint32_t *plane, int8_t *output,                                                    \
                              const struct tflmgen_depthwise3x3_dsp_channel *channel,                                   \
@@ -60,9 +62,10 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint32_t *plane, int8_t *ou
         register const struct tflmgen_depthwise3x3_dsp_lines *r3 __asm__("r3") = lines;                                \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "ldmia r3, {r8, r9, r10, r11}\n\t"                                                            \
-                         "ldr r12, [r2, #32]\n\t"                                                                      \
-                         "push {r8, r9, r10, r11, r12}\n\t"                                                            \
-                         "ldmia r2, {r2, r3, r4, r5, r6, r7, r8, r9}\n"                                                \
+                         "ldrd r12, lr, [r2, #32]\n\t"                                                                 \
+                         "push {r8, r9, r10, r11, r12, lr}\n\t"                                                        \
+                         "ldmia r2, {r2, r3, r4, r5, r6, r7, r8, r9}\n\t"                                              \
+                         "mov r11, r12\n"                                                                              \
                          "1:\n\t" ONE_STEP                                                                             \
                          "tst r0, #" PITCH " - 1\n\t"                                                                  \
                          "bne 1b\n\t"                                                                                  \
@@ -73,12 +76,19 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint32_t *plane, int8_t *ou
                          "subs r10, r10, #1\n\t"                                                                       \
                          "str r10, [sp]\n\t"                                                                           \
                          "bne 1b\n\t"                                                                                  \
-                         "add sp, sp, #20\n\t"                                                                         \
+                         "add sp, sp, #24\n\t"                                                                         \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
                          :                                                                                             \
                          : "r12", "cc", "memory");                                                                     \
     }
+
+#define TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_clamped(sum) "smmla " sum ", " sum ", r8, r9\n\t"
+#define TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_signed(sum) \
+    "asr r12, " sum ", #31\n\t"                      \
+    "ldr lr, [sp, #20]\n\t"                          \
+    "smmla " sum ", " sum ", r8, r9\n\t"             \
+    "mla " sum ", r12, lr, " sum "\n\t"
 
 /* sum: where the first output's sum is so far. */
 #define TFLMGEN_DEPTHWISE3X3_DSP_ROW1(columns, w01, w12, sum) \
@@ -90,72 +100,85 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint32_t *plane, int8_t *ou
 
 /* Stride 1, two outputs, 18 MACs: 1 for the bias, 3 LDRD, 12 multiplications, 2 * 2 to rescale, 4 to store, 2 to loop:
  * 26 instructions. */
-#define TFLMGEN_DEPTHWISE3X3_DSP_STEP1(PITCH, SHIFT)                         \
-    "ldr r11, [sp, #16]\n\t"                                                 \
+#define TFLMGEN_DEPTHWISE3X3_DSP_STEP1(PITCH, SHIFT, RESCALE)                \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW1("[r0, #" PITCH "]", "r4", "r5", "r11")     \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW1("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW1("[r0], #4", "r2", "r3", "r10")             \
-    "smmla r10, r10, r8, r9\n\t"                                             \
-    "smmla r11, r11, r8, r9\n\t"                                             \
-    "ldr r12, [sp, #12]\n\t"                                                 \
+    RESCALE("r10") RESCALE("r11")                                            \
     "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                  \
     "ssat r11, #8, r11, asr #" SHIFT "\n\t"                                  \
     "strb r10, [r1]\n\t"                                                     \
+    "ldr r12, [sp, #12]\n\t"                                                 \
     "strb r11, [r1, r12]\n\t"                                                \
+    "ldr r11, [sp, #16]\n\t"                                                 \
     "add r1, r1, r12, lsl #1\n\t"
 
-#define TFLMGEN_DEPTHWISE3X3_DSP_ROW2(columns, w01, w12) \
-    "ldrd r12, lr, " columns "\n\t"                      \
-    "smlad r10, r12, " w01 ", r10\n\t"                   \
+#define TFLMGEN_DEPTHWISE3X3_DSP_ROW2(columns, w01, w12, sum) \
+    "ldrd r12, lr, " columns "\n\t"                           \
+    "smlad r10, r12, " w01 ", " sum "\n\t"                    \
     "smlabt r10, lr, " w12 ", r10\n\t"
 
-/* Stride 2, one output, 9 MACs: 17 instructions. */
-#define TFLMGEN_DEPTHWISE3X3_DSP_STEP2(PITCH, SHIFT)                  \
-    "ldrd r11, r10, [sp, #12]\n\t"                                    \
-    TFLMGEN_DEPTHWISE3X3_DSP_ROW2("[r0, #" PITCH "]", "r4", "r5")     \
-    TFLMGEN_DEPTHWISE3X3_DSP_ROW2("[r0, #2 * " PITCH "]", "r6", "r7") \
-    TFLMGEN_DEPTHWISE3X3_DSP_ROW2("[r0], #4", "r2", "r3")             \
-    "smmla r10, r10, r8, r9\n\t"                                      \
-    "ssat r10, #8, r10, asr #" SHIFT "\n\t"                           \
-    "strb r10, [r1]\n\t"                                              \
-    "add r1, r1, r11\n\t"
+/* Stride 2, one output, 9 MACs: 16 instructions. */
+#define TFLMGEN_DEPTHWISE3X3_DSP_STEP2(PITCH, SHIFT, RESCALE)                \
+    TFLMGEN_DEPTHWISE3X3_DSP_ROW2("[r0, #" PITCH "]", "r4", "r5", "r11")     \
+    TFLMGEN_DEPTHWISE3X3_DSP_ROW2("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
+    TFLMGEN_DEPTHWISE3X3_DSP_ROW2("[r0], #4", "r2", "r3", "r10")             \
+    RESCALE("r10")                                                           \
+    "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                  \
+    "strb r10, [r1]\n\t"                                                     \
+    "ldr r12, [sp, #12]\n\t"                                                 \
+    "add r1, r1, r12\n\t"
 
 /* Four channels of two neighbouring pixels into the planes: 2 PKH + 4 SXTB16 + 4 STR. */
 TFLMGEN_HELPER void tflmgen_depthwise3x3_dsp_put(uint8_t *to, uint32_t left, uint32_t right, int32_t plane)
 {
     const uint32_t low = (left & 0xFFFFu) | right << 16;
     const uint32_t high = left >> 16 | (right & 0xFFFF0000u);
-    *(uint32_t *)(void *)to = tflmgen_even_bytes(low);
     *(uint32_t *)(void *)(to + plane) = tflmgen_odd_bytes(low);
     *(uint32_t *)(void *)(to + 2 * plane) = tflmgen_even_bytes(high);
     *(uint32_t *)(void *)(to + 3 * plane) = tflmgen_odd_bytes(high);
+    *(uint32_t *)(void *)to = tflmgen_even_bytes(low);
 }
 
-/* One line of four channels: `words` words, the first of which begins `padding_left` columns before the input. */
-TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_fill(uint8_t *to, const int8_t *row, bool inside, int32_t words,
-                                                  int32_t plane, const struct tflmgen_depthwise3x3_dsp_s8 *p)
+/* `count` lines of four channels, `pitch` bytes apart, `words` words each; the first word begins `padding_left` columns
+ * before the input's row. */
+TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_fill(uint8_t *to, const int8_t *row, int32_t count, int32_t words,
+                                                  int32_t pitch, int32_t plane,
+                                                  const struct tflmgen_depthwise3x3_dsp_s8 *p)
 {
     const uint32_t padding = tflmgen_splat4(p->padding_value);
     const int32_t pixel = p->input_channels;
-    const int32_t width = inside ? p->input_width : 0;
-    const int32_t whole_end = tflmgen_min_s32((width + p->padding_left) >> 1, words);
-    int32_t column = -p->padding_left;
-    int32_t word = 0;
-    while (word < words) {
-        if (column >= 0 && word < whole_end) {
-            const int8_t *at = row + column * pixel;
-            column += 2 * (whole_end - word);
-            for (; word < whole_end; ++word, to += 4, at += 2 * pixel) {
-                tflmgen_depthwise3x3_dsp_put(to, tflmgen_load4(at), tflmgen_load4(at + pixel), plane);
+    const int32_t columns = p->input_width + p->padding_left;
+    const int32_t whole = tflmgen_min_s32(columns >> 1, words);
+    const int32_t line = p->input_width * pixel;
+    for (; count > 0; --count, to += pitch, row += line) {
+        const int8_t *at = row;
+        uint8_t *word = to;
+        if (p->padding_left) {
+            tflmgen_depthwise3x3_dsp_put(word, padding, tflmgen_load4(at), plane);
+            at += pixel;
+            word += 4;
+        }
+        for (const uint8_t *end = to + 4 * whole; word < end; word += 4, at += 2 * pixel) {
+            tflmgen_depthwise3x3_dsp_put(word, tflmgen_load4(at), tflmgen_load4(at + pixel), plane);
+        }
+        if (whole < words) {
+            tflmgen_depthwise3x3_dsp_put(word, columns % 2 ? tflmgen_load4(at) : padding, padding, plane);
+            for (word += 4; word < to + 4 * words; word += 4) {
+                tflmgen_depthwise3x3_dsp_put(word, padding, padding, plane);
             }
-        } else {
-            const uint32_t left = column >= 0 && column < width ? tflmgen_load4(row + column * pixel) : padding;
-            const uint32_t right =
-                column + 1 >= 0 && column + 1 < width ? tflmgen_load4(row + (column + 1) * pixel) : padding;
-            tflmgen_depthwise3x3_dsp_put(to, left, right, plane);
-            column += 2;
-            ++word;
-            to += 4;
+        }
+    }
+}
+
+/* The same for lines above and below the input. */
+TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_pad(uint8_t *to, int32_t count, int32_t words, int32_t pitch,
+                                                 int32_t plane, int32_t padding_value)
+{
+    const uint32_t padding = tflmgen_splat4(padding_value);
+    for (; count > 0; --count, to += pitch) {
+        for (int32_t i = 0; i < words; ++i) {
+            tflmgen_depthwise3x3_dsp_put(to + 4 * i, padding, padding, plane);
         }
     }
 }
@@ -190,6 +213,7 @@ TFLMGEN_HELPER void tflmgen_depthwise3x3_dsp_unpack(struct tflmgen_depthwise3x3_
     channel->bias = (int32_t)packed[3];
     channel->multiplier = (int32_t)packed[4];
     channel->addend = addend + (scale >> 2);
+    channel->sign_fix = scale >> 1;
 }
 
 /* The last line of a width that is odd: outputs come in pairs, and the last one must go nowhere. */
@@ -237,12 +261,17 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const uint
                     }
                     next = kept;
                 }
-                for (; next < (lines.lines - 1) * p->stride_height + 3; ++next) {
-                    const int32_t in_y = y * p->stride_height - p->padding_top + next;
-                    tflmgen_depthwise3x3_dsp_fill(planes + next * pitch + start,
-                                                  input + in_y * p->input_width * channels + quad,
-                                                  in_y >= 0 && in_y < p->input_height, words + 1, plane, p);
-                }
+                const int32_t in_y = y * p->stride_height - p->padding_top;
+                const int32_t last = (lines.lines - 1) * p->stride_height + 3;
+                const int32_t above = tflmgen_clamp_s32(-in_y, next, last);
+                const int32_t below = tflmgen_clamp_s32(p->input_height - in_y, above, last);
+                tflmgen_depthwise3x3_dsp_pad(planes + next * pitch + start, above - next, words + 1, pitch, plane,
+                                             p->padding_value);
+                tflmgen_depthwise3x3_dsp_fill(planes + above * pitch + start,
+                                              input + (in_y + above) * p->input_width * channels + quad,
+                                              below - above, words + 1, pitch, plane, p);
+                tflmgen_depthwise3x3_dsp_pad(planes + below * pitch + start, last - below, words + 1, pitch, plane,
+                                             p->padding_value);
                 for (int32_t i = 0; i < 4; ++i) {
                     struct tflmgen_depthwise3x3_dsp_channel channel;
                     const uint32_t *from = (const uint32_t *)(const void *)(planes + i * plane + start);
@@ -273,27 +302,32 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const uint
     }
 }
 
-#define TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, SHIFT)                                                                 \
-    TFLMGEN_DEPTHWISE3X3_DSP_LINES(tflmgen_depthwise3x3_dsp_lines_##STRIDE##_##PITCH##_##SHIFT, #PITCH,                \
-                                   TFLMGEN_DEPTHWISE3X3_DSP_STEP##STRIDE(#PITCH, #SHIFT))                              \
-    TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_##STRIDE##_##PITCH##_##SHIFT##_s8(                                    \
+#define TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, SHIFT, KIND)                                                           \
+    TFLMGEN_DEPTHWISE3X3_DSP_LINES(                                                                                    \
+        tflmgen_depthwise3x3_dsp_lines_##STRIDE##_##PITCH##_##SHIFT##_##KIND, #PITCH,                                  \
+        TFLMGEN_DEPTHWISE3X3_DSP_STEP##STRIDE(#PITCH, #SHIFT, TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_##KIND))                \
+    TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_##STRIDE##_##PITCH##_##SHIFT##_##KIND##_s8(                           \
         const int8_t *input, const uint32_t *packed, void *scratch, int8_t *output,                                    \
         const struct tflmgen_depthwise3x3_dsp_s8 *p)                                                                   \
     {                                                                                                                  \
         tflmgen_depthwise3x3_dsp_run(input, packed, scratch, output, p,                                                \
-                                     tflmgen_depthwise3x3_dsp_lines_##STRIDE##_##PITCH##_##SHIFT, PITCH,               \
+                                     tflmgen_depthwise3x3_dsp_lines_##STRIDE##_##PITCH##_##SHIFT##_##KIND, PITCH,      \
                                      (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                             \
     }
 
-/* By column stride, pitch and shift. Those that are not called are not compiled. */
+/* By column stride, pitch, shift, and whether outputs are clamped at the zero point. Those that are not called are not
+ * compiled. */
+#define TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, SHIFT)  \
+    TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, SHIFT, clamped) \
+    TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, SHIFT, signed)
 #define TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(STRIDE, PITCH) \
-    TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, 6)         \
-    TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, 7)         \
-    TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, 8)         \
-    TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, 9)         \
-    TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, 10)        \
-    TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, 11)        \
-    TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, 12)
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 6)   \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 7)   \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 8)   \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 9)   \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 10)  \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 11)  \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 12)
 TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(1, 16)
 TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(1, 32)
 TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(1, 64)

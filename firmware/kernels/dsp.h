@@ -42,6 +42,19 @@ TFLMGEN_HELPER uint32_t tflmgen_odd_bytes(uint32_t bytes)
     return bytes;
 }
 
+/* The same, added to halves. */
+TFLMGEN_HELPER uint32_t tflmgen_add_even_bytes(uint32_t halves, uint32_t bytes)
+{
+    __asm__("sxtab16 %0, %1, %2" : "=r"(bytes) : "r"(halves), "r"(bytes));
+    return bytes;
+}
+
+TFLMGEN_HELPER uint32_t tflmgen_add_odd_bytes(uint32_t halves, uint32_t bytes)
+{
+    __asm__("sxtab16 %0, %1, %2, ror #8" : "=r"(bytes) : "r"(halves), "r"(bytes));
+    return bytes;
+}
+
 /* Y of four inputs; their X is tflmgen_odd_bytes. */
 TFLMGEN_HELPER uint32_t tflmgen_shifted_inputs(uint32_t bytes)
 {

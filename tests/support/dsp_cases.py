@@ -87,7 +87,7 @@ def depthwise3x3(rng: np.random.Generator) -> Run:
         "stride_h": int(pick(rng, 1, 1, 2)),
         "stride_w": int(pick(rng, 1, 1, 2)),
         "depth_multiplier": 1,
-        "fused_activation_function": activation or 1,
+        "fused_activation_function": activation,
     }
     case = make_case("DEPTHWISE_CONV_2D", [x, w, b], [y], options)
     return case, inputs(rng, case)

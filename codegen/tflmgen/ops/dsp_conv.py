@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,26 +25,48 @@ STACK_WORDS = 6 * 25
 def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
     """The kernel of a convolution without groups; None where it would not be exact."""
     channels, terms = layer.weights.shape
-    exact, words = rescalings(layer), pair_words(layer.weights)
+    row = window.taps[1] * window.input[3]
+    pitch = -(-row // 4) * 4
+    if pitch * window.taps[0] > -(-terms // 4) * 4:
+        pitch = row
+    spread = _with_pitch(layer, row, pitch)
+    exact, words = rescalings(layer), pair_words(spread.weights)
     if exact is None or words is None or channels < 2:
         return None
     steps = words.shape[1]
     fields = params(
         "tflmgen_conv2d_dsp_s8",
-        window.fields(channels),
+        _flat(window).fields(channels),
         window.dilation_fields,
-        (("padding_value", zero_point(input_type(op, 0))), ("steps", steps)),
+        (("padding_value", zero_point(input_type(op, 0))), ("row_pitch", pitch), ("steps", steps)),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     column = 6 * steps + (0 if window.input[3] % 4 == 0 else steps + 1)
     on_stack = column <= STACK_WORDS
-    stream = ConstantArray.of("stream", _stream(words, first_sums(layer, exact), exact), DType.UINT32)
+    stream = ConstantArray.of("stream", _stream(words, first_sums(spread, exact), exact), DType.UINT32)
     scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
     function = f"tflmgen_conv2d_dsp_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
     operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     return Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
+
+
+def _with_pitch(layer: Layer, row: int, pitch: int) -> Layer:
+    """The same layer with zeros behind each row of a window, where whole words cost no more steps."""
+    channels, terms = layer.weights.shape
+    rows = layer.weights.reshape(channels, terms // row, row)
+    padded = np.pad(rows, ((0, 0), (0, 0), (0, pitch - row)))
+    return replace(layer, weights=padded.reshape(channels, -1))
+
+
+def _flat(window: Window) -> Window:
+    """The same window over one long line of pixels, where each output pixel sees the input pixel of its own number."""
+    steps = window.steps
+    if window.taps != (1, 1) or (steps.stride_height, steps.stride_width) != (1, 1):
+        return window
+    batches, height, width, channels = window.input
+    return replace(window, input=(1, 1, batches * height * width, channels))
 
 
 def _stream(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Rescalings) -> NDArray[np.uint32]:

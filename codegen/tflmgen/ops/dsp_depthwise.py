@@ -60,7 +60,7 @@ def depthwise3x3_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kern
     operands = (Input(0), packed, Scratch(4 * lines * pitch + pitch), Output(0))
     in_place = channels % 4 == 0 and output == (height, width)
     return Kernel(
-        f"tflmgen_depthwise3x3_dsp_{steps.stride_width}_{pitch}_{found.shift}_s8",
+        f"tflmgen_depthwise3x3_dsp_{steps.stride_width}_{pitch}_{found.shift}_{found.kind}_s8",
         HEADER,
         operands,
         fields,
@@ -76,13 +76,13 @@ class _Channels:
 
     packed: NDArray[np.uint32]
     shift: int
+    kind: str
     clamped: bool
 
 
 def _channels(layer: Layer) -> _Channels | None:
     """The channels for the first shift that is exact for all of them."""
-    if layer.low < layer.zero_point:
-        return None
+    kind = "signed" if layer.low < layer.zero_point else "clamped"
     bounds = list(zip(*(b.tolist() for b in accumulators(layer)), strict=True))
     for shift in SHIFTS:
         rows = []
@@ -95,7 +95,7 @@ def _channels(layer: Layer) -> _Channels | None:
             ends = [layer.zero_point + requantize(a, *layer.scales[channel]) for a in (least, greatest)]
             clamped |= ends[1] > layer.high < 127 or (layer.low > -128 and ends[0] < layer.low)
         else:
-            return _Channels(np.array(rows, dtype=np.uint32).reshape(-1), shift, clamped)
+            return _Channels(np.array(rows, dtype=np.uint32).reshape(-1), shift, kind, clamped)
     return None
 
 
@@ -116,7 +116,9 @@ def _channel(layer: Layer, channel: int, shift: int, least: int, greatest: int) 
     right = -scale_shift
     if right < 1:
         return None
-    found = _exact(layer, channel, shift, right, least, greatest) or _searched(layer, channel, shift, least, greatest)
+    found = _exact(layer, channel, shift, right, least, greatest)
+    if found is None and layer.low >= layer.zero_point:
+        found = _searched(layer, channel, shift, least, greatest)
     if found is None:
         return None
     exponent, start, factor = found
@@ -124,7 +126,7 @@ def _channel(layer: Layer, channel: int, shift: int, least: int, greatest: int) 
     offset = start - (int(layer.bias[channel]) << exponent)
     scaled = [(a << exponent) + offset for a in (least, greatest)]
     rescaled = [(a * factor >> 32) + addend for a in scaled]
-    if min(*scaled, *rescaled) < -_INT32 or max(*scaled, *rescaled) >= _INT32:
+    if min(*scaled, rescaled[0] - (1 << exponent)) < -_INT32 or max(*scaled, *rescaled) >= _INT32:
         return None
     return _words(layer.weights[channel].tolist(), exponent, start, factor)
 

@@ -1,0 +1,50 @@
+"""The stages from graph text to storage, with what they say by the names of the text's values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflmgen.arena.layout import lay_out
+from tflmgen.arena.place import ArenaPlan
+from tflmgen.graph import Value
+from tflmgen.kernel import Target
+from tflmgen.liveness import Liveness, analyze, runs
+from tflmgen.schedule import Schedule, schedule
+from tflmgen.select import select
+from tflmgen.storage import Storage, assign
+
+from support.graph_parser import parse_graph
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Schedule, live ranges and homes of a graph."""
+
+    schedule: Schedule
+    liveness: Liveness
+    storage: Storage
+    arena: ArenaPlan
+
+    def _value(self, name: str) -> Value:
+        return next(v for v in self.liveness.ranges if v.name == name)
+
+    def live(self, name: str) -> list[tuple[int, int]]:
+        """The runs of steps at which a value is live."""
+        return list(runs(self.liveness.ranges[self._value(name)]))
+
+    def together(self, *names: str) -> bool:
+        """Whether values share a home."""
+        return len({self.storage.home[self._value(name)] for name in names}) == 1
+
+    def moves(self, what: str) -> tuple[int, int]:
+        """How many copies and how many exchanged pointers the boundaries of a kind have."""
+        moves = [m for m in self.storage.moves.values() if m.boundary.what == what]
+        return sum(len(m.copies) for m in moves), sum(len(m.rotation) for m in moves)
+
+
+def plan_graph(text: str) -> Planned:
+    module = parse_graph(text)
+    scheduled = schedule(module)
+    liveness = analyze(scheduled)
+    storage = assign(scheduled, select(module, Target(core="host")), liveness, set())
+    return Planned(scheduled, liveness, storage, lay_out(storage, scheduled.steps).arena)

@@ -219,11 +219,6 @@ TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_widen(uint32_t *lane, const int8_t *
 TFLMGEN_SHARED uint32_t *tflmgen_conv2d_dsp_widen_rows(uint32_t *lane, const int8_t *input, int32_t words,
                                                        int32_t rows, int32_t line)
 {
-    if (words == 1) {
-        for (; rows > 0; --rows, input += line, lane += 6) {
-            tflmgen_conv2d_dsp_put(lane, tflmgen_load4(input));
-        }
-    }
     for (; rows > 0; --rows, input += line) {
         lane = tflmgen_conv2d_dsp_widen(lane, input, words);
     }
@@ -301,7 +296,13 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_whole(uint32_t *lane, int8_t *byte
     const int32_t rows = p->filter_height;
     const int32_t steps = p->steps;
     for (; lanes > 0; --lanes, ++lane, window += pixel) {
-        if (row % 4 == 0) {
+        if (row == 4) {
+            const int8_t *from = window;
+            uint32_t *to = lane;
+            for (int32_t left = rows; left > 0; --left, from += line, to += 6) {
+                tflmgen_conv2d_dsp_put(to, tflmgen_load4(from));
+            }
+        } else if (row % 4 == 0) {
             (void)tflmgen_conv2d_dsp_widen_rows(lane, window, row >> 2, rows, line);
         } else {
             tflmgen_conv2d_dsp_copy_rows(bytes, window, row, rows, line);

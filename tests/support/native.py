@@ -7,6 +7,7 @@ outputs = run_native(program, [Invocation(0, 0, (x, y)), ...], [signatures of m0
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import struct
 import subprocess
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tflmgen.emit import Sources
-from tflmgen.graph import Signature
+from tflmgen.graph import Port, Signature
 
 Array = NDArray[Any]
 
@@ -30,11 +31,15 @@ SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call of an entry point: which model, which of its signatures, the inputs in the signature's order."""
+    """One call of an entry point: which model, which of its signatures, the inputs in the signature's order.
+
+    `status` is what it is to return; outputs come with 0 alone.
+    """
 
     model: int
     signature: int
     inputs: tuple[Array, ...]
+    status: int = 0
 
 
 RESET = 0xFFFFFFFF
@@ -86,7 +91,8 @@ def run_native(
     Raises NativeError where the program dies, as it does of whatever a sanitizer finds.
     """
     stream = b"".join(
-        struct.pack("<II", one.model, one.signature) + b"".join(np.ascontiguousarray(a).tobytes() for a in one.inputs)
+        struct.pack("<III", one.model, one.signature, one.status)
+        + b"".join(_input(a, p) for a, p in zip(one.inputs, _ports(one, signatures, "inputs"), strict=True))
         for one in invocations
     )
     ran = subprocess.run([program], input=stream, capture_output=True, check=False)
@@ -94,6 +100,19 @@ def run_native(
         text = ran.stderr.decode(errors="replace")
         raise NativeError(_last_model(text), f"exit code {ran.returncode}\n{text[-3000:]}")
     return list(_outputs(ran.stdout, invocations, signatures))
+
+
+def _ports(one: Invocation, signatures: Sequence[Sequence[Signature]], role: str) -> tuple[Port, ...]:
+    if one.signature == RESET or (role == "outputs" and one.status):
+        return ()
+    signature = signatures[one.model][one.signature]
+    return signature.inputs if role == "inputs" else signature.outputs
+
+
+def _input(array: Array, port: Port) -> bytes:
+    """The rows of a tensor where they vary, and its bytes."""
+    rows = b"" if port.type.is_static else struct.pack("<i", len(array))
+    return rows + np.ascontiguousarray(array).tobytes()
 
 
 def _last_model(text: str) -> int:
@@ -107,10 +126,14 @@ def _outputs(
     at = 0
     for one in invocations:
         arrays = []
-        for port in () if one.signature == RESET else signatures[one.model][one.signature].outputs:
-            piece = raw[at : at + port.type.bytes]
-            at += port.type.bytes
-            arrays.append(np.frombuffer(piece, port.type.dtype.numpy).reshape(port.type.max_shape))
+        for port in _ports(one, signatures, "outputs"):
+            shape = port.type.max_shape
+            if not port.type.is_static:
+                shape = (*struct.unpack_from("<i", raw, at), *shape[1:])
+                at += 4
+            size = math.prod(shape) * port.type.dtype.bits // 8
+            arrays.append(np.frombuffer(raw[at : at + size], port.type.dtype.numpy).reshape(shape))
+            at += size
         yield tuple(arrays)
     assert at == len(raw), "the program wrote more than its outputs"
 
@@ -118,13 +141,13 @@ def _outputs(
 def _main(names: Sequence[str]) -> str:
     includes = "".join(f'#include "include/{name}.h"\n' for name in names)
     models = ", ".join(f"&{name}_model" for name in names)
-    return f"#include <stdio.h>\n{includes}static const tflmgen_model *const models[] = {{{models}}};\n{_LOOP}"
+    return f"#include <stdio.h>\n#include <string.h>\n{includes}static const tflmgen_model *const models[] = {{{models}}};\n{_LOOP}"
 
 
 _LOOP = """
 int main(void)
 {
-    uint32_t which[2];
+    uint32_t which[3];
     while (fread(which, sizeof which, 1, stdin) == 1) {
         fprintf(stderr, "@%u\\n", (unsigned)which[0]);
         if (which[1] == UINT32_MAX) {
@@ -134,16 +157,40 @@ int main(void)
         const tflmgen_signature *signature = &models[which[0]]->signatures[which[1]];
         for (unsigned i = 0; i < signature->input_count; ++i) {
             const tflmgen_tensor *tensor = &signature->inputs[i];
-            if (fread(tensor->data(), 1, tensor->bytes, stdin) != tensor->bytes) {
+            uint32_t bytes = tensor->bytes;
+            if (tensor->rows != NULL) {
+                int32_t rows;
+                if (fread(&rows, sizeof rows, 1, stdin) != 1) {
+                    return 2;
+                }
+                memset(tensor->data(), 0xA5, bytes);
+                tensor->rows(rows);
+                bytes = (uint32_t)rows * tensor->row_bytes;
+            }
+            for (; bytes > tensor->bytes; --bytes) {
+                (void)fgetc(stdin);
+            }
+            if (fread(tensor->data(), 1, bytes, stdin) != bytes) {
                 return 2;
             }
         }
-        if (signature->invoke() != TFLMGEN_OK) {
+        const uint32_t status = (uint32_t)signature->invoke();
+        if (status != which[2]) {
+            fprintf(stderr, "status %u\\n", (unsigned)status);
             return 3;
+        }
+        if (status != TFLMGEN_OK) {
+            continue;
         }
         for (unsigned i = 0; i < signature->output_count; ++i) {
             const tflmgen_tensor *tensor = &signature->outputs[i];
-            fwrite(tensor->data(), 1, tensor->bytes, stdout);
+            uint32_t bytes = tensor->bytes;
+            if (tensor->rows != NULL) {
+                const int32_t rows = tensor->rows(0);
+                fwrite(&rows, sizeof rows, 1, stdout);
+                bytes = (uint32_t)rows * tensor->row_bytes;
+            }
+            fwrite(tensor->data(), 1, bytes, stdout);
         }
     }
     return 0;

@@ -90,6 +90,7 @@ class Builder:
         """The value with `number` in all rows that are not in use."""
         filled = self._context.value(value.name, value.type)
         self._add("FILL_ROWS", (value, self.extent(value)), (filled,), Filler(number))
+        self._context.extents[filled] = self.extent(value)
         return filled
 
     def window(self, value: Value, window: Window, rows: int) -> Value:

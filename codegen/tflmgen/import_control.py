@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from tflmgen.bounds import is_open
 from tflmgen.graph import Block, Call, Function, Node, Origin, Value
 from tflmgen.import_block import Scope, import_block
-from tflmgen.import_build import EXTENT
+from tflmgen.import_build import EXTENT, Builder
 from tflmgen.import_context import Argument, Context, Handle, difference
 from tflmgen.import_if import import_if
 from tflmgen.import_regions import Region, Wanted, arguments_agree, failed, same_count, values_of
 from tflmgen.import_while import import_while
 from tflmgen.subgraphs import CONTROL_FLOW, assigning_subgraphs, references, stateful_subgraphs
 from tflmgen.tflite.model import Operator, SubGraph
-from tflmgen.types import TensorType
+from tflmgen.types import DType, TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +77,24 @@ class ControlFlowImporter:
         self, subgraph: SubGraph, arguments: Sequence[Handle | TensorType], wanted: Wanted
     ) -> Function:
         context = self._context
+        start = Builder(context, Origin(subgraph.index, subgraph.name, 0, "INPUT"))
         inputs: list[Argument] = []
+        inside: list[Argument] = []
         extents: list[Value] = []
         for index, argument in zip(subgraph.inputs, arguments, strict=True):
             if isinstance(argument, Handle):
                 inputs.append(argument)
+                inside.append(argument)
                 continue
             value = context.value(subgraph.tensors[index].name, argument.with_shape(argument.max_shape))
             inputs.append(value)
+            inside.append(value)
             if not argument.is_static:
                 extents.append(context.value(f"rows of {value.name}", EXTENT))
                 context.extents[value] = extents[-1]
+                if value.type.dtype is DType.BOOL:
+                    # Callers leave any bytes in the rows not in use, and C wants bools to be bools.
+                    inside[-1] = start.fill(value, 0)
         outer = context.contents
         context.contents = {}
         state = tuple(context.variables) if subgraph.index in self._stateful else ()
@@ -97,10 +104,11 @@ class ControlFlowImporter:
             if variable.initial is None:
                 context.uninitialised.add(context.contents[name])
         entered = tuple(context.contents.values())
-        block, _ = import_block(context, subgraph, inputs, self.node, wanted)
+        block, _ = import_block(context, subgraph, inside, self.node, wanted)
         dynamic = [i for i, v in enumerate(block.results) if v in context.extents]
         lengths = (context.extents[block.results[i]] for i in dynamic)
-        block = replace(block, results=(*block.results, *lengths, *context.contents.values()))
+        results = (*block.results, *lengths, *context.contents.values())
+        block = replace(block, nodes=(*start.nodes, *block.nodes), results=results)
         context.contents = outer
         name = self.unique(subgraph.name or f"subgraph_{subgraph.index}")
         self._dynamic[name] = tuple(dynamic)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tflmgen.graph import Value
+from tflmgen.graph import Op, Value
 from tflmgen.homes import Buffer, Spot
-from tflmgen.kernel import Kernel
+from tflmgen.kernel import Input, Kernel
 from tflmgen.liveness import Liveness
 from tflmgen.schedule import ScheduleItem, Step
 from tflmgen.select import Selection
@@ -44,6 +44,13 @@ def find_overlaps(
     }
 
 
+def claimed_inputs(op: Op, kernel: Kernel, output: int, most: int | None = None) -> set[Value | None]:
+    """The inputs that `output` may overlap by distances up to `most`, wherever the kernel reads them."""
+    claimed = {o.input for o in kernel.overlaps if o.output == output and (most is None or o.distance <= most)}
+    elsewhere = {op.inputs[o.index] for o in kernel.operands if isinstance(o, Input) and o.index not in claimed}
+    return {op.inputs[index] for index in claimed} - elsewhere
+
+
 def _claims(
     step: Step, kernel: Kernel, liveness: Liveness, buffers: Sequence[Buffer], home: Mapping[Value, Spot]
 ) -> dict[tuple[int, int], int]:
@@ -56,7 +63,9 @@ def _claims(
         if claim.exact or source not in dying or home[output].buffer == home[source].buffer:
             continue
         here, there = buffers[home[output].buffer], buffers[home[source].buffer]
-        claimed = {step.op.inputs[o.input] for o in kernel.overlaps if o.output == claim.output}
+        claimed = claimed_inputs(step.op, kernel, claim.output)
+        if source not in claimed:
+            continue
         alone = all(v in dying and v in claimed for v in there.values if liveness.ranges[v] & bit)
         if alone and all(v == output for v in here.values if liveness.ranges[v] & bit):
             pair = home[output].buffer, home[source].buffer

@@ -17,7 +17,7 @@ from tflmgen.homes import Buffer, Homes, Spot
 from tflmgen.kernel import Kernel, Pieces, Scratch, View
 from tflmgen.liveness import Liveness
 from tflmgen.moves import Copy, sequence_copies
-from tflmgen.overlap import Overlaps, find_overlaps
+from tflmgen.overlap import Overlaps, claimed_inputs, find_overlaps
 from tflmgen.rotation import plan_rotations
 from tflmgen.schedule import Boundary, Schedule, ScheduleItem, Step, WhileStep, boundaries, walk_items
 from tflmgen.select import Selection
@@ -174,9 +174,9 @@ def _in_place_pairs(
             output, source = item.op.outputs[overlap.output], item.op.inputs[overlap.input]
             if overlap.distance or source not in dying or homes.size(source) != homes.size(output):
                 continue
-            allowed = {
-                item.op.inputs[o.input] for o in kernel.overlaps if o.output == overlap.output and not o.distance
-            }
+            allowed = claimed_inputs(item.op, kernel, overlap.output, most=0)
+            if source not in allowed:
+                continue
             homes.may_share(item.index, output, {v for v in allowed if v in homes.names(source)}, dying)
             yield _Pair(output, source, item.index, depth)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support.graph_evaluator import TooLongError, evaluate
+from support.graph_evaluator import Instance, TooLongError
 from support.random_program import Seeded, random_inputs, random_program
 from tflmgen.graph import Module
 from tflmgen.importer import import_model
@@ -18,13 +18,13 @@ Results = list[tuple[NDArray[np.generic], ...]]
 
 
 def results_of(module: Module, seed: int) -> Results:
-    """What every signature gives for a few inputs."""
+    """What the signatures give for a few inputs, one after another on one instance."""
     rng = np.random.default_rng(seed)
-    results = []
-    for signature in module.signatures:
-        for _ in range(3):
+    instance, results = Instance(module), []
+    for _ in range(3):
+        for signature in module.signatures:
             inputs = random_inputs([(p.type.dtype.label, p.type.max_shape) for p in signature.inputs], rng)
-            results.append(evaluate(module, signature.function, inputs))
+            results.append(instance.run(signature, inputs))
     return results
 
 

@@ -58,7 +58,7 @@ class _Identities(Rewriter):
                 self._negated[op.outputs[0]] = first
             return self._negated.get(first)
         if op.operator in ALIKE:
-            return first
+            return first if first.type.is_static else None
         if op.operator in IDEMPOTENT and first == rest[0]:
             return first
         if op.operator in ("LOGICAL_AND", "LOGICAL_OR"):

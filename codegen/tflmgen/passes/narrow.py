@@ -33,7 +33,7 @@ class _Narrow(Rewriter):
     def _note(self, node: Node) -> None:
         if isinstance(node, Op) and node.operator == "QUANTIZE":
             for value in operands_of(node):
-                known = self._readers.setdefault(value, node)
+                known = self._readers.setdefault(value, node if value.type.is_static else None)
                 if known is not None and known.outputs[0].type != node.outputs[0].type:
                     self._readers[value] = None
             return

@@ -45,4 +45,6 @@ class _Cancel(Rewriter):
 
 def _is_simple(value: Value) -> bool:
     quantization = value.type.quantization
-    return quantization is not None and not quantization.per_channel and quantization.scale < GREATEST_SCALE
+    if quantization is None or quantization.per_channel or not value.type.is_static:
+        return False
+    return quantization.scale < GREATEST_SCALE

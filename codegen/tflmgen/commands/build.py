@@ -11,11 +11,13 @@ from tflmgen.budget import peak_operator
 from tflmgen.code_size import code_bytes
 from tflmgen.compiler import Compilation
 from tflmgen.console import Console, Table, count
+from tflmgen.emit import entry_names
 from tflmgen.firmware_build import compile_for, compile_project, kept_if_whole, project_of, require_compiler
 from tflmgen.option_groups import OutputOptions
 from tflmgen.options import BuildOptions
 from tflmgen.platformio import Firmware
 from tflmgen.project import write
+from tflmgen.stack import stack_worst_case
 
 
 def build_command(
@@ -35,13 +37,22 @@ def build_command(
         if compiled:
             firmware = compile_project(target, compilation, board, console)
             code = code_bytes(firmware, compilation, board, options, console)
+            stack = (
+                None if board.is_host else stack_worst_case(firmware.elf, firmware.elf.parent, _entries(compilation))
+            )
     plan = compilation.plan
     if firmware is not None:
         sizes = {"text": firmware.text, "data": firmware.data, "bss": firmware.bss, "code_bytes": code}
-        plan = {**plan, "firmware": {"elf": str(firmware.elf), **sizes}}
+        plan = {**plan, "firmware": {"elf": str(firmware.elf), **sizes, "stack_worst_case": stack}}
     console.json(plan)
     _report(console, plan, board, firmware)
     console.line(_next_step(target, compilation, board, compiled))
+
+
+def _entries(compilation: Compilation) -> tuple[str, ...]:
+    """The C functions that run the model."""
+    keys = [signature.key for signature in compilation.module.signatures]
+    return tuple(f"{compilation.name}{infix or '_invoke'}" for infix in entry_names(keys))
 
 
 def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: Firmware | None) -> None:
@@ -59,6 +70,9 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
             _row("flash, in all", firmware.text + firmware.data, flash, "code, weights, start-up, test server"),
             _row("static RAM, in all", firmware.data + firmware.bss, ram, "arena, state, variables; no stack"),
         ]
+        stack = plan["firmware"]["stack_worst_case"]
+        if stack is not None:
+            rows.append(_row("stack, at most", stack, ram, "of an invoke; interrupt handlers not counted"))
     title = f"{plan['model']['path']} on {board.id}"
     console.table(Table(title, ("", "bytes>", "board has>", "%>", ""), rows))
     for note in plan["notes"]:

@@ -1,0 +1,25 @@
+"""The stack's worst case against what an invoke uses, painted and measured in an emulated board."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from support.commands import tflmgen
+from support.repository import ROOT
+
+pytestmark = [
+    pytest.mark.emulator,
+    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
+    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
+]
+
+
+@pytest.mark.parametrize("board", ["mps2_an386", "mps2_an385_m0"])
+def test_the_worst_case_bounds_what_is_measured(board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = ROOT / "examples" / "gate.tflite"
+    worst = tflmgen("build", model, "--board", board, "--json").json["firmware"]["stack_worst_case"]
+    measured = tflmgen("bench", model, "--board", board, "--json").json["stack_bytes"]
+    assert measured <= worst <= 2 * measured + 64

@@ -1,0 +1,82 @@
+"""The stack's worst case from listings of objdump and reports of GCC."""
+
+from __future__ import annotations
+
+from tflmgen.stack import deepest, parse_disassembly, reported_frames
+
+LISTING = """
+SYMBOL TABLE:
+00000100 g     F .text\t00000010 run
+00000110 l     F .text\t00000010 helper.constprop.0
+00000120 g     F .text\t00000008 .hidden leaf
+00000128 g     F .text\t00000008 recursive
+00000130 g     F .text\t00000008 anybody
+00000138 g     F .text\t00000008 dynamic
+00000140 l     F .text\t00000010 tail
+00000104 g       *ABS*\t00000000 __not_code
+
+Disassembly of section .text:
+
+00000100 <run>:
+     100:\tpush\t{r4, r5, lr}
+     102:\tsub\tsp, #20
+     104:\tvpush\t{d8-d9}
+     106:\tbl\t120 <leaf>
+     10a:\tbic.w\tr3, r0, #2147483648\t@ 0x80000000
+     10c:\tbls.n\t106 <__not_code+0x2>
+     10e:\tbl\t110 <helper.constprop.0>
+
+00000110 <helper.constprop.0>:
+     110:\tstr.w\tlr, [sp, #-4]!
+     112:\tstmdb\tsp!, {r4, r5}
+     114:\tbx\tlr
+
+00000120 <leaf>:
+     120:\tbx\tlr
+
+00000128 <recursive>:
+     128:\tbl\t128 <recursive>
+
+00000130 <anybody>:
+     130:\tblx\tr3
+
+00000138 <dynamic>:
+     138:\tsub.w\tsp, sp, r3
+
+00000140 <tail>:
+     140:\tstrd\tr4, r5, [sp, #-16]!
+     142:\tcbz\tr0, 146 <tail+0x6>
+     144:\tb.w\t110 <helper.constprop.0>
+"""
+
+
+def test_frames_and_calls_of_a_listing() -> None:
+    code = parse_disassembly(LISTING)
+    assert {name: f.frame for name, f in code.items()} == {
+        "run": 12 + 20 + 16,
+        "helper.constprop.0": 4 + 8,
+        "leaf": 0,
+        "recursive": 0,
+        "anybody": 0,
+        "dynamic": None,
+        "tail": 16,
+    }
+    assert code["run"].callees == {"leaf", "helper.constprop.0"}
+    assert code["tail"].callees == {"helper.constprop.0"}
+
+
+def test_the_deepest_chain() -> None:
+    depth = deepest(parse_disassembly(LISTING), {})
+    assert (depth("run"), depth("tail"), depth("leaf")) == (60, 28, 0)
+    assert [depth(name) for name in ("recursive", "anybody", "dynamic", "absent")] == [None] * 4
+
+
+def test_reports_count_before_the_disassembly() -> None:
+    reports = [
+        "a.c:3:5:helper.constprop\t40\tstatic\nb.c:9:1:dynamic\t24\tdynamic,bounded\n",
+        "c.c:1:1:leaf\t8\tdynamic\n",
+    ]
+    frames = dict(reported_frames(reports))
+    assert frames == {"helper.constprop": 40, "dynamic": 24, "leaf": None}
+    depth = deepest(parse_disassembly(LISTING), frames)
+    assert (depth("tail"), depth("dynamic"), depth("run")) == (56, 24, None)

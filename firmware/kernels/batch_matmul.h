@@ -54,6 +54,23 @@ TFLMGEN_HELPER int8_t tflmgen_batch_matmul_sum_s8(const int8_t *left, const int8
     return (int8_t)tflmgen_clamp_s32(sum, INT8_MIN, INT8_MAX);
 }
 
+/* All zero points are 0; |sum| < 2^47, shift <= 7. */
+struct tflmgen_batch_matmul_s16 {
+    TFLMGEN_BATCH_MATMUL_FIELDS
+    int32_t multiplier;
+    int32_t shift;
+};
+
+TFLMGEN_HELPER int16_t tflmgen_batch_matmul_sum_s16(const int16_t *left, const int16_t *right,
+                                                    const struct tflmgen_batch_matmul_s16 *p)
+{
+    int64_t sum = 0;
+    for (int32_t k = 0; k < p->depth; ++k) {
+        sum += left[k * p->left_depth_stride] * right[k * p->right_depth_stride];
+    }
+    return (int16_t)tflmgen_clamp_s32(tflmgen_requantize_s64(sum, p->multiplier, p->shift), INT16_MIN, INT16_MAX);
+}
+
 #define TFLMGEN_BATCH_MATMUL(suffix, element)                                                                          \
     TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix(const element *restrict left, const element *restrict right,     \
                                                       element *restrict output,                                        \
@@ -81,5 +98,6 @@ TFLMGEN_HELPER int8_t tflmgen_batch_matmul_sum_s8(const int8_t *left, const int8
 
 TFLMGEN_BATCH_MATMUL(f32, float)
 TFLMGEN_BATCH_MATMUL(s8, int8_t)
+TFLMGEN_BATCH_MATMUL(s16, int16_t)
 
 #endif

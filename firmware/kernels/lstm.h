@@ -15,8 +15,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "dot.h"
 #include "quantized_unary.h"
+#include "sum_s16.h"
 
 #define TFLMGEN_LSTM_FORGET 0
 #define TFLMGEN_LSTM_CELL 1
@@ -192,8 +192,8 @@ TFLMGEN_HELPER int32_t tflmgen_lstm_sum_s8(const int8_t *x, const int8_t *weight
 TFLMGEN_HELPER int32_t tflmgen_lstm_sum_s16(const int16_t *x, const int8_t *weights, int32_t length,
                                             const int64_t *bias, int32_t multiplier, int32_t shift)
 {
-    const int64_t sum = tflmgen_dot_s16(x, weights, length) + (bias ? *bias : 0);
-    return tflmgen_clamp_to_s16(tflmgen_requantize_s64(sum, multiplier, shift));
+    const int64_t sum = tflmgen_dot_s16(x, weights, length);
+    return tflmgen_clamp_to_s16(tflmgen_finish_s16_b64(sum, bias, multiplier, shift));
 }
 
 /* `gates` points to the forget gate of the cell. */

@@ -12,6 +12,12 @@ struct tflmgen_pool2d_s8 {
     int32_t output_max;
 };
 
+struct tflmgen_pool2d_s16 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t output_min;
+    int32_t output_max;
+};
+
 struct tflmgen_pool2d_f32 {
     TFLMGEN_WINDOW_FIELDS
     float output_min;
@@ -27,12 +33,18 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s32(int32_t sum, int32_t count)
 #define TFLMGEN_POOL_START_AVERAGE_s8 0
 #define TFLMGEN_POOL_ADD_AVERAGE_s8(result, value) ((result) + (value))
 #define TFLMGEN_POOL_END_AVERAGE_s8(result, count) tflmgen_rounded_mean_s32(result, count)
+#define TFLMGEN_POOL_START_AVERAGE_s16 0
+#define TFLMGEN_POOL_ADD_AVERAGE_s16(result, value) ((result) + (value))
+#define TFLMGEN_POOL_END_AVERAGE_s16(result, count) tflmgen_rounded_mean_s32(result, count)
 #define TFLMGEN_POOL_START_AVERAGE_f32 0.0f
 #define TFLMGEN_POOL_ADD_AVERAGE_f32(result, value) ((result) + (value))
 #define TFLMGEN_POOL_END_AVERAGE_f32(result, count) ((result) / (float)(count))
 #define TFLMGEN_POOL_START_MAX_s8 INT8_MIN
 #define TFLMGEN_POOL_ADD_MAX_s8(result, value) tflmgen_max_s32(result, value)
 #define TFLMGEN_POOL_END_MAX_s8(result, count) (result)
+#define TFLMGEN_POOL_START_MAX_s16 INT16_MIN
+#define TFLMGEN_POOL_ADD_MAX_s16(result, value) tflmgen_max_s32(result, value)
+#define TFLMGEN_POOL_END_MAX_s16(result, count) (result)
 #define TFLMGEN_POOL_START_MAX_f32 (-FLT_MAX)
 #define TFLMGEN_POOL_ADD_MAX_f32(result, value) ((value) > (result) ? (value) : (result))
 #define TFLMGEN_POOL_END_MAX_f32(result, count) (result)
@@ -69,8 +81,10 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s32(int32_t sum, int32_t count)
     }
 
 TFLMGEN_POOL_2D(tflmgen_average_pool2d_s8, AVERAGE, s8, int8_t, int32_t, tflmgen_clamp_s32)
+TFLMGEN_POOL_2D(tflmgen_average_pool2d_s16, AVERAGE, s16, int16_t, int32_t, tflmgen_clamp_s32)
 TFLMGEN_POOL_2D(tflmgen_average_pool2d_f32, AVERAGE, f32, float, float, tflmgen_clamp_f32)
 TFLMGEN_POOL_2D(tflmgen_max_pool2d_s8, MAX, s8, int8_t, int32_t, tflmgen_clamp_s32)
+TFLMGEN_POOL_2D(tflmgen_max_pool2d_s16, MAX, s16, int16_t, int32_t, tflmgen_clamp_s32)
 TFLMGEN_POOL_2D(tflmgen_max_pool2d_f32, MAX, f32, float, float, tflmgen_clamp_f32)
 
 #endif

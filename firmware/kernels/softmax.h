@@ -62,6 +62,52 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int
 TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8, int8_t, 8, INT8_MIN, INT8_MAX)
 TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8_s16, int16_t, 16, INT16_MIN, INT16_MAX)
 
+/* A table of 513 numbers at the multiples of 128, interpolated. */
+TFLMGEN_HELPER int32_t tflmgen_interpolate_s16(const int16_t *table, int32_t x)
+{
+    const int16_t *const at = table + 256 + (x >> 7);
+    return at[0] + (((at[1] - at[0]) * (x & 127) + 64) >> 7);
+}
+
+struct tflmgen_softmax_s16 {
+    int32_t rows;
+    int32_t depth;
+    int32_t multiplier; /* from differences to 10 / 65535 */
+    int32_t shift;
+};
+
+/* exps: exp(x) from -10 to 0; reciprocals: 1 / (1 + x) from 0 to 1; both in Q0.15 and for tflmgen_interpolate_s16. The
+ * output has scale 1/32768. */
+TFLMGEN_KERNEL void tflmgen_softmax_s16(const int16_t *input, const int16_t *restrict exps,
+                                        const int16_t *restrict reciprocals, int16_t *output,
+                                        const struct tflmgen_softmax_s16 *p)
+{
+    for (int32_t row = 0; row < p->rows; ++row) {
+        int32_t greatest = INT16_MIN;
+        for (int32_t i = 0; i < p->depth; ++i) {
+            greatest = tflmgen_max_s32(greatest, input[i]);
+        }
+        int32_t sum = 0;
+        for (int32_t i = 0; i < p->depth; ++i) {
+            const int32_t scaled = tflmgen_requantize(input[i] - greatest, p->multiplier, p->shift);
+            output[i] = (int16_t)tflmgen_interpolate_s16(
+                exps, tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, INT16_MAX), INT16_MIN, INT16_MAX));
+            sum += output[i];
+        }
+        const int32_t zeros = tflmgen_leading_zeros((uint32_t)sum);
+        const int32_t normal = (int32_t)((((int64_t)sum << (zeros - 1)) + (1 << 13)) >> 14);
+        const int32_t fraction = tflmgen_clamp_s32(normal - (1 << 15) - (1 << 16), INT16_MIN, INT16_MAX);
+        const int32_t scale = tflmgen_interpolate_s16(reciprocals, fraction);
+        const int32_t shift = 31 - zeros;
+        for (int32_t i = 0; i < p->depth; ++i) {
+            const int32_t result = (int32_t)(((int64_t)output[i] * scale + ((int64_t)1 << (shift - 1))) >> shift);
+            output[i] = (int16_t)tflmgen_clamp_s32(result, 0, INT16_MAX);
+        }
+        input += p->depth;
+        output += p->depth;
+    }
+}
+
 TFLMGEN_HELPER float tflmgen_row_max_f32(const float *row, int32_t depth)
 {
     float greatest = row[0];

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.conv_cases import Run, int8_tensor, pick
+from support.conv_cases import Run, int8_tensor, int16_tensor, pick
 from support.kernel_harness import Tensor, check_against_tflm, constant, make_case, random_values, tensor
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
@@ -14,7 +14,8 @@ def _operand(
     rng: np.random.Generator, dtype: str, batch: tuple[int, ...], rows: int, columns: int, adj: bool
 ) -> Tensor:
     shape = (*batch, columns, rows) if adj else (*batch, rows, columns)
-    return int8_tensor(rng, shape) if dtype == "int8" else tensor(dtype, shape)
+    makers = {"int8": int8_tensor, "int16": int16_tensor}
+    return makers[dtype](rng, shape) if dtype in makers else tensor(dtype, shape)
 
 
 def batch_matmul(rng: np.random.Generator, dtype: str) -> Run:
@@ -37,11 +38,13 @@ def batch_matmul(rng: np.random.Generator, dtype: str) -> Run:
     output = tensor(dtype, ())
     if dtype == "int8":
         output = tensor(dtype, (), float(rng.uniform(0.1, 1.0)), int(rng.integers(-128, 128)))
+    if dtype == "int16":
+        output = tensor(dtype, (), float(rng.uniform(1e-4, 1e-2)))
     case = make_case("BATCH_MATMUL", [left, right], [output], {"adj_x": adjoint[0], "adj_y": adjoint[1]})
     return case, random_values(case, rng)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
 def test_random_cases(dtype: str) -> None:
     rng = np.random.default_rng(1)
     check_against_tflm([batch_matmul(rng, dtype) for _ in range(30)])
@@ -49,7 +52,7 @@ def test_random_cases(dtype: str) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(100, 104))
-@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
 def test_many_random_cases(dtype: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     check_against_tflm([batch_matmul(rng, dtype) for _ in range(60)])

@@ -24,7 +24,7 @@ OPERATORS: dict[str, Make] = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
 @pytest.mark.parametrize("name", OPERATORS)
 def test_random_cases(name: str, dtype: str) -> None:
     rng = np.random.default_rng(1)
@@ -33,7 +33,7 @@ def test_random_cases(name: str, dtype: str) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(100, 108))
-@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
 @pytest.mark.parametrize("name", OPERATORS)
 def test_many_random_cases(name: str, dtype: str, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, tensor
+from support.kernel_harness import Array, Case, DType, Tensor, constant, make_case, random_values, tensor
 
 Run = tuple[Case, list[Array | None]]
 
@@ -28,14 +28,23 @@ def weights(rng: np.random.Generator, shape: tuple[int, ...], channel_axis: int 
     return constant("int8", values, rng.uniform(0.0005, 0.05, count), 0, channel_axis or 0)
 
 
-def bias(rng: np.random.Generator, channels: int, dtype: str, scales: Array | float) -> Tensor | None:
+def int16_tensor(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Tensor:
+    return tensor("int16", shape, float(rng.uniform(1e-5, 1e-3)))
+
+
+def bias(
+    rng: np.random.Generator, channels: int, dtype: str, scales: Array | float, wide: bool = True
+) -> Tensor | None:
+    """For int16, of 64 bits, or now and then of 32 unless `wide`."""
     if rng.random() < 0.25:
         return None
     if dtype == "float32":
         return constant("float32", rng.normal(size=channels))
-    return constant(
-        "int32", rng.integers(-20000, 20000, channels), np.resize(scales, channels).astype(np.float32), 0, 0
-    )
+    scale = np.resize(scales, channels).astype(np.float32)
+    if dtype == "int16":
+        kind = "int64" if wide or rng.random() < 0.7 else "int32"
+        return constant(kind, rng.integers(-(2**24), 2**24, channels), scale, 0, 0)
+    return constant("int32", rng.integers(-20000, 20000, channels), scale, 0, 0)
 
 
 def activation(rng: np.random.Generator) -> int:
@@ -70,15 +79,19 @@ def _filter(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], axis: 
     return weights(rng, shape, axis if per_channel else None)
 
 
-def _bias_for(rng: np.random.Generator, dtype: str, x: Tensor, w: Tensor, channels: int) -> Tensor | None:
+def _bias_for(
+    rng: np.random.Generator, dtype: str, x: Tensor, w: Tensor, channels: int, wide: bool = False
+) -> Tensor | None:
     if w.type.quantization is None:
         return bias(rng, channels, dtype, 1.0)
-    return bias(rng, channels, dtype, _scale(x) * np.array(w.type.quantization.scales))
+    return bias(rng, channels, dtype, _scale(x) * np.array(w.type.quantization.scales), wide)
 
 
 def at_run_time(rng: np.random.Generator, item: Tensor | None) -> Tensor | None:
     """Now and then a weight or bias that is no constant."""
-    return Tensor(item.type) if item is not None and rng.random() < 0.15 else item
+    if item is None or item.type.dtype is DType.INT64 or rng.random() >= 0.15:
+        return item
+    return Tensor(item.type)
 
 
 def values_of(case: Case, rng: np.random.Generator) -> list[Array | None]:
@@ -90,13 +103,16 @@ def values_of(case: Case, rng: np.random.Generator) -> list[Array | None]:
 
 
 def _input(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Tensor:
-    return int8_tensor(rng, shape) if dtype == "int8" else tensor(dtype, shape)
+    makers = {"int8": int8_tensor, "int16": int16_tensor}
+    return makers[dtype](rng, shape) if dtype in makers else tensor(dtype, shape)
 
 
 def _output(rng: np.random.Generator, dtype: str, terms: int) -> Tensor:
     """An output whose scale now and then makes results saturate, or shift left."""
     if dtype == "float32":
         return tensor(dtype, ())
+    if dtype == "int16":
+        return tensor("int16", (), float(rng.uniform(0.0002, 0.002)) * np.sqrt(terms) * pick(rng, 1.0, 1.0, 0.01))
     scale = float(rng.uniform(0.05, 0.5)) * np.sqrt(terms) * pick(rng, 1.0, 1.0, 0.01, 1e-4)
     return tensor("int8", (), scale, int(rng.integers(-128, 128)))
 
@@ -118,7 +134,7 @@ def depthwise_conv2d(rng: np.random.Generator, dtype: str) -> Run:
     channels, multiplier = int(rng.integers(1, 6)), int(pick(rng, 1, 1, 2, 3))
     x = _input(rng, dtype, (int(pick(rng, 1, 1, 2)), *size, channels))
     w = _filter(rng, dtype, (1, *taps, channels * multiplier), 3, bool(rng.integers(2)))
-    b = _bias_for(rng, dtype, x, w, channels * multiplier)
+    b = _bias_for(rng, dtype, x, w, channels * multiplier, wide=True)
     y = _output(rng, dtype, taps[0] * taps[1])
     weighted = [x, at_run_time(rng, w), at_run_time(rng, b)]
     # TFLite Micro dies of a third input that is declared and absent.

@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: products of matrices that the last two dimensions hold, int8 and float32."""
+"""BATCH_MATMUL: products of matrices that the last two dimensions hold, int8, int16 and float32."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from tflmgen.ops.layout import broadcast_shape, broadcast_strides, collapse, str
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
-from tflmgen.ops.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, static_shape, zero_point
+from tflmgen.ops.rules import (
+    COMMON,
+    QUANTIZED_PER_TENSOR,
+    input_type,
+    one_type,
+    scale,
+    static_shape,
+    tensors,
+    zero_point,
+)
+from tflmgen.ops.weights import MAX_SHIFT_S64
 from tflmgen.types import DType
 
 MAX_DEPTH_S8 = (2**31 - 1) // 255**2
@@ -104,6 +114,10 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
             ("shift", shift),
             ("output_zero_point", zero_point(output)),
         )
+    if output.dtype is DType.INT16:
+        function = "tflmgen_batch_matmul_s16"
+        multiplier, shift = quantize_multiplier(real_multiplier(op))
+        fields += (("multiplier", multiplier), ("shift", shift))
     operands = (Input(0), Input(1), Output(0))
     return Kernel(function, "batch_matmul.h", operands, Params(function, fields), macs=output.elements * left.columns)
 
@@ -112,9 +126,16 @@ def _is_int8(op: OperatorInstance) -> bool:
     return op.outputs[0].dtype is DType.INT8
 
 
+def _multiplier_fits(op: OperatorInstance) -> bool:
+    if op.outputs[0].dtype is DType.FLOAT32:
+        return True
+    fits = is_representable(real_multiplier(op))
+    return fits and (_is_int8(op) or quantize_multiplier(real_multiplier(op))[1] <= MAX_SHIFT_S64)
+
+
 RULES = (
     *COMMON,
-    one_type(DType.INT8, DType.FLOAT32),
+    one_type(DType.INT8, DType.INT16, DType.FLOAT32),
     Rule(
         "both inputs have 2 to 5 dimensions, none of them zero",
         lambda op: all(2 <= len(t.shape) <= 5 and t.elements > 0 for t in (input_type(op, 0), input_type(op, 1))),
@@ -125,12 +146,19 @@ RULES = (
     ),
     QUANTIZED_PER_TENSOR,
     Rule(
-        "the product of the int8 inputs' scales is less than 2^30 output scales",
-        lambda op: not _is_int8(op) or is_representable(real_multiplier(op)),
+        "the product of the inputs' scales is less than 2^30 output scales with int8, less than 2^7 with int16",
+        _multiplier_fits,
     ),
     Rule(
         f"int8 matrices share a dimension of at most {MAX_DEPTH_S8}",
         lambda op: not _is_int8(op) or left_of(op).columns <= MAX_DEPTH_S8,
+    ),
+    Rule(
+        "the zero points of int16 tensors are 0, and int16 matrices share a dimension of less than 2^16",
+        lambda op: (
+            op.outputs[0].dtype is not DType.INT16
+            or (all(zero_point(t) == 0 for t in tensors(op)) and left_of(op).columns < 2**16)
+        ),
     ),
     Rule("the output has the shape that the inputs give", lambda op: (op.outputs[0].shape,) == infer(op)),
 )

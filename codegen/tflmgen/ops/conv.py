@@ -1,4 +1,4 @@
-"""CONV_2D: 2-D convolution, also grouped and dilated, int8 and float32."""
+"""CONV_2D: 2-D convolution, also grouped and dilated, int8, int16 by int8, and float32."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from tflmgen.ops.weights import (
     overlaps,
     params,
     quantization_rules,
+    range_fields,
+    sum_suffix,
 )
 from tflmgen.ops.window import Steps, Window, four, parse_steps
 from tflmgen.types import DType
@@ -84,6 +86,10 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     if output.dtype is DType.FLOAT32:
         fields = params("tflmgen_conv2d_f32", geometry, results)
         return Kernel("tflmgen_conv2d_f32", "conv2d.h", (Input(0), Input(1), bias, Output(0)), fields, over_input, macs)
+    if output.dtype is DType.INT16:
+        operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
+        fields = params("tflmgen_conv2d_s16", geometry, range_fields(op, op.attributes.activation))
+        return Kernel(f"tflmgen_conv2d_s16_{sum_suffix(op)}", "conv2d_s16.h", operands, fields, over_input, macs)
     offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
     operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_conv2d_s8", geometry, offsets, results)

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D: each input channel convolved with its own filters, int8 and float32."""
+"""DEPTHWISE_CONV_2D: each input channel convolved with its own filters, int8, int16 by int8, and float32."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from tflmgen.ops.weights import (
     bias_size_rule,
     channel_scales,
     input_offset,
+    is_int16,
     multiplier_operands,
     output_fields,
     overlaps,
     params,
     quantization_rules,
+    range_fields,
+    sum_suffix,
 )
 from tflmgen.types import DType
 
@@ -69,6 +72,10 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         return Kernel(
             "tflmgen_depthwise_conv2d_f32", header, (Input(0), Input(1), bias, Output(0)), fields, over_input, macs
         )
+    if output.dtype is DType.INT16:
+        operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
+        fields = params("tflmgen_depthwise_conv2d_s16", geometry, range_fields(op, op.attributes.activation))
+        return Kernel("tflmgen_depthwise_conv2d_s16", "depthwise_conv2d_s16.h", operands, fields, over_input, macs)
     offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
     operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_depthwise_conv2d_s8", geometry, offsets, results)
@@ -84,6 +91,7 @@ RULES = (
         "the filter's channels are a multiple of the input's",
         lambda op: static_shape(input_type(op, 1))[3] % static_shape(input_type(op, 0))[3] == 0,
     ),
+    Rule("the bias beside int16, if any, is int64", lambda op: not is_int16(op) or sum_suffix(op) == "b64"),
     bias_size_rule(OUTPUT_CHANNELS),
     *quantization_rules(OUTPUT_CHANNELS),
     FITS,

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED: a matrix of weights times each row of the input, int8 and float32."""
+"""FULLY_CONNECTED: a matrix of weights times each row of the input, int8, int16 by int8, and float32."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tflmgen.ops.dsp_channels import layer_of
 from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
-from tflmgen.ops.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
+from tflmgen.ops.quantize_math import Activation, parse_activation, quantize_multiplier
 from tflmgen.ops.rules import input_type, scale, static_shape
 from tflmgen.ops.weights import (
     TYPE_RULES,
@@ -26,6 +26,10 @@ from tflmgen.ops.weights import (
     overlaps,
     params,
     quantization_rules,
+    range_fields,
+    scale_operands,
+    shifts_fit,
+    sum_suffix,
 )
 from tflmgen.types import DType, dim_max
 
@@ -77,15 +81,20 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     return fast or portable_kernel(op)
 
 
+def _unit_scales(op: OperatorInstance, units: int) -> list[tuple[int, int]]:
+    """(multiplier, shift) per unit."""
+    if filter_quantization(op).per_channel:
+        return channel_scales(op, units)
+    return [quantize_multiplier(real_multiplier(op))] * units
+
+
 def _dsp_kernel(op: OperatorInstance) -> Kernel | None:
     """The kernel for the DSP extension, where there is one for this layer."""
     weights = op.constants[1]
     if op.outputs[0].dtype is not DType.INT8 or weights is None:
         return None
     units, depth = weights.shape
-    per_channel = filter_quantization(op).per_channel
-    scales = channel_scales(op, units) if per_channel else [quantize_multiplier(real_multiplier(op))] * units
-    layer = layer_of(op, np.asarray(weights, dtype=np.int64), scales, op.attributes.activation)
+    layer = layer_of(op, np.asarray(weights, dtype=np.int64), _unit_scales(op, units), op.attributes.activation)
     batches = op.outputs[0].elements // units
     return fully_connected_dsp(op, layer, batches, overlap_distance(batches, depth, units)) if layer else None
 
@@ -101,6 +110,13 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     if op.outputs[0].dtype is DType.FLOAT32:
         fields = params("tflmgen_fully_connected_f32", sizes, results)
         return Kernel("tflmgen_fully_connected_f32", HEADER, operands, fields, over_input, macs)
+    if op.outputs[0].dtype is DType.INT16:
+        fields = params("tflmgen_fully_connected_s16", sizes, range_fields(op, op.attributes.activation))
+        scales = scale_operands(_unit_scales(op, units))
+        function = f"tflmgen_fully_connected_s16_{sum_suffix(op)}"
+        return Kernel(
+            function, "fully_connected_s16.h", (Input(0), Input(1), bias, *scales, Output(0)), fields, over_input, macs
+        )
     offset = (("input_offset", input_offset(op)),)
     if filter_quantization(op).per_channel:
         per_unit = (Input(0), Input(1), bias, *multiplier_operands(op, units), Output(0))
@@ -134,8 +150,8 @@ RULES = (
     bias_size_rule(UNITS),
     *quantization_rules(UNITS),
     Rule(
-        "the scales' product in single precision is less than 2^30 output scales",
-        lambda op: op.outputs[0].dtype is DType.FLOAT32 or is_representable(real_multiplier(op)),
+        "the scales' product in single precision is as small as their product in double precision must be",
+        lambda op: op.outputs[0].dtype is DType.FLOAT32 or shifts_fit(op, [real_multiplier(op)]),
     ),
     Rule("the output has one row for each row of the input, and one column per output channel", _shape_fits),
 )

@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D, int8 and float32."""
+"""AVERAGE_POOL_2D and MAX_POOL_2D, int8, int16 and float32."""
 
 from __future__ import annotations
 
@@ -40,39 +40,52 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
-        del target
         output, activation = op.outputs[0], op.attributes.activation
         least, greatest = activation.bounds
-        if output.quantization is not None and output.dtype is DType.INT8:
+        if output.quantization is not None and output.dtype is not DType.FLOAT32:
             least, greatest = activation_range(activation, output.dtype, output.quantization)
         results: Fields = (("output_min", least), ("output_max", greatest))
-        suffix = "f32" if output.dtype is DType.FLOAT32 else "s8"
+        suffix = {DType.FLOAT32: "f32", DType.INT8: "s8", DType.INT16: "s16"}[output.dtype]
         over, channels = _window(op), static_shape(output)[3]
         fields = params(f"tflmgen_pool2d_{suffix}", over.fields(channels), results)
         over_input = overlaps(output, over.overlap_distance(channels))
+        if "dsp" in target.features and kind == "average" and suffix == "s8" and _by_fours(op):
+            name, header = "tflmgen_average_pool2d_dsp_s8", "average_pool2d_dsp.h"
+            return Kernel(name, header, (Input(0), Output(0)), fields, over_input, variant="dsp")
         return Kernel(f"tflmgen_{kind}_pool2d_{suffix}", "pool2d.h", (Input(0), Output(0)), fields, over_input)
 
     return kernel
 
 
+def _by_fours(op: OperatorInstance) -> bool:
+    """Whether channels are fours, and the sums of a window fit 16 bits."""
+    height, width = op.attributes.taps
+    return static_shape(op.outputs[0])[3] % 4 == 0 and bool(height * width <= 256)
+
+
 def _same_quantization(op: OperatorInstance) -> bool:
     """To the tolerance that TFLite takes."""
     before, after = input_type(op, 0), op.outputs[0]
-    if after.dtype is not DType.INT8:
+    if after.dtype is DType.FLOAT32:
         return True
     return abs(scale(before) - scale(after)) <= 1e-6 and zero_point(before) == zero_point(after)
 
 
+def _sums_fit(op: OperatorInstance) -> bool:
+    most = 2**15 if op.outputs[0].dtype is DType.INT16 else 2**23
+    return int(op.attributes.taps[0] * op.attributes.taps[1]) < most
+
+
 RULES = (
     *COMMON,
-    one_type(DType.INT8, DType.FLOAT32),
+    one_type(DType.INT8, DType.INT16, DType.FLOAT32),
     Rule(
         "the input has 4 dimensions, none of them zero",
         lambda op: len(input_type(op, 0).shape) == 4 and 0 not in input_type(op, 0).shape,
     ),
     QUANTIZED_PER_TENSOR,
     Rule("input and output share one scale (to 1e-6) and zero point", _same_quantization),
-    Rule("the window has fewer than 2^23 pixels", lambda op: op.attributes.taps[0] * op.attributes.taps[1] < 2**23),
+    Rule("the window has less than 2^23 pixels, less than 2^15 of int16", _sums_fit),
     Rule("the window fits into the input, or the padding is SAME", lambda op: _window(op).fits),
     Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
 )

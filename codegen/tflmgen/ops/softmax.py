@@ -1,4 +1,4 @@
-"""SOFTMAX: int8 to int8 or int16 by a table of exponentials, and float32."""
+"""SOFTMAX: int8 to int8 or int16 by a table of exponentials, int16 by interpolation, and float32."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.ops.fixed_point import doubling_high_multiply, exp_on_negative
+from tflmgen.ops.int16_tables import interpolated_table
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
-from tflmgen.ops.quantize_math import quantize_multiplier
+from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
 from tflmgen.ops.rules import (
     COMMON,
     QUANTIZED_PER_TENSOR,
@@ -68,6 +69,19 @@ def exponentials(input_scale: float, beta: float) -> list[int]:
     return table
 
 
+def _int16_scaling(op: OperatorInstance) -> float:
+    """From int16 differences to 10 / 65535, the steps of the table of exponentials."""
+    return scale(input_type(op, 0)) * float(op.attributes.beta) / (10.0 / 65535.0)
+
+
+def _int16_tables() -> tuple[ConstantArray, ConstantArray]:
+    """exp(x) from -10 to 0 and 1 / (1 + x) from 0 to 1, in Q0.15."""
+    unit, half = np.float32(1) / np.float32(65535), np.float32(2) / np.float32(65535)
+    exps = interpolated_table(np.exp, np.float32(10) / np.float32(65535), 32767, half)
+    reciprocals = interpolated_table(lambda x: 1.0 / (1.0 + x), unit, -32768, half)
+    return ConstantArray.of("exps", exps, DType.INT16), ConstantArray.of("reciprocals", reciprocals, DType.INT16)
+
+
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
     del target
     shape = static_shape(input_type(op, 0))
@@ -76,6 +90,11 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     if op.outputs[0].dtype is DType.FLOAT32:
         fields = Params("tflmgen_softmax_f32", (*sizes, ("beta", beta)))
         return Kernel("tflmgen_softmax_f32", HEADER, (Input(0), Output(0)), fields, (Overlap(0, 0),))
+    if input_type(op, 0).dtype is DType.INT16:
+        multiplier, shift = quantize_multiplier(_int16_scaling(op))
+        fields = Params("tflmgen_softmax_s16", (*sizes, ("multiplier", multiplier), ("shift", shift)))
+        operands = (Input(0), *_int16_tables(), Output(0))
+        return Kernel("tflmgen_softmax_s16", HEADER, operands, fields, (Overlap(0, 0),))
     exps = exponentials(scale(input_type(op, 0)), beta)
     table = ConstantArray.of("exps", np.array(exps), DType.INT32)
     fields = Params("tflmgen_softmax_s8", (*sizes, ("entries", len(exps))))
@@ -86,18 +105,23 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
 
 def _types_fit(op: OperatorInstance) -> bool:
     pair = input_type(op, 0).dtype, op.outputs[0].dtype
-    return pair in ((DType.FLOAT32, DType.FLOAT32), (DType.INT8, DType.INT8), (DType.INT8, DType.INT16))
+    same = ((DType.FLOAT32, DType.FLOAT32), (DType.INT8, DType.INT8), (DType.INT16, DType.INT16))
+    return pair in (*same, (DType.INT8, DType.INT16))
 
 
 def _output_is_probability(op: OperatorInstance) -> bool:
     output = op.outputs[0]
     if output.dtype is DType.FLOAT32:
         return True
-    unit = 2.0**-output.dtype.bits
-    return zero_point(output) == output.dtype.limits[0] and abs(scale(output) - unit) <= unit * 1e-3
+    unit, least = 2.0**-output.dtype.bits, output.dtype.limits[0]
+    if input_type(op, 0).dtype is DType.INT16:
+        unit, least = 2.0**-15, 0
+    return zero_point(output) == least and abs(scale(output) - unit) <= unit * 1e-3
 
 
 def _scale_is_representable(op: OperatorInstance) -> bool:
+    if input_type(op, 0).dtype is DType.INT16:
+        return is_representable(_int16_scaling(op)) and quantize_multiplier(_int16_scaling(op))[1] <= 14
     return input_type(op, 0).dtype is not DType.INT8 or scaling(scale(input_type(op, 0)), op.attributes.beta) > 1
 
 
@@ -105,20 +129,24 @@ NOT_EMPTY = Rule(
     "the input has at least 1 dimension, and none is zero", lambda op: 0 not in (input_type(op, 0).shape or (0,))
 )
 DEPTH_RULE = Rule(
-    f"an int8 input's last dimension is at most {MAX_DEPTH}",
-    lambda op: input_type(op, 0).dtype is not DType.INT8 or static_shape(input_type(op, 0))[-1] <= MAX_DEPTH,
+    f"an int8 or int16 input's last dimension is at most {MAX_DEPTH}",
+    lambda op: input_type(op, 0).dtype is DType.FLOAT32 or static_shape(input_type(op, 0))[-1] <= MAX_DEPTH,
 )
 SAME_SHAPE = Rule("the output has the input's shape", lambda op: op.outputs[0].shape == input_type(op, 0).shape)
 
 RULES = (
     *COMMON,
-    input_is(0, "input", DType.INT8, DType.FLOAT32),
+    input_is(0, "input", DType.INT8, DType.INT16, DType.FLOAT32),
     output_is(DType.INT8, DType.INT16, DType.FLOAT32),
-    Rule("float32 gives float32, int8 gives int8 or int16", _types_fit),
+    Rule("float32 gives float32, int16 gives int16, int8 gives int8 or int16", _types_fit),
     NOT_EMPTY,
     QUANTIZED_PER_TENSOR,
-    Rule("an int8 output has scale 1/256 and zero point -128, an int16 one 1/65536 and -32768", _output_is_probability),
-    Rule("an int8 input's scale times beta is more than 2^-26", _scale_is_representable),
+    Rule(
+        "an int8 output has scale 1/256 and zero point -128, an int16 one 1/65536 and -32768, of an int16 input "
+        "1/32768 and 0",
+        _output_is_probability,
+    ),
+    Rule("the input's scale times beta is more than 2^-26 with int8, less than 2 with int16", _scale_is_representable),
     DEPTH_RULE,
     SAME_SHAPE,
 )

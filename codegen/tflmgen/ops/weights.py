@@ -1,11 +1,13 @@
 """What operators with weights and biases share: support rules, folded biases and output multipliers.
 
-Inputs are [input, filter, bias]; int8 ones compute output = rescale(bias + sum((input - zero point) * weight)).
+Inputs are [input, filter, bias]; quantised ones compute output = rescale(bias + sum((input - zero point) * weight)).
+int16 inputs have zero point 0, int8 weights, and a bias and sums of 32 or 64 bits.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,19 @@ from numpy.typing import NDArray
 
 from tflmgen.kernel import ConstantArray, Input, Null, Operand, OperatorInstance, Overlap, Params
 from tflmgen.ops.operator import Rule
-from tflmgen.ops.quantize_math import Activation, activation_range, is_representable, quantize_multiplier
+from tflmgen.ops.quantize_math import MAX_SHIFT, Activation, activation_range, is_representable, quantize_multiplier
 from tflmgen.ops.rules import STATIC, input_type, per_tensor, scale, zero_point
 from tflmgen.ops.window import Fields
 from tflmgen.types import DType, Quantization, TensorType
 
 INPUT_SPAN = 255
 """Greatest magnitude of an int8 value less its zero point."""
+
+
+MAX_SHIFT_S64 = 7
+"""Greatest left shift of sums of 64 bits."""
+MAX_BIAS_S64 = 2**46
+"""Greatest magnitude of a 64-bit bias, so that 2^24 products do not take the sum to 2^47."""
 
 
 def bias_type(op: OperatorInstance) -> TensorType | None:
@@ -87,11 +95,26 @@ def channel_scales(op: OperatorInstance, channels: int) -> list[tuple[int, int]]
 
 def multiplier_operands(op: OperatorInstance, channels: int) -> tuple[ConstantArray, ConstantArray]:
     """Multipliers and shifts of tflmgen_requantize, per output channel."""
-    pairs = channel_scales(op, channels)
+    return scale_operands(channel_scales(op, channels))
+
+
+def scale_operands(pairs: Sequence[tuple[int, int]]) -> tuple[ConstantArray, ConstantArray]:
+    """The arrays of (multiplier, shift) per output channel."""
     return (
         ConstantArray.of("multipliers", np.array([m for m, _ in pairs]), DType.INT32),
         ConstantArray.of("shifts", np.array([s for _, s in pairs]), DType.INT8),
     )
+
+
+def range_fields(op: OperatorInstance, activation: Activation) -> Fields:
+    """The params fields for the output's range, where its zero point is 0."""
+    return tuple(field for field in output_fields(op, activation) if field[0] != "output_zero_point")
+
+
+def sum_suffix(op: OperatorInstance) -> str:
+    """Of a kernel for int16: how wide the sums are, which is as wide as the bias."""
+    bias = bias_type(op)
+    return "b32" if bias is not None and bias.dtype is DType.INT32 else "b64"
 
 
 def output_fields(op: OperatorInstance, activation: Activation) -> Fields:
@@ -115,24 +138,49 @@ def params(struct: str, *groups: Fields) -> Params:
 
 
 def _types_fit(op: OperatorInstance) -> bool:
-    dtype = input_type(op, 0).dtype
-    return dtype in (DType.INT8, DType.FLOAT32) and input_type(op, 1).dtype is dtype is op.outputs[0].dtype
+    dtype, weights = input_type(op, 0).dtype, input_type(op, 1).dtype
+    known = (DType.INT8, DType.INT8), (DType.INT16, DType.INT8), (DType.FLOAT32, DType.FLOAT32)
+    return (dtype, weights) in known and op.outputs[0].dtype is dtype
 
 
 def _bias_fits(op: OperatorInstance) -> bool:
     bias = bias_type(op)
-    return bias is None or bias.dtype is (DType.INT32 if _is_int8(op) else DType.FLOAT32)
+    fitting = {DType.INT8: (DType.INT32,), DType.INT16: (DType.INT32, DType.INT64)}
+    return bias is None or bias.dtype in fitting.get(input_type(op, 0).dtype, (DType.FLOAT32,))
+
+
+def is_quantized(op: OperatorInstance) -> bool:
+    return input_type(op, 0).dtype in (DType.INT8, DType.INT16)
 
 
 def _is_int8(op: OperatorInstance) -> bool:
     return input_type(op, 0).dtype is DType.INT8
 
 
+def is_int16(op: OperatorInstance) -> bool:
+    return input_type(op, 0).dtype is DType.INT16
+
+
+def _wide_sums_fit(op: OperatorInstance) -> bool:
+    """Whether a 64-bit bias is known to leave room for the products, and so are the shifts."""
+    bias = bias_type(op)
+    if bias is None or bias.dtype is not DType.INT64:
+        return True
+    values = op.constants[2]
+    return values is not None and int(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0)) < MAX_BIAS_S64
+
+
+def shifts_fit(op: OperatorInstance, factors: Iterable[float]) -> bool:
+    """Whether the kernel can multiply its sums by each of `factors`."""
+    limit = MAX_SHIFT_S64 if is_int16(op) and sum_suffix(op) == "b64" else MAX_SHIFT
+    return all(is_representable(f) and quantize_multiplier(f)[1] <= limit for f in factors)
+
+
 TYPE_RULES = (
     Rule("the input and the filter are present", lambda op: op.inputs[0] is not None and op.inputs[1] is not None),
     STATIC,
-    Rule("the input, the filter and the output are all int8 or all float32", _types_fit),
-    Rule("the bias, if any, is int32 beside int8 and float32 beside float32", _bias_fits),
+    Rule("the input, the filter and the output are all int8 or all float32, or int16 with an int8 filter", _types_fit),
+    Rule("the bias, if any, is int32 beside int8, int32 or int64 beside int16, else float32", _bias_fits),
     Rule("no dimension is zero", lambda op: all(t is None or t.elements > 0 for t in (*op.inputs, *op.outputs))),
 )
 
@@ -150,23 +198,30 @@ def quantization_rules(axis: int) -> tuple[Rule, ...]:
         return not quantization.per_channel or on_axis
 
     def representable(op: OperatorInstance) -> bool:
-        return all(map(is_representable, output_multipliers(op, 1)))
+        return shifts_fit(op, output_multipliers(op, 1))
 
     return (
         Rule(
-            "an int8 input and output have one scale and one zero point each",
-            lambda op: not _is_int8(op) or (per_tensor(input_type(op, 0)) and per_tensor(op.outputs[0])),
+            "a quantised input and output have one scale and one zero point each",
+            lambda op: not is_quantized(op) or (per_tensor(input_type(op, 0)) and per_tensor(op.outputs[0])),
         ),
-        Rule("an int8 filter is quantised with zero point 0", lambda op: not _is_int8(op) or filter_is_symmetric(op)),
+        Rule(
+            "the zero points of an int16 input and output are 0",
+            lambda op: not is_int16(op) or zero_point(input_type(op, 0)) == 0 == zero_point(op.outputs[0]),
+        ),
+        Rule(
+            "an int8 filter is quantised with zero point 0", lambda op: not is_quantized(op) or filter_is_symmetric(op)
+        ),
         Rule(
             f"a filter quantised per channel has one scale for each index of dimension {axis}",
-            lambda op: not _is_int8(op) or channels_are_on_axis(op),
+            lambda op: not is_quantized(op) or channels_are_on_axis(op),
         ),
         Rule(
-            "input scale times filter scale is less than 2^30 output scales",
-            lambda op: not _is_int8(op) or representable(op),
+            "input scale times filter scale is less than 2^30 output scales, less than 2^7 with sums of 64 bits",
+            lambda op: not is_quantized(op) or representable(op),
         ),
-        Rule("no sum of products can exceed 32 bits", lambda op: not _is_int8(op) or sums_fit(op, axis)),
+        Rule("an int64 bias is a constant, each value less than 2^46", _wide_sums_fit),
+        Rule("no sum of int8 products can exceed 32 bits", lambda op: not _is_int8(op) or sums_fit(op, axis)),
     )
 
 

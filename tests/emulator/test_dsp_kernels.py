@@ -20,6 +20,7 @@ FAST: dict[str, Make] = {
     "depthwise3x3": dsp_cases.depthwise3x3,
     "add": dsp_cases.add,
     "fully_connected": dsp_cases.fully_connected,
+    "average_pool2d": dsp_cases.average_pool2d,
 }
 """Cases most of which the fast kernels take."""
 

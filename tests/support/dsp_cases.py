@@ -112,3 +112,19 @@ def fully_connected(rng: np.random.Generator) -> Run:
     options = {"fused_activation_function": activation, "keep_num_dims": False}
     case = make_case("FULLY_CONNECTED", [x, w, b if rng.random() < 0.8 else None], [y], options)
     return case, inputs(rng, case)
+
+
+def average_pool2d(rng: np.random.Generator) -> Run:
+    taps = pick(rng, (2, 2), (3, 3), (7, 5), (16, 16), (1, 4))
+    size = taps[0] + int(rng.integers(4)), taps[1] + int(rng.integers(4))
+    x = tensor("int8", (int(pick(rng, 1, 2)), *size, 4 * int(rng.integers(1, 5))), 0.05, int(rng.integers(-128, 128)))
+    options = {
+        "padding": int(rng.integers(2)),
+        "stride_h": int(rng.integers(1, 3)),
+        "stride_w": int(rng.integers(1, 3)),
+        "filter_height": taps[0],
+        "filter_width": taps[1],
+        "fused_activation_function": int(pick(rng, 0, 1, 3)),
+    }
+    case = make_case("AVERAGE_POOL_2D", [x], [x], options)
+    return case, inputs(rng, case)

@@ -1,14 +1,12 @@
 /* CONV_2D in int8 for cores with the DSP extension: blocks of three pixels times all output channels, two at a time.
  *
- * A block's three windows are widened into a column: for every four of a window's values the words X of the three
- * pixels and then their words Y (see dsp.h). The weights are a stream of channel pairs, in the order of use:
- *     bias0 bias1 | four weights of each, times `steps` | m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * (to the next pair)
- * A window of which the number of values is no multiple of four is filled up with zero weights.
+ * Here the windows are gathered; conv2d_block_dsp.h has what is computed from them. A window of which the number of
+ * values is no multiple of four is filled up with zero weights.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_DSP_H
 
-#include "dsp.h"
+#include "conv2d_block_dsp.h"
 #include "window.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
@@ -26,135 +24,6 @@ struct tflmgen_conv2d_dsp_s8 {
     int32_t output_min;
     int32_t output_max;
 };
-
-/* What a block needs to know, in the order in which the assembly reads it. */
-struct tflmgen_conv2d_dsp_block {
-    int32_t passes; /* of the loop over all steps but the first, unrolled 8 times */
-    int32_t skip;   /* bytes of code that the first pass leaves out */
-    int32_t channels;
-};
-
-typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uint32_t *stream, int8_t *output,
-                                               const struct tflmgen_conv2d_dsp_block *block);
-
-#define TFLMGEN_CONV2D_DSP_STEP_BYTES 68
-
-/* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions.
- * The arguments are the sums so far of pixels 1 and 2, of each channel; those of pixel 0 are in r7 and r10. */
-#define TFLMGEN_CONV2D_DSP_STEP(sum01, sum02, sum11, sum12) \
-    "ldrd r2, r3, [r1], #8\n\t"                             \
-    "ldmia.w r0!, {r4, r5, r6}\n\t"                         \
-    "smlad r8, r2, r5, " sum01 "\n\t"                       \
-    "smlad r9, r2, r6, " sum02 "\n\t"                       \
-    "smlad r7, r2, r4, r7\n\t"                              \
-    "smlad r11, r3, r5, " sum11 "\n\t"                      \
-    "smlad r12, r3, r6, " sum12 "\n\t"                      \
-    "smlad r10, r3, r4, r10\n\t"                            \
-    "sxtb16 r2, r2\n\t"                                     \
-    "sxtb16 r3, r3\n\t"                                     \
-    "ldmia.w r0!, {r4, r5, r6}\n\t"                         \
-    "smlad r7, r2, r4, r7\n\t"                              \
-    "smlad r8, r2, r5, r8\n\t"                              \
-    "smlad r9, r2, r6, r9\n\t"                              \
-    "smlad r10, r3, r4, r10\n\t"                            \
-    "smlad r11, r3, r5, r11\n\t"                            \
-    "smlad r12, r3, r6, r12\n\t"
-#define TFLMGEN_CONV2D_DSP_FIRST TFLMGEN_CONV2D_DSP_STEP("r7", "r7", "r10", "r10")
-#define TFLMGEN_CONV2D_DSP_MORE TFLMGEN_CONV2D_DSP_STEP("r8", "r9", "r11", "r12")
-
-#define TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
-#define TFLMGEN_CONV2D_DSP_RESCALE_SIGNED(sum, m, ra) \
-    "asr lr, " sum ", #31\n\t"                        \
-    "smmla " sum ", " sum ", " m ", " ra "\n\t"       \
-    "add " sum ", " sum ", lr, lsl #7\n\t"
-
-#define TFLMGEN_CONV2D_DSP_ROUND(sum) \
-    "asr " sum ", " sum ", r6\n\t"    \
-    "ssat " sum ", #8, " sum "\n\t"
-
-/* Registers: r0 column, r1 stream, r2-r3 weights, r4-r6 inputs, r7-r9 sums of channel 0, r10-r12 of channel 1, lr
- * passes. Stack: column, output, passes, entry of the first pass, channels. A pair of channels costs 4 instructions around
- * its first step and 34 (46 where signed) after the last one, for 6 outputs. */
-#define TFLMGEN_CONV2D_DSP_BLOCK(name, RESCALE)                                                                        \
-    TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                           \
-                             const struct tflmgen_conv2d_dsp_block *block)                                             \
-    {                                                                                                                  \
-        register const uint32_t *r0 __asm__("r0") = column;                                                            \
-        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
-        register int8_t *r2 __asm__("r2") = output;                                                                    \
-        register const struct tflmgen_conv2d_dsp_block *r3 __asm__("r3") = block;                                      \
-        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "ldmia r3, {r4, r5, r6}\n\t"                                                                  \
-                         "adr r8, 2f\n\t"                                                                              \
-                         "add r5, r5, r8\n\t"                                                                          \
-                         "orr r5, r5, #1\n\t"                                                                          \
-                         "push {r0, r2, r4, r5, r6}\n"                                                                 \
-                         "1:\n\t"                                                                                      \
-                         "ldr r0, [sp]\n\t"                                                                            \
-                         "ldr lr, [sp, #8]\n\t"                                                                        \
-                         "ldrd r7, r10, [r1], #8\n\t" TFLMGEN_CONV2D_DSP_FIRST                                         \
-                         "ldr pc, [sp, #12]\n\t"                                                                       \
-                         ".p2align 2\n"                                                                                \
-                         "2:\n\t"                                                                                      \
-                         ".rept 8\n\t" TFLMGEN_CONV2D_DSP_MORE ".endr\n\t"                                             \
-                         "subs lr, lr, #1\n\t"                                                                         \
-                         "bne.w 2b\n\t"                                                                                \
-                         "ldmia.w r1!, {r2, r3, r4, r5, r6}\n\t"                                                       \
-                         RESCALE("r7", "r2", "r3") RESCALE("r8", "r2", "r3") RESCALE("r9", "r2", "r3")                 \
-                         RESCALE("r10", "r4", "r5") RESCALE("r11", "r4", "r5") RESCALE("r12", "r4", "r5")              \
-                         TFLMGEN_CONV2D_DSP_ROUND("r7") TFLMGEN_CONV2D_DSP_ROUND("r8")                                 \
-                         TFLMGEN_CONV2D_DSP_ROUND("r9")                                                                \
-                         "lsrs r6, r6, #8\n\t"                                                                         \
-                                                  TFLMGEN_CONV2D_DSP_ROUND("r10") TFLMGEN_CONV2D_DSP_ROUND("r11")                               \
-                         TFLMGEN_CONV2D_DSP_ROUND("r12")                                                               \
-                         "ldr r4, [sp, #16]\n\t"                                                                       \
-                         "ldr r0, [sp, #4]\n\t"                                                                        \
-                         "bfi r7, r10, #8, #8\n\t"                                                                     \
-                         "bfi r8, r11, #8, #8\n\t"                                                                     \
-                         "bfi r9, r12, #8, #8\n\t"                                                                     \
-                         "strh r7, [r0]\n\t"                                                                           \
-                         "strh r8, [r0, r4]\n\t"                                                                       \
-                         "strh r9, [r0, r4, lsl #1]\n\t"                                                               \
-                         "lsrs r6, r6, #8\n\t"                                                                         \
-                         "add r0, r0, r6\n\t"                                                                          \
-                         "str r0, [sp, #4]\n\t"                                                                        \
-                         "bne.w 1b\n\t"                                                                                \
-                         "add sp, sp, #20\n\t"                                                                         \
-                         "pop {r4-r11, lr}"                                                                            \
-                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
-                         :                                                                                             \
-                         : "r12", "cc", "memory");                                                                     \
-    }
-
-/* For outputs clamped at the zero point, and for those that are not. */
-TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_clamped, TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED)
-TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_signed, TFLMGEN_CONV2D_DSP_RESCALE_SIGNED)
-
-/* One pixel, for what is left after the last whole block. sign_fix: what a negative sum's rescaled value loses. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const uint32_t *lane, const uint32_t *stream, int8_t *output,
-                                             int32_t steps, int32_t sign_fix)
-{
-    uint32_t control;
-    do {
-        const uint32_t *x = lane;
-        int32_t sum0 = (int32_t)stream[0];
-        int32_t sum1 = (int32_t)stream[1];
-        stream += 2;
-        for (int32_t step = 0; step < steps; ++step, x += 6, stream += 2) {
-            sum0 = tflmgen_smlad(stream[0], x[0], sum0);
-            sum1 = tflmgen_smlad(stream[1], x[0], sum1);
-            sum0 = tflmgen_smlad(tflmgen_even_bytes(stream[0]), x[3], sum0);
-            sum1 = tflmgen_smlad(tflmgen_even_bytes(stream[1]), x[3], sum1);
-        }
-        control = stream[4];
-        const int32_t scaled0 = tflmgen_smmla(sum0, (int32_t)stream[0], (int32_t)stream[1]) + (sum0 >> 31) * sign_fix;
-        const int32_t scaled1 = tflmgen_smmla(sum1, (int32_t)stream[2], (int32_t)stream[3]) + (sum1 >> 31) * sign_fix;
-        output[0] = (int8_t)tflmgen_saturate_s8(scaled0 >> (control & 255u));
-        output[1] = (int8_t)tflmgen_saturate_s8(scaled1 >> (control >> 8 & 255u));
-        output += control >> 16;
-        stream += 5;
-    } while (control >> 16);
-}
 
 /* Four values of three pixels, `pixel` bytes apart: 15 instructions. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(uint32_t *column, const int8_t *input, int32_t pixel, int32_t bytes)

@@ -18,6 +18,7 @@ Make = Callable[[np.random.Generator], tuple[Case, Sequence[Array | None]]]
 FAST: dict[str, Make] = {
     "conv2d": dsp_cases.conv2d,
     "depthwise3x3": dsp_cases.depthwise3x3,
+    "depthwise_window": dsp_cases.depthwise_window,
     "add": dsp_cases.add,
     "fully_connected": dsp_cases.fully_connected,
     "average_pool2d": dsp_cases.average_pool2d,

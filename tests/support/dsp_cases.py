@@ -128,3 +128,24 @@ def average_pool2d(rng: np.random.Generator) -> Run:
     }
     case = make_case("AVERAGE_POOL_2D", [x], [x], options)
     return case, inputs(rng, case)
+
+
+def depthwise_window(rng: np.random.Generator) -> Run:
+    taps = pick(rng, (5, 5), (1, 3), (4, 1), (2, 2), (3, 3))
+    dilation = pick(rng, (1, 1), (2, 2)) if taps != (3, 3) else (2, 1)
+    channels = int(pick(rng, 4, 8, 5, 11))
+    reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
+    size = [int(r + rng.integers(0, 5)) for r in reach]
+    x, y, activation = _ends(rng, (int(pick(rng, 1, 2)), *size, channels), taps[0] * taps[1])
+    w, b = _weights(rng, (1, *taps, channels), 3, _scale(x))
+    options = {
+        "padding": int(rng.integers(2)),
+        "stride_h": int(rng.integers(1, 3)),
+        "stride_w": int(rng.integers(1, 3)),
+        "dilation_h_factor": dilation[0],
+        "dilation_w_factor": dilation[1],
+        "depth_multiplier": 1,
+        "fused_activation_function": activation,
+    }
+    case = make_case("DEPTHWISE_CONV_2D", [x, w, b], [y], options)
+    return case, inputs(rng, case)

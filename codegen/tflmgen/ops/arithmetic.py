@@ -83,17 +83,18 @@ def _kernel(
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
         dtype = op.outputs[0].dtype
         if "dsp" in target.features and dtype is DType.INT8 and name in ("add", "sub"):
-            low, high = (int(limit) for _, limit in output_limits(op, op.attributes.activation))
-            if fast := add_dsp(op, add_scales(op), 1 if name == "add" else -1, low, high):
+            assert op.outputs[0].quantization is not None
+            limits = activation_range(op.attributes.activation, dtype, op.outputs[0].quantization)
+            if fast := add_dsp(op, add_scales(op), 1 if name == "add" else -1, *limits):
                 return fast
         function = f"tflmgen_{name}_{SUFFIX[dtype]}"
         if dtype is DType.INT64:
             return binary_kernel(op, function, HEADER)
-        limits = output_limits(op, op.attributes.activation)
+        ends = output_limits(op, op.attributes.activation)
         if dtype in QUANTIZED:
             struct = "tflmgen_mul_quantized" if name == "mul" else "tflmgen_add_quantized"
-            return binary_kernel(op, function, HEADER, struct, _offsets(op) + quantized_fields(op) + limits)
-        return binary_kernel(op, function, HEADER, f"tflmgen_arithmetic_{SUFFIX[dtype]}", limits)
+            return binary_kernel(op, function, HEADER, struct, _offsets(op) + quantized_fields(op) + ends)
+        return binary_kernel(op, function, HEADER, f"tflmgen_arithmetic_{SUFFIX[dtype]}", ends)
 
     return kernel
 

@@ -9,6 +9,7 @@ from tflmgen.ops.conv import FITS, FOUR_DIMENSIONS, parse, window_of
 from tflmgen.ops.dsp_channels import layer_of
 from tflmgen.ops.dsp_conv import conv2d_dsp
 from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
+from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
 from tflmgen.ops.operator import Operator, Rule, Shape
 from tflmgen.ops.rules import input_type, static_shape, zero_point
 from tflmgen.ops.weights import (
@@ -55,7 +56,8 @@ def _dsp_kernel(op: OperatorInstance) -> Kernel | None:
     if layer is None:
         return None
     # Of one channel, a depthwise convolution is an ordinary one.
-    return (conv2d_dsp if input_channels == 1 else depthwise3x3_dsp)(op, window_of(op), layer)
+    makers = (conv2d_dsp,) if input_channels == 1 else (depthwise3x3_dsp, depthwise_window_dsp)
+    return next((fast for maker in makers if (fast := maker(op, window_of(op), layer))), None)
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:

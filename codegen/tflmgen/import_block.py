@@ -13,6 +13,7 @@ from tflmgen.import_context import Argument, Context, Handle
 from tflmgen.import_row_call import RowCall, RowError
 from tflmgen.import_rows import import_rows
 from tflmgen.ops import OPERATORS
+from tflmgen.ops.folding import fold
 from tflmgen.ops.row_wise import BY_SHAPE
 from tflmgen.subgraphs import CONTROL_FLOW
 from tflmgen.support import check_operator, instance_of
@@ -183,15 +184,18 @@ def _most_rows(context: Context, subgraph: SubGraph, wanted: Sequence[int | None
 _BOUND_ADVICE = "Convert the model with static shapes"
 
 
+_SHAPE_ELEMENTS = 64
+"""Shapes, permutations and the like have no more elements than this."""
+
+
 def _fold(
     scope: Scope, op: Operator, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
 ) -> bool:
-    """Evaluates an operator at compile time where its table entry can; later operators may need the constant."""
-    fold = OPERATORS[op.name].fold
-    if fold is None or not all(v.type.is_static for v in outputs):
+    """Evaluates small operators on constants: the shapes of later ones may hang on them. The passes fold the rest."""
+    if not all(v.type.is_static and v.type.elements <= _SHAPE_ELEMENTS for v in outputs):
         return False
     context = scope.context
-    arrays = fold(instance_of(inputs, [v.type for v in outputs], attributes, context.constants))
+    arrays = fold(op.name, instance_of(inputs, [v.type for v in outputs], attributes, context.constants))
     if arrays is None:
         return False
     for index, value, array in zip(op.outputs, outputs, arrays, strict=True):

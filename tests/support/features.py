@@ -59,7 +59,7 @@ def _of_entry(function: ProgramFunction) -> Iterator[str]:
 
 
 def _of_moves(trial: Trial) -> Iterator[str]:
-    for move in trial.stages.storage.moves.values():
+    for move in trial.stages.plan.storage.moves.values():
         if any("cycle" in copy.why for copy in move.copies):
             yield "cycle of variables"
         if move.rotation:

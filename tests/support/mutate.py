@@ -8,6 +8,7 @@ from typing import Any
 
 from tflmgen.program import (
     Access,
+    Assembly,
     Branch,
     ByteCopy,
     Fixed,
@@ -29,14 +30,21 @@ from support.random_program import Chooser
 
 PlaceHook = Callable[[Place, Any], Place]
 TransferHook = Callable[[Transfer], Transfer]
+AssemblyHook = Callable[[Assembly], Assembly]
 
 
 class Rewriter:
-    """Rebuilds a program: `place` maps each place (with its Value, or None), `transfer` each Transfer."""
+    """Rebuilds a program: `place` maps each place (with its Value, or None), `transfer` and `assembly` the like."""
 
-    def __init__(self, place: PlaceHook = lambda p, _: p, transfer: TransferHook = lambda t: t) -> None:
+    def __init__(
+        self,
+        place: PlaceHook = lambda p, _: p,
+        transfer: TransferHook = lambda t: t,
+        assembly: AssemblyHook = lambda a: a,
+    ) -> None:
         self._place = place
         self._transfer = transfer
+        self._assembly = assembly
 
     def program(self, program: Program) -> Program:
         functions = tuple(
@@ -70,13 +78,20 @@ class Rewriter:
         if isinstance(one, Transfer):
             copies = tuple(map(self._copy, one.copies))
             return self._transfer(replace(one, copies=copies, values=tuple(map(self._access, one.values))))
+        if isinstance(one, Assembly):
+            inputs = tuple(None if access is None else self._access(access) for access in one.inputs)
+            copies, outputs = tuple(map(self._copy, one.copies)), tuple(map(self._access, one.outputs))
+            return self._assembly(replace(one, inputs=inputs, copies=copies, outputs=outputs))
         if isinstance(one, Branch):
             return replace(
                 one, condition=self._access(one.condition), then=self.body(one.then), orelse=self.body(one.orelse)
             )
         if isinstance(one, Loop):
             return replace(
-                one, condition=self.body(one.condition), test=self._access(one.test), body=self.body(one.body)
+                one,
+                condition=self.body(one.condition),
+                test=None if one.test is None else self._access(one.test),
+                body=self.body(one.body),
             )
         return one
 
@@ -216,6 +231,28 @@ def _reorder_copies(program: Program, choose: Chooser) -> Program:
     return _changed_transfer(program, choose, lambda t: replace(t, copies=t.copies[::-1]))
 
 
+def _drop_piece(program: Program, choose: Chooser) -> Program:
+    """One piece of an assembled output is not copied."""
+    steps: list[int] = []
+
+    def note(assembly: Assembly) -> Assembly:
+        if assembly.copies:
+            steps.append(assembly.step)
+        return assembly
+
+    Rewriter(assembly=note).program(program)
+    if not steps:
+        return program
+    wanted = _pick(choose, steps)
+    first = choose.integer(0, 1) == 0
+
+    def drop(assembly: Assembly) -> Assembly:
+        copies = assembly.copies[1:] if first else assembly.copies[:-1]
+        return replace(assembly, copies=copies) if assembly.step == wanted else assembly
+
+    return Rewriter(assembly=drop).program(program)
+
+
 def _drop_rotation(program: Program, choose: Chooser) -> Program:
     return _changed_transfer(program, choose, lambda t: replace(t, rotation=()), lambda t: t.rotation)
 
@@ -275,6 +312,7 @@ MUTATIONS: tuple[Callable[[Program, Chooser], Program], ...] = (
     _move_value,
     _drop_copies,
     _reorder_copies,
+    _drop_piece,
     _drop_rotation,
     _turn_rotation,
     _swap_slots,

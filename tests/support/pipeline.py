@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.arena.layout import Layout, lay_out
+from tflmgen.arena.layout import lay_out
 from tflmgen.emit import Sources, emit
 from tflmgen.graph import Module
 from tflmgen.importer import import_model
 from tflmgen.kernel import Target
-from tflmgen.liveness import Liveness, analyze
+from tflmgen.liveness import analyze
 from tflmgen.lower import lower
 from tflmgen.passes import PIPELINE, Pass, run_passes
 from tflmgen.program import Program
-from tflmgen.schedule import Schedule, schedule
+from tflmgen.schedule import schedule
+from tflmgen.search import Candidate, best_candidate
 from tflmgen.select import Selection, select
-from tflmgen.storage import Storage, assign
+from tflmgen.storage import assign
 from tflmgen.tflite.model import Model
 from tflmgen.tflite.reader import parse_model
 
@@ -29,10 +30,7 @@ class Stages:
     model: Model
     module: Module
     selection: Selection
-    schedule: Schedule
-    liveness: Liveness
-    storage: Storage
-    layout: Layout
+    plan: Candidate
     program: Program
 
     def sources(self, name: str) -> Sources:
@@ -40,17 +38,21 @@ class Stages:
 
 
 def compile_bytes(data: bytes, pipeline: tuple[Pass, ...] = PIPELINE) -> Stages:
-    """Every stage but the checker and the emitter, as the driver runs them."""
+    """Every stage but the checker and the emitter, as the driver runs them.
+
+    With other passes than its own, the first schedule that comes, not the best one.
+    """
     model = parse_model(data, "m.tflite")
-    return compile_module(model, run_passes(import_model(model), pipeline))
-
-
-def compile_module(model: Model, module: Module) -> Stages:
+    module = run_passes(import_model(model), pipeline)
     selection = select(module, HOST)
+    plan = best_candidate(module, selection) if pipeline is PIPELINE else _plain(module, selection)
+    program = lower(module, selection, plan.schedule, plan.storage, plan.layout)
+    return Stages(model, module, selection, plan, program)
+
+
+def _plain(module: Module, selection: Selection) -> Candidate:
     scheduled = schedule(module)
     homes = {variable.home for variable in module.state.values()}
     liveness = analyze(scheduled, homes)
     storage = assign(scheduled, selection, liveness, homes)
-    layout = lay_out(storage, scheduled.steps)
-    program = lower(module, selection, scheduled, storage, layout)
-    return Stages(model, module, selection, scheduled, liveness, storage, layout, program)
+    return Candidate(scheduled, liveness, storage, lay_out(storage, scheduled.steps))

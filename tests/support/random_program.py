@@ -27,6 +27,7 @@ KINDS: tuple[Kind, ...] = (
     ("int32", (4,)),
     ("int32", (2, 2)),
     ("int32", (6,)),
+    ("int32", (2,)),
     ("int32", ()),
     FLAG,
     ("int64", (3,)),
@@ -194,7 +195,7 @@ class _Builder:
     def _statement(self, scope: _Scope) -> None:
         self._budget -= 1
         nests = self._budget > 0 and scope.depth < 3
-        kinds = [self._arithmetic, self._arithmetic, self._compare, self._reshape, self._cast, self._arithmetic]
+        kinds = [self._arithmetic, self._arithmetic, self._compare, self._reshape, self._cast, self._join, self._cut]
         if self._variables:
             kinds += [self._read, self._assign] if self._assigning else [self._read]
         if nests:
@@ -221,6 +222,29 @@ class _Builder:
         )
         shape = scope.graph.constant(f"c{len(scope.graph.tensors)}", np.array(other[1], np.int32))
         scope.graph.operator("RESHAPE", [self._value(scope, one), shape], [scope.add(other)])
+
+    def _join(self, scope: _Scope) -> None:
+        """CONCATENATION; often of one value with itself, or of what _cut made."""
+        sizes = self._pick(((2, 4), (2, 2), (2, 2, 2), (4, 2)))
+        operands = [self._value(scope, ("int32", (size,))) for size in sizes]
+        scope.graph.operator("CONCATENATION", operands, [scope.add(("int32", (sum(sizes),)))], {"axis": 0})
+
+    def _cut(self, scope: _Scope) -> None:
+        """SPLIT into equal parts, or SLICE."""
+        size = self._pick((4, 6))
+        whole = self._value(scope, ("int32", (size,)))
+        if self._one_in(2):
+            axis = scope.graph.constant(f"c{len(scope.graph.tensors)}", np.array(0, np.int32))
+            parts = [scope.add(("int32", (2,))) for _ in range(size // 2)]
+            scope.graph.operator("SPLIT", [axis, whole], parts, {"num_splits": len(parts)})
+            return
+        length = 2 if size == 4 else self._pick((2, 4))
+        bounds = [self._choose.integer(0, size - length), length]
+        begin, count = (
+            scope.graph.constant(f"c{len(scope.graph.tensors) + i}", np.array([v], np.int32))
+            for i, v in enumerate(bounds)
+        )
+        scope.graph.operator("SLICE", [whole, begin, count], [scope.add(("int32", (length,)))])
 
     def _cast(self, scope: _Scope) -> None:
         one, other = self._pick([(a, b) for a in KINDS for b in KINDS if a[1] == b[1] and a[0] != b[0]])

@@ -112,4 +112,11 @@ class Reference:
             return (inputs[0].reshape(output.shape),)
         if op.name == "CAST":
             return (inputs[0].astype(output.dtype.numpy),)
+        if op.name == "CONCATENATION":
+            return (np.concatenate(inputs, axis=options["axis"]),)
+        if op.name == "SPLIT":
+            return tuple(np.split(inputs[1], options["num_splits"], axis=inputs[0].item()))
+        if op.name == "SLICE":
+            begin, size = inputs[1].item(), inputs[2].item()
+            return (inputs[0][begin : begin + size],)
         raise NotImplementedError(op.name)

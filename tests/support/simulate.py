@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tflmgen.program import (
     Access,
+    Assembly,
     Branch,
     Fixed,
     Flash,
@@ -108,6 +109,9 @@ class Machine:
         for one in body:
             if isinstance(one, KernelCall):
                 self._kernel(one)
+            elif isinstance(one, Assembly):
+                for copy in one.copies:
+                    self._store(copy.destination, 0, self._load(copy.source, 0, copy.bytes))
             elif isinstance(one, Transfer):
                 self._transfer(one)
             elif isinstance(one, Branch):
@@ -137,7 +141,7 @@ class Machine:
     def _loop(self, loop: Loop) -> None:
         for iteration in range(ITERATIONS_LIMIT):
             self._body(loop.condition)
-            if not self._flag(loop.test):
+            if iteration == loop.trips or (loop.test is not None and not self._flag(loop.test)):
                 self.iterations.append(iteration)
                 return
             self._body(loop.body)

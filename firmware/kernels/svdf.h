@@ -26,7 +26,8 @@ struct tflmgen_svdf_s8 {
     int32_t output_zero_point;
 };
 
-/* offsets: added to the sums of products, or NULL; bias: one per unit, or NULL. Sums through time wrap. */
+/* offsets: added to the sums of products, or NULL; bias: one per unit, or NULL. Sums through time wrap, and so does an activation
+ * that its zero point takes out of range: TFLite Micro clamps first. */
 #define TFLMGEN_SVDF_S8(name, element, least, most)                                                                    \
     TFLMGEN_KERNEL void name(const int8_t *input, const int8_t *restrict weights, const int32_t *restrict offsets,     \
                              const element *restrict time_weights, const int32_t *restrict bias,                       \
@@ -40,9 +41,8 @@ struct tflmgen_svdf_s8 {
                     int32_t sum = tflmgen_dot_s8(input, weights + filter * p->inputs, p->inputs, 0);                   \
                     sum = tflmgen_add_wrap_s32(sum, offsets ? offsets[filter] : 0);                                    \
                     sum = tflmgen_requantize(sum, p->multiplier, p->shift);                                            \
-                    sum = tflmgen_add_wrap_s32(sum, p->state_zero_point);                                              \
                     memmove(state, state_in + 1, (size_t)(p->memory - 1) * sizeof(element));                           \
-                    state[p->memory - 1] = (element)tflmgen_clamp_s32(sum, least, most);                               \
+                    state[p->memory - 1] = (element)(tflmgen_clamp_s32(sum, least, most) + p->state_zero_point);       \
                     for (int32_t i = 0; i < p->memory; ++i) {                                                          \
                         const int32_t weight = time_weights[filter * p->memory + i];                                   \
                         total = tflmgen_add_wrap_s32(total, weight * (state[i] - p->state_zero_point));                \

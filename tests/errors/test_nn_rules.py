@@ -71,7 +71,7 @@ def test_sums_that_may_leave_32_bits_are_refused() -> None:
     large = conv(x=x, y=y, b=None, w=constant("int8", np.full((1, 1, 1, 70000), 127), 0.1))
     unknown = conv(x=x, y=y, b=None, w=tensor("int8", (1, 1, 1, 70000), 0.1))
     assert broken_rules(small) == []
-    assert broken_rules(large) == broken_rules(unknown) == ["no sum of products can exceed 32 bits"]
+    assert broken_rules(large) == broken_rules(unknown) == ["no sum of int8 products can exceed 32 bits"]
 
 
 @pytest.mark.parametrize(

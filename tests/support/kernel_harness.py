@@ -111,12 +111,16 @@ def constant(
 def make_case(
     operator: str, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], options: Mapping[str, Any] | None = None
 ) -> Case:
-    """A case whose output shapes come from the operator's shape rule, where it has them."""
+    """A case whose output shapes come from the operator's shape rule, where it has them.
+
+    After its own outputs come the new contents of the variable tensors that it updates.
+    """
     given = tuple(t.type for t in outputs)
     case = Case(operator, tuple(inputs), given, options or {})
     shapes = OPERATORS[operator].infer(case.instance)
     inferred = tuple(t if s is None else t.with_shape(s) for t, s in zip(given, shapes, strict=True))
-    return Case(operator, tuple(inputs), inferred, options or {})
+    updated = tuple(t.type for t in (inputs[i] for i in OPERATORS[operator].updates) if t)
+    return Case(operator, tuple(inputs), inferred + updated, options or {})
 
 
 def broken_rules(case: Case) -> list[str]:
@@ -225,10 +229,14 @@ def model_bytes(case: Case) -> bytes:
             indices.append(graph.constant(f"const{i}", item.data, dtype=label, **_file_quantization(item.type)))
     outputs = [
         graph.tensor(f"out{i}", t.dtype.label, list(t.max_shape), **_file_quantization(t))
-        for i, t in enumerate(case.outputs)
+        for i, t in enumerate(case.outputs[: len(case.outputs) - len(OPERATORS[case.operator].updates)])
     ]
+    updates = OPERATORS[case.operator].updates
     graph.operator(case.operator, inputs=indices, outputs=outputs, options=dict(case.options))
-    graph.inputs = [n for n, item in zip(indices, case.inputs, strict=True) if item and item.data is None]
+    run_time = [i for i, item in enumerate(case.inputs) if item and item.data is None]
+    for i in updates:
+        graph.tensors[indices[i]]["is_variable"] = True
+    graph.inputs = [indices[i] for i in run_time if i not in updates]
     graph.outputs = outputs
     return bytes(writer.finish())
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Params, ParamValue, Target
 from tflmgen.ops.layout import broadcast_shape, broadcast_strides, collapse, strides_of
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
@@ -81,9 +79,8 @@ def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
 
 
 def real_multiplier(op: OperatorInstance) -> float:
-    """From accumulator to output; the scales' product is in single precision in the reference."""
-    product = np.float32(scale(input_type(op, 0))) * np.float32(scale(input_type(op, 1)))
-    return float(product) / scale(op.outputs[0])
+    """From accumulator to output."""
+    return scale(input_type(op, 0)) * scale(input_type(op, 1)) / scale(op.outputs[0])
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:

@@ -12,8 +12,8 @@ from tflmgen.ops.dsp_channels import layer_of
 from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
-from tflmgen.ops.quantize_math import Activation, parse_activation, quantize_multiplier
-from tflmgen.ops.rules import input_type, scale, static_shape
+from tflmgen.ops.quantize_math import Activation, parse_activation
+from tflmgen.ops.rules import input_type, static_shape
 from tflmgen.ops.weights import (
     TYPE_RULES,
     bias_operand,
@@ -27,8 +27,6 @@ from tflmgen.ops.weights import (
     params,
     quantization_rules,
     range_fields,
-    scale_operands,
-    shifts_fit,
     sum_suffix,
 )
 from tflmgen.types import DType, dim_max
@@ -60,12 +58,6 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
     return ((input_type(op, 0).elements // depth, units),)
 
 
-def real_multiplier(op: OperatorInstance) -> float:
-    """The factor of a filter quantised as a whole; the scales' product is in single precision in the reference."""
-    product = np.float32(scale(input_type(op, 0))) * np.float32(filter_quantization(op).scale)
-    return float(product) / scale(op.outputs[0])
-
-
 def overlap_distance(batches: int, depth: int, units: int) -> int:
     """Least distance, in elements, by which the output must precede the input that it lies over.
 
@@ -81,20 +73,13 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     return fast or portable_kernel(op)
 
 
-def _unit_scales(op: OperatorInstance, units: int) -> list[tuple[int, int]]:
-    """(multiplier, shift) per unit."""
-    if filter_quantization(op).per_channel:
-        return channel_scales(op, units)
-    return [quantize_multiplier(real_multiplier(op))] * units
-
-
 def _dsp_kernel(op: OperatorInstance) -> Kernel | None:
     """The kernel for the DSP extension, where there is one for this layer."""
     weights = op.constants[1]
     if op.outputs[0].dtype is not DType.INT8 or weights is None:
         return None
     units, depth = weights.shape
-    layer = layer_of(op, np.asarray(weights, dtype=np.int64), _unit_scales(op, units), op.attributes.activation)
+    layer = layer_of(op, np.asarray(weights, dtype=np.int64), channel_scales(op, units), op.attributes.activation)
     batches = op.outputs[0].elements // units
     return fully_connected_dsp(op, layer, batches, overlap_distance(batches, depth, units)) if layer else None
 
@@ -112,17 +97,21 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         return Kernel("tflmgen_fully_connected_f32", HEADER, operands, fields, over_input, macs)
     if op.outputs[0].dtype is DType.INT16:
         fields = params("tflmgen_fully_connected_s16", sizes, range_fields(op, op.attributes.activation))
-        scales = scale_operands(_unit_scales(op, units))
         function = f"tflmgen_fully_connected_s16_{sum_suffix(op)}"
         return Kernel(
-            function, "fully_connected_s16.h", (Input(0), Input(1), bias, *scales, Output(0)), fields, over_input, macs
+            function,
+            "fully_connected_s16.h",
+            (Input(0), Input(1), bias, *multiplier_operands(op, units), Output(0)),
+            fields,
+            over_input,
+            macs,
         )
     offset = (("input_offset", input_offset(op)),)
     if filter_quantization(op).per_channel:
         per_unit = (Input(0), Input(1), bias, *multiplier_operands(op, units), Output(0))
         fields = params("tflmgen_fully_connected_channels_s8", sizes, offset, results)
         return Kernel("tflmgen_fully_connected_channels_s8", HEADER, per_unit, fields, over_input, macs)
-    multiplier, shift = quantize_multiplier(real_multiplier(op))
+    ((multiplier, shift),) = channel_scales(op, 1)
     fields = params(
         "tflmgen_fully_connected_s8", sizes, offset, (("multiplier", multiplier), ("shift", shift)), results
     )
@@ -149,10 +138,6 @@ RULES = (
     ),
     bias_size_rule(UNITS),
     *quantization_rules(UNITS),
-    Rule(
-        "the scales' product in single precision is as small as their product in double precision must be",
-        lambda op: op.outputs[0].dtype is DType.FLOAT32 or shifts_fit(op, [real_multiplier(op)]),
-    ),
     Rule("the output has one row for each row of the input, and one column per output channel", _shape_fits),
 )
 

@@ -46,9 +46,8 @@ def is_integer(op: OperatorInstance) -> bool:
 
 
 def _factors(op: OperatorInstance, first: int, source: int) -> list[float]:
-    """From sums of products to gates; the scales' product is in single precision in the reference."""
-    values = np.float32(scale(input_type(op, source)))
-    return [float(values * np.float32(scale(input_type(op, first + gate)))) / GATE_SCALE for gate in GATES]
+    """From sums of products to gates."""
+    return [scale(input_type(op, source)) * scale(input_type(op, first + gate)) / GATE_SCALE for gate in GATES]
 
 
 def _state_factors(op: OperatorInstance) -> dict[str, float]:

@@ -7,7 +7,7 @@ int16 inputs have zero point 0, int8 weights, and a bias and sums of 32 or 64 bi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -95,11 +95,7 @@ def channel_scales(op: OperatorInstance, channels: int) -> list[tuple[int, int]]
 
 def multiplier_operands(op: OperatorInstance, channels: int) -> tuple[ConstantArray, ConstantArray]:
     """Multipliers and shifts of tflmgen_requantize, per output channel."""
-    return scale_operands(channel_scales(op, channels))
-
-
-def scale_operands(pairs: Sequence[tuple[int, int]]) -> tuple[ConstantArray, ConstantArray]:
-    """The arrays of (multiplier, shift) per output channel."""
+    pairs = channel_scales(op, channels)
     return (
         ConstantArray.of("multipliers", np.array([m for m, _ in pairs]), DType.INT32),
         ConstantArray.of("shifts", np.array([s for _, s in pairs]), DType.INT8),

@@ -1,0 +1,151 @@
+"""LSTM and SVDF against TFLite Micro, variants of the float32 LSTM that it lacks against LiteRT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.conv_cases import pick
+from support.kernel_harness import Array, Case, Tensor, constant, make_case, tensor
+from support.recurrent import check_steps, litert_steps, tflm_steps
+
+pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
+
+STEPS = 3
+TOLERANCE = {"rtol": 1e-5, "atol": 1e-5}
+
+Steps = tuple[Case, list[Array]]
+
+
+def inputs_of(rng: np.random.Generator, kind: Tensor) -> list[Array]:
+    shape, dtype = kind.type.max_shape, kind.type.dtype
+    if dtype.is_float:
+        return [rng.normal(size=shape).astype(np.float32) for _ in range(STEPS)]
+    low, high = dtype.limits
+    return [rng.integers(low, high, shape, dtype.numpy, endpoint=True) for _ in range(STEPS)]
+
+
+def quantized_lstm(rng: np.random.Generator, dtype: str) -> Steps:
+    batches, steps, inputs, cells = (int(n) for n in rng.integers(1, 6, 4))
+    time_major = bool(rng.integers(2))
+    point = int(rng.integers(-128, 128)) if dtype == "int8" else 0
+    unit = 1.0 if dtype == "int8" else 2.0**-8
+    source = tensor(dtype, (steps, batches, inputs) if time_major else (batches, steps, inputs), 0.03 * unit, point)
+    state_scale = float(rng.uniform(0.004, 0.02)) * unit
+    state = tensor(dtype, (batches, cells), state_scale, int(rng.integers(-128, 128)) if dtype == "int8" else 0)
+    cell = tensor("int16", (batches, cells), 2.0 ** int(rng.integers(-15, -8)))
+    weights = [
+        constant("int8", rng.integers(-127, 128, (cells, n)), float(rng.uniform(0.002, 0.05)))
+        for n in [inputs] * 4 + [cells] * 4
+    ]
+    bias = "int32" if dtype == "int8" else "int64"
+    span = 5000 if dtype == "int8" else 500000
+    biases = [constant(bias, rng.integers(-span, span, cells), 1e-4) for _ in range(4)]
+    options = {
+        "fused_activation_function": 4,
+        "cell_clip": float(pick(rng, 0.0, 0.5, 10.0)),
+        "time_major": time_major,
+    }
+    tensors = [source, *weights, None, None, None, *biases, None, None, state, cell, None, None, None, None]
+    case = make_case("UNIDIRECTIONAL_SEQUENCE_LSTM", tensors, [tensor(dtype, (), state_scale)], options)
+    return case, inputs_of(rng, source)
+
+
+def float_lstm(rng: np.random.Generator, variants: bool, operator: str = "UNIDIRECTIONAL_SEQUENCE_LSTM") -> Steps:
+    """With `variants`: at random with coupled gates, peepholes, projection and layer normalisation."""
+    batches, steps, inputs, cells = (int(n) for n in rng.integers(1, 6, 4))
+    coupled, peepholes, projected, normalized = (variants and bool(flag) for flag in rng.integers(0, 2, 4))
+    outputs = int(rng.integers(1, 6)) if projected else cells
+    time_major = operator != "LSTM" and bool(rng.integers(2))
+    shape = (steps, batches, inputs) if time_major else (batches, steps, inputs)
+    source = tensor("float32", (batches, inputs) if operator == "LSTM" else shape)
+
+    def array(*extents: int) -> Tensor:
+        return constant("float32", rng.normal(size=extents))
+
+    def gates(present: bool, *extents: int) -> list[Tensor | None]:
+        return [array(*extents) if present and not (coupled and i == 0) else None for i in range(4)]
+
+    peephole = [array(cells) if peepholes and not (coupled and i == 0) else None for i in range(3)]
+    projection = [array(outputs, cells), pick(rng, None, array(outputs))] if projected else [None, None]
+    states = [tensor("float32", (batches, outputs)), tensor("float32", (batches, cells))]
+    options: dict[str, Any] = {"fused_activation_function": 4, "cell_clip": float(pick(rng, 0.0, 0.7))}
+    options |= {"proj_clip": float(pick(rng, 0.0, 0.5)) if projected else 0.0}
+    if operator != "LSTM":
+        options["time_major"] = time_major
+    tensors = [source, *gates(True, cells, inputs), *gates(True, cells, outputs), *peephole]
+    tensors += [*gates(True, cells), *projection, *states, *gates(normalized, cells)]
+    return make_case(operator, tensors, [tensor("float32", ())], options), inputs_of(rng, source)
+
+
+def svdf(rng: np.random.Generator, state: str) -> Steps:
+    batches, inputs, units, rank, memory = (int(n) for n in rng.integers(1, 6, 5))
+    filters = units * rank
+    if state == "float32":
+        source, output = tensor(state, (batches, inputs)), tensor(state, ())
+        weights = [constant(state, rng.normal(size=(filters, n))) for n in (inputs, memory)]
+        bias, held = constant(state, rng.normal(size=units)), tensor(state, (batches, filters * memory))
+        options = {"rank": rank, "fused_activation_function": int(pick(rng, 0, 1, 3))}
+    else:
+        source = tensor("int8", (batches, inputs), 0.05, int(rng.integers(-128, 128)))
+        held_scale = float(rng.uniform(0.01, 0.05)) * (1.0 if state == "int8" else 2.0**-8)
+        point = int(rng.integers(-128, 128)) if state == "int8" else 0
+        held = tensor(state, (batches, filters * memory), held_scale, point)
+        time_scale = 0.02 if state == "int8" else 1e-4
+        span = 127 if state == "int8" else 32767
+        weights = [
+            constant("int8", rng.integers(-127, 128, (filters, inputs)), 0.01),
+            constant(state, rng.integers(-span, span + 1, (filters, memory)), time_scale),
+        ]
+        bias = constant("int32", rng.integers(-3000, 3000, units), held_scale * time_scale)
+        relu = bool(rng.integers(2))
+        output = tensor("int8", (), float(rng.uniform(0.02, 0.2)), -128 if relu else int(rng.integers(-128, 128)))
+        options = {"rank": rank, "fused_activation_function": int(relu)}
+    return make_case("SVDF", [source, *weights, bias, held], [output], options), inputs_of(rng, source)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_quantized_lstm(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    check_steps([quantized_lstm(rng, dtype) for _ in range(20)], tflm_steps)
+
+
+def test_float_lstm() -> None:
+    rng = np.random.default_rng(1)
+    check_steps([float_lstm(rng, variants=False) for _ in range(10)], tflm_steps, **TOLERANCE)
+
+
+@pytest.mark.parametrize("operator", ["LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"])
+def test_float_lstm_variants(operator: str) -> None:
+    rng = np.random.default_rng(1)
+    check_steps([float_lstm(rng, True, operator) for _ in range(20)], litert_steps, **TOLERANCE)
+
+
+@pytest.mark.parametrize("state", ["int8", "int16", "float32"])
+def test_svdf(state: str) -> None:
+    rng = np.random.default_rng(1)
+    check_steps([svdf(rng, state) for _ in range(20)], tflm_steps, **TOLERANCE)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(100, 104))
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_many_quantized_lstms(dtype: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    check_steps([quantized_lstm(rng, dtype) for _ in range(40)], tflm_steps)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_many_float_lstms(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    check_steps([float_lstm(rng, True) for _ in range(40)], litert_steps, **TOLERANCE)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(100, 104))
+@pytest.mark.parametrize("state", ["int8", "int16", "float32"])
+def test_many_svdfs(state: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    check_steps([svdf(rng, state) for _ in range(40)], tflm_steps, **TOLERANCE)

@@ -139,12 +139,19 @@ def _outputs(
 
 
 def _main(names: Sequence[str]) -> str:
-    includes = "".join(f'#include "include/{name}.h"\n' for name in names)
+    includes = "#include <stdio.h>\n#include <string.h>\n"
+    includes += "".join(f'#include "include/{name}.h"\n' for name in names)
     models = ", ".join(f"&{name}_model" for name in names)
-    return f"#include <stdio.h>\n#include <string.h>\n{includes}static const tflmgen_model *const models[] = {{{models}}};\n{_LOOP}"
+    return f"{includes}static const tflmgen_model *const models[] = {{{models}}};\n{_LOOP}"
 
 
 _LOOP = """
+#ifdef TEST_ARENA
+/* What an application defines for models that share their memory. */
+extern uint8_t tflmgen_shared_arena[];
+uint8_t tflmgen_shared_arena[TEST_ARENA] __attribute__((aligned(16)));
+#endif
+
 int main(void)
 {
     uint32_t which[3];

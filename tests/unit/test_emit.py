@@ -1,0 +1,104 @@
+"""Generated C beyond the golden files: names, line numbers, hostile texts, one program of several models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from support.model_writer import ModelWriter
+from support.native import Invocation, build_native, run_native
+from support.pipeline import Stages, compile_bytes
+from support.random_program import Seeded, random_program
+from support.tiny_graphs import branch_model, straight_model, swap_model
+
+HOSTILE = '*/ int x; /* "\\" ??/ %s \n \N{SNOWMAN} ' + "a" * 200
+
+
+def adding_model(keys: Sequence[str], inputs: Sequence[str], name: str = "main", output: str = "y") -> bytes:
+    """A signature per key, each of which adds its first and last input."""
+    w = ModelWriter()
+    for index, key in enumerate(keys):
+        g = w.subgraph(name)
+        g.inputs = [g.tensor(text, "int32", [2]) for text in inputs]
+        g.outputs = [g.tensor(output, "int32", [2])]
+        g.operator("ADD", [g.inputs[0], g.inputs[-1]], g.outputs)
+        w.signature(key, {text: i for i, text in enumerate(inputs)}, {output: len(inputs)}, index)
+    return w.finish()
+
+
+def runs(stages: Stages, name: str = "m") -> bool:
+    """Whether the library builds under all warnings, and every signature adds."""
+    signatures = stages.program.signatures
+    program = build_native({name: stages.sources(name)})
+    count = len(signatures[0].inputs)
+    inputs = tuple(np.array([i, 10 * i], np.int32) for i in range(1, count + 1))
+    calls = [Invocation(0, i, inputs) for i in range(len(signatures))]
+    return all(np.array_equal(y, inputs[0] + inputs[-1]) for (y,) in run_native(program, calls, [signatures]))
+
+
+@pytest.mark.parametrize(
+    ("keys", "inputs"),
+    [
+        (["reset", "model", "invoke", "input"], ["x"]),
+        (["a", "A", "a "], ["x", "X"]),
+        (["serving_default", "f"], ["int", "Int", "x y", "x-y", "", "x_y_2", "bytes", "shape"]),
+        (["9", "for"], ["9", "for"]),
+    ],
+)
+def test_names_that_collide(keys: list[str], inputs: list[str]) -> None:
+    assert runs(compile_bytes(adding_model(keys, inputs)))
+
+
+@pytest.mark.parametrize("name", ["run", "input", "arena", "slot_0", "for"])
+def test_subgraph_names(name: str) -> None:
+    assert runs(compile_bytes(adding_model(["a", "b"], ["x"], name)))
+
+
+def test_hostile_texts_stay_in_comments_and_strings() -> None:
+    stages = compile_bytes(adding_model([HOSTILE, HOSTILE + "2"], [HOSTILE + "x"], HOSTILE, HOSTILE + "y"))
+    assert runs(stages)
+
+
+def test_every_step_names_the_line_of_its_code() -> None:
+    for seed in range(20):
+        stages = compile_bytes(random_program(Seeded(seed)))
+        sources = stages.sources("m")
+        lines = sources.files["src/m.c"].splitlines()
+        for step, number in sources.lines.items():
+            assert lines[number - 1].strip(), (seed, step)
+            assert not lines[number - 1].strip().startswith("/* subgraph"), (seed, step)
+
+
+def test_each_kernel_call_has_its_place_in_the_file_above_it() -> None:
+    text = compile_bytes(straight_model()).sources("m").files["src/m.c"]
+    above = [line.strip() for line in text.split("static void run_main(void)")[1].splitlines()]
+    call = next(i for i, line in enumerate(above) if line.startswith("tflmgen_add_s32("))
+    assert above[call - 1] == "/* subgraph 0 'main', operator 0: ADD -> int32[4] 'sum' */"
+
+
+def test_the_same_model_gives_the_same_bytes() -> None:
+    for seed in range(10):
+        data = random_program(Seeded(seed))
+        assert compile_bytes(data).sources("m").files == compile_bytes(data).sources("m").files
+
+
+def test_models_link_into_one_program_with_one_arena_between_them() -> None:
+    models = {"one": straight_model(), "two": branch_model(), "three": swap_model()}
+    stages = {name: compile_bytes(data) for name, data in models.items()}
+    arena = max(s.program.arena_bytes for s in stages.values())
+    flags = ("-O1", "-DTFLMGEN_SHARED_ARENA", f"-DTEST_ARENA={arena}")
+    program = build_native({name: s.sources(name) for name, s in stages.items()}, flags=flags)
+    x = np.arange(1, 5, dtype=np.int32)
+    eight = np.arange(8, dtype=np.int32)
+    calls = [
+        Invocation(0, 0, (x,)),
+        Invocation(1, 0, (np.array([True]), x[:3], x[1:])),
+        Invocation(2, 0, (x[:1], eight, -eight)),
+        Invocation(0, 0, (x,)),
+    ]
+    outputs = run_native(program, calls, [s.program.signatures for s in stages.values()])
+    wanted = [((x + x) * x).reshape(2, 2)], [x[:3] + x[1:]], [-eight, eight], [((x + x) * x).reshape(2, 2)]
+    for got, expected in zip(outputs, wanted, strict=True):
+        for array, right in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(array, right)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.conv_cases import Run
 from support.kernel_harness import check_against_tflm, constant, make_case, random_values, tensor
+from support.recurrent import check_steps, tflm_steps
 from tflmgen.ops.fixed_point import requantize
 from tflmgen.ops.quantize_math import quantize_multiplier
 
@@ -54,6 +55,24 @@ def test_int8_fully_connected() -> None:
         if len(runs) == 5:
             break
     check_against_tflm(runs)
+
+
+def test_svdf_output() -> None:
+    """The state stays zero, so that the biases alone are rescaled."""
+    rng = np.random.default_rng(5)
+    runs = []
+    for a, b, c in scales(rng):
+        sums = sums_that_differ(a, b, c)
+        if len(sums) > 5:
+            count = len(sums)
+            weights = [constant("int8", np.ones((count, 2)), 0.01), constant("int16", np.zeros((count, 2)), b)]
+            held = tensor("int16", (1, 2 * count), a)
+            tensors = [tensor("int8", (1, 2), 0.1), *weights, constant("int32", sums, a * b), held]
+            case = make_case("SVDF", tensors, [tensor("int8", (), c)], {"rank": 1})
+            runs.append((case, [np.zeros((1, 2), np.int8)]))
+        if len(runs) == 5:
+            break
+    check_steps(runs, tflm_steps)
 
 
 def test_int16_fully_connected_and_batch_matmul() -> None:

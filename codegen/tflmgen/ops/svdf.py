@@ -42,9 +42,9 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def _factors(op: OperatorInstance) -> tuple[float, float]:
-    """From sums of products to the state, and from there to the output; in single precision in the reference."""
-    source, weights, time_weights, state = (np.float32(scale(input_type(op, i))) for i in (0, 1, 2, STATE))
-    return float(source * weights / state), float(state * time_weights / np.float32(scale(op.outputs[0])))
+    """From sums of products to the state, and from there to the output."""
+    source, weights, time_weights, state = (scale(input_type(op, i)) for i in (0, 1, 2, STATE))
+    return source * weights / state, state * time_weights / scale(op.outputs[0])
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:

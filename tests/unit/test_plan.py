@@ -1,0 +1,66 @@
+"""plan.json of random models: it fits its schema, and its parts agree with one another."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from support.random_program import Seeded, random_program
+from tflmgen.compiler import compile_model
+from tflmgen.kernel import Target
+from tflmgen.options import BuildOptions
+
+SCHEMA = json.loads(files("tflmgen.schema").joinpath("plan.json").read_text())
+SCHEMA["required"].remove("board")  # which the build command adds
+SEEDS = range(30)
+
+
+@cache
+def source_lines(plan_folder: Path, seed: int) -> tuple[dict[str, Any], list[str]]:
+    path = plan_folder / f"m{seed}.tflite"
+    path.write_bytes(random_program(Seeded(seed)))
+    compiled = compile_model(path, Target(core="host"), BuildOptions())
+    return json.loads(json.dumps(compiled.plan)), compiled.sources.files[f"src/m{seed}.c"].splitlines()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("plans")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_plan(folder: Path, seed: int) -> None:
+    plan, lines = source_lines(folder, seed)
+    jsonschema.validate(plan, SCHEMA)
+    arena, steps = plan["arena"], {step["index"]: step for step in plan["steps"]}
+    assert sorted(steps) == list(range(len(steps)))
+    assert arena["lower_bound"] <= arena["bytes"]
+    assert all(step["parent"] is None or step["parent"] in steps for step in plan["steps"])
+    for buffer in plan["buffers"]:
+        limit = arena["bytes"] if buffer["memory"] == "arena" else sum(v["bytes"] for v in plan["state"]) + 64
+        assert buffer["offset"] + buffer["bytes"] <= limit
+        assert all(0 <= first <= last < len(steps) for first, last in buffer["ranges"])
+    for copy in plan["copies"]:
+        assert steps[copy["step"]]["kind"] in (copy["where"], "operator")
+        assert copy["bytes"] > 0
+    for step in plan["steps"]:
+        if step["kind"] == "operator" and step["kernel"]:
+            assert step["kernel"] in lines[step["line"] - 1]
+
+
+def test_buffers_that_live_together_are_apart(folder: Path) -> None:
+    for seed in SEEDS:
+        plan, _ = source_lines(folder, seed)
+        live = [b for b in plan["buffers"] if b["memory"] == "arena"]
+        live_steps = [{s for first, last in b["ranges"] for s in range(first, last + 1)} for b in live]
+        for i, one in enumerate(live):
+            for j, other in enumerate(live[:i]):
+                apart = (
+                    one["offset"] + one["bytes"] <= other["offset"] or other["offset"] + other["bytes"] <= one["offset"]
+                )
+                assert apart or len(live_steps[i] & live_steps[j]) <= 1, (seed, one["name"], other["name"])

@@ -19,11 +19,12 @@ from tflmgen.types import DType
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The generated library: path below its folder -> text; its kernel headers; step -> line of the plan."""
+    """The generated library: path below its folder -> text; its kernel headers; step -> line of the plan; constants."""
 
     files: Mapping[str, str]
     headers: tuple[str, ...]
     lines: Mapping[int, int]
+    weight_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def emit(program: Program, name: str, model_sha256: str, options: str) -> Source
         bodies=bodies,
         headers=writer.headers,
         params=writer.params,
-        weights=writer.used,
+        weights=bool(writer.used),
         pointers=_result_pointers(program, writer),
         image=_state_image(program),
         header=_bytes_lines(blob_header(program, model_sha256)),
@@ -121,13 +122,14 @@ def emit(program: Program, name: str, model_sha256: str, options: str) -> Source
         f"include/{name}.h": render("library/model.h.j2", **common),
         f"src/{name}.c": source,
         f"src/{name}_model.c": render("library/descriptor.c.j2", **common),
-        f"src/{name}_weights.h": render("library/weights.h.j2", arrays=_arrays(program, writer), **common),
+        f"src/{name}_weights.h": render("library/weights.h.j2", arrays=_arrays(writer), **common),
         "library.json": render("library/library.json.j2", **common),
     }
-    return Sources(files, writer.headers, _step_lines(source, bodies))
+    weight_bytes = sum(len(array.data) for array in writer.used.values())
+    return Sources(files, writer.headers, _step_lines(source, bodies), weight_bytes)
 
 
-def _arrays(program: Program, writer: BodyWriter) -> list[dict[str, object]]:
+def _arrays(writer: BodyWriter) -> list[dict[str, object]]:
     return [
         {
             "name": writer.constant(key),
@@ -136,7 +138,7 @@ def _arrays(program: Program, writer: BodyWriter) -> list[dict[str, object]]:
             "shape": ", ".join(map(str, array.shape)),
             "lines": array_lines(array) or ["0"],
         }
-        for key, array in program.constants.items()
+        for key, array in writer.used.items()
     ]
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tflmgen.c_names import unique_identifiers
 from tflmgen.c_text import comment, literal
 from tflmgen.graph import Origin
-from tflmgen.kernel import Params
+from tflmgen.kernel import ConstantArray, Params
 from tflmgen.program import (
     Access,
     Argument,
@@ -84,8 +84,9 @@ class BodyWriter:
         return tuple(sorted(self._headers))
 
     @property
-    def used(self) -> bool:
-        return bool(self._program.constants)
+    def used(self) -> Mapping[str, ConstantArray]:
+        """The constants that the functions written so far refer to."""
+        return {key: array for key, array in self._program.constants.items() if key in self._used}
 
     @property
     def params(self) -> list[dict[str, object]]:
@@ -246,12 +247,24 @@ class BodyWriter:
         if isinstance(place, Slot):
             name = f"slot_{place.index}"
             return f"((void *)((uint8_t *){name} + {place.offset}))" if place.offset else name
+        self._used.add(place.name)
         name = self._constants[place.name]
         return f"((const uint8_t *){name} + {place.offset})" if place.offset else name
 
     def _copy(self, copy: ByteCopy) -> str:
+        filler = self._filler(copy)
+        if filler is not None:
+            return f"memset({self.pointer(copy.destination)}, {filler}, {copy.bytes});"
         function = "memmove" if _may_overlap(copy) else "memcpy"
         return f"{function}({self.pointer(copy.destination)}, {self.pointer(copy.source)}, {copy.bytes});"
+
+    def _filler(self, copy: ByteCopy) -> int | None:
+        """The byte that a constant source repeats, if it does."""
+        if not isinstance(copy.source, Flash):
+            return None
+        data = self._program.constants[copy.source.name].data
+        found = set(data[copy.source.offset : copy.source.offset + copy.bytes])
+        return found.pop() if len(found) == 1 else None
 
     def _bool(self, access: Access) -> str:
         return f"*(const bool *){self.pointer(access.place)}"

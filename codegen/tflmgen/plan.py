@@ -66,7 +66,7 @@ def plan_json(
         "copies": list(_copies(storage)),
         "loops": list(_loops(schedule, program)),
         "state": [_variable(v, storage) for v in program.state],
-        "weights": {"bytes": sum(len(a.data) for a in program.constants.values())},
+        "weights": {"bytes": sources.weight_bytes},
         "signatures": [_signature(program, i) for i in range(len(program.signatures))],
     }
 
@@ -161,7 +161,7 @@ def _item(item: ScheduleItem, parent: int, function: str, selection: Selection, 
     elif isinstance(item, WhileStep):
         yield boundary(item.init, parent)
         yield from _sequence(item.condition, item.index, function, selection, sources)
-        yield own
+        yield {**own, "trips": item.node.trips}
         yield from _sequence(item.body, item.index, function, selection, sources)
         yield boundary(item.next, item.index)
     else:

@@ -55,6 +55,12 @@ def test_conditions_run_once_more_than_bodies() -> None:
     assert found == {0: 1, 1: 1, 2: 8, 3: 8, 4: 8, 5: 7, 6: 7, 7: 1, 99: 1}
 
 
+def test_counted_loops() -> None:
+    inner = step(3, "while", 2, trips=5)
+    nested = plan(step(1, "operator", 0), step(2, "while", 0, trips=4), inner, step(4, "operator", 3))
+    assert executions(nested, "main", {1: 1, 2: 1, 3: 4, 4: 20}) == {0: 1, 1: 1, 2: 1, 3: 4, 4: 20, 99: 1}
+
+
 def test_nested_loops() -> None:
     nested = plan(
         step(1, "while", 0), step(2, "operator", 3), step(3, "while", 1), step(4, "operator", 3), step(5, "operator", 1)

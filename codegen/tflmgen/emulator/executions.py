@@ -15,9 +15,9 @@ Blocks = Mapping[tuple[int, int], Sequence[Step]]
 def executions(plan: Plan, function: str, counts: Mapping[int, int]) -> dict[int, int]:
     """Step -> how often it ran, for all steps, in one invoke of `function`.
 
-    counts  step -> its runs, for the steps that have code; a while's are those of its test. A step without code, such
-            as a view, runs as often as the others of its block. A branch whose two blocks have no code is empty, and
-            which of them ran is unknown: none, then.
+    counts  step -> its runs, for the steps that have code; a while's are those of its test, which it lacks where its
+            number of trips is known. A step without code, such as a view, runs as often as the others of its block. A
+            branch whose two blocks have no code is empty, and which of them ran is unknown: none, then.
     """
     entries = {s["function"]: s["index"] for s in plan["steps"] if s["kind"] == "entry"}
     blocks = _blocks(plan["steps"])
@@ -63,7 +63,9 @@ def _fill(blocks: Blocks, block: tuple[int, int], runs: int, counts: Mapping[int
     for step in blocks[block]:
         index = step["index"]
         found[index] = runs
-        if step["kind"] == "while":
+        if step.get("trips") is not None:
+            parts = runs, runs * step["trips"]
+        elif step["kind"] == "while":
             found[index] = counts.get(index, runs)
             parts = found[index], found[index] - runs
         elif step["kind"] == "if":

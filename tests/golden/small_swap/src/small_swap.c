@@ -42,7 +42,7 @@ static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
 /* Subgraph 'main' */
 static void run_main(void)
 {
-    memcpy(AT(28), const_zero, 4); /* init */
+    memset(AT(28), 0, 4); /* init */
     /* subgraph 0 'main', operator 0: WHILE */
     for (;;) {
         /* subgraph 1 'condition', operator 0: LESS -> bool[1] 'again' */

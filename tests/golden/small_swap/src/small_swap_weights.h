@@ -6,8 +6,3 @@
 TFLMGEN_WEIGHTS static const int32_t const_one[1] = {
     1,
 };
-
-/* [1] */
-TFLMGEN_WEIGHTS static const int32_t const_zero[1] = {
-    0,
-};

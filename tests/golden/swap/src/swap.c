@@ -48,7 +48,7 @@ static void run_main(void)
 {
     void *slot_0 = AT(0);
     void *slot_1 = AT(32);
-    memcpy(AT(68), const_zero, 4); /* init */
+    memset(AT(68), 0, 4); /* init */
     /* subgraph 0 'main', operator 0: WHILE */
     for (;;) {
         /* subgraph 1 'condition', operator 0: LESS -> bool[1] 'again' */

@@ -1,4 +1,4 @@
-"""Kernels for the DSP extension against the portable ones, on an emulated Cortex-M4."""
+"""Kernels for the DSP extension and for MVE against the portable ones, on emulated cores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import conv_cases, dsp_cases
-from support.emulated_kernels import M4, M7, Machine, Run, check_on, kernel_for
+from support.emulated_kernels import M4, M7, M55, Machine, Run, check_on, kernel_for
 from support.kernel_harness import Array, Case, run_kernels
 
 pytestmark = pytest.mark.emulator
@@ -29,9 +29,12 @@ ANY: dict[str, Make] = {"conv2d": lambda rng: conv_cases.conv2d(rng, "int8")}
 """The portable kernels' own cases: whatever the fast kernels take of them."""
 
 
+VARIANTS = ("dsp", "mve")
+
+
 def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]], folder: Path, optimize: str) -> int:
     """Runs what has a fast kernel, apart from and over its input; how many cases that was."""
-    fast = [run for run in cases if kernel_for(run[0], machine).variant == "dsp"]
+    fast = [run for run in cases if kernel_for(run[0], machine).variant in VARIANTS]
     runs = []
     for (case, values), expected in zip(fast, run_kernels(fast), strict=True):
         runs.append(Run(case, values, expected))
@@ -45,6 +48,13 @@ def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]]
 def test_fast_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     assert check(M4, [FAST[name](rng) for _ in range(24)], tmp_path, optimize) >= 12
+
+
+@pytest.mark.parametrize("optimize", ["-O2", "-Os"])
+@pytest.mark.parametrize("name", FAST)
+def test_vector_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    assert check(M55, [FAST[name](rng) for _ in range(24)], tmp_path, optimize) >= 12
 
 
 @pytest.mark.parametrize("name", ANY)

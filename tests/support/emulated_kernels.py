@@ -24,28 +24,37 @@ GUARD = 32
 
 @dataclass(frozen=True)
 class Machine:
-    """A QEMU machine with code at 0 and data at 0x20000000, and how to compile for it."""
+    """A QEMU machine, how to compile for it, and where its code and data go; vectors are at 0."""
 
     qemu: str
     flags: tuple[str, ...]
     target: Target
+    code: int = 0x400
+    data: int = 0x20000000
 
 
 M4 = Machine("mps2-an386", ("-mcpu=cortex-m4", "-mthumb"), Target("cortex-m4", frozenset({"dsp"})))
 M7 = Machine("mps2-an500", ("-mcpu=cortex-m7", "-mthumb"), Target("cortex-m7", frozenset({"dsp"})))
+M55 = Machine(
+    "mps3-an547",
+    ("-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"),
+    Target("cortex-m55", frozenset({"dsp", "fpu", "mve"})),
+    code=0x01000000,
+    data=0x21000000,
+)
 
 _SCRIPT = """
-MEMORY { CODE (rx) : ORIGIN = 0, LENGTH = 4M  DATA (rw) : ORIGIN = 0x20000000, LENGTH = 4M }
 SECTIONS {
-  .text : { KEEP(*(.vectors)) *(.text .text.*) *(.rodata .rodata.*) } > CODE
-  .ARM.exidx : { *(.ARM.exidx*) } > CODE
-  .bss (NOLOAD) : { *(.data .bss COMMON) } > DATA
+  .vectors 0 : { KEEP(*(.vectors)) }
+  .text CODE : { *(.text .text.*) *(.rodata .rodata.*) *(.ARM.exidx*) }
+  .bss DATA (NOLOAD) : { *(.data .bss COMMON) }
+  stack_top = DATA + 0x200000;
 }
 """
 
 _START = """
 #include <string.h>
-static uint8_t ram[2u << 20] __attribute__((aligned(64)));
+static uint8_t ram[1u << 20] __attribute__((aligned(64)));
 int main(void);
 static void call_host(uint32_t operation, const void *argument)
 {
@@ -76,13 +85,18 @@ static void fault(void)
     call_host(4, "fault");
     stop();
 }
+extern uint32_t stack_top[];
 static void reset(void)
 {
+#ifdef __ARM_FP
+    *(volatile uint32_t *)0xE000ED88u |= 0xFu << 20;
+    __asm__ volatile("dsb; isb" : : : "memory");
+#endif
     main();
     stop();
 }
 __attribute__((section(".vectors"), used)) static void (*const vectors[])(void) = {
-    (void (*)(void))0x20400000, reset, fault, fault, fault, fault, fault};
+    (void (*)(void))stack_top, reset, fault, fault, fault, fault, fault};
 """
 
 _CHECK = """
@@ -137,7 +151,16 @@ def check_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str 
     (folder / "script.ld").write_text(_SCRIPT)
     (folder / "main.c").write_text(_source(machine, runs))
     build = ["arm-none-eabi-gcc", *machine.flags, *WARNINGS, optimize, f"-I{KERNELS}", "-nostartfiles"]
-    build += ["--specs=nano.specs", "-T", "script.ld", "-Wl,--no-warn-rwx-segments", "main.c", "-o", "image.elf", "-lm"]
+    build += ["--specs=nano.specs", "-T", "script.ld"]
+    build += [
+        f"-Wl,--defsym=CODE={machine.code}",
+        f"-Wl,--defsym=DATA={machine.data}",
+        "-Wl,--no-warn-rwx-segments",
+        "main.c",
+        "-o",
+        "image.elf",
+        "-lm",
+    ]
     done = subprocess.run(build, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
     qemu = ["qemu-system-arm", "-M", machine.qemu, "-nographic", "-monitor", "none", "-serial", "none"]

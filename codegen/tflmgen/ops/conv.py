@@ -8,7 +8,7 @@ import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.dsp_conv import conv2d_dsp
+from tflmgen.ops.fast import fast_conv2d
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import Activation, parse_activation
@@ -58,12 +58,11 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    fast = _dsp_kernel(op) if "dsp" in target.features else None
-    return fast or portable_kernel(op)
+    return _fast_kernel(op, target) or portable_kernel(op)
 
 
-def _dsp_kernel(op: OperatorInstance) -> Kernel | None:
-    """The kernel for the DSP extension, where there is one for this convolution."""
+def _fast_kernel(op: OperatorInstance, target: Target) -> Kernel | None:
+    """The kernel for the target's vector or DSP instructions, where there is one for this convolution."""
     weights = op.constants[1]
     if op.outputs[0].dtype is not DType.INT8 or weights is None:
         return None
@@ -72,7 +71,7 @@ def _dsp_kernel(op: OperatorInstance) -> Kernel | None:
         return None
     rows = np.asarray(weights, dtype=np.int64).reshape(channels, -1)
     layer = layer_of(op, rows, channel_scales(op, channels), op.attributes.activation)
-    return conv2d_dsp(op, window_of(op), layer) if layer else None
+    return fast_conv2d(op, window_of(op), layer, target) if layer else None
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:

@@ -7,9 +7,7 @@ import numpy as np
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.conv import FITS, FOUR_DIMENSIONS, parse, window_of
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.dsp_conv import conv2d_dsp
-from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
-from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
+from tflmgen.ops.fast import fast_conv2d, fast_depthwise
 from tflmgen.ops.operator import Operator, Rule, Shape
 from tflmgen.ops.rules import input_type, static_shape, zero_point
 from tflmgen.ops.weights import (
@@ -39,12 +37,11 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    fast = _dsp_kernel(op) if "dsp" in target.features else None
-    return fast or portable_kernel(op)
+    return _fast_kernel(op, target) or portable_kernel(op)
 
 
-def _dsp_kernel(op: OperatorInstance) -> Kernel | None:
-    """The kernel for the DSP extension, where there is one for this convolution."""
+def _fast_kernel(op: OperatorInstance, target: Target) -> Kernel | None:
+    """The kernel for the target's vector or DSP instructions, where there is one for this convolution."""
     weights = op.constants[1]
     if op.outputs[0].dtype is not DType.INT8 or weights is None:
         return None
@@ -56,8 +53,8 @@ def _dsp_kernel(op: OperatorInstance) -> Kernel | None:
     if layer is None:
         return None
     # Of one channel, a depthwise convolution is an ordinary one.
-    makers = (conv2d_dsp,) if input_channels == 1 else (depthwise3x3_dsp, depthwise_window_dsp)
-    return next((fast for maker in makers if (fast := maker(op, window_of(op), layer))), None)
+    make = fast_conv2d if input_channels == 1 else fast_depthwise
+    return make(op, window_of(op), layer, target)
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:

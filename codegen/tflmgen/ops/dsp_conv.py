@@ -36,7 +36,7 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     steps = words.shape[1]
     fields = params(
         "tflmgen_conv2d_dsp_s8",
-        _flat(window).fields(channels),
+        flat(window).fields(channels),
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("row_pitch", pitch), ("steps", steps)),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
@@ -60,7 +60,7 @@ def _with_pitch(layer: Layer, row: int, pitch: int) -> Layer:
     return replace(layer, weights=padded.reshape(channels, -1))
 
 
-def _flat(window: Window) -> Window:
+def flat(window: Window) -> Window:
     """The same window over one long line of pixels, where each output pixel sees the input pixel of its own number."""
     steps = window.steps
     if window.taps != (1, 1) or (steps.stride_height, steps.stride_width) != (1, 1):

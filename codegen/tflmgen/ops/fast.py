@@ -1,0 +1,41 @@
+"""Kernels for vector and DSP instructions, the fastest first: the first one that is exact for a layer computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tflmgen.kernel import Kernel, OperatorInstance, Target
+from tflmgen.ops.dsp_channels import Layer
+from tflmgen.ops.dsp_conv import conv2d_dsp
+from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
+from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
+from tflmgen.ops.mve_conv import conv2d_mve
+from tflmgen.ops.mve_depthwise import depthwise_window_mve
+from tflmgen.ops.window import Window
+
+Maker = Callable[[OperatorInstance, Window, Layer], Kernel | None]
+
+CONV_2D: tuple[tuple[str, Maker], ...] = (("mve", conv2d_mve), ("dsp", conv2d_dsp))
+DEPTHWISE: tuple[tuple[str, Maker], ...] = (
+    ("mve", depthwise_window_mve),
+    ("dsp", depthwise3x3_dsp),
+    ("dsp", depthwise_window_dsp),
+)
+
+
+def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> Kernel | None:
+    return _first(CONV_2D, op, window, layer, target)
+
+
+def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> Kernel | None:
+    return _first(DEPTHWISE, op, window, layer, target)
+
+
+def _first(
+    makers: tuple[tuple[str, Maker], ...], op: OperatorInstance, window: Window, layer: Layer, target: Target
+) -> Kernel | None:
+    for feature, make in makers:
+        kernel = make(op, window, layer) if feature in target.features else None
+        if kernel is not None:
+            return kernel
+    return None

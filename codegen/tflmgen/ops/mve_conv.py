@@ -1,0 +1,66 @@
+"""CONV_2D in int8 for cores with MVE: the stream of packed weights, and when it is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ops.dsp_channels import Layer
+from tflmgen.ops.dsp_conv import flat
+from tflmgen.ops.mve_channels import fit, padded_bytes, words
+from tflmgen.ops.rules import input_type, zero_point
+from tflmgen.ops.weights import params
+from tflmgen.ops.window import Window
+from tflmgen.types import DType
+
+HEADER = "conv2d_mve.h"
+BLOCK = 4
+"""Pixels whose windows are read before any of their outputs is written."""
+
+STACK_CHUNKS = 7
+"""TFLMGEN_CONV2D_MVE_STACK_BYTES, in chunks."""
+
+CHUNK_BYTES = 5 * 16
+"""Of a column and one window more, per chunk."""
+
+
+def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The kernel of a convolution without groups; None where it would not be exact."""
+    channels, terms = layer.weights.shape
+    exact = fit(layer)
+    if exact is None or channels < 2:
+        return None
+    packed = padded_bytes(layer.weights)
+    chunks = packed.shape[1]
+    fields = params(
+        "tflmgen_conv2d_mve_s8",
+        flat(window).fields(channels),
+        window.dilation_fields,
+        (("padding_value", zero_point(input_type(op, 0))), ("chunks", chunks)),
+        (("output_zero_point", layer.zero_point),),
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    on_stack = chunks <= STACK_CHUNKS
+    stream = ConstantArray.of("stream", _stream(packed, layer), DType.UINT32)
+    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(CHUNK_BYTES * chunks + 16),)
+    function = f"tflmgen_conv2d_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
+    operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
+    distance = window.block_distance(channels, BLOCK)
+    overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
+    return Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "mve")
+
+
+def _stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
+    """Channel pairs; an odd channel at the end is paired with the one before it, computed twice."""
+    channels, chunks, _ = packed.shape
+    firsts = list(range(0, channels - 1, 2)) + ([channels - 2] if channels % 2 else [])
+    stream = np.zeros((len(firsts), 8 * chunks + 7), dtype=np.uint32)
+    biases = words(layer.bias)
+    scales = words(np.array(layer.scales, dtype=np.int64))
+    for row, first, following in zip(stream, firsts, [*firsts[1:], firsts[-1]], strict=True):
+        pair = slice(first, first + 2)
+        row[: 8 * chunks] = packed[pair].transpose(1, 0, 2).reshape(-1)
+        row[8 * chunks : -1] = np.column_stack([biases[pair], scales[pair]]).reshape(-1)
+        row[-1] = following - first
+    return stream.reshape(-1)

@@ -1,0 +1,59 @@
+"""DEPTHWISE_CONV_2D in int8 for cores with MVE: packed weights, and when it is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Scratch
+from tflmgen.ops.dsp_channels import Layer
+from tflmgen.ops.mve_channels import fit, words
+from tflmgen.ops.rules import input_type, zero_point
+from tflmgen.ops.weights import overlaps, params
+from tflmgen.ops.window import Window
+from tflmgen.types import DType
+
+HEADER = "depthwise_window_mve.h"
+POINTER_BYTES = 4
+GROUP = 8
+"""Channels that are computed at a time."""
+
+
+def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The kernel of a layer with one filter per channel, their number a multiple of 8; None where it is not exact.
+
+    layer.weights: [channels, taps].
+    """
+    channels, taps = layer.weights.shape
+    exact = fit(layer)
+    if exact is None or channels % GROUP or layer.weights.min() < -127:
+        return None
+    pairs = -(-taps // 2)
+    fields = params(
+        "tflmgen_depthwise_window_mve_s8",
+        window.fields(channels),
+        window.dilation_fields,
+        (("padding_value", zero_point(input_type(op, 0))), ("pairs", pairs)),
+        (("output_zero_point", layer.zero_point),),
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    stream = ConstantArray.of("stream", _stream(layer, pairs), DType.UINT32)
+    scratch = Scratch(2 * pairs * POINTER_BYTES + channels + 8)
+    function = f"tflmgen_depthwise_window_mve_{'signed' if exact.signed else 'clamped'}_s8"
+    over_input = overlaps(op.outputs[0], window.overlap_distance(channels))
+    operands = (Input(0), stream, scratch, Output(0))
+    return Kernel(function, HEADER, operands, fields, over_input, op.outputs[0].elements * taps, "mve")
+
+
+def _stream(layer: Layer, pairs: int) -> NDArray[np.uint32]:
+    channels, taps = layer.weights.shape
+    padded = np.zeros((channels, 2 * pairs), dtype=np.int8)
+    padded[:, :taps] = layer.weights
+    factors = np.column_stack([words(layer.bias), words(np.array(layer.scales, dtype=np.int64))])
+    stream = np.zeros((channels // GROUP, 4 * pairs + 24), dtype=np.uint32)
+    for number, row in enumerate(stream):
+        group = slice(GROUP * number, GROUP * (number + 1))
+        row[: 4 * pairs] = np.ascontiguousarray(padded[group].T).reshape(-1).view("<u4")
+        # [4 channels, 2 of them neighbours, 3 factors] -> even channels' biases, multipliers, shifts; then the odd ones'.
+        row[4 * pairs :] = factors[group].reshape(4, 2, 3).transpose(1, 2, 0).reshape(-1)
+    return stream.reshape(-1)

@@ -1,0 +1,124 @@
+/* DEPTHWISE_CONV_2D in int8 with any window and one output per input channel, for cores with MVE: eight channels of one
+ * output pixel at a time.
+ *
+ * Products of two taps fit 16 bits together, 2 * 127 * 128 < 2^15 (no weight is -128), and only their sums are widened.
+ * The weights are a stream of groups of eight channels; a tap beyond the last one of an odd number is zeros:
+ *     eight weights of each of 2 * `pairs` taps | bias, m, -r of channels 0, 2, 4, 6 | the same of 1, 3, 5, 7
+ */
+#ifndef TFLMGEN_KERNELS_DEPTHWISE_WINDOW_MVE_H
+#define TFLMGEN_KERNELS_DEPTHWISE_WINDOW_MVE_H
+
+#include "mve.h"
+#include "window.h"
+
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+
+struct tflmgen_depthwise_window_mve_s8 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t dilation_height;
+    int32_t dilation_width;
+    int32_t padding_value;
+    int32_t pairs;
+    int32_t output_zero_point;
+    int32_t output_min;
+    int32_t output_max;
+};
+
+TFLMGEN_HELPER int32x4_t tflmgen_depthwise_window_mve_rescale(int32x4_t sums, const int32_t *factors, bool with_sign)
+{
+    int32x4_t high = vqrdmulhq_s32(sums, vld1q_s32(factors + 4));
+    if (with_sign) {
+        high = vaddq_s32(high, vshrq_n_s32(high, 31));
+    }
+    return vrshlq_s32(high, vld1q_s32(factors + 8));
+}
+
+/* Eight channels of one pixel. Two taps, 16 MACs: LDRD, 2 ADD, 4 VLDRB, 2 VMUL, VADD, 2 VMOVL, 2 VADD, and 3 to loop. */
+TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_group(const int8_t *const *taps, int32_t channel,
+                                                                const int8_t *stream, int32_t pairs, int8_t *output,
+                                                                int32_t count, int32_t zero_point, bool with_sign)
+{
+    const int32_t *factors = (const int32_t *)(const void *)(stream + 16 * pairs);
+    int32x4_t even = vld1q_s32(factors);
+    int32x4_t odd = vld1q_s32(factors + 12);
+    for (; pairs > 0; --pairs, stream += 16, taps += 2) {
+        int16x8_t sum = vmulq_s16(vldrbq_s16(taps[0] + channel), vldrbq_s16(stream));
+        sum = vaddq_s16(sum, vmulq_s16(vldrbq_s16(taps[1] + channel), vldrbq_s16(stream + 8)));
+        even = vaddq_s32(even, vmovlbq_s16(sum));
+        odd = vaddq_s32(odd, vmovltq_s16(sum));
+    }
+    even = tflmgen_depthwise_window_mve_rescale(even, factors, with_sign);
+    odd = tflmgen_depthwise_window_mve_rescale(odd, factors + 12, with_sign);
+    int16x8_t both = vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), even), odd);
+    both = vqaddq_n_s16(both, (int16_t)zero_point);
+    both = vmaxq_s16(vminq_s16(both, vdupq_n_s16(127)), vdupq_n_s16(-128));
+    vstrbq_p_s16(output, both, vctp16q((uint32_t)count));
+    return (const int8_t *)(const void *)(factors + 24);
+}
+
+/* Where each tap of a window begins; `outside` where it is not in the input, and for a tap that is none. */
+TFLMGEN_SHARED void tflmgen_depthwise_window_mve_taps(const int8_t **taps, const int8_t *outside, const int8_t *input,
+                                                      int32_t origin_y, int32_t origin_x,
+                                                      const struct tflmgen_depthwise_window_mve_s8 *p)
+{
+    const int32_t step = p->dilation_width * p->input_channels;
+    for (int32_t ky = 0; ky < p->filter_height; ++ky) {
+        const int32_t y = origin_y + ky * p->dilation_height;
+        const bool inside = y >= 0 && y < p->input_height;
+        const int8_t *at = input + (y * p->input_width + origin_x) * p->input_channels;
+        int32_t x = origin_x;
+        for (int32_t kx = 0; kx < p->filter_width; ++kx, x += p->dilation_width, at += step) {
+            *taps++ = inside && x >= 0 && x < p->input_width ? at : outside;
+        }
+    }
+    if (p->filter_height * p->filter_width % 2) {
+        *taps = outside;
+    }
+}
+
+TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const int8_t *stream, void *scratch,
+                                                     int8_t *output, const struct tflmgen_depthwise_window_mve_s8 *p,
+                                                     bool with_sign)
+{
+    const int8_t **const taps = (const int8_t **)scratch;
+    int8_t *const outside = (int8_t *)(taps + 2 * p->pairs);
+    const int32_t channels = p->input_channels;
+    tflmgen_fill_mve(outside, p->padding_value, channels + 8);
+    for (int32_t batch = 0; batch < p->batches; ++batch) {
+        for (int32_t y = 0; y < p->output_height; ++y) {
+            for (int32_t x = 0; x < p->output_width; ++x, output += channels) {
+                const int8_t *at = stream;
+                tflmgen_depthwise_window_mve_taps(taps, outside, input, y * p->stride_height - p->padding_top,
+                                                  x * p->stride_width - p->padding_left, p);
+                for (int32_t channel = 0; channel < channels; channel += 8) {
+                    at = tflmgen_depthwise_window_mve_group(taps, channel, at, p->pairs, output + channel,
+                                                            channels - channel, p->output_zero_point, with_sign);
+                }
+            }
+        }
+        input += p->input_height * p->input_width * channels;
+    }
+    if (p->output_min > -128 || p->output_max < 127) {
+        const int32_t count = p->batches * p->output_height * p->output_width * channels;
+        tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
+    }
+}
+
+/* scratch: 2 * pairs addresses, and a pixel of padding with 8 bytes more. Outputs clamped at the zero point, or not. */
+TFLMGEN_SHARED void tflmgen_depthwise_window_mve_clamped_s8(const int8_t *input, const uint32_t *stream, void *scratch,
+                                                            int8_t *output,
+                                                            const struct tflmgen_depthwise_window_mve_s8 *p)
+{
+    tflmgen_depthwise_window_mve_run(input, (const int8_t *)stream, scratch, output, p, false);
+}
+
+TFLMGEN_SHARED void tflmgen_depthwise_window_mve_signed_s8(const int8_t *input, const uint32_t *stream, void *scratch,
+                                                           int8_t *output,
+                                                           const struct tflmgen_depthwise_window_mve_s8 *p)
+{
+    tflmgen_depthwise_window_mve_run(input, (const int8_t *)stream, scratch, output, p, true);
+}
+
+#endif
+
+#endif

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from support.repository import ROOT
 from tflmgen.compiler import Compilation, compile_model
 from tflmgen.kernel import Target
 from tflmgen.options import BuildOptions
+from tflmgen.program import Assembly, Flash, Instruction, KernelCall, Loop, Transfer
 
 Array = NDArray[Any]
 
@@ -61,3 +65,53 @@ def test_if_over_8_kb() -> None:
     yes, no = run("if_8k", [(x, np.array(True)), (x, np.array(False))])
     np.testing.assert_array_equal(yes, x * np.float32(0.5))
     np.testing.assert_array_equal(no, np.maximum(x, 0))
+
+
+def moved(body: Sequence[Instruction], units: int) -> int:
+    """Bytes of data that a body moves unchanged: rows stored, and copies, but no constants."""
+    total = 0
+    for one in body:
+        if isinstance(one, Loop):
+            assert one.trips is not None
+            total += one.trips * moved(one.body, units)
+        elif isinstance(one, Transfer | Assembly):
+            total += sum(copy.bytes for copy in one.copies if not isinstance(copy.source, Flash))
+        elif isinstance(one, KernelCall) and one.function == "tflmgen_row_store":
+            total += 4 * units
+    return total
+
+
+def lstm_is_right(model: Path, units: int) -> None:
+    one = compile_model(model, Target("host"), BuildOptions())
+    assert one.plan["loops"][0]["trips"] == 100
+    with np.load(model.with_suffix(".npz")) as vectors:
+        inputs = [(vectors[f"s{k}_in_0"],) for k in range(int(vectors["n_sets"]))]
+        wanted = [vectors[f"s{k}_out_0"] for k in range(int(vectors["n_sets"]))]
+    program = build_native({one.name: one.sources})
+    for (got,), right in zip(
+        run_native(program, [Invocation(0, 0, i) for i in inputs], [one.module.signatures]), wanted, strict=True
+    ):
+        assert got.shape == (1, 100, units)
+        np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-5)
+
+
+def test_an_lstm_that_returns_its_sequence_equals_tensorflow() -> None:
+    lstm_is_right(EXAMPLES / "lstm_sequences.tflite", 16)
+
+
+def test_an_lstm_stores_one_row_per_step() -> None:
+    one = compiled("lstm_sequences")
+    rows = 100 * 4 * 16
+    assert rows <= moved(one.program.function("main").body, 16) <= 5 * rows
+    assert one.plan["weights"]["bytes"] < 13_000
+
+
+@pytest.mark.sweep
+def test_an_lstm_of_128_units(tmp_path: Path) -> None:
+    pytest.importorskip("tensorflow", reason="needs TensorFlow")
+    model = tmp_path / "lstm.tflite"
+    script = [sys.executable, str(EXAMPLES / "make_lstm.py"), "128", str(model)]
+    subprocess.run(script, check=True, capture_output=True)
+    lstm_is_right(model, 128)
+    one = compile_model(model, Target("cortex-m4", frozenset({"dsp", "fpu"})), BuildOptions())
+    assert 51_200 <= moved(one.program.function("main").body, 128) <= 60_000

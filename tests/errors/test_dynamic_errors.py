@@ -1,0 +1,111 @@
+"""What is said of shapes that stay open, of operators that can't vary, and of bounds that fit nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from support.dynamic_models import growing_loop, one_graph, open_tensor
+from support.model_writer import SubgraphWriter
+from tflmgen.bounds import find_bounds
+from tflmgen.errors import ModelError
+from tflmgen.graph import Module
+from tflmgen.importer import import_model
+from tflmgen.tflite.reader import parse_model
+
+
+def imported(data: bytes, max_shape: Sequence[str] = (), max_dim: int | None = None) -> Module:
+    model = parse_model(data, "m.tflite")
+    return import_model(model, find_bounds(model, max_shape, max_dim))
+
+
+def problems(data: bytes, max_shape: Sequence[str] = (), max_dim: int | None = None) -> list[str]:
+    with pytest.raises(ModelError) as caught:
+        imported(data, max_shape, max_dim)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def _itself(g: SubgraphWriter, counter: int, rows: int) -> int:
+    del g, counter
+    return rows
+
+
+GROWING = growing_loop("float32", [3], _itself)
+
+
+def test_a_loop_that_grows_without_bound() -> None:
+    (text,) = problems(GROWING)
+    assert text == (
+        "m.tflite: subgraph 0 'main', tensor 4 'grown': stays open: each iteration of WHILE (operator 0) makes it larger. "
+        "Bound it with --max-shape 'body:rows=N,3', or --max-dim N"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("TRANSPOSE", None), ("SOFTMAX", {"beta": 1.0}), ("CUMSUM", {}), ("BROADCAST_TO", None), ("MEAN", {})],
+)
+def test_operators_that_mix_rows(name: str, options: dict[str, float] | None) -> None:
+    def build(g: SubgraphWriter) -> None:
+        rest = [] if name == "SOFTMAX" else [2]
+        dtype = "int32" if name in ("CUMSUM", "MEAN") else "float32"
+        x = open_tensor(g, "x", dtype, rest)
+        numbers = {"TRANSPOSE": [1, 0], "CUMSUM": 0, "BROADCAST_TO": [4, 2], "MEAN": [0]}
+        inputs = [x] if name == "SOFTMAX" else [x, g.constant("c", numbers[name], "int32")]
+        y = g.tensor("y", dtype, [2], shape_signature=[-1]) if name == "MEAN" else open_tensor(g, "y", dtype, rest)
+        g.operator(name, inputs, [y], options or {})
+        g.inputs, g.outputs = [x], [y]
+
+    (text,) = problems(one_graph(build), max_dim=4)
+    assert text.startswith(f"m.tflite: subgraph 0 'main', operator 0 ({name}): {name} cannot be computed on 'x'")
+    assert "(at most 4)" in text
+
+
+def _identity(g: SubgraphWriter) -> None:
+    x, y = (open_tensor(g, name, "float32", [2]) for name in "xy")
+    fixed = g.tensor("fixed", "float32", [2])
+    g.operator("NEG", [x], [y])
+    g.inputs, g.outputs = [x, fixed], [y]
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("z=4,2", "m.tflite: --max-shape z=4,2: nothing in the model is called that. Its tensors of open shape are 'x', "),
+        ("x", "m.tflite: --max-shape x is not of the form NAME=4,3"),
+        ("x=4,a", "m.tflite: --max-shape x=4,a is not of the form NAME=4,3"),
+        ("x=0,2", "m.tflite: --max-shape x=0,2 is not of the form NAME=4,3"),
+        ("x=4", "m.tflite: subgraph 0 'main', tensor 0 'x': --max-shape x=4: the tensor has 2 dimensions: [1, 2]"),
+        ("x=4,3", "tensor 0 'x': --max-shape x=4,3: its shape is [1, 2], and only the outermost dimension"),
+        ("fixed=3", "tensor 2 'fixed': --max-shape fixed=3: its shape is [2] and fixed in the file"),
+    ],
+)
+def test_bounds_that_do_not_fit(option: str, text: str) -> None:
+    (problem,) = problems(one_graph(_identity), [option])
+    assert text in problem
+
+
+def test_every_bad_bound_is_told() -> None:
+    assert len(problems(one_graph(_identity), ["z=4,2", "x", "0:0=4,2"])) == 2
+
+
+@pytest.mark.parametrize("name", ["x", "main:x", "0:x", "main:0", "0:0"])
+def test_names_of_tensors(name: str) -> None:
+    module = imported(one_graph(_identity), [f"{name}=4,2"])
+    assert [str(p.type) for p in module.signatures[0].inputs] == ["float32[<=4,2]", "float32[2]"]
+
+
+def test_a_bound_where_nothing_varies_does_no_harm() -> None:
+    def build(g: SubgraphWriter) -> None:
+        x, y = (g.tensor(name, "float32", [2]) for name in "xy")
+        g.operator("NEG", [x], [y])
+        g.inputs, g.outputs = [x], [y]
+
+    module = imported(one_graph(build), max_dim=16)
+    assert all(p.type.is_static for p in (*module.signatures[0].inputs, *module.signatures[0].outputs))
+
+
+def test_without_bounds_the_stored_shape_counts() -> None:
+    module = imported(one_graph(_identity))
+    assert module.notes == ("input 'x' has an open dimension; compiled for its stored shape, 1x2",)
+    assert str(module.signatures[0].inputs[0].type) == "float32[1,2]"

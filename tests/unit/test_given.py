@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.dynamic_models import one_graph, open_tensor
+from support.model_writer import SubgraphWriter
+from tflmgen.given import given_rows
+
+
+def _model(g: SubgraphWriter) -> None:
+    x, y, out = (open_tensor(g, name, "float32", [2]) for name in ("x", "y", "out"))
+    g.operator("ADD", [x, y], [out])
+    g.inputs, g.outputs = [x, y], [out]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        ({"x": (1, 2), "y": (1, 2)}, {}),
+        ({"x": (4, 2), "y": (1, 2)}, {(0, 0): 4}),
+        ({"s0_in_0": (1, 2), "s1_in_0": (3, 2), "s0_in_1": (5, 2), "s1_in_1": (2, 2)}, {(0, 0): 3, (0, 1): 5}),
+        ({"x": (0, 2)}, {(0, 0): 1}),
+        ({"x": (4,), "z": (4, 2), "s0_in_7": (4, 2)}, {}),
+    ],
+)
+def test_rows(shapes: dict[str, tuple[int, ...]], expected: dict[tuple[int, int], int], tmp_path: Path) -> None:
+    (tmp_path / "m.tflite").write_bytes(one_graph(_model))
+    np.savez(tmp_path / "in.npz", **{name: np.zeros(shape, np.float32) for name, shape in shapes.items()})
+    assert given_rows(tmp_path / "m.tflite", tmp_path / "in.npz", None) == expected

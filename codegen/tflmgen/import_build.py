@@ -94,8 +94,8 @@ class Builder:
         return filled
 
     def window(self, value: Value, window: Window, rows: int) -> Value:
-        """value[begin:end], at most `rows` rows; of known size if it is exact."""
-        cut = self._context.value(value.name, with_rows(value.type, rows))
+        """value[begin:end], at most `rows` rows (and room for one); of known size if it is exact."""
+        cut = self._context.value(value.name, with_rows(value.type, rows if window.exact else max(1, rows)))
         extent = self.new_extent(cut)
         self._add("WINDOW_ROWS", (value, self.extent(value)), (cut, extent), window)
         if window.exact:

@@ -39,10 +39,14 @@ class _Attempt:
 
 @dataclass(slots=True)
 class _Rows:
-    """Assumptions on one variable: rows that there is room for; how much more the body returned; settled for good."""
+    """Assumptions on one variable: rows that there is room for, how much more than before the body returned last.
+
+    proposed: the rows after all iterations, if each adds as many; settled: for good.
+    """
 
     most: int
     growth: int = 0
+    proposed: bool = False
     settled: bool = False
 
 
@@ -69,8 +73,8 @@ class _WhileImporter:
             if self.operands[i] in self.context.extents:
                 self.rows[i] = self._first(i)
         before = dict(self.context.contents)
-        # Each round but the last makes a variable dynamic, or settles one.
-        for _ in range(3 * len(carried) + 2):
+        # Each round but the last makes a variable dynamic, measures its growth, proposes a bound, or settles one.
+        for _ in range(5 * len(carried) + 2):
             saved = self.regions.save()
             attempt = self._attempt(carried, before)
             if attempt is not None and self._changed(attempt):
@@ -198,8 +202,13 @@ class _WhileImporter:
         growth = returned - rows.most
         trips = self._trips(attempt)
         inits = rows_of(self._value(position))
-        if trips is not None and rows.growth in (0, growth):
-            self.rows[position] = _Rows(max(inits + trips * growth, 1), growth, settled=True)
+        if trips is not None and not rows.growth:
+            self.rows[position] = _Rows(returned, growth)
+            return
+        if trips is not None and growth == rows.growth:
+            # Seen at two sizes: linear, unless it is more at the size that follows from it.
+            most = rows.most if rows.proposed else max(inits + trips * growth, 1)
+            self.rows[position] = _Rows(most, growth, proposed=True, settled=rows.proposed)
             return
         largest = self.context.bounds.largest
         if largest is None:

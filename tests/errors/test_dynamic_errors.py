@@ -36,7 +36,8 @@ GROWING = growing_loop("float32", [3], _itself)
 def test_a_loop_that_grows_without_bound() -> None:
     (text,) = problems(GROWING)
     assert text == (
-        "m.tflite: subgraph 0 'main', tensor 4 'grown': stays open: each iteration of WHILE (operator 0) makes it larger. "
+        "m.tflite: subgraph 0 'main', tensor 4 'grown': stays open: each iteration of WHILE (operator 0) makes it "
+        "larger. "
         "Bound it with --max-shape 'body:rows=N,3', or --max-dim N"
     )
 
@@ -71,7 +72,7 @@ def _identity(g: SubgraphWriter) -> None:
 @pytest.mark.parametrize(
     ("option", "text"),
     [
-        ("z=4,2", "m.tflite: --max-shape z=4,2: nothing in the model is called that. Its tensors of open shape are 'x', "),
+        ("z=4,2", "m.tflite: --max-shape z=4,2: nothing in the model is called that. Its tensors of open shape are 'x'"),
         ("x", "m.tflite: --max-shape x is not of the form NAME=4,3"),
         ("x=4,a", "m.tflite: --max-shape x=4,a is not of the form NAME=4,3"),
         ("x=0,2", "m.tflite: --max-shape x=0,2 is not of the form NAME=4,3"),

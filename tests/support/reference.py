@@ -52,7 +52,7 @@ class Reference:
             for op in graph.operators:
                 if op.name == "CALL_ONCE":
                     # Another signature may be the first to run; variables have their contents then too.
-                    self._operator(graph, op, [], {})
+                    self.operator(graph, op, [], {})
 
     def run(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The outputs of one subgraph. Integers wrap. Raises TooLongError beyond STEPS_LIMIT operators."""
@@ -76,11 +76,11 @@ class Reference:
             if op.name == "VAR_HANDLE":
                 handles[op.outputs[0]] = str((op.options or {})["shared_name"])
                 continue
-            results = self._operator(graph, op, [values[i] for i in op.inputs if i not in handles], handles)
+            results = self.operator(graph, op, [values[i] for i in op.inputs if i not in handles], handles)
             values.update(zip(op.outputs, results, strict=True))
         return tuple(values[i] for i in graph.outputs)
 
-    def _operator(
+    def operator(
         self, graph: SubGraph, op: Operator, inputs: list[Array], handles: Mapping[int, str]
     ) -> tuple[Array, ...]:
         options = op.options or {}

@@ -1,0 +1,67 @@
+"""Random models whose tensors grow and shrink, as C under sanitizers against a plain evaluation of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from support.native import Invocation, build_native, run_native
+from support.random_rows import MOST, TooManyRowsError, random_model, run_rows
+from tflmgen.compiler import Compilation, compile_model
+from tflmgen.kernel import Target
+from tflmgen.options import BuildOptions
+from tflmgen.tflite.reader import read_model
+
+MODELS = 12
+INPUT_ROWS = 4
+
+Case = tuple[int, tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]
+
+
+def _inputs(random: Random, compilation: Compilation) -> tuple[NDArray[Any], ...]:
+    values: list[NDArray[Any]] = []
+    for port in compilation.module.signatures[0].inputs:
+        rows = random.randint(0, INPUT_ROWS)
+        numbers = [[random.randint(-9, 9), random.randint(-9, 9)] for _ in range(rows)]
+        values.append(np.array(numbers, np.int32).reshape(rows, 2) if port.type.shape else np.array(rows % 2 == 0))
+    return tuple(values)
+
+
+def _check(seeds: range, folder: Path) -> None:
+    models: list[Compilation] = []
+    cases: list[Case] = []
+    for seed in seeds:
+        random = Random(seed)
+        path = folder / f"m{seed}.tflite"
+        path.write_bytes(random_model(random))
+        bounds = [f"{name}={INPUT_ROWS},2" for name in ("0:0", "0:1")]
+        compilation = compile_model(path, Target("host"), BuildOptions(max_shape=bounds, max_dim=MOST))
+        for _ in range(4):
+            inputs = _inputs(random, compilation)
+            try:
+                cases.append((len(models), inputs, run_rows(read_model(path), inputs)))
+            except TooManyRowsError:
+                continue
+        models.append(compilation)
+    program = build_native({c.name: c.sources for c in models})
+    calls = [Invocation(model, 0, inputs) for model, inputs, _ in cases]
+    got = run_native(program, calls, [c.module.signatures for c in models])
+    for (model, _, expected), outputs in zip(cases, got, strict=True):
+        for one, other in zip(outputs, expected, strict=True):
+            assert one.shape == other.shape, f"seed {seeds[model]}"
+            assert np.array_equal(one, other), f"seed {seeds[model]}"
+
+
+@pytest.mark.parametrize("first", range(0, 3 * MODELS, MODELS))
+def test_random_models(first: int, tmp_path: Path) -> None:
+    _check(range(first, first + MODELS), tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("first", range(1000, 1000 + 50 * MODELS, MODELS))
+def test_many_random_models(first: int, tmp_path: Path) -> None:
+    _check(range(first, first + MODELS), tmp_path)

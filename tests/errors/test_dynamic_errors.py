@@ -72,7 +72,10 @@ def _identity(g: SubgraphWriter) -> None:
 @pytest.mark.parametrize(
     ("option", "text"),
     [
-        ("z=4,2", "m.tflite: --max-shape z=4,2: nothing in the model is called that. Its tensors of open shape are 'x'"),
+        (
+            "z=4,2",
+            "m.tflite: --max-shape z=4,2: nothing in the model is called that. Its tensors of open shape are 'x'",
+        ),
         ("x", "m.tflite: --max-shape x is not of the form NAME=4,3"),
         ("x=4,a", "m.tflite: --max-shape x=4,a is not of the form NAME=4,3"),
         ("x=0,2", "m.tflite: --max-shape x=0,2 is not of the form NAME=4,3"),

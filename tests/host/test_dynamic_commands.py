@@ -1,0 +1,52 @@
+"""Inputs and outputs of varying first dimension through the commands, as the protocol carries them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.commands import tflmgen
+from support.dynamic_models import one_graph, open_tensor
+from support.model_writer import SubgraphWriter
+
+SETS = {k: np.arange(2 * rows, dtype=np.float32).reshape(rows, 2) for k, rows in enumerate((1, 4, 2))}
+
+
+def _twice(g: SubgraphWriter) -> None:
+    x, y = open_tensor(g, "x", "float32", [2]), open_tensor(g, "y", "float32", [2])
+    g.operator("CONCATENATION", [x, x], [y], {"axis": 0})
+    g.inputs, g.outputs = [x], [y]
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("m.tflite").write_bytes(one_graph(_twice))
+    np.savez("in.npz", **{f"s{k}_in_0": x for k, x in SETS.items()})
+    return Path("m.tflite")
+
+
+def test_run_takes_the_bounds_of_inputs_from_the_inputs(model: Path) -> None:
+    finished = tflmgen("run", model, "--board", "host", "--inputs", "in.npz", "--outputs", "out.npz")
+    assert finished.code == 0, finished.err
+    with np.load("out.npz") as outputs:
+        for k, x in SETS.items():
+            assert np.array_equal(outputs[f"s{k}_out_0"], np.concatenate([x, x]))
+
+
+def test_inputs_beyond_the_bound(model: Path) -> None:
+    words = ("--inputs", "in.npz", "--outputs", "out.npz", "--max-shape", "x=3,2")
+    finished = tflmgen("run", model, "--board", "host", *words)
+    assert finished.code == 1
+    assert "in.npz: array 's1_in_0' is float32[4,2], but input 'x' is float32[<=3,2]" in finished.err
+
+
+def test_expected_outputs_of_another_shape_differ(model: Path) -> None:
+    x = SETS[1]
+    np.savez("right.npz", s0_in_0=x, s0_out_0=np.concatenate([x, x]))
+    np.savez("wrong.npz", s0_in_0=x, s0_out_0=x)
+    assert tflmgen("test", model, "--board", "host", "--vectors", "right.npz").code == 0
+    finished = tflmgen("test", model, "--board", "host", "--vectors", "wrong.npz")
+    assert finished.code == 1
+    assert "expected shape [4, 2], got shape [8, 2]" in finished.out

@@ -91,7 +91,10 @@ class _Pruner:
 
     def function(self, function: Function) -> Function:
         body = replace(self._block(function.body), results=_pick(function.body.results, self._results[function.name]))
-        return replace(function, inputs=_pick(function.inputs, self._parameters[function.name]), body=body)
+        inputs = _pick(function.inputs, self._parameters[function.name])
+        # A callee that loses ports of variables gets the rest of them like any other value.
+        whole = (len(inputs), len(body.results)) == (len(function.inputs), len(function.body.results))
+        return replace(function, inputs=inputs, body=body, state=function.state if whole else ())
 
     def _block(self, block: Block) -> Block:
         kept = (node for node in block.nodes if not self._needed.isdisjoint(node.outputs))

@@ -16,8 +16,8 @@ from tflmgen.import_block import Scope
 from tflmgen.import_build import EXTENT, Builder, rows_of, with_rows
 from tflmgen.import_context import Argument, Context, Handle, difference
 from tflmgen.import_regions import Region, Regions, arguments_agree, failed, same_count, values_of
-from tflmgen.import_trips import most_trips
 from tflmgen.tflite.model import Operator, SubGraph
+from tflmgen.trips import trip_count
 from tflmgen.types import DType
 
 
@@ -230,12 +230,15 @@ class _WhileImporter:
             )
 
     def _trips(self, attempt: _Attempt) -> int | None:
+        """How often the loop can run."""
         variables = values_of([attempt.arguments[i] for i in attempt.carried])
-        body = replace(attempt.body.block, results=values_of([attempt.body.returned[i] for i in attempt.carried]))
-        inits = [self._value(i) for i in attempt.carried]
-        if len(body.results) != len(variables):
+        results = values_of([attempt.body.returned[i] for i in attempt.carried])
+        inits = tuple(self._value(i) for i in attempt.carried)
+        if len(results) != len(variables):
             return None
-        return most_trips(self.context, attempt.test.block, body, variables, inits)
+        body = replace(attempt.body.block, results=results)
+        loop = While(0, variables, inits, attempt.test.block, body, (), self.origin)
+        return trip_count(loop, self.context.constants, at_most=True)
 
     def _next_agree(self, attempt: _Attempt) -> bool:
         """Whether the body returns for each variable what it may hold."""

@@ -57,24 +57,28 @@ def counters(loop: While, constants: Mapping[str, bytes]) -> dict[Value, Counter
     return found
 
 
-def trip_count(loop: While, constants: Mapping[str, bytes]) -> int | None:
-    """How often the body runs, or None where that is not known."""
+def trip_count(loop: While, constants: Mapping[str, bytes], at_most: bool = False) -> int | None:
+    """How often the body runs, or with `at_most` how often it can run; None where that is not known."""
     if loop.trips is not None:
         return loop.trips
     made = {op.outputs[0]: op for op in loop.condition.nodes if isinstance(op, Op)}
-    return _count(loop.condition.results[0], made, counters(loop, constants), constants)
+    return _count(loop.condition.results[0], made, counters(loop, constants), constants, at_most)
 
 
 def _count(
-    test: Value, made: Mapping[Value, Op], counting: Mapping[Value, Counter], constants: Mapping[str, bytes]
+    test: Value,
+    made: Mapping[Value, Op],
+    counting: Mapping[Value, Counter],
+    constants: Mapping[str, bytes],
+    at_most: bool,
 ) -> int | None:
     op = made.get(test)
     if op is None:
         return None
     if op.operator == "LOGICAL_AND":
-        counts = [_count(v, made, counting, constants) for v in op.inputs if v is not None]
+        counts = [_count(v, made, counting, constants, at_most) for v in op.inputs if v is not None]
         known = [count for count in counts if count is not None]
-        return min(known) if len(known) == len(counts) else None
+        return min(known, default=None) if at_most or len(known) == len(counts) else None
     if op.operator not in MIRRORED:
         return None
     one, other = op.inputs

@@ -44,22 +44,22 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_flatten(int8_t *to, const int8_t *image, 
 {
     const int32_t channels = p->input_channels;
     const int32_t row = p->filter_width * channels;
-    const bool whole = p->dilation_width == 1 && origin_x >= 0 && origin_x + p->filter_width <= p->input_width;
-    for (int32_t ky = 0; ky < p->filter_height; ++ky, to += row) {
-        const int32_t y = origin_y + ky * p->dilation_height;
-        const int8_t *line = image + y * p->input_width * channels;
-        if (y < 0 || y >= p->input_height) {
-            tflmgen_fill_mve(to, p->padding_value, row);
-        } else if (whole) {
-            tflmgen_copy_mve(to, line + origin_x * channels, row);
+    const int32_t line = p->dilation_height * p->input_width * channels;
+    const struct tflmgen_taps y =
+        tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+    const struct tflmgen_taps x = tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
+    const int8_t *from = image + ((origin_y + y.first * p->dilation_height) * p->input_width + origin_x +
+                                  x.first * p->dilation_width) * channels;
+    for (int32_t chunk = 0; chunk < p->chunks; ++chunk) {
+        vstrbq_s8(to + 16 * chunk, vdupq_n_s8((int8_t)p->padding_value));
+    }
+    to += y.first * row + x.first * channels;
+    for (int32_t ky = y.first; ky < y.end; ++ky, from += line, to += row) {
+        if (p->dilation_width == 1) {
+            tflmgen_copy_mve(to, from, (x.end - x.first) * channels);
         } else {
-            for (int32_t kx = 0; kx < p->filter_width; ++kx) {
-                const int32_t x = origin_x + kx * p->dilation_width;
-                if (x < 0 || x >= p->input_width) {
-                    tflmgen_fill_mve(to + kx * channels, p->padding_value, channels);
-                } else {
-                    tflmgen_copy_mve(to + kx * channels, line + x * channels, channels);
-                }
+            for (int32_t kx = 0; kx < x.end - x.first; ++kx) {
+                tflmgen_copy_mve(to + kx * channels, from + kx * p->dilation_width * channels, channels);
             }
         }
     }

@@ -33,10 +33,91 @@ TFLMGEN_HELPER int32x4_t tflmgen_depthwise_window_mve_rescale(int32x4_t sums, co
     return vrshlq_s32(high, vld1q_s32(factors + 8));
 }
 
+TFLMGEN_HELPER void tflmgen_depthwise_window_mve_store(int8_t *output, int32x4_t even, int32x4_t odd,
+                                                       int32_t zero_point)
+{
+    int16x8_t both = vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), even), odd);
+    both = vqaddq_n_s16(both, (int16_t)zero_point);
+    vstrbq_s16(output, vreinterpretq_s16_s8(vqmovnbq_s16(vreinterpretq_s8_s16(both), both)));
+}
+
+/* Keeps GCC from loading ahead of the accumulators, for which there are no registers. */
+#define TFLMGEN_DEPTHWISE_WINDOW_MVE_TIE() \
+    __asm__ volatile("" : "+w"(even0), "+w"(odd0), "+w"(even1), "+w"(odd1) : : "memory")
+
+/* Eight channels of a 3x3 window, of one pixel or of two that are neighbours (two_pixels), from three rows. Of two pixels,
+ * 144 MACs: 27 VLDRB, 18 VMUL, 8 VADD of 16 bits, 20 VMOVL, 20 VADD, and 28 to rescale and store. */
+TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_group(const int8_t *row0, const int8_t *row1,
+                                                            const int8_t *row2, int32_t pixel, const int8_t *stream,
+                                                            int8_t *output, int32_t zero_point, bool two_pixels,
+                                                            bool with_sign)
+{
+    const int8_t *const taps[10] = {row0, row0 + pixel, row0 + 2 * pixel, row1, row1 + pixel, row1 + 2 * pixel,
+                                    row2, row2 + pixel, row2 + 2 * pixel, NULL};
+    const int32_t *factors = (const int32_t *)(const void *)(stream + 80);
+    int32x4_t even0 = vld1q_s32(factors);
+    int32x4_t odd0 = vld1q_s32(factors + 12);
+    int32x4_t even1 = even0;
+    int32x4_t odd1 = odd0;
+#define TFLMGEN_DEPTHWISE3X3_MVE_TAPS(t, paired)                                                    \
+    do {                                                                                            \
+        int16x8_t weights = vldrbq_s16(stream + 8 * (t));                                           \
+        int16x8_t sum0 = vmulq_s16(vldrbq_s16(taps[t]), weights);                                   \
+        int16x8_t sum1 = two_pixels ? vmulq_s16(vldrbq_s16(taps[t] + pixel), weights) : weights;    \
+        TFLMGEN_DEPTHWISE_WINDOW_MVE_TIE();                                                         \
+        if (paired) {                                                                               \
+            weights = vldrbq_s16(stream + 8 * (t) + 8);                                             \
+            sum0 = vaddq_s16(sum0, vmulq_s16(vldrbq_s16(taps[(t) + 1]), weights));                  \
+            TFLMGEN_DEPTHWISE_WINDOW_MVE_TIE();                                                     \
+            if (two_pixels) {                                                                       \
+                sum1 = vaddq_s16(sum1, vmulq_s16(vldrbq_s16(taps[(t) + 1] + pixel), weights));      \
+                TFLMGEN_DEPTHWISE_WINDOW_MVE_TIE();                                                 \
+            }                                                                                       \
+        }                                                                                           \
+        even0 = vaddq_s32(even0, vmovlbq_s16(sum0));                                                \
+        odd0 = vaddq_s32(odd0, vmovltq_s16(sum0));                                                  \
+        TFLMGEN_DEPTHWISE_WINDOW_MVE_TIE();                                                         \
+        if (two_pixels) {                                                                           \
+            even1 = vaddq_s32(even1, vmovlbq_s16(sum1));                                            \
+            odd1 = vaddq_s32(odd1, vmovltq_s16(sum1));                                              \
+            TFLMGEN_DEPTHWISE_WINDOW_MVE_TIE();                                                     \
+        }                                                                                           \
+    } while (0)
+    TFLMGEN_DEPTHWISE3X3_MVE_TAPS(0, true);
+    TFLMGEN_DEPTHWISE3X3_MVE_TAPS(2, true);
+    TFLMGEN_DEPTHWISE3X3_MVE_TAPS(4, true);
+    TFLMGEN_DEPTHWISE3X3_MVE_TAPS(6, true);
+    TFLMGEN_DEPTHWISE3X3_MVE_TAPS(8, false);
+#undef TFLMGEN_DEPTHWISE3X3_MVE_TAPS
+    even0 = tflmgen_depthwise_window_mve_rescale(even0, factors, with_sign);
+    odd0 = tflmgen_depthwise_window_mve_rescale(odd0, factors + 12, with_sign);
+    tflmgen_depthwise_window_mve_store(output, even0, odd0, zero_point);
+    if (two_pixels) {
+        even1 = tflmgen_depthwise_window_mve_rescale(even1, factors, with_sign);
+        odd1 = tflmgen_depthwise_window_mve_rescale(odd1, factors + 12, with_sign);
+        tflmgen_depthwise_window_mve_store(output + pixel, even1, odd1, zero_point);
+    }
+    return (const int8_t *)(const void *)(factors + 24);
+}
+
+/* All channels. */
+TFLMGEN_HELPER void tflmgen_depthwise3x3_mve_pixels(const int8_t *const *rows, int32_t offset, int32_t channels,
+                                                    const int8_t *stream, int8_t *output, int32_t zero_point,
+                                                    bool two_pixels, bool with_sign)
+{
+    const int8_t *row0 = rows[0] + offset;
+    const int8_t *row1 = rows[1] + offset;
+    const int8_t *row2 = rows[2] + offset;
+    for (int32_t left = channels; left > 0; left -= 8, row0 += 8, row1 += 8, row2 += 8, output += 8) {
+        stream = tflmgen_depthwise3x3_mve_group(row0, row1, row2, channels, stream, output, zero_point, two_pixels,
+                                                with_sign);
+    }
+}
+
 /* Eight channels of one pixel. Two taps, 16 MACs: LDRD, 2 ADD, 4 VLDRB, 2 VMUL, VADD, 2 VMOVL, 2 VADD, and 3 to loop. */
 TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_group(const int8_t *const *taps, int32_t channel,
                                                                 const int8_t *stream, int32_t pairs, int8_t *output,
-                                                                int32_t count, int32_t zero_point, bool with_sign)
+                                                                int32_t zero_point, bool with_sign)
 {
     const int32_t *factors = (const int32_t *)(const void *)(stream + 16 * pairs);
     int32x4_t even = vld1q_s32(factors);
@@ -49,10 +130,7 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_group(const int8_t *co
     }
     even = tflmgen_depthwise_window_mve_rescale(even, factors, with_sign);
     odd = tflmgen_depthwise_window_mve_rescale(odd, factors + 12, with_sign);
-    int16x8_t both = vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), even), odd);
-    both = vqaddq_n_s16(both, (int16_t)zero_point);
-    both = vmaxq_s16(vminq_s16(both, vdupq_n_s16(127)), vdupq_n_s16(-128));
-    vstrbq_p_s16(output, both, vctp16q((uint32_t)count));
+    tflmgen_depthwise_window_mve_store(output, even, odd, zero_point);
     return (const int8_t *)(const void *)(factors + 24);
 }
 
@@ -83,16 +161,35 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
     const int8_t **const taps = (const int8_t **)scratch;
     int8_t *const outside = (int8_t *)(taps + 2 * p->pairs);
     const int32_t channels = p->input_channels;
-    tflmgen_fill_mve(outside, p->padding_value, channels + 8);
+    const bool three = p->filter_height == 3 && p->filter_width == 3 && p->dilation_height == 1 && p->dilation_width == 1;
+    tflmgen_fill_mve(outside, p->padding_value, three ? p->input_width * channels : channels);
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t y = 0; y < p->output_height; ++y) {
+            const int32_t in_y = y * p->stride_height - p->padding_top;
+            const int8_t *rows[3];
+            for (int32_t k = 0; k < 3; ++k) {
+                const bool inside = in_y + k >= 0 && in_y + k < p->input_height;
+                rows[k] = inside ? input + (in_y + k) * p->input_width * channels : outside;
+            }
             for (int32_t x = 0; x < p->output_width; ++x, output += channels) {
+                const int32_t in_x = x * p->stride_width - p->padding_left;
+                if (three && in_x >= 0 && in_x + 3 <= p->input_width) {
+                    if (p->stride_width == 1 && in_x + 4 <= p->input_width) {
+                        tflmgen_depthwise3x3_mve_pixels(rows, in_x * channels, channels, stream, output,
+                                                        p->output_zero_point, true, with_sign);
+                        ++x;
+                        output += channels;
+                    } else {
+                        tflmgen_depthwise3x3_mve_pixels(rows, in_x * channels, channels, stream, output,
+                                                        p->output_zero_point, false, with_sign);
+                    }
+                    continue;
+                }
                 const int8_t *at = stream;
-                tflmgen_depthwise_window_mve_taps(taps, outside, input, y * p->stride_height - p->padding_top,
-                                                  x * p->stride_width - p->padding_left, p);
+                tflmgen_depthwise_window_mve_taps(taps, outside, input, in_y, in_x, p);
                 for (int32_t channel = 0; channel < channels; channel += 8) {
                     at = tflmgen_depthwise_window_mve_group(taps, channel, at, p->pairs, output + channel,
-                                                            channels - channel, p->output_zero_point, with_sign);
+                                                            p->output_zero_point, with_sign);
                 }
             }
         }
@@ -104,7 +201,7 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
     }
 }
 
-/* scratch: 2 * pairs addresses, and a pixel of padding with 8 bytes more. Outputs clamped at the zero point, or not. */
+/* scratch: 2 * pairs addresses, and a pixel of padding, or a line of it where windows are 3x3. Outputs clamped at the zero point, or not. */
 TFLMGEN_SHARED void tflmgen_depthwise_window_mve_clamped_s8(const int8_t *input, const uint32_t *stream, void *scratch,
                                                             int8_t *output,
                                                             const struct tflmgen_depthwise_window_mve_s8 *p)

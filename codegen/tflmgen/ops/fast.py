@@ -9,10 +9,13 @@ from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.dsp_conv import conv2d_dsp
 from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
 from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
+from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
 from tflmgen.ops.mve_conv import conv2d_mve
 from tflmgen.ops.mve_depthwise import depthwise_window_mve
+from tflmgen.ops.mve_fully_connected import fully_connected_mve
 from tflmgen.ops.window import Window
 
+FullyConnectedMaker = Callable[[OperatorInstance, Layer, int, int], Kernel | None]
 Maker = Callable[[OperatorInstance, Window, Layer], Kernel | None]
 
 CONV_2D: tuple[tuple[str, Maker], ...] = (("mve", conv2d_mve), ("dsp", conv2d_dsp))
@@ -20,6 +23,10 @@ DEPTHWISE: tuple[tuple[str, Maker], ...] = (
     ("mve", depthwise_window_mve),
     ("dsp", depthwise3x3_dsp),
     ("dsp", depthwise_window_dsp),
+)
+FULLY_CONNECTED: tuple[tuple[str, FullyConnectedMaker], ...] = (
+    ("mve", fully_connected_mve),
+    ("dsp", fully_connected_dsp),
 )
 
 
@@ -29,6 +36,16 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
 
 def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> Kernel | None:
     return _first(DEPTHWISE, op, window, layer, target)
+
+
+def fast_fully_connected(
+    op: OperatorInstance, layer: Layer, batches: int, long_distance: int, target: Target
+) -> Kernel | None:
+    for feature, make in FULLY_CONNECTED:
+        kernel = make(op, layer, batches, long_distance) if feature in target.features else None
+        if kernel is not None:
+            return kernel
+    return None
 
 
 def _first(

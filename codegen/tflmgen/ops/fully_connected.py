@@ -9,7 +9,7 @@ import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
+from tflmgen.ops.fast import fast_fully_connected
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import Activation, parse_activation
@@ -69,19 +69,19 @@ def overlap_distance(batches: int, depth: int, units: int) -> int:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    fast = _dsp_kernel(op) if "dsp" in target.features else None
-    return fast or portable_kernel(op)
+    return _fast_kernel(op, target) or portable_kernel(op)
 
 
-def _dsp_kernel(op: OperatorInstance) -> Kernel | None:
-    """The kernel for the DSP extension, where there is one for this layer."""
+def _fast_kernel(op: OperatorInstance, target: Target) -> Kernel | None:
+    """The kernel for the target's vector or DSP instructions, where there is one for this layer."""
     weights = op.constants[1]
     if op.outputs[0].dtype is not DType.INT8 or weights is None:
         return None
     units, depth = weights.shape
     layer = layer_of(op, np.asarray(weights, dtype=np.int64), channel_scales(op, units), op.attributes.activation)
     batches = op.outputs[0].elements // units
-    return fully_connected_dsp(op, layer, batches, overlap_distance(batches, depth, units)) if layer else None
+    distance = overlap_distance(batches, depth, units)
+    return fast_fully_connected(op, layer, batches, distance, target) if layer else None
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:

@@ -38,9 +38,10 @@ def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> 
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     stream = ConstantArray.of("stream", _stream(layer, pairs), DType.UINT32)
-    scratch = Scratch(2 * pairs * POINTER_BYTES + channels + 8)
+    three = window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
+    scratch = Scratch(2 * pairs * POINTER_BYTES + channels * (window.input[2] if three else 1))
     function = f"tflmgen_depthwise_window_mve_{'signed' if exact.signed else 'clamped'}_s8"
-    over_input = overlaps(op.outputs[0], window.overlap_distance(channels))
+    over_input = overlaps(op.outputs[0], window.overlap_distance(channels) + (channels if three else 0))
     operands = (Input(0), stream, scratch, Output(0))
     return Kernel(function, HEADER, operands, fields, over_input, op.outputs[0].elements * taps, "mve")
 
@@ -54,6 +55,6 @@ def _stream(layer: Layer, pairs: int) -> NDArray[np.uint32]:
     for number, row in enumerate(stream):
         group = slice(GROUP * number, GROUP * (number + 1))
         row[: 4 * pairs] = np.ascontiguousarray(padded[group].T).reshape(-1).view("<u4")
-        # [4 channels, 2 of them neighbours, 3 factors] -> even channels' biases, multipliers, shifts; then the odd ones'.
+        # [4, 2 neighbours, 3 factors] -> even channels' biases, multipliers, shifts; then the odd ones'.
         row[4 * pairs :] = factors[group].reshape(4, 2, 3).transpose(1, 2, 0).reshape(-1)
     return stream.reshape(-1)

@@ -307,7 +307,8 @@ def assigned_other_shape(g: SubgraphWriter) -> None:
 
 
 @case(
-    "subgraph 1 'initialize', operator 1 (ASSIGN_VARIABLE): variable 'v' holds int32[4], but is initialised with int32[3]"
+    "subgraph 1 'initialize', operator 1 (ASSIGN_VARIABLE): variable 'v' holds int32[4], "
+    "but is initialised with int32[3]"
 )
 def initialized_other_shape(g: SubgraphWriter) -> None:
     g.outputs = new(g, X)

@@ -43,7 +43,30 @@ def test_every_plan_is_legal(some: list[Block]) -> None:
 @given(blocks, st.randoms(use_true_random=False))
 def test_more_effort_is_never_worse(some: list[Block], chance: random.Random) -> None:
     effort = chance.randrange(50_000)
-    assert place(some, STEPS, effort * 2).bytes <= place(some, STEPS, effort).bytes
+    assert place(some, STEPS, effort=effort * 2).bytes <= place(some, STEPS, effort=effort).bytes
+
+
+@settings(max_examples=150, deadline=None)
+@given(blocks, st.randoms(use_true_random=False))
+def test_outputs_lie_over_inputs_only_as_far_as_they_may(some: list[Block], chance: random.Random) -> None:
+    overlaps = {}
+    for output in range(len(some)):
+        for source in range(output):
+            if chance.random() < 0.3:
+                pair = (output, source) if chance.random() < 0.5 else (source, output)
+                overlaps[pair] = 4 * chance.randrange(20)
+    plan = place(some, STEPS, overlaps, effort=20_000)
+    for i, one in enumerate(some):
+        for j, other in enumerate(some[:i]):
+            here, there = plan.offsets[i], plan.offsets[j]
+            apart = here + one.bytes <= there or there + other.bytes <= here
+            allowed = ((i, j) in overlaps and here + overlaps[i, j] <= there) or (
+                (j, i) in overlaps and there + overlaps[j, i] <= here
+            )
+            assert not one.steps & other.steps or apart or allowed
+    assert plan.bytes == max((at + b.bytes for at, b in zip(plan.offsets, some, strict=True)), default=0)
+    assert plan.lower_bound <= plan.bytes
+    assert place(some, STEPS, overlaps, effort=20_000) == plan
 
 
 @pytest.mark.parametrize("count", [3, 4, 5])

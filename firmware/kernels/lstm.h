@@ -12,16 +12,12 @@
 #ifndef TFLMGEN_KERNELS_LSTM_H
 #define TFLMGEN_KERNELS_LSTM_H
 
-#include <math.h>
 #include <string.h>
 
+#include "dot.h"
+#include "lstm_gates.h"
 #include "quantized_unary.h"
 #include "sum_s16.h"
-
-#define TFLMGEN_LSTM_FORGET 0
-#define TFLMGEN_LSTM_CELL 1
-#define TFLMGEN_LSTM_OUTPUT 2
-#define TFLMGEN_LSTM_INPUT 3
 
 struct tflmgen_lstm_f32 {
     int32_t batches;
@@ -35,66 +31,14 @@ struct tflmgen_lstm_f32 {
     float projection_clip;
 };
 
-TFLMGEN_HELPER float tflmgen_logistic_f32_of(float x)
+TFLMGEN_HELPER void tflmgen_lstm_start(void *h, const void *h_in, int32_t h_bytes, void *cell, const void *cell_in,
+                                       int32_t cell_bytes)
 {
-    return 1.0f / (1.0f + expf(-x));
-}
-
-/* values * norm + bias, once the values have mean 0 and variance 1. */
-TFLMGEN_HELPER void tflmgen_lstm_normalize_f32(float *values, const float *norm, const float *bias, int32_t length)
-{
-    float sum = 0.0f;
-    float squares = 0.0f;
-    for (int32_t i = 0; i < length; ++i) {
-        sum += values[i];
+    if (h != h_in) {
+        memcpy(h, h_in, (size_t)h_bytes);
     }
-    const float mean = sum / (float)length;
-    for (int32_t i = 0; i < length; ++i) {
-        squares += (values[i] - mean) * (values[i] - mean);
-    }
-    const float factor = 1.0f / sqrtf(squares / (float)length + 1e-8f);
-    for (int32_t i = 0; i < length; ++i) {
-        values[i] = (values[i] - mean) * factor * norm[i] + bias[i];
-    }
-}
-
-/* The peephole, the normalisation and the activation of one gate, whose sums of products are in `values`. */
-TFLMGEN_HELPER void tflmgen_lstm_finish_gate_f32(int32_t gate, float *values, const float *bias, const float *peephole,
-                                                 const float *norm, const float *cell,
-                                                 const struct tflmgen_lstm_f32 *p)
-{
-    if (peephole) {
-        for (int32_t i = 0; i < p->cells; ++i) {
-            values[i] += peephole[i] * cell[i];
-        }
-    }
-    if (norm) {
-        tflmgen_lstm_normalize_f32(values, norm, bias, p->cells);
-    }
-    for (int32_t i = 0; i < p->cells; ++i) {
-        values[i] = gate == TFLMGEN_LSTM_CELL ? tanhf(values[i]) : tflmgen_logistic_f32_of(values[i]);
-    }
-}
-
-TFLMGEN_HELPER float tflmgen_clip_f32(float value, float limit)
-{
-    return limit > 0.0f ? tflmgen_clamp_f32(value, -limit, limit) : value;
-}
-
-/* The new h from the output gate's values, which are overwritten. */
-TFLMGEN_HELPER void tflmgen_lstm_output_f32(float *gate, const float *cell, const float *projection,
-                                            const float *projection_bias, float *h, const struct tflmgen_lstm_f32 *p)
-{
-    for (int32_t i = 0; i < p->cells; ++i) {
-        gate[i] *= tanhf(cell[i]);
-    }
-    if (!projection) {
-        memcpy(h, gate, (size_t)p->outputs * sizeof(float));
-        return;
-    }
-    for (int32_t i = 0; i < p->outputs; ++i) {
-        const float sum = tflmgen_dot_f32(0.0f, gate, projection + i * p->cells, p->cells);
-        h[i] = tflmgen_clip_f32((projection_bias ? projection_bias[i] : 0.0f) + sum, p->projection_clip);
+    if (cell != cell_in) {
+        memcpy(cell, cell_in, (size_t)cell_bytes);
     }
 }
 
@@ -107,45 +51,26 @@ TFLMGEN_KERNEL void tflmgen_lstm_f32(const float *input, const float *restrict w
                                      const float *h_in, const float *cell_in, float *output, float *h, float *cell,
                                      float *restrict gates, const struct tflmgen_lstm_f32 *p)
 {
-    const int32_t gate_count = p->coupled ? TFLMGEN_LSTM_INPUT : TFLMGEN_LSTM_INPUT + 1;
-    float *const forget = gates;
-    const float *const cell_gate = gates + TFLMGEN_LSTM_CELL * p->cells;
-    float *const output_gate = gates + TFLMGEN_LSTM_OUTPUT * p->cells;
-    float *const input_gate = gates + TFLMGEN_LSTM_INPUT * p->cells;
-    if (h != h_in) {
-        memcpy(h, h_in, (size_t)(p->batches * p->outputs) * sizeof(float));
-    }
-    if (cell != cell_in) {
-        memcpy(cell, cell_in, (size_t)(p->batches * p->cells) * sizeof(float));
-    }
+    const int32_t rows = (p->coupled ? TFLMGEN_LSTM_INPUT : TFLMGEN_LSTM_INPUT + 1) * p->cells;
+    const float *const active = gates + TFLMGEN_LSTM_OUTPUT * p->cells;
+    tflmgen_lstm_start(h, h_in, p->batches * p->outputs * 4, cell, cell_in, p->batches * p->cells * 4);
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t step = 0; step < p->steps; ++step) {
             const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;
             const float *const x = input + row * p->inputs;
-            for (int32_t i = 0; i < gate_count * p->cells; ++i) {
+            for (int32_t i = 0; i < rows; ++i) {
                 const float sum = tflmgen_dot_f32(0.0f, x, weights + i * p->inputs, p->inputs);
                 gates[i] = (norms ? 0.0f : biases[i]) + sum;
                 gates[i] += tflmgen_dot_f32(0.0f, h, recurrent_weights + i * p->outputs, p->outputs);
             }
-            for (int32_t gate = 0; gate < gate_count; ++gate) {
-                const int32_t at = gate * p->cells;
-                const float *peephole = NULL;
-                if (peepholes && (gate == TFLMGEN_LSTM_FORGET || gate == TFLMGEN_LSTM_INPUT)) {
-                    peephole = peepholes + (gate == TFLMGEN_LSTM_FORGET ? 0 : 2 * p->cells);
-                }
-                if (gate != TFLMGEN_LSTM_OUTPUT) {
-                    tflmgen_lstm_finish_gate_f32(gate, gates + at, biases + at, peephole, norms ? norms + at : NULL,
-                                                 cell, p);
-                }
+            tflmgen_lstm_update_f32(gates, biases, peepholes, norms, cell, p->cells, p->coupled, p->cell_clip);
+            for (int32_t i = 0; projection && i < p->outputs; ++i) {
+                const float sum = tflmgen_dot_f32(0.0f, active, projection + i * p->cells, p->cells);
+                h[i] = tflmgen_clip_f32((projection_bias ? projection_bias[i] : 0.0f) + sum, p->projection_clip);
             }
-            for (int32_t i = 0; i < p->cells; ++i) {
-                const float let_in = p->coupled ? 1.0f - forget[i] : input_gate[i];
-                cell[i] = tflmgen_clip_f32(forget[i] * cell[i] + cell_gate[i] * let_in, p->cell_clip);
+            if (!projection) {
+                memcpy(h, active, (size_t)p->outputs * sizeof(float));
             }
-            const int32_t at = TFLMGEN_LSTM_OUTPUT * p->cells;
-            tflmgen_lstm_finish_gate_f32(TFLMGEN_LSTM_OUTPUT, output_gate, biases + at,
-                                         peepholes ? peepholes + p->cells : NULL, norms ? norms + at : NULL, cell, p);
-            tflmgen_lstm_output_f32(output_gate, cell, projection, projection_bias, h, p);
             memcpy(output + row * p->outputs, h, (size_t)p->outputs * sizeof(float));
         }
         h += p->outputs;
@@ -216,12 +141,8 @@ TFLMGEN_HELPER void tflmgen_lstm_update_cell_s16(int16_t *cell, const int16_t *g
                              const element *h_in, const int16_t *cell_in, element *output, element *h, int16_t *cell,  \
                              int16_t *restrict gates, const struct tflmgen_lstm_integer *p)                            \
     {                                                                                                                  \
-        if (h != h_in) {                                                                                               \
-            memcpy(h, h_in, (size_t)(p->batches * p->cells) * sizeof(element));                                        \
-        }                                                                                                              \
-        if (cell != cell_in) {                                                                                         \
-            memcpy(cell, cell_in, (size_t)(p->batches * p->cells) * sizeof(int16_t));                                  \
-        }                                                                                                              \
+        tflmgen_lstm_start(h, h_in, p->batches * p->cells * (int32_t)sizeof(element), cell, cell_in,                   \
+                           p->batches * p->cells * 2);                                                                 \
         for (int32_t batch = 0; batch < p->batches; ++batch) {                                                         \
             for (int32_t step = 0; step < p->steps; ++step) {                                                          \
                 const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;               \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,13 @@ def quantized_lstm(rng: np.random.Generator, dtype: str) -> Steps:
     return case, inputs_of(rng, source)
 
 
-def float_lstm(rng: np.random.Generator, variants: bool, operator: str = "UNIDIRECTIONAL_SEQUENCE_LSTM") -> Steps:
-    """With `variants`: at random with coupled gates, peepholes, projection and layer normalisation."""
+def float_lstm(
+    rng: np.random.Generator, variants: bool, operator: str = "UNIDIRECTIONAL_SEQUENCE_LSTM", hybrid: bool = False
+) -> Steps:
+    """With `variants`: at random with coupled gates, peepholes, projection and layer normalisation.
+
+    hybrid: weights are int8.
+    """
     batches, steps, inputs, cells = (int(n) for n in rng.integers(1, 6, 4))
     coupled, peepholes, projected, normalized = (variants and bool(flag) for flag in rng.integers(0, 2, 4))
     outputs = int(rng.integers(1, 6)) if projected else cells
@@ -64,18 +70,25 @@ def float_lstm(rng: np.random.Generator, variants: bool, operator: str = "UNIDIR
     def array(*extents: int) -> Tensor:
         return constant("float32", rng.normal(size=extents))
 
-    def gates(present: bool, *extents: int) -> list[Tensor | None]:
-        return [array(*extents) if present and not (coupled and i == 0) else None for i in range(4)]
+    def weights(*extents: int) -> Tensor:
+        if not hybrid:
+            return array(*extents)
+        return constant("int8", rng.integers(-127, 128, extents), float(rng.uniform(0.005, 0.02)))
 
-    peephole = [array(cells) if peepholes and not (coupled and i == 0) else None for i in range(3)]
-    projection = [array(outputs, cells), pick(rng, None, array(outputs))] if projected else [None, None]
+    def gates(make: Callable[..., Tensor], present: bool, *extents: int) -> list[Tensor | None]:
+        return [make(*extents) if present and not (coupled and i == 0) else None for i in range(4)]
+
+    peephole = gates(weights, peepholes, cells)[:3]
+    projection = [weights(outputs, cells), pick(rng, None, array(outputs))] if projected else [None, None]
     states = [tensor("float32", (batches, outputs)), tensor("float32", (batches, cells))]
     options: dict[str, Any] = {"fused_activation_function": 4, "cell_clip": float(pick(rng, 0.0, 0.7))}
     options |= {"proj_clip": float(pick(rng, 0.0, 0.5)) if projected else 0.0}
     if operator != "LSTM":
         options["time_major"] = time_major
-    tensors = [source, *gates(True, cells, inputs), *gates(True, cells, outputs), *peephole]
-    tensors += [*gates(True, cells), *projection, *states, *gates(normalized, cells)]
+    if hybrid:
+        options["asymmetric_quantize_inputs"] = bool(rng.integers(2))
+    tensors = [source, *gates(weights, True, cells, inputs), *gates(weights, True, cells, outputs), *peephole]
+    tensors += [*gates(array, True, cells), *projection, *states, *gates(array, normalized, cells)]
     return make_case(operator, tensors, [tensor("float32", ())], options), inputs_of(rng, source)
 
 
@@ -116,10 +129,11 @@ def test_float_lstm() -> None:
     check_steps([float_lstm(rng, variants=False) for _ in range(10)], tflm_steps, **TOLERANCE)
 
 
+@pytest.mark.parametrize("hybrid", [False, True])
 @pytest.mark.parametrize("operator", ["LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"])
-def test_float_lstm_variants(operator: str) -> None:
+def test_float_lstm_variants(operator: str, hybrid: bool) -> None:
     rng = np.random.default_rng(1)
-    check_steps([float_lstm(rng, True, operator) for _ in range(20)], litert_steps, **TOLERANCE)
+    check_steps([float_lstm(rng, True, operator, hybrid) for _ in range(20)], litert_steps, **TOLERANCE)
 
 
 @pytest.mark.parametrize("state", ["int8", "int16", "float32"])
@@ -138,9 +152,10 @@ def test_many_quantized_lstms(dtype: str, seed: int) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(100, 104))
-def test_many_float_lstms(seed: int) -> None:
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_many_float_lstms(seed: int, hybrid: bool) -> None:
     rng = np.random.default_rng(seed)
-    check_steps([float_lstm(rng, True) for _ in range(40)], litert_steps, **TOLERANCE)
+    check_steps([float_lstm(rng, True, hybrid=hybrid) for _ in range(40)], litert_steps, **TOLERANCE)
 
 
 @pytest.mark.sweep

@@ -1,4 +1,5 @@
-"""LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: float32 in all its variants, int8 and int16 as TFLite Micro has them.
+"""LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: float32 and float32 by int8 weights in all their variants, int8 and int16 as
+TFLite Micro has them.
 
 Inputs: 0 input, 1-4 weights of the input, forget, cell and output gates, 5-8 the same for the state, 9-11 peepholes,
 12-15 biases, 16-17 projection and its bias, 18 output state, 19 cell state, 20-23 coefficients of layer normalisation.
@@ -22,28 +23,34 @@ from tflmgen.kernel import (
     Output,
     Overlap,
     Params,
+    ParamValue,
     Scratch,
     Target,
 )
 from tflmgen.ops.lstm_integer import INTEGER_RULES, is_integer, multiplier_fields, numbers_of_gates
 from tflmgen.ops.lstm_tensors import (
+    BIASES,
     CELL_STATE,
+    GATES,
     INPUT_GATE,
+    NORMS,
     OUTPUT_STATE,
     PEEPHOLES,
     PROJECTION,
+    RECURRENT,
     by_gate,
+    gates_of,
     has,
     shape_rules,
     sizes_of,
 )
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
-from tflmgen.ops.rules import input_type
-from tflmgen.ops.weights import params
+from tflmgen.ops.rules import input_type, scale
 from tflmgen.types import DType
 
-HEADER = "lstm.h"
+ParamFields = tuple[tuple[str, ParamValue], ...]
+
 TANH = 4
 """The schema's number of the activation."""
 
@@ -53,6 +60,7 @@ class LstmAttributes:
     time_major: bool
     cell_clip: float
     projection_clip: float
+    asymmetric: bool = False
 
 
 def parse(options: Options | None) -> LstmAttributes:
@@ -66,7 +74,8 @@ def parse(options: Options | None) -> LstmAttributes:
     clips = [float(options.get(name, 0.0)) for name in ("cell_clip", "proj_clip")]
     if not all(np.isfinite(clip) and clip >= 0 for clip in clips):
         raise ValueError("cell_clip or proj_clip is negative or not finite")
-    return LstmAttributes(bool(options.get("time_major", False)), clips[0], clips[1])
+    asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
+    return LstmAttributes(bool(options.get("time_major", False)), clips[0], clips[1], asymmetric)
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
@@ -76,46 +85,83 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
     del target
     sizes = sizes_of(op)
-    sequence = (("batches", sizes.batches), ("steps", sizes.steps), ("time_major", op.attributes.time_major))
-    extents = (("inputs", sizes.inputs), ("cells", sizes.cells))
+    sequence: ParamFields = (
+        ("batches", sizes.batches),
+        ("steps", sizes.steps),
+        ("time_major", op.attributes.time_major),
+        ("inputs", sizes.inputs),
+        ("cells", sizes.cells),
+    )
     states: tuple[Operand, ...] = (Input(OUTPUT_STATE), Input(CELL_STATE), Output(0), Output(1), Output(2))
     in_place = Overlap(OUTPUT_STATE, 1), Overlap(CELL_STATE, 2)
-    weights = by_gate(op, 1), by_gate(op, 5)
-    macs = sizes.batches * sizes.steps * sum(w.size for w in weights)
+    dtype = DType.FLOAT32 if input_type(op, INPUT_GATE + 1).dtype is DType.FLOAT32 else DType.INT8
+    arrays = [
+        ConstantArray.of(n, by_gate(op, i), dtype) for n, i in (("weights", INPUT_GATE), ("recurrent", RECURRENT))
+    ]
+    gates = Scratch(len(gates_of(op)) * sizes.cells * (2 if is_integer(op) else 4))
+    macs = len(gates_of(op)) * sizes.cells * (sizes.inputs + sizes.outputs)
+    macs = sizes.batches * sizes.steps * (macs + (sizes.cells * sizes.outputs if has(op, PROJECTION) else 0))
     if is_integer(op):
         suffix = "s8" if input_type(op, 0).dtype is DType.INT8 else "s16"
-        packed = [ConstantArray.of(n, w, DType.INT8) for n, w in zip(("weights", "recurrent"), weights, strict=True)]
-        gates = Scratch(4 * sizes.cells * 2)
-        fields = Params("tflmgen_lstm_integer", (*sequence, *extents, *multiplier_fields(op)))
-        operands: tuple[Operand, ...] = (Input(0), *packed, *numbers_of_gates(op), *states, gates)
-        return Kernel(f"tflmgen_lstm_{suffix}", HEADER, operands, fields, in_place, macs)
-    coupled = not has(op, INPUT_GATE)
-    clips = (("cell_clip", op.attributes.cell_clip), ("projection_clip", op.attributes.projection_clip))
-    fields = params("tflmgen_lstm_f32", sequence, extents, (("outputs", sizes.outputs), ("coupled", coupled)), clips)
-    gates = Scratch((3 if coupled else 4) * sizes.cells * 4)
-    if has(op, PROJECTION):
-        macs += sizes.batches * sizes.steps * sizes.cells * sizes.outputs
-    operands = (Input(0), *_float_numbers(op, weights), *states, gates)
-    return Kernel("tflmgen_lstm_f32", HEADER, operands, fields, in_place, macs)
+        fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
+        operands: tuple[Operand, ...] = (Input(0), *arrays, *numbers_of_gates(op), *states, gates)
+        return Kernel(f"tflmgen_lstm_{suffix}", "lstm.h", operands, fields, in_place, macs)
+    variant: ParamFields = (
+        ("outputs", sizes.outputs),
+        ("coupled", not has(op, INPUT_GATE)),
+        ("cell_clip", op.attributes.cell_clip),
+        ("projection_clip", op.attributes.projection_clip),
+    )
+    operands = (Input(0), *arrays, *_float_numbers(op), *states, gates)
+    if dtype is DType.FLOAT32:
+        fields = Params("tflmgen_lstm_f32", (*sequence, *variant))
+        return Kernel("tflmgen_lstm_f32", "lstm.h", operands, fields, in_place, macs)
+    fields = Params("tflmgen_lstm_hybrid", (*sequence, *variant, *_weight_scales(op)))
+    quantized = Scratch(max(sizes.inputs, sizes.cells, sizes.outputs), 1)
+    return Kernel("tflmgen_lstm_hybrid", "lstm_hybrid.h", (*operands, quantized), fields, in_place, macs)
 
 
-def _float_numbers(op: OperatorInstance, weights: tuple[NDArray[Any], NDArray[Any]]) -> tuple[Operand, ...]:
+def _weight_scales(op: OperatorInstance) -> ParamFields:
+    """The scales of int8 weights beside float32 activations."""
+
+    def scales(first: int) -> tuple[float, ...]:
+        found = [scale(input_type(op, first + gate)) for gate in gates_of(op)]
+        return (*found, *[0.0] * (len(GATES) - len(found)))
+
+    return (
+        ("asymmetric", op.attributes.asymmetric),
+        ("scales", scales(INPUT_GATE)),
+        ("recurrent_scales", scales(RECURRENT)),
+        ("projection_scale", scale(input_type(op, PROJECTION)) if has(op, PROJECTION) else 0.0),
+    )
+
+
+def _float_numbers(op: OperatorInstance) -> tuple[Operand, ...]:
+    """Biases, peepholes, norms, projection and its bias."""
+
     def array(name: str, values: NDArray[Any]) -> Operand:
         return ConstantArray.of(name, values, DType.FLOAT32)
 
     peepholes: Operand = Null()
     if has(op, PEEPHOLES + 1):
-        order = [PEEPHOLES + 1, PEEPHOLES + 2, PEEPHOLES]
-        peepholes = array("peepholes", np.concatenate([np.asarray(op.constants[i]) for i in order if has(op, i)]))
+        present = [i for i in (PEEPHOLES + 1, PEEPHOLES + 2, PEEPHOLES) if has(op, i)]
+        peepholes = array("peepholes", np.concatenate([_real_values(op, i) for i in present]))
     return (
-        array("weights", weights[0]),
-        array("recurrent", weights[1]),
-        array("biases", by_gate(op, 12)),
+        array("biases", by_gate(op, BIASES)),
         peepholes,
-        array("norms", by_gate(op, 20)) if has(op, 21) else Null(),
+        array("norms", by_gate(op, NORMS)) if has(op, NORMS + 1) else Null(),
         Input(PROJECTION) if has(op, PROJECTION) else Null(),
         Input(PROJECTION + 1) if has(op, PROJECTION + 1) else Null(),
     )
+
+
+def _real_values(op: OperatorInstance, index: int) -> NDArray[np.float32]:
+    """A constant that is float32, or int8 and quantised as a whole."""
+    values = np.asarray(op.constants[index]).astype(np.float32)
+    if input_type(op, index).dtype is DType.FLOAT32:
+        return values
+    scaled: NDArray[np.float32] = values * np.float32(scale(input_type(op, index)))
+    return scaled
 
 
 def _operator(name: str, rank: int) -> Operator:

@@ -129,7 +129,15 @@ def _representable(op: OperatorInstance) -> bool:
     )
 
 
+def _hybrid_weights_fit(op: OperatorInstance) -> bool:
+    weighted = [i for i in (*range(INPUT_GATE, BIASES), PROJECTION) if has(op, i)]
+    if is_integer(op) or input_type(op, INPUT_GATE + 1).dtype is DType.FLOAT32:
+        return True
+    return all(per_tensor(input_type(op, i)) and zero_point(input_type(op, i)) == 0 for i in weighted)
+
+
 INTEGER_RULES = (
+    Rule("int8 weights beside float32 have one scale each, and zero point 0", _hybrid_weights_fit),
     _where_integer(
         "an int8 or int16 LSTM has an input gate, and neither peepholes nor projection nor layer normalisation",
         lambda op: has(op, INPUT_GATE) and not any(has(op, i) for i in (PEEPHOLES + 1, PROJECTION, NORMS + 1)),

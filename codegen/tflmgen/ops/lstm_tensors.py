@@ -55,9 +55,14 @@ def sizes_of(op: OperatorInstance) -> Sizes:
     )
 
 
+def gates_of(op: OperatorInstance) -> tuple[int, ...]:
+    """The gates that there are, in the kernel's order."""
+    return GATES if has(op, INPUT_GATE) else GATES[:-1]
+
+
 def by_gate(op: OperatorInstance, first: int) -> NDArray[Any]:
     """The constants of all gates, the first of which (the input gate's) is input `first`; row after row."""
-    arrays = [np.asarray(op.constants[first + gate]) for gate in GATES if has(op, first + gate)]
+    arrays = [np.asarray(op.constants[first + gate]) for gate in gates_of(op)]
     return np.concatenate(arrays)
 
 
@@ -101,10 +106,13 @@ def _required(op: OperatorInstance) -> bool:
 
 
 def _types_fit(op: OperatorInstance) -> bool:
-    """All float32, or int8 weights with int8 or int16 activations, cells of int16, biases of int32 or int64."""
+    """Float32, with int8 weights or not, or int8 weights with int8 or int16 activations and cells of int16."""
     dtype = input_type(op, 0).dtype
     if dtype is DType.FLOAT32:
-        return all(t is None or t.dtype is dtype for t in (*op.inputs, *op.outputs))
+        weighted = [i for i in (*range(INPUT_GATE, BIASES), PROJECTION) if has(op, i)]
+        others = [t for i, t in enumerate(op.inputs) if t is not None and i not in weighted]
+        kinds = {input_type(op, i).dtype for i in weighted}
+        return {t.dtype for t in (*others, *op.outputs)} == {dtype} and kinds in ({dtype}, {DType.INT8})
     if dtype not in (DType.INT8, DType.INT16):
         return False
     bias = DType.INT32 if dtype is DType.INT8 else DType.INT64
@@ -129,8 +137,8 @@ def shape_rules(rank: int) -> tuple[Rule, ...]:
         Rule("the input, the weights and biases of three gates, and both states are present", _required),
         STATIC,
         Rule(
-            "all tensors are float32; or the input and output are int8 (int16), the weights int8, the biases int32 "
-            "(int64), and the cells int16",
+            "all tensors are float32, or all but int8 weights, peepholes and projection; or the input and output are "
+            "int8 (int16), the weights int8, the biases int32 (int64), and the cells int16",
             _types_fit,
         ),
         Rule("weights, biases and coefficients are constants", _weights_are_constant),

@@ -1,0 +1,68 @@
+/* Rows of float32 quantised to int8 at run time, as TFLite's hybrid kernels do it before they multiply by int8 weights
+ * (kernels/internal/reference/portable_tensor_utils.cc). */
+#ifndef TFLMGEN_KERNELS_DYNAMIC_QUANTIZE_H
+#define TFLMGEN_KERNELS_DYNAMIC_QUANTIZE_H
+
+#include <math.h>
+
+#include "common.h"
+
+/* value = scale * (quantized - zero_point) */
+struct tflmgen_row_scale {
+    float scale;
+    int32_t zero_point;
+};
+
+TFLMGEN_HELPER int8_t tflmgen_round_to_s8(float value, float least)
+{
+    return (int8_t)tflmgen_clamp_f32(roundf(value), least, 127.0f);
+}
+
+TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_symmetric(const float *values, int8_t *quantized,
+                                                                   int32_t length)
+{
+    struct tflmgen_row_scale result = {1.0f, 0};
+    float range = 0.0f;
+    for (int32_t i = 0; i < length; ++i) {
+        const float magnitude = fabsf(values[i]);
+        range = magnitude > range ? magnitude : range;
+    }
+    float inverse = 0.0f;
+    if (range > 0.0f) {
+        result.scale = range / 127.0f;
+        inverse = 127.0f / range;
+    }
+    for (int32_t i = 0; i < length; ++i) {
+        quantized[i] = tflmgen_round_to_s8(values[i] * inverse, -127.0f);
+    }
+    return result;
+}
+
+/* The zero point is the one of the two from the ends of the range that rounding moves less. */
+TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_asymmetric(const float *values, int8_t *quantized,
+                                                                    int32_t length)
+{
+    struct tflmgen_row_scale result = {1.0f, 0};
+    double least = 0.0;
+    double greatest = 0.0;
+    for (int32_t i = 0; i < length; ++i) {
+        least = (double)values[i] < least ? (double)values[i] : least;
+        greatest = (double)values[i] > greatest ? (double)values[i] : greatest;
+    }
+    float inverse = 0.0f;
+    if (least < greatest) {
+        const double scale = (greatest - least) / 255.0;
+        const double from_least = -128.0 - least / scale;
+        const double from_greatest = 127.0 - greatest / scale;
+        const double point = 128.0 + fabs(least / scale) < 127.0 + fabs(greatest / scale) ? from_least : from_greatest;
+        result.zero_point = point <= -128.0 ? -128 : point >= 127.0 ? 127 : (int32_t)round(point);
+        result.scale = (float)scale;
+        inverse = 1.0f / result.scale;
+    }
+    for (int32_t i = 0; i < length; ++i) {
+        quantized[i] = tflmgen_round_to_s8((float)result.zero_point + values[i] * inverse, -128.0f);
+    }
+    return result;
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* LSTM of float32 by int8 weights: as lstm.h, but each vector is quantised before it is multiplied by weights. */
+#ifndef TFLMGEN_KERNELS_LSTM_HYBRID_H
+#define TFLMGEN_KERNELS_LSTM_HYBRID_H
+
+#include "dynamic_quantize.h"
+#include "lstm.h"
+
+struct tflmgen_lstm_hybrid {
+    int32_t batches;
+    int32_t steps;
+    bool time_major;
+    int32_t inputs;
+    int32_t cells;
+    int32_t outputs;
+    bool coupled;
+    float cell_clip;
+    float projection_clip;
+    bool asymmetric;  /* vectors get a zero point */
+    float scales[4];  /* of the weights, per gate */
+    float recurrent_scales[4];
+    float projection_scale;
+};
+
+TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_lstm_quantize(const float *values, int8_t *quantized, int32_t length,
+                                                              bool asymmetric)
+{
+    return asymmetric ? tflmgen_quantize_asymmetric(values, quantized, length)
+                      : tflmgen_quantize_symmetric(values, quantized, length);
+}
+
+/* Adds weights * x to the sums of all gates. quantized: scratch as long as x. */
+TFLMGEN_HELPER void tflmgen_lstm_add_hybrid(float *gates, const float *x, int8_t *quantized, const int8_t *weights,
+                                            int32_t length, const float *scales, const struct tflmgen_lstm_hybrid *p)
+{
+    const struct tflmgen_row_scale row = tflmgen_lstm_quantize(x, quantized, length, p->asymmetric);
+    const int32_t count = p->coupled ? TFLMGEN_LSTM_INPUT : TFLMGEN_LSTM_INPUT + 1;
+    for (int32_t gate = 0, i = 0; gate < count; ++gate) {
+        const float scale = row.scale * scales[gate];
+        for (int32_t unit = 0; unit < p->cells; ++unit, ++i) {
+            gates[i] += (float)tflmgen_dot_s8(quantized, weights + i * length, length, -row.zero_point) * scale;
+        }
+    }
+}
+
+/* gates: scratch for one number per gate and cell; quantized: scratch as long as the longest of x, h and the cells. */
+TFLMGEN_KERNEL void tflmgen_lstm_hybrid(const float *input, const int8_t *restrict weights,
+                                        const int8_t *restrict recurrent_weights, const float *restrict biases,
+                                        const float *restrict peepholes, const float *restrict norms,
+                                        const int8_t *restrict projection, const float *restrict projection_bias,
+                                        const float *h_in, const float *cell_in, float *output, float *h, float *cell,
+                                        float *restrict gates, int8_t *restrict quantized,
+                                        const struct tflmgen_lstm_hybrid *p)
+{
+    const int32_t rows = (p->coupled ? TFLMGEN_LSTM_INPUT : TFLMGEN_LSTM_INPUT + 1) * p->cells;
+    const float *const active = gates + TFLMGEN_LSTM_OUTPUT * p->cells;
+    tflmgen_lstm_start(h, h_in, p->batches * p->outputs * 4, cell, cell_in, p->batches * p->cells * 4);
+    for (int32_t batch = 0; batch < p->batches; ++batch) {
+        for (int32_t step = 0; step < p->steps; ++step) {
+            const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;
+            for (int32_t i = 0; i < rows; ++i) {
+                gates[i] = norms ? 0.0f : biases[i];
+            }
+            tflmgen_lstm_add_hybrid(gates, input + row * p->inputs, quantized, weights, p->inputs, p->scales, p);
+            tflmgen_lstm_add_hybrid(gates, h, quantized, recurrent_weights, p->outputs, p->recurrent_scales, p);
+            tflmgen_lstm_update_f32(gates, biases, peepholes, norms, cell, p->cells, p->coupled, p->cell_clip);
+            if (projection) {
+                const struct tflmgen_row_scale q = tflmgen_lstm_quantize(active, quantized, p->cells, p->asymmetric);
+                for (int32_t i = 0; i < p->outputs; ++i) {
+                    const int32_t sum = tflmgen_dot_s8(quantized, projection + i * p->cells, p->cells, -q.zero_point);
+                    const float scaled = (float)sum * (q.scale * p->projection_scale);
+                    h[i] = tflmgen_clip_f32((projection_bias ? projection_bias[i] : 0.0f) + scaled, p->projection_clip);
+                }
+            } else {
+                memcpy(h, active, (size_t)p->outputs * sizeof(float));
+            }
+            memcpy(output + row * p->outputs, h, (size_t)p->outputs * sizeof(float));
+        }
+        h += p->outputs;
+        cell += p->cells;
+    }
+}
+
+#endif

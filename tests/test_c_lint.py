@@ -69,7 +69,8 @@ def test_each_kernel_header_stands_alone(compiler: str, board: str) -> None:
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("interface", [1, 3])
 def test_compilers_accept_the_counting_plugin(compiler: str, interface: int) -> None:
-    run(compiler, *WARNINGS, f"-DTFLMGEN_PLUGIN_API={interface}", *sorted((FIRMWARE / "count").glob("*.c")))
+    for source in sorted((FIRMWARE / "count").glob("*.c")):
+        run(compiler, *WARNINGS, f"-DTFLMGEN_PLUGIN_API={interface}", source, "-o", "/dev/null")
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])

@@ -1,0 +1,45 @@
+"""docs/control-flow.md shows the C that the generator prints; `pytest --update-golden` writes it anew."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.repository import ROOT
+from tflmgen.compiler import compile_model
+from tflmgen.kernel import Target
+from tflmgen.options import BuildOptions
+
+PAGE = ROOT / "docs" / "control-flow.md"
+SMALL = runpy.run_path(str(ROOT / "examples" / "make_control_flow.py"))
+GRU = runpy.run_path(str(ROOT / "examples" / "make_gru.py"))
+MODELS: dict[str, Callable[[], bytes]] = {
+    "choice": SMALL["choice_model"],
+    "swap": SMALL["swap_model"],
+    "gru": GRU["make_model"],
+}
+
+
+def function_of(name: str, folder: Path) -> str:
+    """The C function that runs a model."""
+    path = folder / f"{name}.tflite"
+    path.write_bytes(MODELS[name]())
+    target = Target("cortex-m4", frozenset({"dsp", "fpu"}))
+    source = compile_model(path, target, BuildOptions()).sources.files[f"src/{name}.c"]
+    return source[source.index("/* Subgraph") :].partition("\n}\n")[0] + "\n}\n"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_listing(name: str, tmp_path: Path, update_golden: bool) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    block = re.compile(rf"(?<=<!-- {name} -->\n```c\n)(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
+    made = function_of(name, tmp_path)
+    if update_golden:
+        page = block.sub(lambda _: made, page, count=1)
+        PAGE.write_text(page, encoding="utf-8")
+    found = block.search(page)
+    assert found is not None
+    assert found[1] == made

@@ -41,62 +41,144 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_store(int8_t *output, int32x4_t
     vstrbq_s16(output, vreinterpretq_s16_s8(vqmovnbq_s16(vreinterpretq_s8_s16(both), both)));
 }
 
-/* Keeps GCC from loading ahead of the accumulators, for which there are no registers. */
-#define TFLMGEN_DEPTHWISE_WINDOW_MVE_TIE() \
-    __asm__ volatile("" : "+w"(even0), "+w"(odd0), "+w"(even1), "+w"(odd1) : : "memory")
+/* The next column, and a tap's weights. */
+#define TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row) "vldrb.s16 %q[x], [%[" row "]]\n\tadd %[at], %[" row "], %[pixel]\n\t"
+#define TFLMGEN_DEPTHWISE3X3_MVE_COLUMN "vldrb.s16 %q[x], [%[at]]\n\tadd %[at], %[at], %[pixel]\n\t"
+#define TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap) "vldrb.s16 %q[w], [%[stream], #8 * " tap "]\n\t"
 
-/* Eight channels of a 3x3 window, of one pixel or of two that are neighbours (two_pixels), from three rows. Of two pixels,
- * 144 MACs: 27 VLDRB, 18 VMUL, 8 VADD of 16 bits, 20 VMOVL, 20 VADD, and 28 to rescale and store. */
-TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_group(const int8_t *row0, const int8_t *row1,
-                                                            const int8_t *row2, int32_t pixel, const int8_t *stream,
-                                                            int8_t *output, int32_t zero_point, bool two_pixels,
-                                                            bool with_sign)
+/* Of the first pixel (s) or the second (t): a product that begins a pair of taps, or ends it in place of x or w. */
+#define TFLMGEN_DEPTHWISE3X3_MVE_BEGIN(sum) "vmul.i16 %q[" sum "], %q[x], %q[w]\n\t"
+#define TFLMGEN_DEPTHWISE3X3_MVE_END(sum, product) \
+    "vmul.i16 %q[" product "], %q[x], %q[w]\n\t"   \
+    "vadd.i16 %q[" sum "], %q[" sum "], %q[" product "]\n\t"
+
+/* Both pixels' pairs go to the 32-bit sums. */
+#define TFLMGEN_DEPTHWISE3X3_MVE_WIDEN(free)        \
+    "vmovlb.s16 %q[" free "], %q[s]\n\t"            \
+    "vadd.i32 %q[even0], %q[even0], %q[" free "]\n\t" \
+    "vmovlt.s16 %q[s], %q[s]\n\t"                   \
+    "vadd.i32 %q[odd0], %q[odd0], %q[s]\n\t"        \
+    "vmovlb.s16 %q[" free "], %q[t]\n\t"            \
+    "vadd.i32 %q[even1], %q[even1], %q[" free "]\n\t" \
+    "vmovlt.s16 %q[t], %q[t]\n\t"                   \
+    "vadd.i32 %q[odd1], %q[odd1], %q[t]\n\t"
+
+/* A row's taps 0 and 1 as a pair, and tap 2 as the first of the next one. */
+#define TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_FIRST(row, tap0, tap1, tap2)                                      \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap0)                                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row)                                                              \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                                                     \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                                         \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("t")                                                                     \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap1)                                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                                         \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("t", "w")                                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN("w")                                                                     \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap2)                                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                                                     \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                                         \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("t")
+
+/* A row's tap 0 as the second of a pair, and taps 1 and 2 as one. */
+#define TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_LAST(row, tap0, tap1, tap2)                                       \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap0)                                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row)                                                              \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                                         \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("t", "w")                                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN("w")                                                                     \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap1)                                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                                                     \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                                         \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("t")                                                                     \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap2)                                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                                         \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("t", "x")                                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN("x")
+
+/* Eight channels of a 3x3 window of two neighbouring pixels, from three rows, 144 MACs: 21 VLDRB, 12 ADD, 18 VMUL, 8 VADD
+ * of 16 bits, 20 VMOVL, 20 VADD, and some 30 to rescale and store. */
+TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_two(const int8_t *row0, const int8_t *row1, const int8_t *row2,
+                                                          int32_t pixel, const int8_t *stream, int8_t *output,
+                                                          int32_t zero_point, bool with_sign)
 {
-    const int8_t *const taps[10] = {row0, row0 + pixel, row0 + 2 * pixel, row1, row1 + pixel, row1 + 2 * pixel,
-                                    row2, row2 + pixel, row2 + 2 * pixel, NULL};
     const int32_t *factors = (const int32_t *)(const void *)(stream + 80);
     int32x4_t even0 = vld1q_s32(factors);
     int32x4_t odd0 = vld1q_s32(factors + 12);
     int32x4_t even1 = even0;
     int32x4_t odd1 = odd0;
-#define TFLMGEN_DEPTHWISE3X3_MVE_TAPS(t, paired)                                                    \
-    do {                                                                                            \
-        int16x8_t weights = vldrbq_s16(stream + 8 * (t));                                           \
-        int16x8_t sum0 = vmulq_s16(vldrbq_s16(taps[t]), weights);                                   \
-        int16x8_t sum1 = two_pixels ? vmulq_s16(vldrbq_s16(taps[t] + pixel), weights) : weights;    \
-        TFLMGEN_DEPTHWISE_WINDOW_MVE_TIE();                                                         \
-        if (paired) {                                                                               \
-            weights = vldrbq_s16(stream + 8 * (t) + 8);                                             \
-            sum0 = vaddq_s16(sum0, vmulq_s16(vldrbq_s16(taps[(t) + 1]), weights));                  \
-            TFLMGEN_DEPTHWISE_WINDOW_MVE_TIE();                                                     \
-            if (two_pixels) {                                                                       \
-                sum1 = vaddq_s16(sum1, vmulq_s16(vldrbq_s16(taps[(t) + 1] + pixel), weights));      \
-                TFLMGEN_DEPTHWISE_WINDOW_MVE_TIE();                                                 \
-            }                                                                                       \
-        }                                                                                           \
-        even0 = vaddq_s32(even0, vmovlbq_s16(sum0));                                                \
-        odd0 = vaddq_s32(odd0, vmovltq_s16(sum0));                                                  \
-        TFLMGEN_DEPTHWISE_WINDOW_MVE_TIE();                                                         \
-        if (two_pixels) {                                                                           \
-            even1 = vaddq_s32(even1, vmovlbq_s16(sum1));                                            \
-            odd1 = vaddq_s32(odd1, vmovltq_s16(sum1));                                              \
-            TFLMGEN_DEPTHWISE_WINDOW_MVE_TIE();                                                     \
-        }                                                                                           \
-    } while (0)
-    TFLMGEN_DEPTHWISE3X3_MVE_TAPS(0, true);
-    TFLMGEN_DEPTHWISE3X3_MVE_TAPS(2, true);
-    TFLMGEN_DEPTHWISE3X3_MVE_TAPS(4, true);
-    TFLMGEN_DEPTHWISE3X3_MVE_TAPS(6, true);
-    TFLMGEN_DEPTHWISE3X3_MVE_TAPS(8, false);
-#undef TFLMGEN_DEPTHWISE3X3_MVE_TAPS
+    int16x8_t s, t, x, w;
+    const int8_t *at;
+    __asm__(TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_FIRST("row0", "0", "1", "2")
+            TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_LAST("row1", "3", "4", "5")
+            TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_FIRST("row2", "6", "7", "8")
+            TFLMGEN_DEPTHWISE3X3_MVE_WIDEN("x")
+            : [even0] "+w"(even0), [odd0] "+w"(odd0), [even1] "+w"(even1), [odd1] "+w"(odd1), [s] "=&w"(s),
+              [t] "=&w"(t), [x] "=&w"(x), [w] "=&w"(w), [at] "=&l"(at)
+            : [row0] "l"(row0), [row1] "l"(row1), [row2] "l"(row2), [pixel] "r"(pixel), [stream] "l"(stream)
+            : "memory");
     even0 = tflmgen_depthwise_window_mve_rescale(even0, factors, with_sign);
     odd0 = tflmgen_depthwise_window_mve_rescale(odd0, factors + 12, with_sign);
     tflmgen_depthwise_window_mve_store(output, even0, odd0, zero_point);
-    if (two_pixels) {
-        even1 = tflmgen_depthwise_window_mve_rescale(even1, factors, with_sign);
-        odd1 = tflmgen_depthwise_window_mve_rescale(odd1, factors + 12, with_sign);
-        tflmgen_depthwise_window_mve_store(output + pixel, even1, odd1, zero_point);
-    }
+    even1 = tflmgen_depthwise_window_mve_rescale(even1, factors, with_sign);
+    odd1 = tflmgen_depthwise_window_mve_rescale(odd1, factors + 12, with_sign);
+    tflmgen_depthwise_window_mve_store(output + pixel, even1, odd1, zero_point);
+    return (const int8_t *)(const void *)(factors + 24);
+}
+
+#define TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE            \
+    "vmovlb.s16 %q[x], %q[s]\n\t"                     \
+    "vadd.i32 %q[even0], %q[even0], %q[x]\n\t"        \
+    "vmovlt.s16 %q[s], %q[s]\n\t"                     \
+    "vadd.i32 %q[odd0], %q[odd0], %q[s]\n\t"
+
+#define TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_FIRST(row, tap0, tap1, tap2)                      \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap0)                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row)                                              \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                                     \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap1)                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                         \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE                                                      \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap2)                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                         \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")
+
+#define TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_LAST(row, tap0, tap1, tap2)                       \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap0)                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row)                                              \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE                                                      \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap1)                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                         \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                                     \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap2)                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                         \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                                                  \
+    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE
+
+/* The same of one pixel, 72 MACs: 18 VLDRB, 9 ADD, 9 VMUL, 4 VADD of 16 bits, 10 VMOVL, 10 VADD, and some 15. */
+TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_one(const int8_t *row0, const int8_t *row1, const int8_t *row2,
+                                                          int32_t pixel, const int8_t *stream, int8_t *output,
+                                                          int32_t zero_point, bool with_sign)
+{
+    const int32_t *factors = (const int32_t *)(const void *)(stream + 80);
+    int32x4_t even0 = vld1q_s32(factors);
+    int32x4_t odd0 = vld1q_s32(factors + 12);
+    int16x8_t s, x, w;
+    const int8_t *at;
+    __asm__(TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_FIRST("row0", "0", "1", "2")
+            TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_LAST("row1", "3", "4", "5")
+            TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_FIRST("row2", "6", "7", "8")
+            TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE
+            : [even0] "+w"(even0), [odd0] "+w"(odd0), [s] "=&w"(s), [x] "=&w"(x), [w] "=&w"(w), [at] "=&l"(at)
+            : [row0] "l"(row0), [row1] "l"(row1), [row2] "l"(row2), [pixel] "r"(pixel), [stream] "l"(stream)
+            : "memory");
+    even0 = tflmgen_depthwise_window_mve_rescale(even0, factors, with_sign);
+    odd0 = tflmgen_depthwise_window_mve_rescale(odd0, factors + 12, with_sign);
+    tflmgen_depthwise_window_mve_store(output, even0, odd0, zero_point);
     return (const int8_t *)(const void *)(factors + 24);
 }
 
@@ -109,8 +191,10 @@ TFLMGEN_HELPER void tflmgen_depthwise3x3_mve_pixels(const int8_t *const *rows, i
     const int8_t *row1 = rows[1] + offset;
     const int8_t *row2 = rows[2] + offset;
     for (int32_t left = channels; left > 0; left -= 8, row0 += 8, row1 += 8, row2 += 8, output += 8) {
-        stream = tflmgen_depthwise3x3_mve_group(row0, row1, row2, channels, stream, output, zero_point, two_pixels,
-                                                with_sign);
+        stream = two_pixels ? tflmgen_depthwise3x3_mve_two(row0, row1, row2, channels, stream, output, zero_point,
+                                                           with_sign)
+                            : tflmgen_depthwise3x3_mve_one(row0, row1, row2, channels, stream, output, zero_point,
+                                                           with_sign);
     }
 }
 

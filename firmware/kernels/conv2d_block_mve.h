@@ -2,7 +2,8 @@
  *
  * The four windows are gathered in a column: 16 values of each pixel, then the next 16. The weights are a stream of
  * channel pairs, in the order of use, where a window is filled up with zero weights to whole 16s:
- *     16 weights of each, times `chunks` | bias0 m0 -r0 bias1 m1 -r1 | bytes to the next pair, 0 at the end
+ *     16 weights of each, times `chunks` | bias0 m0 s0 bias1 m1 s1
+ * where the low byte of s0 and s1 is -r, and s0 / 256 the bytes to the next pair, 0 at the end.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_BLOCK_MVE_H
 #define TFLMGEN_KERNELS_CONV2D_BLOCK_MVE_H
@@ -14,7 +15,7 @@
 /* What a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_mve_block {
     int32_t passes; /* of the loop over all chunks but the first, unrolled 4 times */
-    int32_t skip;   /* bytes of code that the first pass leaves out */
+    int32_t skip;   /* bytes of code that the first pass leaves out: the whole loop where there is one chunk */
     int32_t channels;
     int32_t zero_point;
     uint32_t last; /* the last pixel of the block: those behind it repeat it */
@@ -24,6 +25,7 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
                                                const struct tflmgen_conv2d_mve_block *block);
 
 #define TFLMGEN_CONV2D_MVE_CHUNK_BYTES 56
+#define TFLMGEN_CONV2D_MVE_LOOP_BYTES (4 * TFLMGEN_CONV2D_MVE_CHUNK_BYTES + 8)
 
 /* 16 values of four pixels times two channels, 128 MACs: 6 VLDRB + 8 VMLADAV = 14 instructions. The accumulators are
  * the eight even registers. */
@@ -83,13 +85,13 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
                          ".rept 4\n\t" TFLMGEN_CONV2D_MVE_CHUNK("vmladava.s8") ".endr\n\t"                             \
-                         "subs r3, r3, #1\n\t"                                                                         \
+                         "subs.w r3, r3, #1\n\t"                                                                       \
                          "bne.w 2b\n\t"                                                                                \
                          "vmov d0, r0, r2\n\t"                                                                         \
                          "vmov d1, r4, r6\n\t"                                                                         \
                          "vmov d2, r8, r10\n\t"                                                                        \
                          "vmov d3, r12, lr\n\t"                                                                        \
-                         "ldmia.w r9!, {r0, r2, r4, r6, r8, r10, r12}\n\t"                                             \
+                         "ldmia.w r9!, {r0, r2, r4, r6, r8, r10}\n\t"                                                  \
                          "ldr lr, [sp, #12]\n\t"                                                                       \
                          "vadd.i32 q0, q0, r0\n\t"                                                                     \
                          "vqrdmulh.s32 q0, q0, r2\n\t" FIX("q0")                                                       \
@@ -102,8 +104,8 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
                          "vqadd.s16 q0, q0, lr\n\t"                                                                    \
                          "vqmovnb.s16 q0, q0\n\t"                                                                      \
                          "vstrb.16 q0, [r11, q6]\n\t"                                                                  \
+                         "lsrs r12, r4, #8\n\t"                                                                        \
                          "add r11, r11, r12\n\t"                                                                       \
-                         "cmp r12, #0\n\t"                                                                             \
                          "bne.w 1b\n\t"                                                                                \
                          "add sp, sp, #16\n\t"                                                                         \
                          "pop {r4-r11, lr}"                                                                            \

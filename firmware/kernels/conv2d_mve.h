@@ -138,10 +138,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
                                            const struct tflmgen_conv2d_mve_s8 *p,
                                            tflmgen_conv2d_mve_block_function *run_block)
 {
-    const int32_t passes = tflmgen_max_s32((p->chunks - 1 + 3) / 4, 1);
-    struct tflmgen_conv2d_mve_block block = {passes,
-                                             (4 * passes - (p->chunks - 1)) * TFLMGEN_CONV2D_MVE_CHUNK_BYTES,
-                                             p->output_channels, p->output_zero_point, 3};
+    const int32_t passes = (p->chunks - 1 + 3) / 4;
+    const int32_t skip = p->chunks == 1 ? TFLMGEN_CONV2D_MVE_LOOP_BYTES
+                                        : (4 * passes - (p->chunks - 1)) * TFLMGEN_CONV2D_MVE_CHUNK_BYTES;
+    struct tflmgen_conv2d_mve_block block = {passes, skip, p->output_channels, p->output_zero_point, 3};
     const int32_t channels = p->input_channels;
     const int32_t all = p->batches * p->output_height * p->output_width;
     const int32_t pixel = p->stride_width * channels;

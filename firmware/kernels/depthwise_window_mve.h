@@ -2,8 +2,8 @@
  * output pixel at a time.
  *
  * Products of two taps fit 16 bits together, 2 * 127 * 128 < 2^15 (no weight is -128), and only their sums are widened.
- * The weights are a stream of groups of eight channels; a tap beyond the last one of an odd number is zeros:
- *     eight weights of each of 2 * `pairs` taps | bias, m, -r of channels 0, 2, 4, 6 | the same of 1, 3, 5, 7
+ * The weights are a stream of groups of eight channels:
+ *     eight weights of each tap | bias, m, -r of channels 0, 2, 4, 6 | the same of 1, 3, 5, 7
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_WINDOW_MVE_H
 #define TFLMGEN_KERNELS_DEPTHWISE_WINDOW_MVE_H
@@ -18,7 +18,6 @@ struct tflmgen_depthwise_window_mve_s8 {
     int32_t dilation_height;
     int32_t dilation_width;
     int32_t padding_value;
-    int32_t pairs;
     int32_t output_zero_point;
     int32_t output_min;
     int32_t output_max;
@@ -33,12 +32,18 @@ TFLMGEN_HELPER int32x4_t tflmgen_depthwise_window_mve_rescale(int32x4_t sums, co
     return vrshlq_s32(high, vld1q_s32(factors + 8));
 }
 
+/* By hand, since GCC 12 copies what it could narrow in place. */
 TFLMGEN_HELPER void tflmgen_depthwise_window_mve_store(int8_t *output, int32x4_t even, int32x4_t odd,
                                                        int32_t zero_point)
 {
-    int16x8_t both = vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), even), odd);
-    both = vqaddq_n_s16(both, (int16_t)zero_point);
-    vstrbq_s16(output, vreinterpretq_s16_s8(vqmovnbq_s16(vreinterpretq_s8_s16(both), both)));
+    __asm__ volatile("vqmovnb.s32 %q[even], %q[even]\n\t"
+                     "vqmovnt.s32 %q[even], %q[odd]\n\t"
+                     "vqadd.s16 %q[even], %q[even], %[zero]\n\t"
+                     "vqmovnb.s16 %q[even], %q[even]\n\t"
+                     "vstrb.16 %q[even], [%[output]]"
+                     : [even] "+w"(even)
+                     : [odd] "w"(odd), [zero] "r"(zero_point), [output] "l"(output)
+                     : "memory");
 }
 
 /* The next column, and a tap's weights. */
@@ -104,7 +109,7 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_two(const int8_t *row0, co
                                                           int32_t pixel, const int8_t *stream, int8_t *output,
                                                           int32_t zero_point, bool with_sign)
 {
-    const int32_t *factors = (const int32_t *)(const void *)(stream + 80);
+    const int32_t *factors = (const int32_t *)(const void *)(stream + 72);
     int32x4_t even0 = vld1q_s32(factors);
     int32x4_t odd0 = vld1q_s32(factors + 12);
     int32x4_t even1 = even0;
@@ -164,7 +169,7 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_one(const int8_t *row0, co
                                                           int32_t pixel, const int8_t *stream, int8_t *output,
                                                           int32_t zero_point, bool with_sign)
 {
-    const int32_t *factors = (const int32_t *)(const void *)(stream + 80);
+    const int32_t *factors = (const int32_t *)(const void *)(stream + 72);
     int32x4_t even0 = vld1q_s32(factors);
     int32x4_t odd0 = vld1q_s32(factors + 12);
     int16x8_t s, x, w;
@@ -198,19 +203,24 @@ TFLMGEN_HELPER void tflmgen_depthwise3x3_mve_pixels(const int8_t *const *rows, i
     }
 }
 
-/* Eight channels of one pixel. Two taps, 16 MACs: LDRD, 2 ADD, 4 VLDRB, 2 VMUL, VADD, 2 VMOVL, 2 VADD, and 3 to loop. */
-TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_group(const int8_t *const *taps, int32_t channel,
-                                                                const int8_t *stream, int32_t pairs, int8_t *output,
+/* Eight channels of any window. Two taps, 16 MACs: LDRD, 2 ADD, 4 VLDRB, 2 VMUL, VADD, 2 VMOVL, 2 VADD, and 3 to loop. */
+TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_group(const int8_t *const *taps, int32_t count,
+                                                                int32_t channel, const int8_t *stream, int8_t *output,
                                                                 int32_t zero_point, bool with_sign)
 {
-    const int32_t *factors = (const int32_t *)(const void *)(stream + 16 * pairs);
+    const int32_t *factors = (const int32_t *)(const void *)(stream + 8 * count);
     int32x4_t even = vld1q_s32(factors);
     int32x4_t odd = vld1q_s32(factors + 12);
-    for (; pairs > 0; --pairs, stream += 16, taps += 2) {
+    for (; count > 1; count -= 2, stream += 16, taps += 2) {
         int16x8_t sum = vmulq_s16(vldrbq_s16(taps[0] + channel), vldrbq_s16(stream));
         sum = vaddq_s16(sum, vmulq_s16(vldrbq_s16(taps[1] + channel), vldrbq_s16(stream + 8)));
         even = vaddq_s32(even, vmovlbq_s16(sum));
         odd = vaddq_s32(odd, vmovltq_s16(sum));
+    }
+    if (count > 0) {
+        const int16x8_t last = vmulq_s16(vldrbq_s16(taps[0] + channel), vldrbq_s16(stream));
+        even = vaddq_s32(even, vmovlbq_s16(last));
+        odd = vaddq_s32(odd, vmovltq_s16(last));
     }
     even = tflmgen_depthwise_window_mve_rescale(even, factors, with_sign);
     odd = tflmgen_depthwise_window_mve_rescale(odd, factors + 12, with_sign);
@@ -218,7 +228,7 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_group(const int8_t *co
     return (const int8_t *)(const void *)(factors + 24);
 }
 
-/* Where each tap of a window begins; `outside` where it is not in the input, and for a tap that is none. */
+/* Where each tap of a window begins; `outside` where it is not in the input. */
 TFLMGEN_SHARED void tflmgen_depthwise_window_mve_taps(const int8_t **taps, const int8_t *outside, const int8_t *input,
                                                       int32_t origin_y, int32_t origin_x,
                                                       const struct tflmgen_depthwise_window_mve_s8 *p)
@@ -233,8 +243,17 @@ TFLMGEN_SHARED void tflmgen_depthwise_window_mve_taps(const int8_t **taps, const
             *taps++ = inside && x >= 0 && x < p->input_width ? at : outside;
         }
     }
-    if (p->filter_height * p->filter_width % 2) {
-        *taps = outside;
+}
+
+/* All channels of one pixel. */
+TFLMGEN_SHARED void tflmgen_depthwise_window_mve_pixel(const int8_t *const *taps, const int8_t *stream, int8_t *output,
+                                                       const struct tflmgen_depthwise_window_mve_s8 *p,
+                                                       bool with_sign)
+{
+    const int32_t count = p->filter_height * p->filter_width;
+    for (int32_t channel = 0; channel < p->input_channels; channel += 8) {
+        stream = tflmgen_depthwise_window_mve_group(taps, count, channel, stream, output + channel,
+                                                    p->output_zero_point, with_sign);
     }
 }
 
@@ -243,7 +262,7 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
                                                      bool with_sign)
 {
     const int8_t **const taps = (const int8_t **)scratch;
-    int8_t *const outside = (int8_t *)(taps + 2 * p->pairs);
+    int8_t *const outside = (int8_t *)(taps + p->filter_height * p->filter_width);
     const int32_t channels = p->input_channels;
     const bool three = p->filter_height == 3 && p->filter_width == 3 && p->dilation_height == 1 && p->dilation_width == 1;
     tflmgen_fill_mve(outside, p->padding_value, three ? p->input_width * channels : channels);
@@ -269,23 +288,19 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
                     }
                     continue;
                 }
-                const int8_t *at = stream;
                 tflmgen_depthwise_window_mve_taps(taps, outside, input, in_y, in_x, p);
-                for (int32_t channel = 0; channel < channels; channel += 8) {
-                    at = tflmgen_depthwise_window_mve_group(taps, channel, at, p->pairs, output + channel,
-                                                            p->output_zero_point, with_sign);
-                }
+                tflmgen_depthwise_window_mve_pixel(taps, stream, output, p, with_sign);
             }
         }
         input += p->input_height * p->input_width * channels;
     }
     if (p->output_min > -128 || p->output_max < 127) {
-        const int32_t count = p->batches * p->output_height * p->output_width * channels;
-        tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
+        const int32_t outputs = p->batches * p->output_height * p->output_width * channels;
+        tflmgen_clamp_dsp_s8(output - outputs, outputs, p->output_min, p->output_max);
     }
 }
 
-/* scratch: 2 * pairs addresses, and a pixel of padding, or a line of it where windows are 3x3. Outputs clamped at the zero point, or not. */
+/* scratch: an address for each tap, and a pixel of padding, or a line of it where windows are 3x3. Outputs clamped at the zero point, or not. */
 TFLMGEN_SHARED void tflmgen_depthwise_window_mve_clamped_s8(const int8_t *input, const uint32_t *stream, void *scratch,
                                                             int8_t *output,
                                                             const struct tflmgen_depthwise_window_mve_s8 *p)

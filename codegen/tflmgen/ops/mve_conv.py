@@ -55,12 +55,12 @@ def _stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
     """Channel pairs; an odd channel at the end is paired with the one before it, computed twice."""
     channels, chunks, _ = packed.shape
     firsts = list(range(0, channels - 1, 2)) + ([channels - 2] if channels % 2 else [])
-    stream = np.zeros((len(firsts), 8 * chunks + 7), dtype=np.uint32)
+    stream = np.zeros((len(firsts), 8 * chunks + 6), dtype=np.uint32)
     biases = words(layer.bias)
     scales = words(np.array(layer.scales, dtype=np.int64))
     for row, first, following in zip(stream, firsts, [*firsts[1:], firsts[-1]], strict=True):
         pair = slice(first, first + 2)
         row[: 8 * chunks] = packed[pair].transpose(1, 0, 2).reshape(-1)
-        row[8 * chunks : -1] = np.column_stack([biases[pair], scales[pair]]).reshape(-1)
-        row[-1] = following - first
+        row[8 * chunks :] = np.column_stack([biases[pair], scales[pair]]).reshape(-1)
+        row[-4] = (row[-4] & 255) + (following - first << 8)
     return stream.reshape(-1)

@@ -28,33 +28,30 @@ def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> 
     exact = fit(layer)
     if exact is None or channels % GROUP or layer.weights.min() < -127:
         return None
-    pairs = -(-taps // 2)
     fields = params(
         "tflmgen_depthwise_window_mve_s8",
         window.fields(channels),
         window.dilation_fields,
-        (("padding_value", zero_point(input_type(op, 0))), ("pairs", pairs)),
-        (("output_zero_point", layer.zero_point),),
+        (("padding_value", zero_point(input_type(op, 0))), ("output_zero_point", layer.zero_point)),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
-    stream = ConstantArray.of("stream", _stream(layer, pairs), DType.UINT32)
+    stream = ConstantArray.of("stream", _stream(layer), DType.UINT32)
     three = window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
-    scratch = Scratch(2 * pairs * POINTER_BYTES + channels * (window.input[2] if three else 1))
+    scratch = Scratch(taps * POINTER_BYTES + channels * (window.input[2] if three else 1))
     function = f"tflmgen_depthwise_window_mve_{'signed' if exact.signed else 'clamped'}_s8"
     over_input = overlaps(op.outputs[0], window.overlap_distance(channels) + (channels if three else 0))
     operands = (Input(0), stream, scratch, Output(0))
     return Kernel(function, HEADER, operands, fields, over_input, op.outputs[0].elements * taps, "mve")
 
 
-def _stream(layer: Layer, pairs: int) -> NDArray[np.uint32]:
+def _stream(layer: Layer) -> NDArray[np.uint32]:
     channels, taps = layer.weights.shape
-    padded = np.zeros((channels, 2 * pairs), dtype=np.int8)
-    padded[:, :taps] = layer.weights
+    weights = layer.weights.astype(np.int8)
     factors = np.column_stack([words(layer.bias), words(np.array(layer.scales, dtype=np.int64))])
-    stream = np.zeros((channels // GROUP, 4 * pairs + 24), dtype=np.uint32)
+    stream = np.zeros((channels // GROUP, 2 * taps + 24), dtype=np.uint32)
     for number, row in enumerate(stream):
         group = slice(GROUP * number, GROUP * (number + 1))
-        row[: 4 * pairs] = np.ascontiguousarray(padded[group].T).reshape(-1).view("<u4")
+        row[: 2 * taps] = np.ascontiguousarray(weights[group].T).reshape(-1).view("<u4")
         # [4, 2 neighbours, 3 factors] -> even channels' biases, multipliers, shifts; then the odd ones'.
-        row[4 * pairs :] = factors[group].reshape(4, 2, 3).transpose(1, 2, 0).reshape(-1)
+        row[2 * taps :] = factors[group].reshape(4, 2, 3).transpose(1, 2, 0).reshape(-1)
     return stream.reshape(-1)

@@ -14,7 +14,7 @@ from tflmgen.import_context import Argument, Context, Handle, difference
 from tflmgen.import_if import import_if
 from tflmgen.import_regions import Region, Wanted, arguments_agree, failed, same_count, values_of
 from tflmgen.import_while import import_while
-from tflmgen.subgraphs import CONTROL_FLOW, assigning_subgraphs, references, stateful_subgraphs
+from tflmgen.subgraphs import CALLS, CONTROL_FLOW, assigning_subgraphs, references, stateful_subgraphs
 from tflmgen.tflite.model import Operator, SubGraph
 from tflmgen.types import DType, TensorType
 
@@ -129,7 +129,7 @@ class ControlFlowImporter:
             return failed(scope, op)
         operands = [scope.argument(i) for i in op.inputs]
         targets = [self._context.model.subgraphs[i] for i in references(op)]
-        if op.name == "CALL":
+        if op.name in CALLS:
             return self._call(scope, op, origin, operands, targets[0])
         lower = import_if if op.name == "IF" else import_while
         return lower(self, scope, op, origin, operands, targets)

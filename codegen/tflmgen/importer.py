@@ -15,7 +15,7 @@ from tflmgen.errors import ModelError
 from tflmgen.graph import Block, Call, Function, Module, Origin, Port, Signature, Value, Variable, uses_in, walk
 from tflmgen.import_context import Context
 from tflmgen.import_control import ControlFlowImporter
-from tflmgen.subgraphs import call_order, references
+from tflmgen.subgraphs import CALLS, call_order, references
 from tflmgen.tflite import model as file
 from tflmgen.tflite.model import Model, SubGraph
 from tflmgen.types import Bound
@@ -32,7 +32,7 @@ def import_model(model: Model, bounds: Bounds = NO_BOUNDS) -> Module:
     call_order(model, entries)
     context = Context(model, find_variables(model), bounds)
     counts = Counter(index for s in model.subgraphs for op in s.operators for index in references(op))
-    called = {i for s in model.subgraphs for op in s.operators if op.name == "CALL" for i in references(op)}
+    called = {i for s in model.subgraphs for op in s.operators if op.name in CALLS for i in references(op)}
     shared = {i for i, count in counts.items() if count > 1} | set(entries) | called
     importer = ControlFlowImporter(context, shared)
     imported = {index: _entry(context, importer, model.subgraphs[index]) for index in entries}

@@ -11,8 +11,13 @@ CONTROL_FLOW = {
     "IF": ("then_subgraph_index", "else_subgraph_index"),
     "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
     "CALL": ("subgraph",),
+    "STABLEHLO_COMPOSITE": ("decomposition_subgraph_index",),
 }
 """Operators that become control flow, with the options that name their subgraphs, in order."""
+
+
+CALLS = frozenset({"CALL", "STABLEHLO_COMPOSITE"})
+"""Those that run one subgraph, once; that of a composite is its decomposition."""
 
 
 def references(op: Operator) -> tuple[int, ...]:

@@ -24,30 +24,44 @@ static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(float *r
 /* Without an activation the range is that of all finite floats, and only infinities are outside of it. A row's sum is
  * finite if all of its elements are, so that comparing the sum spares comparing each element. */
 #define TFLMGEN_DEFINE_ARITHMETIC_F32(name, expression)                                                       \
+    TFLMGEN_HELPER void name##_row(const float *row1, int32_t stride1, const float *row2, int32_t stride2,    \
+                                   float *output, int32_t elements, float least, float greatest)              \
+    {                                                                                                         \
+        float sum = 0.0f;                                                                                     \
+        if (least > -FLT_MAX || greatest < FLT_MAX) {                                                         \
+            for (int32_t i = 0; i < elements; i++) {                                                          \
+                const float a = row1[i * stride1];                                                            \
+                const float b = row2[i * stride2];                                                            \
+                output[i] = tflmgen_clamp_f32((expression), least, greatest);                                 \
+            }                                                                                                 \
+            return;                                                                                           \
+        }                                                                                                     \
+        TFLMGEN_UNROLL_4                                                                                      \
+        for (int32_t i = 0; i < elements; i++) {                                                              \
+            const float a = row1[i * stride1];                                                                \
+            const float b = row2[i * stride2];                                                                \
+            const float value = (expression);                                                                 \
+            output[i] = value;                                                                                \
+            sum += value;                                                                                     \
+        }                                                                                                     \
+        if (!(sum - sum >= 0.0f)) {                                                                           \
+            tflmgen_make_finite(output, elements);                                                            \
+        }                                                                                                     \
+    }                                                                                                         \
     TFLMGEN_KERNEL void name(const float *input1, const float *input2, float *output,                         \
                              const struct tflmgen_arithmetic_f32 *params)                                     \
     {                                                                                                         \
         const int32_t row = params->rank - 1;                                                                 \
-        const bool unlimited = params->least <= -FLT_MAX && params->greatest >= FLT_MAX;                      \
+        const int32_t elements = params->extent[row];                                                         \
+        if (TFLMGEN_FOR_SPEED && row == 0 && params->stride1[0] == 1 && params->stride2[0] == 1) {            \
+            name##_row(input1, 1, input2, 1, output, elements, params->least, params->greatest);              \
+            return;                                                                                           \
+        }                                                                                                     \
         struct tflmgen_nest_cursor cursor = {{0}, 0, 0};                                                      \
         do {                                                                                                  \
-            const float *row1 = input1 + cursor.offset1;                                                      \
-            const float *row2 = input2 + cursor.offset2;                                                      \
-            float *const begin = output;                                                                      \
-            float sum = 0.0f;                                                                                 \
-            TFLMGEN_UNROLL_4                                                                                  \
-            for (int32_t i = 0; i < params->extent[row]; i++) {                                               \
-                const float a = *row1;                                                                        \
-                const float b = *row2;                                                                        \
-                const float value = (expression);                                                             \
-                row1 += params->stride1[row];                                                                 \
-                row2 += params->stride2[row];                                                                 \
-                *output++ = unlimited ? value : tflmgen_clamp_f32(value, params->least, params->greatest);    \
-                sum += value;                                                                                 \
-            }                                                                                                 \
-            if (unlimited && !(sum - sum >= 0.0f)) {                                                          \
-                tflmgen_make_finite(begin, params->extent[row]);                                              \
-            }                                                                                                 \
+            name##_row(input1 + cursor.offset1, params->stride1[row], input2 + cursor.offset2,                \
+                       params->stride2[row], output, elements, params->least, params->greatest);              \
+            output += elements;                                                                               \
         } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->stride1, params->stride2)); \
     }
 

@@ -14,8 +14,10 @@
  * once per source file and shared by all its calls. */
 #ifdef TFLMGEN_OPTIMIZE_SIZE
 #define TFLMGEN_KERNEL static __attribute__((noinline, unused))
+#define TFLMGEN_FOR_SPEED 0
 #else
 #define TFLMGEN_KERNEL static inline __attribute__((unused))
+#define TFLMGEN_FOR_SPEED 1
 #endif
 
 /* Before a short loop: rows of up to four elements become straight code. */

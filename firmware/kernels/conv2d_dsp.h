@@ -25,34 +25,41 @@ struct tflmgen_conv2d_dsp_s8 {
     int32_t output_max;
 };
 
-/* Four values of three pixels, `pixel` bytes apart: 15 instructions. */
+/* Four values of three pixels: 13 instructions. */
+#define TFLMGEN_CONV2D_DSP_WIDEN3         \
+    "ldr r5, [r1, r2]\n\t"                \
+    "ldr r6, [r1, r10]\n\t"               \
+    "ldr r4, [r1], #4\n\t"                \
+    "rev16 r8, r5\n\t"                    \
+    "rev16 r9, r6\n\t"                    \
+    "rev16 r7, r4\n\t"                    \
+    "eor r7, r7, #0x007F007F\n\t"         \
+    "eor r8, r8, #0x007F007F\n\t"         \
+    "eor r9, r9, #0x007F007F\n\t"         \
+    "sxtb16 r4, r4, ror #8\n\t"           \
+    "sxtb16 r5, r5, ror #8\n\t"           \
+    "sxtb16 r6, r6, ror #8\n\t"           \
+    "stmia r0!, {r4, r5, r6, r7, r8, r9}\n"
+
+/* `bytes` of three pixels that are `pixel` bytes apart, eight at a time; an odd four comes first. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(uint32_t *column, const int8_t *input, int32_t pixel, int32_t bytes)
 {
     register uint32_t *r0 __asm__("r0") = column;
     register const int8_t *r1 __asm__("r1") = input;
     register int32_t r2 __asm__("r2") = pixel;
-    register const int8_t *r3 __asm__("r3") = input + bytes;
+    register int32_t r3 __asm__("r3") = bytes;
     __asm__ volatile("push {r4-r10}\n\t"
-                     "lsl r10, r2, #1\n"
-                     "1:\n\t"
-                     "ldr r5, [r1, r2]\n\t"
-                     "ldr r6, [r1, r10]\n\t"
-                     "ldr r4, [r1], #4\n\t"
-                     "rev16 r8, r5\n\t"
-                     "rev16 r9, r6\n\t"
-                     "rev16 r7, r4\n\t"
-                     "eor r7, r7, #0x007F007F\n\t"
-                     "eor r8, r8, #0x007F007F\n\t"
-                     "eor r9, r9, #0x007F007F\n\t"
-                     "sxtb16 r4, r4, ror #8\n\t"
-                     "sxtb16 r5, r5, ror #8\n\t"
-                     "sxtb16 r6, r6, ror #8\n\t"
-                     "cmp r1, r3\n\t"
-                     "stmia r0!, {r4, r5, r6, r7, r8, r9}\n\t"
+                     "lsl r10, r2, #1\n\t"
+                     "lsls r4, r3, #29\n\t"
+                     "add r3, r1, r3\n\t"
+                     "bmi 2f\n"
+                     "1:\n\t" TFLMGEN_CONV2D_DSP_WIDEN3
+                     "2:\n\t" TFLMGEN_CONV2D_DSP_WIDEN3
+                     "\tcmp r1, r3\n\t"
                      "bne 1b\n\t"
                      "pop {r4-r10}"
-                     : "+r"(r0), "+r"(r1), "+r"(r2)
-                     : "r"(r3)
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+                     :
                      : "cc", "memory");
 }
 

@@ -12,7 +12,7 @@ from tflmgen.emit import Sources
 from tflmgen.graph import Module, Op, Port, Value, walk
 from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, runs
-from tflmgen.program import Access, Fixed, Loop, Program, StateVariable, walk_instructions
+from tflmgen.program import Access, Assembly, Fixed, Loop, Program, StateVariable, walk_instructions
 from tflmgen.schedule import Boundary, CallStep, IfStep, Schedule, ScheduleItem, Sequence, Step, WhileStep, walk_items
 from tflmgen.search import Candidate
 from tflmgen.select import Selection
@@ -40,6 +40,7 @@ def plan_json(
     """The plan as JSON values; see schema/plan.json for each field."""
     subgraphs = _subgraphs(module)
     schedule, storage, layout = best.schedule, best.storage, best.layout
+    copied = _copied_pieces(program)
     return {
         "tflmgen": __version__,
         "model": {"path": Path(module.path).name, "sha256": module.sha256},
@@ -62,13 +63,28 @@ def plan_json(
             }
             for buffer, offset in zip(storage.buffers, layout.offsets, strict=True)
         ],
-        "steps": list(_steps(schedule, selection, sources)),
+        "steps": [_with_pieces(step, copied) for step in _steps(schedule, selection, sources)],
         "copies": list(_copies(storage)),
         "loops": list(_loops(schedule, program)),
         "state": [_variable(v, storage) for v in program.state],
         "weights": {"bytes": sources.weight_bytes},
         "signatures": [_signature(program, i) for i in range(len(program.signatures))],
     }
+
+
+def _copied_pieces(program: Program) -> dict[int, int]:
+    """Step of an operator whose outputs are made of pieces -> bytes of those that do not lie in place."""
+    return {
+        one.step: sum(copy.bytes for copy in one.copies)
+        for function in program.functions
+        for one in walk_instructions(function.body)
+        if isinstance(one, Assembly)
+    }
+
+
+def _with_pieces(step: Json, copied: Mapping[int, int]) -> Json:
+    moved = copied.get(step["index"])
+    return step if moved is None else {**step, "variant": "copy" if moved else "view", "copied_bytes": moved}
 
 
 def _loops(schedule: Schedule, program: Program) -> Iterator[Json]:

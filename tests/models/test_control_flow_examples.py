@@ -115,3 +115,13 @@ def test_an_lstm_of_128_units(tmp_path: Path) -> None:
     lstm_is_right(model, 128)
     one = compile_model(model, Target("cortex-m4", frozenset({"dsp", "fpu"})), BuildOptions())
     assert 51_200 <= moved(one.program.function("main").body, 128) <= 60_000
+
+
+def test_the_plan_says_what_operators_copy() -> None:
+    one = compiled("lstm_sequences")
+    (split,) = [step for step in one.plan["steps"] if step.get("name") == "SPLIT"]
+    (line,) = [i for i, text in enumerate(one.sources.files["src/lstm_sequences.c"].splitlines()) if ": SPLIT" in text]
+    below = one.sources.files["src/lstm_sequences.c"].splitlines()[line + 1 : line + 5]
+    copies = [int(text.rpartition(", ")[2].rstrip(");")) for text in below if text.strip().startswith("mem")]
+    assert split["copied_bytes"] == sum(copies)
+    assert split["variant"] == ("copy" if copies else "view")

@@ -91,9 +91,9 @@ class _Entry:
         return comment(f"Signature '{self.key}': runs" if self.key else "Runs")
 
 
-def emit(program: Program, name: str, model_sha256: str, options: str) -> Sources:
+def emit(program: Program, name: str, model_sha256: str, options: str, progress_hook: bool = False) -> Sources:
     """C for `program`; every public name begins with `name`, a C identifier."""
-    writer = BodyWriter(program)
+    writer = BodyWriter(program, progress_hook)
     bodies = [writer.function(f) for f in program.functions]
     common = {
         "name": name,

@@ -63,7 +63,8 @@ class Body:
 class BodyWriter:
     """Writes the functions of one program; collects the headers and params structs that they use."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, progress_hook: bool = False) -> None:
+        self._progress_hook = progress_hook
         self._program = program
         self._functions = dict(
             zip(
@@ -171,7 +172,7 @@ class BodyWriter:
             yield Line(f"{_INDENT * 2}return TFLMGEN_ERROR_ITERATIONS;")
             yield Line(f"{_INDENT}}}")
         yield from self._block(loop.body, _INDENT)
-        if not any(isinstance(one, KernelCall) for one in (*loop.condition, *loop.body)):
+        if self._progress_hook and not any(isinstance(one, KernelCall) for one in (*loop.condition, *loop.body)):
             yield Line(f"{_INDENT}{_progress(loop.step)}")
         yield Line("}")
 
@@ -220,12 +221,14 @@ class BodyWriter:
         if call.params is not None:
             arguments.append(f"&{self._struct(call.params)}")
         called = f"{call.function}({', '.join(arguments)})"
-        if not call.error:
-            yield Line(f"{called}; {_progress(call.step)}", call.step)
-            return
-        yield Line(f"if (!{called}) {{", call.step)
-        yield Line(f"{_INDENT}return {call.error};")
-        yield Line(f"}} {_progress(call.step)}")
+        if call.error:
+            yield Line(f"if (!{called}) {{", call.step)
+            yield Line(f"{_INDENT}return {call.error};")
+            yield Line("}")
+        else:
+            yield Line(f"{called};", call.step)
+        if self._progress_hook:
+            yield Line(_progress(call.step))
 
     def _struct(self, params: Params) -> str:
         """The name of the const struct; calls with equal parameters share one."""

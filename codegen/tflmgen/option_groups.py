@@ -60,6 +60,9 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
         "max_dim": typer.Option(
             "--max-dim", metavar="N", min=1, help="The largest first dimension of every other tensor of open shape."
         ),
+        "progress_hook": typer.Option(
+            "--progress-hook", help="Run the macro TFLMGEN_PROGRESS(step) after each operator, for a watchdog."
+        ),
     },
     SessionOptions: {
         "emulator": typer.Option(

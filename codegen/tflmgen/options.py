@@ -20,7 +20,8 @@ class Optimize(str, Enum):
 class BuildOptions:
     """name: prefix of everything that is generated; empty: the file's stem. max_iterations: see loop_limits.
 
-    max_shape, max_dim: the most that dimensions may become which a file leaves open; see bounds.
+    max_shape, max_dim: the most that dimensions may become which a file leaves open; see bounds. progress_hook: a macro
+    after each operator.
     """
 
     name: str = ""
@@ -28,6 +29,7 @@ class BuildOptions:
     max_iterations: list[str] | None = None
     max_shape: list[str] | None = None
     max_dim: int | None = None
+    progress_hook: bool = False
 
     def prefix(self, model: Path) -> str:
         return library_name(self.name or model.stem)
@@ -37,4 +39,5 @@ class BuildOptions:
         words = [f"--max-iterations {limit}" for limit in self.max_iterations or ()]
         words += [f"--max-shape {shape}" for shape in self.max_shape or ()]
         words += [f"--max-dim {self.max_dim}"] if self.max_dim is not None else []
+        words += ["--progress-hook"] if self.progress_hook else []
         return " ".join([f"--optimize {self.optimize.value}", *words])

@@ -17,10 +17,10 @@ from tflmgen.options import BuildOptions
 INCLUDES = "#include <stdio.h>\n#include <string.h>\n"
 
 
-def compiled(data: bytes, folder: Path, *limits: str, name: str = "m") -> Compilation:
+def compiled(data: bytes, folder: Path, *limits: str, name: str = "m", hook: bool = False) -> Compilation:
     path = folder / f"{name}.tflite"
     path.write_bytes(data)
-    return compile_model(path, Target("host"), BuildOptions(max_iterations=list(limits)))
+    return compile_model(path, Target("host"), BuildOptions(max_iterations=list(limits), progress_hook=hook))
 
 
 def calling_model() -> bytes:
@@ -143,7 +143,11 @@ def test_the_progress_hook_sees_every_operator(tmp_path: Path) -> None:
         }
     """
     flags = ("-include", str(tmp_path / "hook.h"))
-    assert run_c(INCLUDES + main, compiled(swap_model(), tmp_path).sources, tmp_path, flags) == "13"
+    assert run_c(INCLUDES + main, compiled(swap_model(), tmp_path, hook=True).sources, tmp_path, flags) == "13"
+
+
+def test_without_the_option_there_is_no_hook(tmp_path: Path) -> None:
+    assert "PROGRESS" not in compiled(swap_model(), tmp_path).sources.files["src/m.c"]
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

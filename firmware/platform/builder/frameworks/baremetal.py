@@ -9,7 +9,16 @@ processor = board.get("build.cpu_flags", [])
 env.Append(
     ASFLAGS=processor,
     ASPPFLAGS=["-x", "assembler-with-cpp"],
-    CCFLAGS=[*processor, "-g", "-fstack-usage", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections", "-fno-math-errno"],
+    CCFLAGS=[
+        *processor,
+        "-g",
+        "-fstack-usage",
+        "-Wall",
+        "-Wextra",
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-fno-math-errno",
+    ],
     CFLAGS=["-std=c99"],
     CXXFLAGS=["-fno-rtti", "-fno-exceptions", "-fno-threadsafe-statics"],
     CPPDEFINES=[("F_CPU", "$BOARD_F_CPU")],

@@ -35,7 +35,7 @@ static void run_main(void)
     /* subgraph 0 'main', operator 0: IF */
     if (*(const bool *)AT(24)) {
         /* subgraph 1 'then', operator 0: ADD -> int32[3] 'sum' */
-        tflmgen_add_s32(AT(0), AT(12), AT(0), &arithmetic_s32_0); TFLMGEN_PROGRESS(3);
+        tflmgen_add_s32(AT(0), AT(12), AT(0), &arithmetic_s32_0);
     }
 }
 

@@ -46,12 +46,12 @@ static void run_main(void)
     /* subgraph 0 'main', operator 0: WHILE */
     for (;;) {
         /* subgraph 1 'condition', operator 0: LESS -> bool[1] 'again' */
-        tflmgen_less_s32(AT(28), AT(24), AT(16), &binary_0); TFLMGEN_PROGRESS(3);
+        tflmgen_less_s32(AT(28), AT(24), AT(16), &binary_0);
         if (!*(const bool *)AT(16)) {
             break;
         }
         /* subgraph 2 'body', operator 0: ADD -> int32[1] 'next' */
-        tflmgen_add_s32(AT(28), const_one, AT(28), &arithmetic_s32_0); TFLMGEN_PROGRESS(5);
+        tflmgen_add_s32(AT(28), const_one, AT(28), &arithmetic_s32_0);
         memcpy(AT(16), AT(8), 8); /* next */
         memcpy(AT(8), AT(0), 8); /* next */
         memcpy(AT(0), AT(16), 8); /* next */

@@ -35,9 +35,9 @@ static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
 static void run_main(void)
 {
     /* subgraph 0 'main', operator 0: ADD -> int32[4] 'sum' */
-    tflmgen_add_s32(AT(0), const_c, AT(16), &arithmetic_s32_0); TFLMGEN_PROGRESS(2);
+    tflmgen_add_s32(AT(0), const_c, AT(16), &arithmetic_s32_0);
     /* subgraph 0 'main', operator 3: MUL -> int32[2,2] 'z' */
-    tflmgen_mul_s32(AT(16), AT(0), AT(16), &arithmetic_s32_0); TFLMGEN_PROGRESS(5);
+    tflmgen_mul_s32(AT(16), AT(0), AT(16), &arithmetic_s32_0);
 }
 
 int32_t *straight_input(void)

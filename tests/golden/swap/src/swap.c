@@ -52,12 +52,12 @@ static void run_main(void)
     /* subgraph 0 'main', operator 0: WHILE */
     for (;;) {
         /* subgraph 1 'condition', operator 0: LESS -> bool[1] 'again' */
-        tflmgen_less_s32(AT(68), AT(64), AT(72), &binary_0); TFLMGEN_PROGRESS(3);
+        tflmgen_less_s32(AT(68), AT(64), AT(72), &binary_0);
         if (!*(const bool *)AT(72)) {
             break;
         }
         /* subgraph 2 'body', operator 0: ADD -> int32[1] 'next' */
-        tflmgen_add_s32(AT(68), const_one, AT(68), &arithmetic_s32_0); TFLMGEN_PROGRESS(5);
+        tflmgen_add_s32(AT(68), const_one, AT(68), &arithmetic_s32_0);
         { /* next: pointers change places */
             void *const first = slot_0;
             slot_0 = slot_1;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from tflmgen.import_row_call import RowCall, RowError
 from tflmgen.import_rows import import_rows
 from tflmgen.ops import OPERATORS
 from tflmgen.ops.folding import fold
+from tflmgen.ops.operator import INTERMEDIATES
 from tflmgen.ops.row_wise import BY_SHAPE
 from tflmgen.subgraphs import CONTROL_FLOW
 from tflmgen.support import check_operator, instance_of
@@ -124,7 +126,7 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
     if op.name != "RANK" and any(v in context.extents for v in inputs if v is not None):
         return _rows(scope, op, origin, inputs, declared)
     open_shapes = tuple(is_open(subgraph.tensors[i]) for i in op.outputs)
-    checked = check_operator(op, inputs, declared, open_shapes, context.constants)
+    checked = check_operator(_with_intermediates(op, subgraph), inputs, declared, open_shapes, context.constants)
     for sentence in checked.problems:
         context.problem(origin, sentence)
     outputs = tuple(scope.define(i, t) for i, t in zip(op.outputs, checked.outputs, strict=True))
@@ -136,6 +138,14 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         return ()
     updated = _update_variables(scope, op)
     return (Op(context.new_id(), op.name, inputs, (*outputs, *updated), checked.attributes, origin),)
+
+
+def _with_intermediates(op: Operator, subgraph: SubGraph) -> Operator:
+    """The operator with the quantisation of its intermediate tensors among its options."""
+    if not op.intermediates or op.options is None:
+        return op
+    known = tuple(subgraph.tensors[i].quantization if i >= 0 else None for i in op.intermediates)
+    return replace(op, options={**op.options, INTERMEDIATES: known})
 
 
 def _update_variables(scope: Scope, op: Operator) -> list[Value]:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support.conv_cases import pick
-from support.kernel_harness import Array, Case, Tensor, constant, make_case, tensor
+from support.kernel_harness import Array, Case, Tensor, constant, make_case, quantization, tensor
 from support.recurrent import check_steps, litert_steps, tflm_steps
+from tflmgen.ops.operator import INTERMEDIATES
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
 
@@ -51,6 +52,46 @@ def quantized_lstm(rng: np.random.Generator, dtype: str) -> Steps:
     tensors = [source, *weights, None, None, None, *biases, None, None, state, cell, None, None, None, None]
     case = make_case("UNIDIRECTIONAL_SEQUENCE_LSTM", tensors, [tensor(dtype, (), state_scale)], options)
     return case, inputs_of(rng, source)
+
+
+def fixed_lstm(rng: np.random.Generator, operator: str) -> Steps:
+    """int8 with variants at random."""
+    batches, steps, inputs, cells = (int(n) for n in rng.integers(1, 6, 4))
+    coupled, peepholes, projected, normalized = (bool(flag) for flag in rng.integers(0, 2, 4))
+    projected |= operator != "LSTM" and not (coupled or peepholes or normalized)
+    # LiteRT writes out of bounds where there are more outputs than cells.
+    outputs = int(rng.integers(1, cells + 1)) if projected and not peepholes else cells
+    shape = (batches, inputs) if operator == "LSTM" else (batches, steps, inputs)
+    source = tensor("int8", shape, 0.03, int(rng.integers(-128, 128)))
+    state_scale, state_point = float(rng.uniform(0.004, 0.02)), int(rng.integers(-128, 128))
+    states = [
+        tensor("int8", (batches, outputs), state_scale, state_point),
+        tensor("int16", (batches, cells), 2.0 ** int(rng.integers(-15, -10))),
+    ]
+
+    def weights(*extents: int) -> Tensor:
+        return constant("int8", rng.integers(-127, 128, extents), float(rng.uniform(0.002, 0.05)))
+
+    def int16s(*extents: int) -> Tensor:
+        return constant("int16", rng.integers(-32767, 32768, extents), float(rng.uniform(1e-5, 1e-4)))
+
+    def biases(*extents: int) -> Tensor:
+        return constant("int32", rng.integers(-5000, 5000, extents), 1e-4)
+
+    def gates(make: Callable[..., Tensor], present: bool, *extents: int) -> list[Tensor | None]:
+        return [make(*extents) if present and not (coupled and i == 0) else None for i in range(4)]
+
+    projection = [weights(outputs, cells), pick(rng, None, biases(outputs))] if projected else [None, None]
+    inner = tuple(quantization(float(rng.uniform(1e-4, 1e-3))) for _ in range(4))
+    hidden = quantization(float(rng.uniform(0.004, 0.02)), pick(rng, -128, int(rng.integers(-128, 128))))
+    if not projected:
+        hidden = quantization(state_scale, state_point)
+    options: dict[str, Any] = {"fused_activation_function": 4, "cell_clip": float(pick(rng, 0.0, 0.3))}
+    options |= {"proj_clip": float(pick(rng, 0.0, 0.5)) if projected else 0.0, INTERMEDIATES: (*inner, hidden)}
+    tensors = [source, *gates(weights, True, cells, inputs), *gates(weights, True, cells, outputs)]
+    tensors += [*gates(int16s, peepholes, cells)[:3], *gates(biases, True, cells), *projection, *states]
+    tensors += gates(int16s, normalized, cells)
+    return make_case(operator, tensors, [tensor("int8", (), state_scale, state_point)], options), inputs_of(rng, source)
 
 
 def float_lstm(
@@ -136,6 +177,12 @@ def test_float_lstm_variants(operator: str, hybrid: bool) -> None:
     check_steps([float_lstm(rng, True, operator, hybrid) for _ in range(20)], litert_steps, **TOLERANCE)
 
 
+@pytest.mark.parametrize("operator", ["LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"])
+def test_int8_lstm_variants(operator: str) -> None:
+    rng = np.random.default_rng(1)
+    check_steps([fixed_lstm(rng, operator) for _ in range(20)], litert_steps)
+
+
 @pytest.mark.parametrize("state", ["int8", "int16", "float32"])
 def test_svdf(state: str) -> None:
     rng = np.random.default_rng(1)
@@ -148,6 +195,14 @@ def test_svdf(state: str) -> None:
 def test_many_quantized_lstms(dtype: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     check_steps([quantized_lstm(rng, dtype) for _ in range(40)], tflm_steps)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(100, 104))
+@pytest.mark.parametrize("operator", ["LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"])
+def test_many_int8_lstm_variants(operator: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    check_steps([fixed_lstm(rng, operator) for _ in range(40)], litert_steps)
 
 
 @pytest.mark.sweep

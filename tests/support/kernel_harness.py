@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tflmgen.kernel import ConstantArray, Input, Kernel, Null, OperatorInstance, Output, Overlap, Scratch, Target
 from tflmgen.ops import OPERATORS
+from tflmgen.ops.operator import INTERMEDIATES
 from tflmgen.types import DType, Quantization, TensorType
 
 from support.model_writer import ModelWriter
@@ -232,7 +233,12 @@ def model_bytes(case: Case) -> bytes:
         for i, t in enumerate(case.outputs[: len(case.outputs) - len(OPERATORS[case.operator].updates)])
     ]
     updates = OPERATORS[case.operator].updates
-    graph.operator(case.operator, inputs=indices, outputs=outputs, options=dict(case.options))
+    options = dict(case.options)
+    inner = [
+        graph.tensor(f"inner{i}", "int16", [0], list(q.scales), list(q.zero_points)) if q else -1
+        for i, q in enumerate(options.pop(INTERMEDIATES, ()))
+    ]
+    graph.operator(case.operator, indices, outputs, options, intermediates=inner or None)
     run_time = [i for i, item in enumerate(case.inputs) if item and item.data is None]
     for i in updates:
         graph.tensors[indices[i]]["is_variable"] = True

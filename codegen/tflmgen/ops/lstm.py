@@ -1,5 +1,5 @@
-"""LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: float32 and float32 by int8 weights in all their variants, int8 and int16 as
-TFLite Micro has them.
+"""LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: float32 and float32 by int8 weights in all their variants; int8 and int16 as
+TFLite Micro has them, int8 in the variants that it lacks as LiteRT has them.
 
 Inputs: 0 input, 1-4 weights of the input, forget, cell and output gates, 5-8 the same for the state, 9-11 peepholes,
 12-15 biases, 16-17 projection and its bias, 18 output state, 19 cell state, 20-23 coefficients of layer normalisation.
@@ -27,7 +27,8 @@ from tflmgen.kernel import (
     Scratch,
     Target,
 )
-from tflmgen.ops.lstm_integer import INTEGER_RULES, is_integer, multiplier_fields, numbers_of_gates
+from tflmgen.ops.lstm_fixed import fixed_fields, fixed_numbers
+from tflmgen.ops.lstm_integer import INTEGER_RULES, multiplier_fields, numbers_of_gates
 from tflmgen.ops.lstm_tensors import (
     BIASES,
     CELL_STATE,
@@ -41,13 +42,16 @@ from tflmgen.ops.lstm_tensors import (
     by_gate,
     gates_of,
     has,
+    is_fixed,
+    is_integer,
+    peephole_order,
     shape_rules,
     sizes_of,
 )
-from tflmgen.ops.operator import Operator, Options, Rule, Shape
+from tflmgen.ops.operator import INTERMEDIATES, Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.rules import input_type, scale
-from tflmgen.types import DType
+from tflmgen.types import DType, Quantization
 
 ParamFields = tuple[tuple[str, ParamValue], ...]
 
@@ -60,7 +64,8 @@ class LstmAttributes:
     time_major: bool
     cell_clip: float
     projection_clip: float
-    asymmetric: bool = False
+    asymmetric: bool
+    intermediates: tuple[Quantization | None, ...]
 
 
 def parse(options: Options | None) -> LstmAttributes:
@@ -75,7 +80,8 @@ def parse(options: Options | None) -> LstmAttributes:
     if not all(np.isfinite(clip) and clip >= 0 for clip in clips):
         raise ValueError("cell_clip or proj_clip is negative or not finite")
     asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
-    return LstmAttributes(bool(options.get("time_major", False)), clips[0], clips[1], asymmetric)
+    time_major = bool(options.get("time_major", False))
+    return LstmAttributes(time_major, clips[0], clips[1], asymmetric, tuple(options.get(INTERMEDIATES, ())))
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
@@ -101,12 +107,18 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     gates = Scratch(len(gates_of(op)) * sizes.cells * (2 if is_integer(op) else 4))
     macs = len(gates_of(op)) * sizes.cells * (sizes.inputs + sizes.outputs)
     macs = sizes.batches * sizes.steps * (macs + (sizes.cells * sizes.outputs if has(op, PROJECTION) else 0))
+    if is_fixed(op):
+        variant: ParamFields = (("outputs", sizes.outputs), ("coupled", not has(op, INPUT_GATE)))
+        fields = Params("tflmgen_lstm_fixed_s8", (*sequence, *variant, *fixed_fields(op)))
+        scratch = gates, Scratch(sizes.cells, 1)
+        operands: tuple[Operand, ...] = (Input(0), *arrays, *fixed_numbers(op), *states, *scratch)
+        return Kernel("tflmgen_lstm_fixed_s8", "lstm_fixed.h", operands, fields, in_place, macs)
     if is_integer(op):
         suffix = "s8" if input_type(op, 0).dtype is DType.INT8 else "s16"
         fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
-        operands: tuple[Operand, ...] = (Input(0), *arrays, *numbers_of_gates(op), *states, gates)
+        operands = (Input(0), *arrays, *numbers_of_gates(op), *states, gates)
         return Kernel(f"tflmgen_lstm_{suffix}", "lstm.h", operands, fields, in_place, macs)
-    variant: ParamFields = (
+    variant = (
         ("outputs", sizes.outputs),
         ("coupled", not has(op, INPUT_GATE)),
         ("cell_clip", op.attributes.cell_clip),
@@ -144,8 +156,7 @@ def _float_numbers(op: OperatorInstance) -> tuple[Operand, ...]:
 
     peepholes: Operand = Null()
     if has(op, PEEPHOLES + 1):
-        present = [i for i in (PEEPHOLES + 1, PEEPHOLES + 2, PEEPHOLES) if has(op, i)]
-        peepholes = array("peepholes", np.concatenate([_real_values(op, i) for i in present]))
+        peepholes = array("peepholes", np.concatenate([_real_values(op, i) for i in peephole_order(op)]))
     return (
         array("biases", by_gate(op, BIASES)),
         peepholes,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tflmgen.kernel import ConstantArray, Null, Operand, OperatorInstance
+from tflmgen.ops import lstm_fixed
 from tflmgen.ops.lstm_tensors import (
     BIASES,
     CELL_STATE,
@@ -22,6 +23,9 @@ from tflmgen.ops.lstm_tensors import (
     RECURRENT,
     by_gate,
     has,
+    is_fixed,
+    is_integer,
+    sizes_of,
 )
 from tflmgen.ops.operator import Rule
 from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
@@ -39,10 +43,6 @@ MAX_SHIFT_S64 = 7
 """Greatest left shift that tflmgen_requantize_s64 takes from the reference."""
 
 ParamFields = tuple[tuple[str, int | tuple[int, ...]], ...]
-
-
-def is_integer(op: OperatorInstance) -> bool:
-    return input_type(op, 0).dtype is not DType.FLOAT32
 
 
 def _factors(op: OperatorInstance, first: int, source: int) -> list[float]:
@@ -108,19 +108,30 @@ def _where_integer(sentence: str, holds: Callable[[OperatorInstance], bool]) -> 
     return Rule(sentence, lambda op: not is_integer(op) or holds(op))
 
 
+_SYMMETRIC = (*range(INPUT_GATE, BIASES), PROJECTION, CELL_STATE, *range(NORMS, NORMS + 4))
+"""Inputs whose zero point is 0."""
+
+
+def _where_fixed(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+    return Rule(sentence, lambda op: not is_fixed(op) or holds(op))
+
+
+def _square(op: OperatorInstance) -> bool:
+    return sizes_of(op).cells == sizes_of(op).outputs
+
+
 def _quantized(op: OperatorInstance) -> bool:
-    indices = (0, *range(INPUT_GATE, PEEPHOLES), OUTPUT_STATE, CELL_STATE)
-    return all(per_tensor(input_type(op, i)) for i in indices)
+    return all(not has(op, i) or per_tensor(input_type(op, i)) for i in (0, *_SYMMETRIC, OUTPUT_STATE))
 
 
 def _zero_points_fit(op: OperatorInstance) -> bool:
-    symmetric = [*range(INPUT_GATE, PEEPHOLES), CELL_STATE]
-    if input_type(op, 0).dtype is DType.INT16:
-        symmetric += [0, OUTPUT_STATE]
-    return all(zero_point(input_type(op, i)) == 0 for i in symmetric)
+    zeros = _SYMMETRIC if input_type(op, 0).dtype is DType.INT8 else (*_SYMMETRIC, 0, OUTPUT_STATE)
+    return all(not has(op, i) or zero_point(input_type(op, i)) == 0 for i in zeros)
 
 
 def _representable(op: OperatorInstance) -> bool:
+    if is_fixed(op):
+        return lstm_fixed.representable(op)
     sums = [*_factors(op, INPUT_GATE, 0), *_factors(op, RECURRENT, OUTPUT_STATE)]
     limit = MAX_SHIFT_S64 if input_type(op, 0).dtype is DType.INT16 else 30
     states = _state_factors(op).values()
@@ -139,8 +150,8 @@ def _hybrid_weights_fit(op: OperatorInstance) -> bool:
 INTEGER_RULES = (
     Rule("int8 weights beside float32 have one scale each, and zero point 0", _hybrid_weights_fit),
     _where_integer(
-        "an int8 or int16 LSTM has an input gate, and neither peepholes nor projection nor layer normalisation",
-        lambda op: has(op, INPUT_GATE) and not any(has(op, i) for i in (PEEPHOLES + 1, PROJECTION, NORMS + 1)),
+        "an int16 LSTM takes sequences, has an input gate, and no peepholes, projection or layer normalisation",
+        lambda op: input_type(op, 0).dtype is DType.INT8 or not is_fixed(op),
     ),
     _where_integer("quantised inputs, weights and states have one scale each", _quantized),
     _where_integer(
@@ -150,6 +161,19 @@ INTEGER_RULES = (
     _where_integer(
         "the cells' scale is a power of two from 2^-15 to 2^-9",
         lambda op: exact_log2(scale(input_type(op, CELL_STATE))) in CELL_LOG2,
+    ),
+    _where_fixed(
+        "the cells' scale of an int8 LSTM with variants or without a sequence is at most 2^-11",
+        lambda op: (exact_log2(scale(input_type(op, CELL_STATE))) or 0) <= -11,
+    ),
+    _where_fixed(
+        "its intermediate tensors are quantised: the fifth (without projection as the state), and the first four with "
+        "layer normalisation",
+        lstm_fixed.intermediates_fit,
+    ),
+    _where_fixed(
+        "peepholes go with as many outputs as cells, and the cells are less than 2^15",
+        lambda op: (not has(op, PEEPHOLES + 1) or _square(op)) and sizes_of(op).cells < 2**15,
     ),
     _where_integer("the scales give multipliers that 32 bits hold", _representable),
 )

@@ -60,6 +60,21 @@ def gates_of(op: OperatorInstance) -> tuple[int, ...]:
     return GATES if has(op, INPUT_GATE) else GATES[:-1]
 
 
+def peephole_order(op: OperatorInstance) -> list[int]:
+    """The inputs that are peepholes, in the kernel's order."""
+    return [i for i in (PEEPHOLES + 1, PEEPHOLES + 2, PEEPHOLES) if has(op, i)]
+
+
+def is_integer(op: OperatorInstance) -> bool:
+    return input_type(op, 0).dtype is not DType.FLOAT32
+
+
+def is_fixed(op: OperatorInstance) -> bool:
+    """Whether an int8 LSTM is one that TFLite Micro lacks: a single step, or any variant."""
+    variant = not has(op, INPUT_GATE) or any(has(op, i) for i in (PEEPHOLES + 1, PROJECTION, NORMS + 1))
+    return is_integer(op) and (variant or len(input_type(op, 0).shape) == 2)
+
+
 def by_gate(op: OperatorInstance, first: int) -> NDArray[Any]:
     """The constants of all gates, the first of which (the input gate's) is input `first`; row after row."""
     arrays = [np.asarray(op.constants[first + gate]) for gate in gates_of(op)]
@@ -118,7 +133,8 @@ def _types_fit(op: OperatorInstance) -> bool:
     bias = DType.INT32 if dtype is DType.INT8 else DType.INT64
     wanted = dict.fromkeys(range(INPUT_GATE, PEEPHOLES), DType.INT8)
     wanted |= dict.fromkeys(range(BIASES, PROJECTION), bias)
-    wanted |= {OUTPUT_STATE: dtype, CELL_STATE: DType.INT16}
+    wanted |= {OUTPUT_STATE: dtype, CELL_STATE: DType.INT16, PROJECTION: DType.INT8, PROJECTION + 1: DType.INT32}
+    wanted |= dict.fromkeys((*range(PEEPHOLES, BIASES), *range(NORMS, NORMS + 4)), DType.INT16)
     return op.outputs[0].dtype is dtype and all(
         not has(op, i) or input_type(op, i).dtype is want for i, want in wanted.items()
     )
@@ -138,7 +154,7 @@ def shape_rules(rank: int) -> tuple[Rule, ...]:
         STATIC,
         Rule(
             "all tensors are float32, or all but int8 weights, peepholes and projection; or the input and output are "
-            "int8 (int16), the weights int8, the biases int32 (int64), and the cells int16",
+            "int8 (int16), the weights int8, the biases int32 (int64), and cells, peepholes and coefficients int16",
             _types_fit,
         ),
         Rule("weights, biases and coefficients are constants", _weights_are_constant),

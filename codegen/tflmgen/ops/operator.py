@@ -14,6 +14,9 @@ from tflmgen.types import Dim
 Options = Mapping[str, Any]
 """An operator's options as the file has them: field name in the schema's snake_case -> number, bool, str or tuple."""
 
+INTERMEDIATES = "intermediate_quantization"
+"""The one key of Options that is no field of the schema: a tuple of Quantization or None, by intermediate tensor."""
+
 Shape = tuple[Dim, ...]
 
 

@@ -1,4 +1,4 @@
-"""LSTM and SVDF against TFLite Micro, variants of the float32 LSTM that it lacks against LiteRT."""
+"""LSTM, RNN and SVDF against TFLite Micro, variants of the float32 LSTM that it lacks against LiteRT."""
 
 from __future__ import annotations
 
@@ -157,6 +157,32 @@ def svdf(rng: np.random.Generator, state: str) -> Steps:
         output = tensor("int8", (), float(rng.uniform(0.02, 0.2)), -128 if relu else int(rng.integers(-128, 128)))
         options = {"rank": rank, "fused_activation_function": int(relu)}
     return make_case("SVDF", [source, *weights, bias, held], [output], options), inputs_of(rng, source)
+
+
+def rnn(rng: np.random.Generator, operator: str, hybrid: bool) -> Steps:
+    batches, steps, inputs, units = (int(n) for n in rng.integers(1, 6, 4))
+    time_major = operator != "RNN" and bool(rng.integers(2))
+    shape = (steps, batches, inputs) if time_major else (batches, steps, inputs)
+    source = tensor("float32", (batches, inputs) if operator == "RNN" else shape)
+    if hybrid:
+        scale = float(rng.uniform(0.002, 0.02))
+        weights = [constant("int8", rng.integers(-127, 128, (units, n)), scale) for n in (inputs, units)]
+    else:
+        weights = [constant("float32", rng.normal(size=(units, n))) for n in (inputs, units)]
+    tensors = [source, *weights, constant("float32", rng.normal(size=units)), tensor("float32", (batches, units))]
+    options: dict[str, Any] = {"fused_activation_function": int(pick(rng, 1, 3, 4))}
+    if hybrid:
+        options["asymmetric_quantize_inputs"] = bool(rng.integers(2))
+    if operator != "RNN":
+        options["time_major"] = time_major
+    return make_case(operator, tensors, [tensor("float32", ())], options), inputs_of(rng, source)
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("operator", ["RNN", "UNIDIRECTIONAL_SEQUENCE_RNN"])
+def test_rnn(operator: str, hybrid: bool) -> None:
+    rng = np.random.default_rng(1)
+    check_steps([rnn(rng, operator, hybrid) for _ in range(20)], litert_steps, **TOLERANCE)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16"])

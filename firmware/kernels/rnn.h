@@ -1,0 +1,96 @@
+/* Simple recurrent layers over a sequence: h = activation(W x + R h + bias), which is the output of each step.
+ *
+ * Input [batches, steps, inputs] or, time-major, [steps, batches, inputs]; output the same with `units` for `inputs`.
+ * The state h [batches, units] is read from h_in and written to h, which may be the same.
+ */
+#ifndef TFLMGEN_KERNELS_RNN_H
+#define TFLMGEN_KERNELS_RNN_H
+
+#include <string.h>
+
+#include "dot.h"
+#include "dynamic_quantize.h"
+
+#define TFLMGEN_RNN_FIELDS                       \
+    int32_t batches;                             \
+    int32_t steps;                               \
+    bool time_major;                             \
+    int32_t inputs;                              \
+    int32_t units;                               \
+    bool tangent; /* the activation is tanh() */ \
+    float output_min;                            \
+    float output_max;
+
+struct tflmgen_rnn_f32 {
+    TFLMGEN_RNN_FIELDS
+};
+
+/* int8 weights; vectors are quantised before they are multiplied, with a zero point if `asymmetric`. */
+struct tflmgen_rnn_hybrid {
+    TFLMGEN_RNN_FIELDS
+    bool asymmetric;
+    float scale; /* of W */
+    float recurrent_scale;
+};
+
+/* sums: scratch for one number per unit. */
+TFLMGEN_KERNEL void tflmgen_rnn_f32(const float *input, const float *restrict weights,
+                                    const float *restrict recurrent_weights, const float *restrict bias,
+                                    const float *h_in, float *output, float *h, float *restrict sums,
+                                    const struct tflmgen_rnn_f32 *p)
+{
+    if (h != h_in) {
+        memcpy(h, h_in, (size_t)(p->batches * p->units) * sizeof(float));
+    }
+    for (int32_t batch = 0; batch < p->batches; ++batch, h += p->units) {
+        for (int32_t step = 0; step < p->steps; ++step) {
+            const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;
+            for (int32_t i = 0; i < p->units; ++i) {
+                sums[i] = bias[i];
+                sums[i] += tflmgen_dot_f32(0.0f, input + row * p->inputs, weights + i * p->inputs, p->inputs);
+                sums[i] += tflmgen_dot_f32(0.0f, h, recurrent_weights + i * p->units, p->units);
+            }
+            for (int32_t i = 0; i < p->units; ++i) {
+                h[i] = p->tangent ? tanhf(sums[i]) : tflmgen_clamp_f32(sums[i], p->output_min, p->output_max);
+            }
+            memcpy(output + row * p->units, h, (size_t)p->units * sizeof(float));
+        }
+    }
+}
+
+/* Adds weights * x to the sums. quantized: scratch as long as x. */
+TFLMGEN_HELPER void tflmgen_rnn_add_hybrid(float *sums, const float *x, int8_t *quantized, const int8_t *weights,
+                                           int32_t length, float scale, const struct tflmgen_rnn_hybrid *p)
+{
+    const struct tflmgen_row_scale row = p->asymmetric ? tflmgen_quantize_asymmetric(x, quantized, length)
+                                                       : tflmgen_quantize_symmetric(x, quantized, length);
+    for (int32_t i = 0; i < p->units; ++i) {
+        const int32_t sum = tflmgen_dot_s8(quantized, weights + i * length, length, -row.zero_point);
+        sums[i] += (float)sum * (row.scale * scale);
+    }
+}
+
+/* quantized: scratch as long as the longer of x and h. */
+TFLMGEN_KERNEL void tflmgen_rnn_hybrid(const float *input, const int8_t *restrict weights,
+                                       const int8_t *restrict recurrent_weights, const float *restrict bias,
+                                       const float *h_in, float *output, float *h, float *restrict sums,
+                                       int8_t *restrict quantized, const struct tflmgen_rnn_hybrid *p)
+{
+    if (h != h_in) {
+        memcpy(h, h_in, (size_t)(p->batches * p->units) * sizeof(float));
+    }
+    for (int32_t batch = 0; batch < p->batches; ++batch, h += p->units) {
+        for (int32_t step = 0; step < p->steps; ++step) {
+            const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;
+            memcpy(sums, bias, (size_t)p->units * sizeof(float));
+            tflmgen_rnn_add_hybrid(sums, input + row * p->inputs, quantized, weights, p->inputs, p->scale, p);
+            tflmgen_rnn_add_hybrid(sums, h, quantized, recurrent_weights, p->units, p->recurrent_scale, p);
+            for (int32_t i = 0; i < p->units; ++i) {
+                h[i] = p->tangent ? tanhf(sums[i]) : tflmgen_clamp_f32(sums[i], p->output_min, p->output_max);
+            }
+            memcpy(output + row * p->units, h, (size_t)p->units * sizeof(float));
+        }
+    }
+}
+
+#endif

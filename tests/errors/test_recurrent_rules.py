@@ -1,0 +1,191 @@
+"""What the recurrent operators and int16 activations refuse, and the sentence with which they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from support.kernel_harness import Case, Tensor, broken_rules, constant, quantization, tensor
+from tflmgen.ops import OPERATORS
+from tflmgen.ops.operator import INTERMEDIATES
+
+LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+LSTM_OPTIONS = {"fused_activation_function": 4}
+Inputs = Mapping[int, Tensor | None]
+
+
+def lstm(changes: Inputs | None = None, options: Mapping[str, Any] = LSTM_OPTIONS, count: int = 24) -> Case:
+    """A good int8 LSTM of 3 channels and 2 cells, with any of its inputs replaced."""
+    inputs: list[Tensor | None] = [None] * 24
+    inputs[0] = tensor("int8", (1, 4, 3), 0.1, 5)
+    inputs[1:5] = [constant("int8", np.ones((2, 3)), 0.01)] * 4
+    inputs[5:9] = [constant("int8", np.ones((2, 2)), 0.01)] * 4
+    inputs[12:16] = [constant("int32", np.ones(2), 0.001)] * 4
+    inputs[18], inputs[19] = tensor("int8", (1, 2), 0.01, 3), tensor("int16", (1, 2), 2.0**-12)
+    for index, item in (changes or {}).items():
+        inputs[index] = item
+    return Case(LSTM, tuple(inputs[:count]), (tensor("int8", (1, 4, 2), 0.01, 3).type,), options)
+
+
+def svdf(changes: Inputs | None = None, rank: int = 2) -> Case:
+    """A good int8 SVDF of 3 channels, 4 filters, 5 steps of memory, with any of its inputs replaced."""
+    inputs: list[Tensor | None] = [
+        tensor("int8", (1, 3), 0.1, 5),
+        constant("int8", np.ones((4, 3)), 0.01),
+        constant("int16", np.ones((4, 5)), 0.01),
+        constant("int32", np.ones(2), 0.001),
+        tensor("int16", (1, 20), 0.01),
+    ]
+    for index, item in (changes or {}).items():
+        inputs[index] = item
+    return Case("SVDF", tuple(inputs), (tensor("int8", (1, 2), 0.1, 3).type,), {"rank": rank})
+
+
+def rnn(changes: Inputs) -> Case:
+    inputs: list[Tensor | None] = [
+        tensor("float32", (1, 4, 3)),
+        constant("float32", np.ones((2, 3))),
+        constant("float32", np.ones((2, 2))),
+        constant("float32", np.ones(2)),
+        tensor("float32", (1, 2)),
+    ]
+    for index, item in changes.items():
+        inputs[index] = item
+    return Case("UNIDIRECTIONAL_SEQUENCE_RNN", tuple(inputs), (tensor("float32", (1, 4, 2)).type,), {})
+
+
+def fully_connected(x: Tensor, w: Tensor, b: Tensor | None, y: Tensor) -> Case:
+    return Case("FULLY_CONNECTED", (x, w, b), (y.type,), {})
+
+
+NORMS = {i: constant("int16", np.ones(2), 1e-4) for i in range(20, 24)}
+HIDDEN = {INTERMEDIATES: (None, None, None, None, quantization(0.01, 3))}
+
+
+def test_good_cases_are_good() -> None:
+    good = [lstm(), lstm(count=20), lstm({1: None, 5: None, 12: None}, LSTM_OPTIONS | HIDDEN), svdf(), rnn({})]
+    assert [broken_rules(case) for case in good] == [[]] * 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({2: None}, "the weights and biases of three gates"),
+        ({18: None}, "both states are present"),
+        ({0: tensor("uint8", (1, 4, 3), 0.1)}, "all tensors are float32"),
+        ({0: tensor("float32", (1, 4, 3))}, "all tensors are float32"),
+        ({19: tensor("int8", (1, 2), 2.0**-12)}, "coefficients int16"),
+        ({13: constant("int64", np.ones(2), 0.001)}, "the biases int32"),
+        ({2: tensor("int8", (2, 3), 0.01)}, "are constants"),
+        ({0: tensor("int8", (4, 3), 0.1)}, "the input has 3 dimensions"),
+        ({0: tensor("int8", (1, 0, 3), 0.1)}, "none is zero"),
+        ({1: None}, "optional tensors that belong together"),
+        ({10: constant("int16", np.ones(2), 1.0)}, "optional tensors that belong together"),
+        ({17: constant("int32", np.ones(2), 1.0)}, "optional tensors that belong together"),
+        ({2: constant("int8", np.ones(3), 0.01)}, "weights have 2 dimensions"),
+        ({3: constant("int8", np.ones((2, 4)), 0.01)}, "the shapes that the forget gate's give"),
+        ({6: constant("int8", np.ones((2, 3)), 0.01)}, "the shapes that the forget gate's give"),
+        ({15: constant("int32", np.ones(3), 0.01)}, "the shapes that the forget gate's give"),
+        ({18: tensor("int8", (2, 2), 0.01)}, "one value per batch and cell"),
+        ({2: constant("int8", np.ones((2, 3)), [0.1, 0.2])}, "one scale each"),
+        ({18: tensor("int8", (1, 2))}, "one scale each"),
+        ({2: constant("int8", np.ones((2, 3)), 0.01, 1)}, "the zero points of weights"),
+        ({19: tensor("int16", (1, 2), 0.0003)}, "a power of two"),
+        ({19: tensor("int16", (1, 2), 2.0**-8)}, "a power of two"),
+        ({2: constant("int8", np.ones((2, 3)), 1e30)}, "multipliers that 32 bits hold"),
+        (NORMS, "its intermediate tensors are quantised"),
+    ],
+)
+def test_lstm_refuses(changes: Inputs, sentence: str) -> None:
+    (broken,) = broken_rules(lstm(changes))
+    assert sentence in broken
+
+
+def test_lstm_of_odd_length_is_refused() -> None:
+    (broken,) = broken_rules(lstm(count=21))
+    assert broken == "there are 20 inputs, or 24 with those of layer normalisation"
+
+
+@pytest.mark.parametrize("hidden", [quantization(0.02, 3), quantization(0.01, 4), quantization(0.01, 400)])
+def test_a_hidden_value_that_is_not_the_state_needs_a_projection(hidden: object) -> None:
+    options = LSTM_OPTIONS | {INTERMEDIATES: (None, None, None, None, hidden)}
+    (broken,) = broken_rules(lstm({1: None, 5: None, 12: None}, options))
+    assert "without projection as the state" in broken
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (None, "the operator's options are missing"),
+        ({"fused_activation_function": 1}, "the activation is not TANH"),
+        (LSTM_OPTIONS | {"diagonal_recurrent_tensors": True}, "diagonal"),
+        (LSTM_OPTIONS | {"cell_clip": -1.0}, "cell_clip or proj_clip"),
+        (LSTM_OPTIONS | {"proj_clip": float("nan")}, "cell_clip or proj_clip"),
+        (LSTM_OPTIONS | {"kernel_type": 1}, "BASIC"),
+    ],
+)
+def test_lstm_options_that_are_refused(options: Mapping[str, Any] | None, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        OPERATORS[LSTM].attributes(options)
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        (svdf({1: None}), "every input but the bias is present"),
+        (svdf({4: tensor("int8", (1, 20), 0.01)}), "both int8 or both int16"),
+        (svdf({0: tensor("float32", (1, 3))}), "all tensors are float32"),
+        (svdf({0: tensor("int8", (1, 1, 3), 0.1)}), "have 2 dimensions"),
+        (svdf(rank=3), "the filters are a multiple of the rank"),
+        (svdf({4: tensor("int16", (1, 19), 0.01)}), "have the shapes"),
+        (svdf({3: constant("int32", np.ones(3), 0.001)}), "have the shapes"),
+        (svdf({1: tensor("int8", (4, 3), 0.01)}), "the weights are constants"),
+        (svdf({0: tensor("int8", (1, 3))}), "with one scale each"),
+        (svdf({1: constant("int8", np.ones((4, 3)), 0.01, 2)}), "the weights' zero points are 0"),
+        (svdf({4: tensor("int16", (1, 20), 1e-30)}), "less than 2^30"),
+        (rnn({3: None}), "no input is left out"),
+        (rnn({0: tensor("int8", (1, 4, 3), 0.1)}), "all tensors are float32, or all but int8 weights"),
+        (rnn({0: tensor("float32", (4, 3))}), "the input has 3 dimensions"),
+        (rnn({2: constant("float32", np.ones((2, 3)))}), "have the shapes"),
+        (
+            rnn({1: constant("int8", np.ones((2, 3)), 1.0), 2: constant("int8", np.ones((2, 2)), 1.0, 1)}),
+            "have one scale each, and zero point 0",
+        ),
+    ],
+)
+def test_svdf_and_rnn_refuse(case: Case, sentence: str) -> None:
+    (broken,) = broken_rules(case)
+    assert sentence in broken
+
+
+def test_rank_0_is_refused() -> None:
+    with pytest.raises(ValueError, match="rank"):
+        OPERATORS["SVDF"].attributes({"rank": 0})
+
+
+def test_int8_svdf_with_an_activation_that_nothing_applies() -> None:
+    case = svdf()
+    relu = Case(case.operator, case.inputs, case.outputs, {"rank": 2, "fused_activation_function": 1})
+    (broken,) = broken_rules(relu)
+    assert "RELU with an output zero point of -128" in broken
+
+
+X, W, Y = tensor("int16", (1, 2), 1e-3), constant("int8", np.ones((2, 2)), 0.01), tensor("int16", (1, 2), 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        (fully_connected(X, constant("int16", np.ones((2, 2)), 0.01), None, Y), "int16 with an int8 filter"),
+        (fully_connected(X, W, constant("float32", np.ones(2)), Y), "int32 or int64 beside int16"),
+        (fully_connected(tensor("int16", (1, 2), 1e-3, 1), W, None, Y), "the zero points of an int16"),
+        (fully_connected(X, W, None, tensor("int16", (1, 2), 1e-8)), "less than 2^7 with sums of 64 bits"),
+        (fully_connected(X, W, tensor("int64", (2,), 1e-5), Y), "an int64 bias is a constant"),
+        (fully_connected(X, W, constant("int64", [2**46, 0], 1e-5), Y), "an int64 bias is a constant"),
+    ],
+)
+def test_int16_refuses(case: Case, sentence: str) -> None:
+    (broken,) = broken_rules(case)
+    assert sentence in broken

@@ -10,6 +10,7 @@ from tflmgen.tflite.model import Model, Operator
 CONTROL_FLOW = {
     "IF": ("then_subgraph_index", "else_subgraph_index"),
     "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
+    "STABLEHLO_WHILE": ("cond_subgraph_index", "body_subgraph_index"),
     "CALL": ("subgraph",),
     "STABLEHLO_COMPOSITE": ("decomposition_subgraph_index",),
 }

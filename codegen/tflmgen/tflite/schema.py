@@ -95,9 +95,16 @@ _KINDS = {
 _ABSENT = {Kind.STRING: "", Kind.TABLE: None, Kind.UNION: None}
 
 
+_NEWER_FIELDS = {"StablehloCaseOptions": (Field("branch_subgraph_indices", 4, Kind.SCALARS, "i", ()),)}
+_NEWER_TABLES = {"BuiltinOptions2": {23: "StablehloCaseOptions"}}
+"""What the schema has and the package of its accessors has not."""
+
+
 @cache
 def fields(table: str) -> tuple[Field, ...]:
     """The fields of a table of the schema, in the order of their slots; `table` as the schema spells it."""
+    if table in _NEWER_FIELDS:
+        return _NEWER_FIELDS[table]
     cls = getattr(importlib.import_module(f"tflite.{table}"), table)
     own = {name for name, member in vars(cls).items() if isfunction(member) and name != "Init"}
     vectors = {name.removesuffix("IsNone") for name in own if name.endswith("IsNone")}
@@ -131,4 +138,5 @@ def _probe(cls: type[Any], name: str, is_vector: bool) -> Field:
 def union_tables(union: str) -> dict[int, str]:
     """Type number -> table name of a union of the schema, without NONE."""
     members = vars(getattr(importlib.import_module(f"tflite.{union}"), union))
-    return {number: name for name, number in members.items() if isinstance(number, int) and number}
+    known = {number: name for name, number in members.items() if isinstance(number, int) and number}
+    return {**_NEWER_TABLES.get(union, {}), **known}

@@ -55,7 +55,8 @@ TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_asymmetric(const float 
         const double from_least = -128.0 - least / scale;
         const double from_greatest = 127.0 - greatest / scale;
         const double point = 128.0 + fabs(least / scale) < 127.0 + fabs(greatest / scale) ? from_least : from_greatest;
-        result.zero_point = point <= -128.0 ? -128 : point >= 127.0 ? 127 : (int32_t)round(point);
+        const int32_t rounded = (int32_t)(point < 0.0 ? point - 0.5 : point + 0.5);
+        result.zero_point = tflmgen_clamp_s32(rounded, -128, 127);
         result.scale = (float)scale;
         inverse = 1.0f / result.scale;
     }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "dot.h"
+#include "dynamic_quantize.h"
 #include "requantize.h"
 
 struct tflmgen_svdf_s8 {
@@ -83,6 +84,44 @@ TFLMGEN_KERNEL void tflmgen_svdf_f32(const float *input, const float *restrict w
             for (int32_t part = 0; part < p->rank; ++part, ++filter) {
                 memmove(state, state_in + 1, (size_t)(p->memory - 1) * sizeof(float));
                 state[p->memory - 1] = tflmgen_dot_f32(0.0f, input, weights + filter * p->inputs, p->inputs);
+                total += tflmgen_dot_f32(0.0f, state, time_weights + filter * p->memory, p->memory);
+                state += p->memory;
+                state_in += p->memory;
+            }
+            *output++ = tflmgen_clamp_f32(total, p->output_min, p->output_max);
+        }
+        input += p->inputs;
+    }
+}
+
+struct tflmgen_svdf_hybrid {
+    int32_t batches;
+    int32_t inputs;
+    int32_t units;
+    int32_t rank;
+    int32_t memory;
+    float output_min;
+    float output_max;
+    bool asymmetric; /* inputs are quantised with a zero point */
+    float scale;     /* of the weights */
+};
+
+/* The same by int8 weights, for which inputs are quantised first. quantized: scratch for one number per input. */
+TFLMGEN_KERNEL void tflmgen_svdf_hybrid(const float *input, const int8_t *restrict weights,
+                                        const float *restrict time_weights, const float *restrict bias,
+                                        const float *state_in, float *output, float *state,
+                                        int8_t *restrict quantized, const struct tflmgen_svdf_hybrid *p)
+{
+    for (int32_t batch = 0; batch < p->batches; ++batch) {
+        const struct tflmgen_row_scale row = p->asymmetric ? tflmgen_quantize_asymmetric(input, quantized, p->inputs)
+                                                           : tflmgen_quantize_symmetric(input, quantized, p->inputs);
+        for (int32_t unit = 0, filter = 0; unit < p->units; ++unit) {
+            float total = bias ? bias[unit] : 0.0f;
+            for (int32_t part = 0; part < p->rank; ++part, ++filter) {
+                const int32_t sum =
+                    tflmgen_dot_s8(quantized, weights + filter * p->inputs, p->inputs, -row.zero_point);
+                memmove(state, state_in + 1, (size_t)(p->memory - 1) * sizeof(float));
+                state[p->memory - 1] = (float)sum * (row.scale * p->scale);
                 total += tflmgen_dot_f32(0.0f, state, time_weights + filter * p->memory, p->memory);
                 state += p->memory;
                 state_in += p->memory;

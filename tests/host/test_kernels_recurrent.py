@@ -136,7 +136,14 @@ def float_lstm(
 def svdf(rng: np.random.Generator, state: str) -> Steps:
     batches, inputs, units, rank, memory = (int(n) for n in rng.integers(1, 6, 5))
     filters = units * rank
-    if state == "float32":
+    if state == "hybrid":
+        source, output = tensor("float32", (batches, inputs)), tensor("float32", ())
+        weights = [constant("int8", rng.integers(-127, 128, (filters, n)), 0.01) for n in (inputs, memory)]
+        bias = constant("float32", rng.normal(size=units))
+        held = tensor("float32", (batches, filters * memory))
+        options = {"rank": rank, "fused_activation_function": int(pick(rng, 0, 1, 3))}
+        options["asymmetric_quantize_inputs"] = bool(rng.integers(2))
+    elif state == "float32":
         source, output = tensor(state, (batches, inputs)), tensor(state, ())
         weights = [constant(state, rng.normal(size=(filters, n))) for n in (inputs, memory)]
         bias, held = constant(state, rng.normal(size=units)), tensor(state, (batches, filters * memory))
@@ -209,10 +216,10 @@ def test_int8_lstm_variants(operator: str) -> None:
     check_steps([fixed_lstm(rng, operator) for _ in range(20)], litert_steps)
 
 
-@pytest.mark.parametrize("state", ["int8", "int16", "float32"])
+@pytest.mark.parametrize("state", ["int8", "int16", "float32", "hybrid"])
 def test_svdf(state: str) -> None:
     rng = np.random.default_rng(1)
-    check_steps([svdf(rng, state) for _ in range(20)], tflm_steps, **TOLERANCE)
+    check_steps([svdf(rng, state) for _ in range(20)], litert_steps if state == "hybrid" else tflm_steps, **TOLERANCE)
 
 
 @pytest.mark.sweep

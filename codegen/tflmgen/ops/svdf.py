@@ -1,4 +1,5 @@
-"""SVDF: a dense layer through time of low rank, float32 and int8 with a state of int8 or int16.
+"""SVDF: a dense layer through time of low rank, float32, float32 by int8 weights, and int8 with a state of
+int8 or int16.
 
 Inputs: 0 input [batch, channels], 1 weights [filters, channels], 2 weights through time [filters, memory], 3 bias
 [units], 4 state [batch, filters * memory]; each unit is the sum of `rank` filters.
@@ -11,7 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.kernel import ConstantArray, Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Target
+from tflmgen.kernel import (
+    ConstantArray,
+    Input,
+    Kernel,
+    Null,
+    Operand,
+    OperatorInstance,
+    Output,
+    Overlap,
+    Scratch,
+    Target,
+)
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import positive, present
 from tflmgen.ops.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
@@ -28,12 +40,14 @@ HEADER = "svdf.h"
 class SvdfAttributes:
     rank: int
     activation: Activation
+    asymmetric: bool
 
 
 def parse(options: Options | None) -> SvdfAttributes:
     options = present(options)
     activation = parse_activation(int(options.get("fused_activation_function", 0)))
-    return SvdfAttributes(positive(options, "rank"), activation)
+    asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
+    return SvdfAttributes(positive(options, "rank"), activation, asymmetric)
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
@@ -65,7 +79,13 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     in_place = (Overlap(STATE, 1),)
     if op.outputs[0].dtype is DType.FLOAT32:
         least, greatest = op.attributes.activation.bounds
-        fields = params("tflmgen_svdf_f32", sizes, (("output_min", least), ("output_max", greatest)))
+        limits = (("output_min", least), ("output_max", greatest))
+        if input_type(op, 1).dtype is DType.INT8:
+            quantization = (("asymmetric", op.attributes.asymmetric), ("scale", scale(input_type(op, 1))))
+            fields = params("tflmgen_svdf_hybrid", sizes, limits, quantization)
+            operands = (Input(0), Input(1), _real_time_weights(op), *rest[1:], Scratch(inputs, 1))
+            return Kernel("tflmgen_svdf_hybrid", HEADER, operands, fields, in_place, macs)
+        fields = params("tflmgen_svdf_f32", sizes, limits)
         return Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
     (multiplier, shift), (output_multiplier, output_shift) = map(quantize_multiplier, _factors(op))
     fields = params(
@@ -82,11 +102,17 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     return Kernel(function, HEADER, (Input(0), Input(1), offsets, *rest), fields, in_place, macs)
 
 
+def _real_time_weights(op: OperatorInstance) -> ConstantArray:
+    values = np.asarray(op.constants[2]).astype(np.float32) * np.float32(scale(input_type(op, 2)))
+    return ConstantArray.of("time_weights", values, DType.FLOAT32)
+
+
 def _types_fit(op: OperatorInstance) -> bool:
     source, weights, time_weights, state = (input_type(op, i).dtype for i in (0, 1, 2, STATE))
     bias = None if op.inputs[BIAS] is None else input_type(op, BIAS).dtype
     if source is DType.FLOAT32:
-        return {weights, time_weights, state, bias or source, op.outputs[0].dtype} == {source}
+        weights_fit = weights is time_weights and weights in (DType.FLOAT32, DType.INT8)
+        return weights_fit and {state, bias or source, op.outputs[0].dtype} == {source}
     return (
         {source, weights, op.outputs[0].dtype} == {DType.INT8}
         and state is time_weights
@@ -106,6 +132,12 @@ def _shapes_fit(op: OperatorInstance) -> bool:
     )
 
 
+def _hybrid_weights_fit(op: OperatorInstance) -> bool:
+    if op.outputs[0].dtype is not DType.FLOAT32 or input_type(op, 1).dtype is DType.FLOAT32:
+        return True
+    return all(per_tensor(input_type(op, i)) and zero_point(input_type(op, i)) == 0 for i in (1, 2))
+
+
 def _where_int8(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
     return Rule(sentence, lambda op: input_type(op, 0).dtype is not DType.INT8 or holds(op))
 
@@ -115,8 +147,8 @@ RULES = (
     Rule("every input but the bias is present", lambda op: all(op.inputs[i] is not None for i in (0, 1, 2, STATE))),
     STATIC,
     Rule(
-        "all tensors are float32; or the input, the weights and the output are int8, the bias int32, and the state and "
-        "the weights through time both int8 or both int16",
+        "all tensors are float32, or all but int8 weights of both kinds; or the input, the weights and the output are "
+        "int8, the bias int32, and the state and the weights through time both int8 or both int16",
         _types_fit,
     ),
     Rule(
@@ -128,7 +160,8 @@ RULES = (
         lambda op: static_shape(input_type(op, 1))[0] % op.attributes.rank == 0,
     ),
     Rule("weights, bias and state have the shapes that input and weights through time give", _shapes_fit),
-    Rule("the weights are constants", lambda op: op.constants[1] is not None),
+    Rule("the weights are constants", lambda op: op.constants[1] is not None and op.constants[2] is not None),
+    Rule("int8 weights beside float32 have one scale each, and zero point 0", _hybrid_weights_fit),
     _where_int8(
         "int8 and int16 tensors are quantised, with one scale each",
         lambda op: all(map(per_tensor, (*(input_type(op, i) for i in (0, 1, 2, STATE)), op.outputs[0]))),

@@ -127,14 +127,15 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         return _rows(scope, op, origin, inputs, declared)
     open_shapes = tuple(is_open(subgraph.tensors[i]) for i in op.outputs)
     checked = check_operator(_with_intermediates(op, subgraph), inputs, declared, open_shapes, context.constants)
-    for sentence in checked.problems:
+    problems = checked.problems or _state_problems(op, subgraph)
+    for sentence in problems:
         context.problem(origin, sentence)
     outputs = tuple(scope.define(i, t) for i, t in zip(op.outputs, checked.outputs, strict=True))
     if checked.open:
         for value in outputs:
             context.open[value] = Problem(context.where(origin), checked.open, _BOUND_ADVICE)
         return ()
-    if checked.problems or _fold(scope, op, inputs, outputs, checked.attributes):
+    if problems or _fold(scope, op, inputs, outputs, checked.attributes):
         return ()
     updated = _update_variables(scope, op)
     return (Op(context.new_id(), op.name, inputs, (*outputs, *updated), checked.attributes, origin),)
@@ -148,15 +149,21 @@ def _with_intermediates(op: Operator, subgraph: SubGraph) -> Operator:
     return replace(op, options={**op.options, INTERMEDIATES: known})
 
 
+def _state_problems(op: Operator, subgraph: SubGraph) -> tuple[str, ...]:
+    """What is wrong with the inputs that a well-formed operator updates."""
+    states = [op.inputs[position] for position in OPERATORS[op.name].updates]
+    if not all(subgraph.tensors[index].is_variable for index in states):
+        return (f"{op.name} updates a tensor that is not a variable",)
+    return (f"{op.name} updates one variable twice",) if len(set(states)) < len(states) else ()
+
+
 def _update_variables(scope: Scope, op: Operator) -> list[Value]:
     """New contents for the variable tensors that an operator updates."""
     updated = []
     for position in OPERATORS[op.name].updates:
-        index = op.inputs[position] if position < len(op.inputs) else -1
-        if index >= 0 and scope.subgraph.tensors[index].is_variable:
-            name = variable_tensor_name(scope.subgraph, scope.subgraph.tensors[index])
-            updated.append(scope.context.value(name, scope.context.variables[name].type))
-            scope.context.contents[name] = updated[-1]
+        name = variable_tensor_name(scope.subgraph, scope.subgraph.tensors[op.inputs[position]])
+        updated.append(scope.context.value(name, scope.context.variables[name].type))
+        scope.context.contents[name] = updated[-1]
     return updated
 
 

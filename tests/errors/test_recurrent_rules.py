@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from support.kernel_harness import Case, Tensor, broken_rules, constant, quantization, tensor
+from support.model_writer import ModelWriter
+from tflmgen.errors import ModelError
+from tflmgen.importer import import_model
 from tflmgen.ops import OPERATORS
 from tflmgen.ops.operator import INTERMEDIATES
+from tflmgen.tflite.model import Model
+from tflmgen.tflite.reader import parse_model
 
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 LSTM_OPTIONS = {"fused_activation_function": 4}
@@ -158,6 +163,33 @@ def test_lstm_options_that_are_refused(options: Mapping[str, Any] | None, senten
 def test_svdf_and_rnn_refuse(case: Case, sentence: str) -> None:
     (broken,) = broken_rules(case)
     assert sentence in broken
+
+
+def lstm_model(variable: bool, twice: bool = False) -> Model:
+    """A file of one float32 recurrent operator whose states are variables or not, or one variable used twice."""
+    writer = ModelWriter()
+    graph = writer.subgraph("main")
+    x, y = graph.tensor("x", "float32", [1, 1, 1]), graph.tensor("y", "float32", [1, 1, 1])
+    matrix, vector = graph.constant("w", np.ones((1, 1), np.float32)), graph.constant("b", np.ones(1, np.float32))
+    h, c = (graph.tensor(name, "float32", [1, 1], variable=variable) for name in "hc")
+    tensors = [x, *[matrix] * 8, -1, -1, -1, *[vector] * 4, -1, -1, h, h if twice else c]
+    graph.operator(LSTM, tensors, [y], LSTM_OPTIONS)
+    graph.inputs, graph.outputs = [x], [y]
+    if not variable:
+        graph.inputs = [x, h, c]
+    return parse_model(bytes(writer.finish()), "m.tflite")
+
+
+@pytest.mark.parametrize(
+    ("variable", "twice", "sentence"),
+    [
+        (False, False, f"{LSTM} updates a tensor that is not a variable"),
+        (True, True, f"{LSTM} updates one variable twice"),
+    ],
+)
+def test_states_are_variables_of_their_own(variable: bool, twice: bool, sentence: str) -> None:
+    with pytest.raises(ModelError, match=sentence):
+        import_model(lstm_model(variable, twice))
 
 
 def test_rank_0_is_refused() -> None:

@@ -42,7 +42,8 @@ def find_variables(model: Model) -> Mapping[str, FileVariable]:
     types: dict[str, TensorType] = {}
     for subgraph in model.subgraphs:
         for name, tensor in _accesses(subgraph):
-            if tensor.dtype is not None and (name not in types or not types[name].quantization):
+            better = name in types and tensor.quantization and not types[name].quantization
+            if tensor.dtype is not None and (name not in types or better):
                 types[name] = TensorType(tensor.dtype, tensor.shape, tensor.quantization)
     initial = dict(_initial(model, types))
     for subgraph in model.subgraphs:

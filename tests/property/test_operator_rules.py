@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tflmgen.kernel import OperatorInstance, Target
 from tflmgen.ops import OPERATORS
+from tflmgen.tflite.names import BUILTIN_OPERATORS
 from tflmgen.types import DType, Quantization, TensorType
 
 OPTIONS = (
@@ -76,18 +77,22 @@ def try_operators(name: str, seed: int, rounds: int) -> int:
     return accepted
 
 
-@pytest.mark.parametrize("name", sorted(OPERATORS))
+IN_FILES = sorted(set(OPERATORS) & set(BUILTIN_OPERATORS))
+"""The operators that files can name; those that the importer and the passes make come with what they need."""
+
+
+@pytest.mark.parametrize("name", IN_FILES)
 def test_rules_guard_shape_and_kernel(name: str) -> None:
     try_operators(name, 1, 150)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(2, 6))
-@pytest.mark.parametrize("name", sorted(OPERATORS))
+@pytest.mark.parametrize("name", IN_FILES)
 def test_many(name: str, seed: int) -> None:
     try_operators(name, seed, 1500)
 
 
 def test_some_are_accepted() -> None:
-    accepted = sum(try_operators(name, 1, 150) > 0 for name in OPERATORS)
-    assert accepted > len(OPERATORS) // 2
+    accepted = sum(try_operators(name, 1, 150) > 0 for name in IN_FILES)
+    assert accepted > len(IN_FILES) // 2

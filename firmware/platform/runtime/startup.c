@@ -5,6 +5,7 @@
 
 extern uint32_t __stack_top[];
 extern uint32_t __data_start[], __data_end[], __data_load[], __bss_start[], __bss_end[];
+extern uint32_t __state_start[], __state_end[], __state_load[];
 typedef void (*function)(void);
 extern const function __init_array_start[], __init_array_end[];
 extern int main(void);
@@ -63,6 +64,7 @@ __attribute__((noreturn)) void Reset_Handler(void) {
   *(volatile uint32_t *)0xE000ED08u = (uint32_t)(uintptr_t)tflmgen_vectors; /* VTOR */
 #endif
   copy(__data_start, __data_end, __data_load);
+  copy(__state_start, __state_end, __state_load);
   clear(__bss_start, __bss_end);
   tflmgen_board_start();
   for (const function *f = __init_array_start; f != __init_array_end; f++) (*f)();

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "dot.h"
+#include "fixed_point_s16.h"
 #include "lstm_gates.h"
 #include "quantized_unary.h"
 #include "sum_s16.h"
@@ -102,23 +103,18 @@ struct tflmgen_lstm_integer {
     int32_t steps_shift;
 };
 
-TFLMGEN_HELPER int32_t tflmgen_clamp_to_s16(int32_t value)
-{
-    return tflmgen_clamp_s32(value, INT16_MIN, INT16_MAX);
-}
-
 TFLMGEN_HELPER int32_t tflmgen_lstm_sum_s8(const int8_t *x, const int8_t *weights, int32_t length, const int32_t *bias,
                                            int32_t multiplier, int32_t shift)
 {
     const int32_t sum = tflmgen_add_wrap_s32(tflmgen_dot_s8(x, weights, length, 0), bias ? *bias : 0);
-    return tflmgen_clamp_to_s16(tflmgen_requantize(sum, multiplier, shift));
+    return tflmgen_saturate_s16(tflmgen_requantize(sum, multiplier, shift));
 }
 
 TFLMGEN_HELPER int32_t tflmgen_lstm_sum_s16(const int16_t *x, const int8_t *weights, int32_t length,
                                             const int64_t *bias, int32_t multiplier, int32_t shift)
 {
     const int64_t sum = tflmgen_dot_s16(x, weights, length);
-    return tflmgen_clamp_to_s16(tflmgen_finish_s16_b64(sum, bias, multiplier, shift));
+    return tflmgen_saturate_s16(tflmgen_finish_s16_b64(sum, bias, multiplier, shift));
 }
 
 /* `gates` points to the forget gate of the cell. */
@@ -128,7 +124,7 @@ TFLMGEN_HELPER void tflmgen_lstm_update_cell_s16(int16_t *cell, const int16_t *g
     const int32_t let_in = gates[TFLMGEN_LSTM_INPUT * p->cells] * gates[TFLMGEN_LSTM_CELL * p->cells];
     const int32_t kept = tflmgen_requantize(*gates * *cell, p->forget_multiplier, p->forget_shift);
     const int32_t added = tflmgen_requantize(let_in, p->input_multiplier, p->input_shift);
-    const int32_t sum = tflmgen_clamp_to_s16(tflmgen_clamp_to_s16(kept) + tflmgen_clamp_to_s16(added));
+    const int32_t sum = tflmgen_saturate_s16(tflmgen_saturate_s16(kept) + tflmgen_saturate_s16(added));
     *cell = (int16_t)(p->cell_clip ? tflmgen_clamp_s32(sum, -p->cell_clip, p->cell_clip) : sum);
 }
 
@@ -154,7 +150,7 @@ TFLMGEN_HELPER void tflmgen_lstm_update_cell_s16(int16_t *cell, const int16_t *g
                         sum += sum_of(h, recurrent_weights + i * p->cells, p->cells,                                   \
                                       recurrent_biases ? recurrent_biases + i : NULL, p->recurrent_multipliers[gate],  \
                                       p->recurrent_shifts[gate]);                                                      \
-                        sum = tflmgen_clamp_to_s16(sum) * 3;                                                           \
+                        sum = tflmgen_saturate_s16(sum) * 3;                                                           \
                         gates[i] = gate == TFLMGEN_LSTM_CELL ? tflmgen_tanh_of_steps(sigmoid, sum)                     \
                                                              : tflmgen_logistic_of_steps(sigmoid, sum);                \
                     }                                                                                                  \

@@ -146,10 +146,13 @@ def entry_names(keys: Sequence[str]) -> tuple[str, ...]:
     """What follows a model's name in the names of each signature's functions; empty where there is but one."""
     if len(keys) == 1:
         return ("",)
-    return tuple(f"_{key}" for key in unique_identifiers(keys, _RESERVED))
+    names = unique_identifiers(keys, _RESERVED)
+    tensors = tuple(f"{name}_{role}" for name in names for role in ("input", "output"))
+    # A signature must not be called what a function for another one's tensor may be called.
+    return tuple(f"_{name}_signature" if name.startswith(tensors) else f"_{name}" for name in names)
 
 
-_RESERVED = ("invoke", "model", "reset")
+_RESERVED = ("invoke", "model", "reset", "state_save", "state_load")
 
 
 def _entries(program: Program, writer: BodyWriter) -> list[_Entry]:

@@ -44,6 +44,7 @@ def runs(stages: Stages, name: str = "m") -> bool:
         (["a", "A", "a "], ["x", "X"]),
         (["serving_default", "f"], ["int", "Int", "x y", "x-y", "", "x_y_2", "bytes", "shape"]),
         (["9", "for"], ["9", "for"]),
+        (["a", "a_input_b", "a_output", "state_save"], ["b", "c"]),
     ],
 )
 def test_names_that_collide(keys: list[str], inputs: list[str]) -> None:

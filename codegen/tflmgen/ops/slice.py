@@ -148,6 +148,16 @@ def _cuts(op: OperatorInstance) -> list[Cut]:
     return [cut for cut in found or () if cut is not None]
 
 
+def rows_cut(op: OperatorInstance) -> int | None:
+    """Where a slice of [batch, height, width, channels] begins that takes some rows whole; None for any other."""
+    shape, output = static_shape(input_type(op, 0)), static_shape(op.outputs[0])
+    cuts = _cuts(op)
+    if len(shape) != 4 or len(output) != 4 or any(c.entry is not None or c.step != 1 or not c.kept for c in cuts):
+        return None
+    whole = (shape[0], output[1], *shape[2:])
+    return cuts[1].start if len(cuts) == 4 and output == whole else None
+
+
 def _nest(op: OperatorInstance) -> Nest:
     strides = strides_of(static_shape(input_type(op, 0)))
     cuts = _cuts(op)

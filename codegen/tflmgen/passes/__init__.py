@@ -18,6 +18,7 @@ from tflmgen.passes.hoist import hoist
 from tflmgen.passes.identities import drop_identities
 from tflmgen.passes.inline import inline
 from tflmgen.passes.invariant import substitute_invariants
+from tflmgen.passes.mixed import merge_mixed_depthwise
 from tflmgen.passes.narrow import narrow
 from tflmgen.passes.prune import prune
 from tflmgen.passes.quantization import cancel_quantization
@@ -40,6 +41,7 @@ PIPELINE: tuple[Pass, ...] = (
     drop_identities,
     narrow,
     cancel_quantization,
+    merge_mixed_depthwise,
     merge_common,
     merge_variables,
     view_after_loop,

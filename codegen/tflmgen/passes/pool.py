@@ -20,7 +20,7 @@ class Pool:
 
     def __init__(self, module: Module) -> None:
         self.constants = dict(module.constants)
-        self._ids = Ids(module)
+        self.ids = Ids(module)
         self._values: dict[tuple[str, TensorType], Value] = {}
 
     def into(self, module: Module) -> Module:
@@ -47,7 +47,7 @@ class Pool:
         key = f"folded.{hashlib.sha256(data).hexdigest()[:32]}"
         self.constants[key] = data
         if (key, like.type) not in self._values:
-            self._values[key, like.type] = Value(self._ids.take(), like.name, like.type, key)
+            self._values[key, like.type] = Value(self.ids.take(), like.name, like.type, key)
         return self._values[key, like.type]
 
 

@@ -19,12 +19,19 @@ from tflmgen.types import DType
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The generated library: path below its folder -> text; its kernel headers; step -> line of the plan; constants."""
+    """The generated library: path below its folder -> text; its kernel headers; step -> line of the plan.
+
+    weights: the constants in flash, with their bytes.
+    """
 
     files: Mapping[str, str]
     headers: tuple[str, ...]
     lines: Mapping[int, int]
-    weight_bytes: int
+    weights: Mapping[str, int]
+
+    @property
+    def weight_bytes(self) -> int:
+        return sum(self.weights.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +132,8 @@ def emit(program: Program, name: str, model_sha256: str, options: str, progress_
         f"src/{name}_weights.h": render("library/weights.h.j2", arrays=_arrays(writer), **common),
         "library.json": render("library/library.json.j2", **common),
     }
-    weight_bytes = sum(len(array.data) for array in writer.used.values())
-    return Sources(files, writer.headers, _step_lines(source, bodies), weight_bytes)
+    weights = {name: len(array.data) for name, array in writer.used.items()}
+    return Sources(files, writer.headers, _step_lines(source, bodies), weights)
 
 
 def _arrays(writer: BodyWriter) -> list[dict[str, object]]:

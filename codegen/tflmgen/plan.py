@@ -12,6 +12,7 @@ from tflmgen.emit import Sources
 from tflmgen.graph import Module, Op, Port, Value, walk
 from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, runs
+from tflmgen.plan_flow import operand_steps, subgraph_names, tensors_of, weights_by_step
 from tflmgen.program import Access, Assembly, Fixed, Loop, Program, StateVariable, walk_instructions
 from tflmgen.schedule import Boundary, CallStep, IfStep, Schedule, ScheduleItem, Sequence, Step, WhileStep, walk_items
 from tflmgen.search import Candidate
@@ -41,6 +42,8 @@ def plan_json(
     subgraphs = _subgraphs(module)
     schedule, storage, layout = best.schedule, best.storage, best.layout
     copied = _copied_pieces(program)
+    read, weights = operand_steps(schedule), weights_by_step(program, sources.weights)
+    steps = (_with_pieces(step, copied) for step in _steps(schedule, selection, sources))
     return {
         "tflmgen": __version__,
         "model": {"path": Path(module.path).name, "sha256": module.sha256},
@@ -52,6 +55,7 @@ def plan_json(
             "lower_bound": layout.arena.lower_bound,
             "peak_step": layout.arena.peak_step,
         },
+        "subgraphs": [{"index": index, "name": name} for index, name in subgraph_names(module).items()],
         "buffers": [
             {
                 "name": buffer.name,
@@ -60,10 +64,11 @@ def plan_json(
                 "bytes": buffer.bytes,
                 "offset": offset,
                 "ranges": [list(run) for run in runs(buffer.steps)],
+                "tensors": list(tensors_of(number, storage, best.liveness, subgraphs)),
             }
-            for buffer, offset in zip(storage.buffers, layout.offsets, strict=True)
+            for number, (buffer, offset) in enumerate(zip(storage.buffers, layout.offsets, strict=True))
         ],
-        "steps": [_with_pieces(step, copied) for step in _steps(schedule, selection, sources)],
+        "steps": [_with_flow(step, read, weights) for step in steps],
         "copies": list(_copies(storage)),
         "loops": list(_loops(schedule, program)),
         "state": [_variable(v, storage) for v in program.state],
@@ -85,6 +90,10 @@ def _copied_pieces(program: Program) -> dict[int, int]:
 def _with_pieces(step: Json, copied: Mapping[int, int]) -> Json:
     moved = copied.get(step["index"])
     return step if moved is None else {**step, "variant": "copy" if moved else "view", "copied_bytes": moved}
+
+
+def _with_flow(step: Json, read: Mapping[int, list[int]], weights: Mapping[int, int]) -> Json:
+    return {**step, "inputs": read.get(step["index"], []), "weights_bytes": weights.get(step["index"], 0)}
 
 
 def _loops(schedule: Schedule, program: Program) -> Iterator[Json]:

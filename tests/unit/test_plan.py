@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from support.random_program import Seeded, random_program
+from support.repository import ROOT
 from tflmgen.compiler import compile_model
 from tflmgen.kernel import Target
 from tflmgen.options import BuildOptions
@@ -45,12 +46,40 @@ def test_plan(folder: Path, seed: int) -> None:
         limit = arena["bytes"] if buffer["memory"] == "arena" else sum(v["bytes"] for v in plan["state"]) + 64
         assert buffer["offset"] + buffer["bytes"] <= limit
         assert all(0 <= first <= last < len(steps) for first, last in buffer["ranges"])
+        for tensor in buffer["tensors"]:
+            assert tensor["offset"] + tensor["bytes"] <= buffer["bytes"]
+            lived = [set(range(first, last + 1)) for first, last in buffer["ranges"]]
+            assert all(any(set(range(a, b + 1)) <= run for run in lived) for a, b in tensor["ranges"])
     for copy in plan["copies"]:
         assert steps[copy["step"]]["kind"] in (copy["where"], "operator")
         assert copy["bytes"] > 0
     for step in plan["steps"]:
         if step["kind"] == "operator" and step["kernel"]:
             assert step["kernel"] in lines[step["line"] - 1]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_operands_come_from_steps_that_make_something(folder: Path, seed: int) -> None:
+    plan, _ = source_lines(folder, seed)
+    steps = {step["index"]: step for step in plan["steps"]}
+    makers = {"operator", "entry", "load", "init", "if", "while", "results"}
+    for step in steps.values():
+        assert {steps[i]["kind"] for i in step["inputs"]} <= makers
+        if step["kind"] in ("operator", "if", "then", "else"):
+            assert all(i < step["index"] for i in step["inputs"])
+    outputs = [t["name"] for signature in plan["signatures"] for t in signature["outputs"] if t["offset"] is not None]
+    assert not outputs or any(step["inputs"] for step in steps.values() if step["kind"] == "exit")
+
+
+def test_weights_belong_to_the_step_that_reads_them(folder: Path) -> None:
+    for seed in SEEDS:
+        plan, _ = source_lines(folder, seed)
+        assert sum(step["weights_bytes"] for step in plan["steps"]) <= plan["weights"]["bytes"]
+    plan = compile_model(ROOT / "examples" / "gate.tflite", Target(core="host"), BuildOptions()).plan
+    by_name = {step["name"]: step["weights_bytes"] for step in plan["steps"] if step["kind"] == "operator"}
+    assert by_name["RESHAPE"] == by_name["MAX_POOL_2D"] == 0
+    assert by_name["SOFTMAX"] > 0
+    assert sum(step["weights_bytes"] for step in plan["steps"]) == plan["weights"]["bytes"]
 
 
 def test_buffers_that_live_together_are_apart(folder: Path) -> None:

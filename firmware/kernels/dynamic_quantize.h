@@ -66,4 +66,11 @@ TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_asymmetric(const float 
     return result;
 }
 
+TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_row(const float *values, int8_t *quantized, int32_t length,
+                                                             bool asymmetric)
+{
+    return asymmetric ? tflmgen_quantize_asymmetric(values, quantized, length)
+                      : tflmgen_quantize_symmetric(values, quantized, length);
+}
+
 #endif

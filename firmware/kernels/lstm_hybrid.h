@@ -21,18 +21,11 @@ struct tflmgen_lstm_hybrid {
     float projection_scale;
 };
 
-TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_lstm_quantize(const float *values, int8_t *quantized, int32_t length,
-                                                              bool asymmetric)
-{
-    return asymmetric ? tflmgen_quantize_asymmetric(values, quantized, length)
-                      : tflmgen_quantize_symmetric(values, quantized, length);
-}
-
 /* Adds weights * x to the sums of all gates. quantized: scratch as long as x. */
 TFLMGEN_HELPER void tflmgen_lstm_add_hybrid(float *gates, const float *x, int8_t *quantized, const int8_t *weights,
                                             int32_t length, const float *scales, const struct tflmgen_lstm_hybrid *p)
 {
-    const struct tflmgen_row_scale row = tflmgen_lstm_quantize(x, quantized, length, p->asymmetric);
+    const struct tflmgen_row_scale row = tflmgen_quantize_row(x, quantized, length, p->asymmetric);
     const int32_t count = p->coupled ? TFLMGEN_LSTM_INPUT : TFLMGEN_LSTM_INPUT + 1;
     for (int32_t gate = 0, i = 0; gate < count; ++gate) {
         const float scale = row.scale * scales[gate];
@@ -64,7 +57,7 @@ TFLMGEN_KERNEL void tflmgen_lstm_hybrid(const float *input, const int8_t *restri
             tflmgen_lstm_add_hybrid(gates, h, quantized, recurrent_weights, p->outputs, p->recurrent_scales, p);
             tflmgen_lstm_update_f32(gates, biases, peepholes, norms, cell, p->cells, p->coupled, p->cell_clip);
             if (projection) {
-                const struct tflmgen_row_scale q = tflmgen_lstm_quantize(active, quantized, p->cells, p->asymmetric);
+                const struct tflmgen_row_scale q = tflmgen_quantize_row(active, quantized, p->cells, p->asymmetric);
                 for (int32_t i = 0; i < p->outputs; ++i) {
                     const int32_t sum = tflmgen_dot_s8(quantized, projection + i * p->cells, p->cells, -q.zero_point);
                     const float scaled = (float)sum * (q.scale * p->projection_scale);

@@ -62,8 +62,7 @@ TFLMGEN_KERNEL void tflmgen_rnn_f32(const float *input, const float *restrict we
 TFLMGEN_HELPER void tflmgen_rnn_add_hybrid(float *sums, const float *x, int8_t *quantized, const int8_t *weights,
                                            int32_t length, float scale, const struct tflmgen_rnn_hybrid *p)
 {
-    const struct tflmgen_row_scale row = p->asymmetric ? tflmgen_quantize_asymmetric(x, quantized, length)
-                                                       : tflmgen_quantize_symmetric(x, quantized, length);
+    const struct tflmgen_row_scale row = tflmgen_quantize_row(x, quantized, length, p->asymmetric);
     for (int32_t i = 0; i < p->units; ++i) {
         const int32_t sum = tflmgen_dot_s8(quantized, weights + i * length, length, -row.zero_point);
         sums[i] += (float)sum * (row.scale * scale);

@@ -113,8 +113,7 @@ TFLMGEN_KERNEL void tflmgen_svdf_hybrid(const float *input, const int8_t *restri
                                         int8_t *restrict quantized, const struct tflmgen_svdf_hybrid *p)
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
-        const struct tflmgen_row_scale row = p->asymmetric ? tflmgen_quantize_asymmetric(input, quantized, p->inputs)
-                                                           : tflmgen_quantize_symmetric(input, quantized, p->inputs);
+        const struct tflmgen_row_scale row = tflmgen_quantize_row(input, quantized, p->inputs, p->asymmetric);
         for (int32_t unit = 0, filter = 0; unit < p->units; ++unit) {
             float total = bias ? bias[unit] : 0.0f;
             for (int32_t part = 0; part < p->rank; ++part, ++filter) {

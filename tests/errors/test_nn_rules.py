@@ -64,6 +64,24 @@ def test_conv_refuses(changes: dict[str, Any], sentence: str) -> None:
     assert sentence in broken
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"b": constant("int32", np.zeros(4))}, "else float32"),
+        ({"w": constant("int8", np.ones((4, 3, 3, 2)))}, "zero point 0"),
+        ({"w": constant("int8", np.ones((4, 3, 3, 2)), 0.1, 1)}, "zero point 0"),
+        ({"w": constant("int8", np.ones((4, 3, 3, 2)), [0.1] * 2, 0, 3)}, "for each index of dimension 0"),
+        ({"w": constant("uint8", np.ones((4, 3, 3, 2)), 0.1)}, "float32 with an int8 filter"),
+    ],
+)
+def test_conv_of_float32_by_int8_refuses(changes: dict[str, Any], sentence: str) -> None:
+    parts = {"x": tensor("float32", (1, 5, 5, 2)), "b": constant("float32", np.zeros(4))}
+    parts["y"] = tensor("float32", (1, 5, 5, 4))
+    assert broken_rules(conv(**parts)) == []
+    (broken,) = broken_rules(conv(**(parts | changes)))
+    assert sentence in broken
+
+
 def test_sums_that_may_leave_32_bits_are_refused() -> None:
     x = tensor("int8", (1, 1, 1, 70000), 0.5)
     y = tensor("int8", (1, 1, 1, 1), 0.5)

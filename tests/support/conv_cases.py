@@ -1,4 +1,7 @@
-"""Seeded random cases of the operators with weights and windows."""
+"""Seeded random cases of the operators with weights and windows.
+
+Their `dtype` is that of input and output; "hybrid" is float32 by int8 weights.
+"""
 
 from __future__ import annotations
 
@@ -82,8 +85,9 @@ def _filter(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], axis: 
 def _bias_for(
     rng: np.random.Generator, dtype: str, x: Tensor, w: Tensor, channels: int, wide: bool = False
 ) -> Tensor | None:
-    if w.type.quantization is None:
-        return bias(rng, channels, dtype, 1.0)
+    if dtype in ("float32", "hybrid"):
+        return bias(rng, channels, "float32", 1.0)
+    assert w.type.quantization is not None
     return bias(rng, channels, dtype, _scale(x) * np.array(w.type.quantization.scales), wide)
 
 
@@ -104,13 +108,15 @@ def values_of(case: Case, rng: np.random.Generator) -> list[Array | None]:
 
 def _input(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Tensor:
     makers = {"int8": int8_tensor, "int16": int16_tensor}
+    if dtype == "hybrid":
+        return tensor("float32", shape)
     return makers[dtype](rng, shape) if dtype in makers else tensor(dtype, shape)
 
 
 def _output(rng: np.random.Generator, dtype: str, terms: int) -> Tensor:
     """An output whose scale now and then makes results saturate, or shift left."""
-    if dtype == "float32":
-        return tensor(dtype, ())
+    if dtype in ("float32", "hybrid"):
+        return tensor("float32", ())
     if dtype == "int16":
         return tensor("int16", (), float(rng.uniform(0.0002, 0.002)) * np.sqrt(terms) * pick(rng, 1.0, 1.0, 0.01))
     scale = float(rng.uniform(0.05, 0.5)) * np.sqrt(terms) * pick(rng, 1.0, 1.0, 0.01, 1e-4)
@@ -153,7 +159,9 @@ def fully_connected(rng: np.random.Generator, dtype: str) -> Run:
     w = _filter(rng, dtype, (units, depth), 0, per_channel)
     b = _bias_for(rng, dtype, x, w, units)
     y = _output(rng, dtype, depth)
-    options = {"fused_activation_function": activation(rng), "keep_num_dims": keep}
+    options: dict[str, Any] = {"fused_activation_function": activation(rng), "keep_num_dims": keep}
+    if dtype == "hybrid":
+        options["asymmetric_quantize_inputs"] = bool(rng.integers(2))
     case = make_case("FULLY_CONNECTED", [x, at_run_time(rng, w), at_run_time(rng, b)], [y], options)
     return case, values_of(case, rng)
 

@@ -1,4 +1,4 @@
-"""CONV_2D: 2-D convolution, also grouped and dilated, int8, int16 by int8, and float32."""
+"""CONV_2D: 2-D convolution, also grouped and dilated, int8, int16 or float32 by int8, and float32."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
 from tflmgen.ops.fast import fast_conv2d
+from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import Activation, parse_activation
@@ -18,7 +19,9 @@ from tflmgen.ops.weights import (
     bias_operand,
     bias_size_rule,
     channel_scales,
+    filter_quantization,
     input_offset,
+    is_hybrid,
     multiplier_operands,
     output_fields,
     overlaps,
@@ -79,6 +82,9 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     over, output = window_of(op), op.outputs[0]
     geometry = (*over.fields(channels), *over.dilation_fields, ("filter_channels", filter_channels))
     macs = output.elements * filter_height * filter_width * filter_channels
+    if is_hybrid(op):
+        how = (("asymmetric", _quantizes_with_zero_point(op)),)
+        return hybrid_kernel("conv2d", op, op.attributes.activation, over.input[0], macs, geometry, how)
     over_input = overlaps(output, over.overlap_distance(channels))
     results = output_fields(op, op.attributes.activation)
     bias = bias_operand(op, OUTPUT_CHANNELS)
@@ -93,6 +99,12 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_conv2d_s8", geometry, offsets, results)
     return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, over_input, macs)
+
+
+def _quantizes_with_zero_point(op: OperatorInstance) -> bool:
+    """Whether LiteRT quantises float32 batches with a zero point: for grouped filters and those of several scales."""
+    grouped = input_type(op, 0).shape[3] != input_type(op, 1).shape[3]
+    return grouped or len(set(filter_quantization(op).scales)) > 1
 
 
 def _groups_fit(op: OperatorInstance) -> bool:

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D: each input channel convolved with its own filters, int8, int16 by int8, and float32."""
+"""DEPTHWISE_CONV_2D: each input channel convolved with its own filters, int8, int16 or float32 by int8, and float32."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.conv import FITS, FOUR_DIMENSIONS, parse, window_of
 from tflmgen.ops.dsp_channels import layer_of
 from tflmgen.ops.fast import fast_conv2d, fast_depthwise
+from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Rule, Shape
 from tflmgen.ops.rules import input_type, static_shape, zero_point
 from tflmgen.ops.weights import (
@@ -16,6 +17,7 @@ from tflmgen.ops.weights import (
     bias_size_rule,
     channel_scales,
     input_offset,
+    is_hybrid,
     is_int16,
     multiplier_operands,
     output_fields,
@@ -62,6 +64,8 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     over, output = window_of(op), op.outputs[0]
     geometry = (*over.fields(channels), *over.dilation_fields)
     macs = output.elements * filter_height * filter_width
+    if is_hybrid(op):
+        return hybrid_kernel("depthwise_conv2d", op, op.attributes.activation, over.input[0], macs, geometry)
     over_input = overlaps(output, over.overlap_distance(channels))
     results = output_fields(op, op.attributes.activation)
     bias = bias_operand(op, OUTPUT_CHANNELS)

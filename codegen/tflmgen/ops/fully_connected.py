@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED: a matrix of weights times each row of the input, int8, int16 by int8, and float32."""
+"""FULLY_CONNECTED: a matrix of weights times each row of the input, int8, int16 or float32 by int8, and float32."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
 from tflmgen.ops.fast import fast_fully_connected
+from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import Activation, parse_activation
@@ -21,6 +22,7 @@ from tflmgen.ops.weights import (
     channel_scales,
     filter_quantization,
     input_offset,
+    is_hybrid,
     multiplier_operands,
     output_fields,
     overlaps,
@@ -41,6 +43,7 @@ HEADER = "fully_connected.h"
 class FullyConnectedAttributes:
     activation: Activation
     keep_dims: bool
+    asymmetric: bool
 
 
 def parse(options: Options | None) -> FullyConnectedAttributes:
@@ -48,7 +51,8 @@ def parse(options: Options | None) -> FullyConnectedAttributes:
     if int(options.get("weights_format", 0)) != 0:
         raise ValueError("the weights are shuffled (weights_format 1), which only one optimised runtime can read")
     activation = parse_activation(int(options.get("fused_activation_function", 0)))
-    return FullyConnectedAttributes(activation, bool(options.get("keep_num_dims", False)))
+    asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
+    return FullyConnectedAttributes(activation, bool(options.get("keep_num_dims", False)), asymmetric)
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
@@ -90,6 +94,9 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     macs = op.outputs[0].elements * depth
     over_input = overlaps(op.outputs[0], overlap_distance(op.outputs[0].elements // units, depth, units))
     results = output_fields(op, op.attributes.activation)
+    if is_hybrid(op):
+        how = (("asymmetric", op.attributes.asymmetric),)
+        return hybrid_kernel("fully_connected", op, op.attributes.activation, sizes[0][1], macs, sizes, how)
     bias = bias_operand(op, UNITS)
     operands = (Input(0), Input(1), bias, Output(0))
     if op.outputs[0].dtype is DType.FLOAT32:

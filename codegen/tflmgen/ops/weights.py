@@ -1,7 +1,8 @@
 """What operators with weights and biases share: support rules, folded biases and output multipliers.
 
 Inputs are [input, filter, bias]; quantised ones compute output = rescale(bias + sum((input - zero point) * weight)).
-int16 inputs have zero point 0, int8 weights, and a bias and sums of 32 or 64 bits.
+int16 inputs have zero point 0, int8 weights, and a bias and sums of 32 or 64 bits. float32 inputs beside int8 weights
+are quantised at run time (hybrid.py).
 """
 
 from __future__ import annotations
@@ -135,8 +136,8 @@ def params(struct: str, *groups: Fields) -> Params:
 
 def _types_fit(op: OperatorInstance) -> bool:
     dtype, weights = input_type(op, 0).dtype, input_type(op, 1).dtype
-    known = (DType.INT8, DType.INT8), (DType.INT16, DType.INT8), (DType.FLOAT32, DType.FLOAT32)
-    return (dtype, weights) in known and op.outputs[0].dtype is dtype
+    known = {DType.INT8: (DType.INT8,), DType.INT16: (DType.INT8,), DType.FLOAT32: (DType.FLOAT32, DType.INT8)}
+    return weights in known.get(dtype, ()) and op.outputs[0].dtype is dtype
 
 
 def _bias_fits(op: OperatorInstance) -> bool:
@@ -151,6 +152,15 @@ def is_quantized(op: OperatorInstance) -> bool:
 
 def _is_int8(op: OperatorInstance) -> bool:
     return input_type(op, 0).dtype is DType.INT8
+
+
+def is_hybrid(op: OperatorInstance) -> bool:
+    """Whether int8 weights meet a float32 input, which is quantised at run time."""
+    return input_type(op, 0).dtype is DType.FLOAT32 and has_int8_filter(op)
+
+
+def has_int8_filter(op: OperatorInstance) -> bool:
+    return input_type(op, 1).dtype is DType.INT8
 
 
 def is_int16(op: OperatorInstance) -> bool:
@@ -175,7 +185,10 @@ def shifts_fit(op: OperatorInstance, factors: Iterable[float]) -> bool:
 TYPE_RULES = (
     Rule("the input and the filter are present", lambda op: op.inputs[0] is not None and op.inputs[1] is not None),
     STATIC,
-    Rule("the input, the filter and the output are all int8 or all float32, or int16 with an int8 filter", _types_fit),
+    Rule(
+        "the input, the filter and the output are all int8 or all float32, or int16 or float32 with an int8 filter",
+        _types_fit,
+    ),
     Rule("the bias, if any, is int32 beside int8, int32 or int64 beside int16, else float32", _bias_fits),
     Rule("no dimension is zero", lambda op: all(t is None or t.elements > 0 for t in (*op.inputs, *op.outputs))),
 )
@@ -206,18 +219,22 @@ def quantization_rules(axis: int) -> tuple[Rule, ...]:
             lambda op: not is_int16(op) or zero_point(input_type(op, 0)) == 0 == zero_point(op.outputs[0]),
         ),
         Rule(
-            "an int8 filter is quantised with zero point 0", lambda op: not is_quantized(op) or filter_is_symmetric(op)
+            "an int8 filter is quantised with zero point 0",
+            lambda op: not has_int8_filter(op) or filter_is_symmetric(op),
         ),
         Rule(
             f"a filter quantised per channel has one scale for each index of dimension {axis}",
-            lambda op: not is_quantized(op) or channels_are_on_axis(op),
+            lambda op: not has_int8_filter(op) or channels_are_on_axis(op),
         ),
         Rule(
             "input scale times filter scale is less than 2^30 output scales, less than 2^7 with sums of 64 bits",
             lambda op: not is_quantized(op) or representable(op),
         ),
         Rule("an int64 bias is a constant, each value less than 2^46", _wide_sums_fit),
-        Rule("no sum of int8 products can exceed 32 bits", lambda op: not _is_int8(op) or sums_fit(op, axis)),
+        Rule(
+            "no sum of int8 products can exceed 32 bits",
+            lambda op: not (_is_int8(op) or is_hybrid(op)) or sums_fit(op, axis),
+        ),
     )
 
 

@@ -32,8 +32,8 @@ def names_of(*modules: Any) -> dict[str, Any]:
 
 def test_the_recipe_for_an_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("tflite_micro", reason="needs tflite-micro")
-    (header,) = examples("docs/operators.md", "c")
-    entry, test = examples("docs/operators.md", "python")
+    (header,) = examples("docs/adding-an-operator.md", "c")
+    entry, test = examples("docs/adding-an-operator.md", "python")
     for path in kernel_harness.KERNELS.glob("*.h"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "clip.h").write_text(header, encoding="utf-8")

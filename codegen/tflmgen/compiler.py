@@ -10,14 +10,16 @@ from tflmgen.arena.check import check
 from tflmgen.bounds import TensorKey, find_bounds
 from tflmgen.emit import Sources, emit
 from tflmgen.errors import Location, ModelError, Problem
-from tflmgen.graph import Module
+from tflmgen.graph import Module, Op, walk
 from tflmgen.importer import import_model
 from tflmgen.kernel import Target
 from tflmgen.loop_limits import check_names, limits_by_loop, parse_limits
 from tflmgen.lower import lower
+from tflmgen.ops import OPERATORS, plugged_in
 from tflmgen.options import BuildOptions
 from tflmgen.passes import run_passes
 from tflmgen.plan import Json, plan_json
+from tflmgen.plugin_loader import load_operators
 from tflmgen.program import Program
 from tflmgen.search import Candidate, best_candidate
 from tflmgen.select import select
@@ -28,13 +30,17 @@ ARENA_LIMIT = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """A compiled model: its graph after the passes, its Program, the generated library and plan.json's contents."""
+    """A compiled model: its graph after the passes, its Program, the generated library and plan.json's contents.
+
+    plugin_files  C files of the plug-ins that it uses: path below the library that all models share -> contents
+    """
 
     name: str
     module: Module
     program: Program
     sources: Sources
     plan: Json
+    plugin_files: Mapping[str, bytes]
 
 
 def compile_model(
@@ -46,7 +52,9 @@ def compile_model(
     """
     model = read_model(path)
     bounds = find_bounds(model, options.max_shape or (), options.max_dim, given)
-    return compile_module(import_model(model, bounds), options.prefix(path), target, options)
+    names = [op.name for subgraph in model.subgraphs for op in subgraph.operators]
+    with plugged_in(load_operators(options.plugin or (), names)):
+        return compile_module(import_model(model, bounds), options.prefix(path), target, options)
 
 
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
@@ -63,7 +71,14 @@ def compile_module(imported: Module, name: str, target: Target, options: BuildOp
     sources = emit(program, name, module.sha256, options.text, options.progress_hook)
     described = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
     plan = plan_json(module, selection, best, program, sources, described)
-    return Compilation(name, module, program, sources, plan)
+    return Compilation(name, module, program, sources, plan, _plugin_files(module))
+
+
+def _plugin_files(module: Module) -> dict[str, bytes]:
+    operators = {node.operator for f in module.functions for node in walk(f.body) if isinstance(node, Op)}
+    paths = {path for name in operators for path in OPERATORS[name].files}
+    folders = {".h": "include/tflmgen", ".c": "src"}
+    return {f"{folders[path.suffix]}/{path.name}": path.read_bytes() for path in sorted(paths)}
 
 
 def _within_limit(module: Module, best: Candidate) -> None:

@@ -20,7 +20,7 @@ from tflmgen.errors import UsageError
 from tflmgen.option_groups import Emulator, SessionOptions
 from tflmgen.options import BuildOptions
 from tflmgen.platformio import BuildError, Firmware, build
-from tflmgen.project import Project, assemble, write
+from tflmgen.project import LIBRARY, Project, assemble, write
 from tflmgen.toolchain import find_arm_compiler, find_host_compiler
 
 Given = Mapping[TensorKey, int] | None
@@ -52,7 +52,8 @@ def plan_for(model: Path, board: Board, options: BuildOptions, given: Given = No
 def project_of(compilation: Compilation, board: Board, options: BuildOptions) -> Project:
     """The project of a compiled model; plan.json says for which board."""
     name, sources = compilation.name, compilation.sources
-    files = {f"lib/{name}/{path}": text for path, text in sources.files.items()}
+    files: dict[str, str | bytes] = {f"lib/{name}/{path}": text for path, text in sources.files.items()}
+    files |= {f"{LIBRARY}/{path}": data for path, data in compilation.plugin_files.items()}
     return assemble(files, sources.headers, board, name, compilation.plan, options.optimize.value)
 
 

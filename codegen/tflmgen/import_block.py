@@ -13,9 +13,10 @@ from tflmgen.graph import Block, Node, Op, Origin, Value
 from tflmgen.import_context import Argument, Context, Handle
 from tflmgen.import_row_call import RowCall, RowError
 from tflmgen.import_rows import import_rows
+from tflmgen.kept_state import keeps_state, state_name, state_of
 from tflmgen.ops import OPERATORS
 from tflmgen.ops.folding import fold
-from tflmgen.ops.operator import INTERMEDIATES
+from tflmgen.ops.operator import INTERMEDIATES, State
 from tflmgen.ops.row_wise import BY_SHAPE
 from tflmgen.subgraphs import CONTROL_FLOW
 from tflmgen.support import check_operator, instance_of
@@ -128,6 +129,10 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
     open_shapes = tuple(is_open(subgraph.tensors[i]) for i in op.outputs)
     checked = check_operator(_with_intermediates(op, subgraph), inputs, declared, open_shapes, context.constants)
     problems = checked.problems or _state_problems(op, subgraph)
+    kept: tuple[str, ...] = ()
+    if not problems and not checked.open and keeps_state(op):
+        instance = instance_of(inputs, checked.outputs, checked.attributes, context.constants)
+        kept, problems = _kept(context, subgraph, op, state_of(op, instance))
     for sentence in problems:
         context.problem(origin, sentence)
     outputs = tuple(scope.define(i, t) for i, t in zip(op.outputs, checked.outputs, strict=True))
@@ -137,8 +142,20 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         return ()
     if problems or _fold(scope, op, inputs, outputs, checked.attributes):
         return ()
-    updated = _update_variables(scope, op)
+    before = (context.contents[name] for name in kept)
+    inputs, updated = (*inputs, *before), _update_variables(scope, op, kept)
     return (Op(context.new_id(), op.name, inputs, (*outputs, *updated), checked.attributes, origin),)
+
+
+def _kept(
+    context: Context, subgraph: SubGraph, op: Operator, states: Sequence[State]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The variables that the operator's state is, or what is wrong with it."""
+    names = tuple(state_name(subgraph, op, index) for index in range(len(states)))
+    known = [context.variables[name].type if name in context.variables else None for name in names]
+    if known == [state.type for state in states]:
+        return names, ()
+    return (), (f"the state of {op.name} has a shape that only the run time knows",)
 
 
 def _with_intermediates(op: Operator, subgraph: SubGraph) -> Operator:
@@ -157,11 +174,11 @@ def _state_problems(op: Operator, subgraph: SubGraph) -> tuple[str, ...]:
     return (f"{op.name} updates one variable twice",) if len(set(states)) < len(states) else ()
 
 
-def _update_variables(scope: Scope, op: Operator) -> list[Value]:
-    """New contents for the variable tensors that an operator updates."""
+def _update_variables(scope: Scope, op: Operator, kept: Sequence[str]) -> list[Value]:
+    """New contents for the variable tensors that an operator updates, and for its own state."""
     updated = []
-    for position in OPERATORS[op.name].updates:
-        name = variable_tensor_name(scope.subgraph, scope.subgraph.tensors[op.inputs[position]])
+    tensors = [scope.subgraph.tensors[op.inputs[position]] for position in OPERATORS[op.name].updates]
+    for name in (*(variable_tensor_name(scope.subgraph, tensor) for tensor in tensors), *kept):
         updated.append(scope.context.value(name, scope.context.variables[name].type))
         scope.context.contents[name] = updated[-1]
     return updated

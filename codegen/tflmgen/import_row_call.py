@@ -10,7 +10,7 @@ from tflmgen.graph import Origin, Value
 from tflmgen.import_build import with_rows
 from tflmgen.import_context import Context
 from tflmgen.ops import OPERATORS
-from tflmgen.support import CheckedOperator, check_operator, instance_of
+from tflmgen.support import CheckedOperator, check_operator, instance_of, options_of
 from tflmgen.tflite.model import Operator, Tensor
 from tflmgen.types import TensorType
 
@@ -54,7 +54,7 @@ def _inferred(
 ) -> tuple[TensorType, ...] | None:
     """The output types for rules to see: the file has those of another number of rows."""
     try:
-        instance = instance_of(inputs, call.declared, attributes(call.op.options), context.constants)
+        instance = instance_of(inputs, call.declared, attributes(options_of(call.op)), context.constants)
         shapes = infer(instance)
     except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError):
         return None  # one of the rules that infer relies on is broken; check_operator will say which

@@ -63,6 +63,12 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
         "progress_hook": typer.Option(
             "--progress-hook", help="Run the macro TFLMGEN_PROGRESS(step) after each operator, for a watchdog."
         ),
+        "plugin": typer.Option(
+            "--plugin",
+            metavar="FILE.py",
+            show_default=False,
+            help="A Python file that defines custom operators. Repeatable.",
+        ),
     },
     SessionOptions: {
         "emulator": typer.Option(

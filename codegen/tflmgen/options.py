@@ -21,7 +21,7 @@ class BuildOptions:
     """name: prefix of everything that is generated; empty: the file's stem. max_iterations: see loop_limits.
 
     max_shape, max_dim: the most that dimensions may become which a file leaves open; see bounds. progress_hook: a macro
-    after each operator.
+    after each operator. plugin: Python files with custom operators.
     """
 
     name: str = ""
@@ -30,6 +30,7 @@ class BuildOptions:
     max_shape: list[str] | None = None
     max_dim: int | None = None
     progress_hook: bool = False
+    plugin: list[Path] | None = None
 
     def prefix(self, model: Path) -> str:
         return library_name(self.name or model.stem)
@@ -40,4 +41,5 @@ class BuildOptions:
         words += [f"--max-shape {shape}" for shape in self.max_shape or ()]
         words += [f"--max-dim {self.max_dim}"] if self.max_dim is not None else []
         words += ["--progress-hook"] if self.progress_hook else []
+        words += [f"--plugin {path.name}" for path in self.plugin or ()]
         return " ".join([f"--optimize {self.optimize.value}", *words])

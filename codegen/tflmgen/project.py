@@ -55,12 +55,13 @@ def assemble(
     """The project of model `name` for `board`. The same arguments give the same bytes.
 
     sources   the model's library: path in the project (lib/NAME/...) -> text
-    kernels   headers of firmware/kernels; those that the library includes as tflmgen/... come along anyway
+    kernels   headers of firmware/kernels; those that the library includes as tflmgen/... come along anyway, and those
+              that `sources` has (lib/tflmgen/include/tflmgen/...) are taken from there
     plan      becomes plan.json; its `signatures` shape main.c and the project's own test
     """
     signatures = plan["signatures"]
     generated: dict[str, str | bytes] = {**sources, **_runtime(), **_platform(board)}
-    generated |= _kernels({*kernels, *_kernels_of(sources)})
+    generated |= _kernels({*kernels, *_kernels_of(sources)}, sources)
     generated |= _renode(board, name, len(signatures))
     generated["plan.json"] = json.dumps(plan, indent=2) + "\n"
     generated[".gitignore"] = ".pio/\n"
@@ -122,14 +123,14 @@ def _kernels_of(sources: Mapping[str, str | bytes]) -> set[str]:
     return {h.decode() for h in mentioned} - set(_names("runtime/tflmgen"))
 
 
-def _kernels(headers: Iterable[str]) -> dict[str, bytes]:
+def _kernels(headers: Iterable[str], given: Mapping[str, str | bytes]) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     wanted = sorted(headers, reverse=True)
     while wanted:
         header = wanted.pop()
         path = f"{LIBRARY}/include/tflmgen/{header}"
         if path not in found:
-            found[path] = _firmware(f"kernels/{header}")
+            found[path] = _bytes(given[path]) if path in given else _firmware(f"kernels/{header}")
             wanted += re.findall(r'^#include "([^"]+)"', found[path].decode(), re.MULTILINE)
     return found
 

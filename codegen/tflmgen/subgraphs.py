@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.kept_state import keeps_state
 from tflmgen.tflite.model import Model, Operator
 
 CONTROL_FLOW = {
@@ -61,12 +62,18 @@ def call_order(model: Model, entries: Sequence[int]) -> tuple[int, ...]:
 def stateful_subgraphs(model: Model) -> frozenset[int]:
     """The subgraphs that touch variables, by themselves or through others."""
     operators = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
-    return _reaching(model, operators, {s.index for s in model.subgraphs if any(t.is_variable for t in s.tensors)})
+    also = {s.index for s in model.subgraphs if any(t.is_variable for t in s.tensors)} | _keeping(model)
+    return _reaching(model, operators, also)
 
 
 def assigning_subgraphs(model: Model) -> frozenset[int]:
-    """The subgraphs that assign variables, by themselves or through others."""
-    return _reaching(model, frozenset({"ASSIGN_VARIABLE"}))
+    """The subgraphs that assign variables or keep a state, by themselves or through others."""
+    return _reaching(model, frozenset({"ASSIGN_VARIABLE"}), _keeping(model))
+
+
+def _keeping(model: Model) -> set[int]:
+    """The subgraphs with operators that keep a state of their own."""
+    return {s.index for s in model.subgraphs if any(keeps_state(op) for op in s.operators)}
 
 
 def _reaching(model: Model, operators: frozenset[str], also: Collection[int] = ()) -> frozenset[int]:

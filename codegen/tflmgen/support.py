@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from tflmgen.graph import Value
 from tflmgen.kernel import OperatorInstance
 from tflmgen.ops import OPERATORS
+from tflmgen.ops.operator import CUSTOM_OPTIONS, Options
 from tflmgen.tflite.model import Operator
+from tflmgen.tflite.names import CUSTOM
 from tflmgen.types import DType, TensorType
 
 
@@ -33,11 +35,21 @@ def constant_array(value: Value | None, constants: Mapping[str, bytes]) -> NDArr
     """The elements of a constant value (int4 unpacked to int8), or None where it is not constant."""
     if value is None or value.constant is None:
         return None
-    raw = np.frombuffer(constants[value.constant], dtype=np.uint8)
-    if value.type.dtype is DType.INT4:
-        nibbles = np.stack([raw & 15, raw >> 4], axis=1).reshape(-1)[: value.type.elements].astype(np.int8)
-        return np.where(nibbles > 7, nibbles - 16, nibbles).astype(np.int8).reshape(value.type.max_shape)
-    return raw.view(value.type.dtype.numpy).reshape(value.type.max_shape)
+    return contents(value.type, constants[value.constant])
+
+
+def contents(type_: TensorType, data: bytes) -> NDArray[Any]:
+    """The elements of a constant of this type, int4 unpacked to int8."""
+    raw = np.frombuffer(data, dtype=np.uint8)
+    if type_.dtype is DType.INT4:
+        nibbles = np.stack([raw & 15, raw >> 4], axis=1).reshape(-1)[: type_.elements].astype(np.int8)
+        return np.where(nibbles > 7, nibbles - 16, nibbles).astype(np.int8).reshape(type_.max_shape)
+    return raw.view(type_.dtype.numpy).reshape(type_.max_shape)
+
+
+def options_of(op: Operator) -> Options | None:
+    """The options as ops/ gets to see them."""
+    return {**(op.options or {}), CUSTOM_OPTIONS: op.custom_options} if op.name.startswith(CUSTOM) else op.options
 
 
 def instance_of(
@@ -76,7 +88,7 @@ def check_operator(
     if entry.outputs >= 0 and len(declared) != entry.outputs:
         return CheckedOperator(None, declared, (f"{op.name} has {entry.outputs} outputs, here {len(declared)}",))
     try:
-        attributes = entry.attributes(op.options)
+        attributes = entry.attributes(options_of(op))
     except ValueError as error:
         return CheckedOperator(None, declared, (str(error),))
     instance = instance_of(inputs, declared, attributes, constants)
@@ -110,8 +122,10 @@ def _types(instance: OperatorInstance) -> str:
 
 
 def _unsupported(name: str) -> str:
-    if name.startswith("CUSTOM:Flex"):
-        return f"{name[7:]} is a TensorFlow operator (SELECT_TF_OPS). Convert the model with TFLITE_BUILTINS only"
-    if name.startswith("CUSTOM:"):
-        return f"custom operator '{name[7:]}' is not supported"
+    if name.startswith(f"{CUSTOM}Flex"):
+        tensorflow = f"{name.removeprefix(CUSTOM)} is a TensorFlow operator (SELECT_TF_OPS)"
+        return f"{tensorflow}. Convert the model with TFLITE_BUILTINS only"
+    if name.startswith(CUSTOM):
+        name = name.removeprefix(CUSTOM)
+        return f"custom operator '{name}' is not supported. Add it with --plugin FILE: see docs/custom-operators.md"
     return f"operator {name} is not supported"

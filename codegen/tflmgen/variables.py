@@ -1,4 +1,4 @@
-"""Resource variables of a file: which there are, their types, and their initial contents.
+"""The variables of a file and what its operators keep: which there are, their types, and their initial contents.
 
 A variable is known by its container and shared name. The subgraphs that CALL_ONCE runs only assign constants in files
 that converters write, so the initial image is known at compile time.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.kept_state import all_states
 from tflmgen.tflite.model import Model, Operator, SubGraph, Tensor
 from tflmgen.types import DType, TensorType
 
@@ -52,6 +53,9 @@ def find_variables(model: Model) -> Mapping[str, FileVariable]:
                 name = variable_tensor_name(subgraph, tensor)
                 types[name] = TensorType(tensor.dtype, tensor.shape, tensor.quantization)
                 initial[name] = _zeros(types[name])
+    for name, state in all_states(model):
+        types[name] = state.type
+        initial[name] = state.initial or bytes(state.type.bytes)
     return {name: FileVariable(name, type_, initial.get(name)) for name, type_ in types.items()}
 
 

@@ -73,7 +73,10 @@ def unsupported_operator(g: SubgraphWriter) -> None:
     g.operator("RFFT2D", entry(g, X), g.outputs)
 
 
-@case("subgraph 0 'main', operator 0 (CUSTOM:Foo): custom operator 'Foo' is not supported")
+@case(
+    "subgraph 0 'main', operator 0 (CUSTOM:Foo): custom operator 'Foo' is not supported. "
+    "Add it with --plugin FILE: see docs/custom-operators.md"
+)
 def custom_operator(g: SubgraphWriter) -> None:
     g.outputs = new(g, X)
     g.operator("CUSTOM:Foo", entry(g, X), g.outputs)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from tflmgen.ops import (
     add_n,
@@ -83,4 +85,34 @@ FAMILIES: tuple[tuple[Operator, ...], ...] = (
     update_slice.OPERATORS,
 )
 
-OPERATORS = MappingProxyType({operator.name: operator for family in FAMILIES for operator in family})
+BUILT_IN: Mapping[str, Operator] = {operator.name: operator for family in FAMILIES for operator in family}
+
+_PLUGGED_IN: ContextVar[Mapping[str, Operator]] = ContextVar("plugged_in", default={})  # noqa: B039
+
+
+class _Table(Mapping[str, Operator]):
+    """tflmgen's own operators, then those plugged in at the moment."""
+
+    def __getitem__(self, name: str) -> Operator:
+        found = BUILT_IN.get(name)
+        return _PLUGGED_IN.get()[name] if found is None else found
+
+    def __iter__(self) -> Iterator[str]:
+        yield from BUILT_IN
+        yield from _PLUGGED_IN.get()
+
+    def __len__(self) -> int:
+        return len(BUILT_IN) + len(_PLUGGED_IN.get())
+
+
+OPERATORS: Mapping[str, Operator] = _Table()
+
+
+@contextmanager
+def plugged_in(operators: Iterable[Operator]) -> Iterator[None]:
+    """Inside, the table has these operators too. Their names are none of tflmgen's own."""
+    token = _PLUGGED_IN.set({operator.name: operator for operator in operators})
+    try:
+        yield
+    finally:
+        _PLUGGED_IN.reset(token)

@@ -46,7 +46,8 @@ class Operator:
 
     name           TFLite's: "CONV_2D"; "CUSTOM:Foo" for a custom one
     inputs         tensor indices, -1 where an optional input is absent
-    options        field name of the schema -> value, absent fields with their defaults; None where the file has none
+    options        field name of the schema -> value, absent fields with their defaults; None where the file has none.
+                   Of a custom operator: the fields of its custom options, None where they are no FlexBuffers map
     intermediates  tensors that only carry the quantisation of inner values, -1 where absent
     """
 

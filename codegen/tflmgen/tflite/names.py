@@ -48,6 +48,9 @@ uint16 int4 bfloat16 int2 uint4 float8_e4m3fn float8_e5m2
 TENSOR_TYPES = tuple(_TENSOR_TYPES.split())
 """Tensor type number -> name."""
 
+CUSTOM = "CUSTOM:"
+"""What the names of custom operators begin with."""
+
 DTYPES = {dtype.label: dtype for dtype in DType}
 """Name of a tensor type -> the same as an element type, for those that can be stored."""
 
@@ -66,7 +69,7 @@ def operator_name(code: int, custom_code: str) -> str | None:
     if not 0 <= code < len(BUILTIN_OPERATORS) or code == PLACEHOLDER:
         return None
     name = BUILTIN_OPERATORS[code]
-    return f"{name}:{custom_code}" if name == "CUSTOM" else name
+    return CUSTOM + custom_code if name == "CUSTOM" else name
 
 
 def tensor_type_name(number: int) -> str | None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tflmgen.tflite.flatbuffer import Decoder
+from tflmgen.tflite.flexbuffer import flexbuffer_map
 from tflmgen.tflite.model import Operator
-from tflmgen.tflite.names import BUILTIN_OPERATORS, operator_name, options_table, printable
+from tflmgen.tflite.names import BUILTIN_OPERATORS, CUSTOM, operator_name, options_table, printable
 from tflmgen.tflite.problems import Complain, ProblemList
 from tflmgen.tflite.schema import union_tables
 
@@ -32,14 +33,15 @@ class OperatorReader:
         """
         name, version = self._name(raw, self._problems.at(subgraph, (index, "")))
         complain = self._problems.at(subgraph, (index, name))
+        custom = self._custom_options(raw)
         return Operator(
             index=index,
             name=name,
             version=version,
             inputs=_operands(raw["inputs"], tensors, "input", complain),
             outputs=_results(raw["outputs"], tensors, complain),
-            options=self._options(raw, name, complain),
-            custom_options=self._custom_options(raw),
+            options=flexbuffer_map(custom) if name.startswith(CUSTOM) else self._options(raw, name, complain),
+            custom_options=custom,
             intermediates=_operands(raw["intermediates"], tensors, "intermediate", complain),
         )
 
@@ -53,7 +55,7 @@ class OperatorReader:
         if name is None:
             last = len(BUILTIN_OPERATORS) - 1
             complain(f"builtin operator code {code} is not known", f"Known are 0 to {last} ({BUILTIN_OPERATORS[last]})")
-        elif name == "CUSTOM:":
+        elif name == CUSTOM:
             complain("a custom operator without a name")
         return name or "", row["version"]
 

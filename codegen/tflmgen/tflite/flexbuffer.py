@@ -1,0 +1,60 @@
+"""FlexBuffers, the schemaless format of custom operators' options and of composites' attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flatbuffers import flexbuffers  # type: ignore[import-untyped]
+
+_DEPTH = 4
+_BUDGET = 10_000
+"""Values are at most so deep and so many: a file may refer to the same bytes over and over."""
+
+
+def flexbuffer_map(data: bytes) -> Mapping[str, Any] | None:
+    """The fields of a FlexBuffers map: int, float, bool, str, bytes, dicts and tuples. None for any other bytes."""
+    if len(data) < 3:
+        return None
+    try:
+        root = flexbuffers.GetRoot(data)
+        return dict(_Reader().map(root.AsMap, 0)) if root.IsMap else None
+    except Exception:  # the package checks nothing, so that other bytes may raise any of them
+        return None
+
+
+class _Reader:
+    """Counts what it reads."""
+
+    def __init__(self) -> None:
+        self._left = _BUDGET
+
+    def map(self, found: Any, depth: int) -> dict[str, Any]:
+        keys = found.Keys
+        self._spend(len(keys), depth)
+        values = found.Values
+        return {str(keys[i].AsKey): self.value(values[i], depth + 1) for i in range(len(keys))}
+
+    def value(self, ref: Any, depth: int) -> Any:
+        if ref.IsBlob:
+            return bytes(ref.AsBlob)
+        for is_kind, attribute in _SCALARS:
+            if getattr(ref, is_kind):
+                return getattr(ref, attribute)
+        if ref.IsMap:
+            return self.map(ref.AsMap, depth)
+        for is_kind, attribute in _VECTORS:
+            if getattr(ref, is_kind):
+                found = getattr(ref, attribute)
+                self._spend(len(found), depth)
+                return tuple(self.value(found[i], depth + 1) for i in range(len(found)))
+        return None
+
+    def _spend(self, count: int, depth: int) -> None:
+        self._left -= count
+        if self._left < 0 or depth > _DEPTH:
+            raise ValueError("too many values, or too deep")
+
+
+_SCALARS = tuple((f"Is{kind}", f"As{kind}") for kind in ("Bool", "Int", "Float", "String", "Key"))
+_VECTORS = tuple((f"Is{kind}", f"As{kind}") for kind in ("TypedVector", "FixedTypedVector", "Vector"))

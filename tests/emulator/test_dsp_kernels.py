@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support import conv_cases, dsp_cases
 from support.emulated_kernels import M4, M7, M55, Machine, Run, check_on, kernel_for
-from support.kernel_harness import Array, Case, run_kernels
+from support.kernel_harness import Array, Case, broken_rules, run_kernels
+from support.padded_cases import explicitly_padded
 
 pytestmark = pytest.mark.emulator
 
@@ -65,6 +66,14 @@ def test_vector_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> N
 def test_odd_cases(name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     assert check(M7, [ANY[name](rng) for _ in range(120)], tmp_path, "-O2") >= 5
+
+
+@pytest.mark.parametrize("machine", [M4, M55], ids=["m4", "m55"])
+@pytest.mark.parametrize("name", ["conv2d", "depthwise3x3", "depthwise_window"])
+def test_explicit_padding(name: str, machine: Machine, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    runs = [explicitly_padded(rng, FAST[name](rng))[0] for _ in range(40)]
+    assert check(machine, [run for run in runs if not broken_rules(run[0])], tmp_path, "-O2") >= 16
 
 
 @pytest.mark.sweep

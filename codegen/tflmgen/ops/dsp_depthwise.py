@@ -39,7 +39,7 @@ def depthwise3x3_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kern
     steps, output = window.steps, (window.height.output, window.width.output)
     if window.taps != (3, 3) or channels < 4 or (steps.dilation_height, steps.dilation_width) != (1, 1):
         return None
-    if steps.stride_width > 2 or steps.stride_height > 2:
+    if steps.stride_width > 2 or steps.stride_height > 2 or window.width.padding > 1:
         return None
     words = output[1] if steps.stride_width == 2 else -(-output[1] // 2)
     pitch = next((p for p in PITCHES if p >= 4 * (words + 1)), None)

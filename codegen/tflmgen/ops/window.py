@@ -13,19 +13,28 @@ from tflmgen.ops.options import positive
 Fields = tuple[tuple[str, int | float], ...]
 """Fields of a params struct, in order."""
 
+EXPLICIT_PADDING = "explicit_padding"
+"""A key of Options that is no field of the schema: pixels of padding above, left, below and right."""
+
 _FAR = 2**31
 """A coordinate beyond every tensor, small enough to be multiplied by its width and channels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """How a window moves: strides and dilations in pixels, and whether the input is padded (SAME) or not (VALID)."""
+    """How a window moves: strides and dilations in pixels, and whether the input is padded (SAME) or not (VALID).
+
+    before, after: pixels of padding (height, width) on either side where it isn't SAME, as a PAD leaves them that a
+    pass has made part of the operator.
+    """
 
     same: bool
     stride_height: int
     stride_width: int
     dilation_height: int = 1
     dilation_width: int = 1
+    before: tuple[int, int] = (0, 0)
+    after: tuple[int, int] = (0, 0)
 
 
 def parse_steps(options: Options, dilated: bool) -> Steps:
@@ -33,12 +42,15 @@ def parse_steps(options: Options, dilated: bool) -> Steps:
     padding = int(options.get("padding", 0))
     if padding not in (0, 1):
         raise ValueError(f"padding is {padding}, but only 0 (SAME) and 1 (VALID) exist")
+    top, left, bottom, right = options.get(EXPLICIT_PADDING, (0, 0, 0, 0))
     return Steps(
         padding == 0,
         positive(options, "stride_h"),
         positive(options, "stride_w"),
         positive(options, "dilation_h_factor", 1) if dilated else 1,
         positive(options, "dilation_w_factor", 1) if dilated else 1,
+        (top, left),
+        (bottom, right),
     )
 
 
@@ -50,13 +62,15 @@ class Extent:
     padding: int
 
 
-def extent(same: bool, size: int, taps: int, stride: int, dilation: int) -> Extent:
-    """Output size and leading padding for an input of `size`; a VALID window that does not fit gives an output <= 0.
+def extent(same: bool, size: int, taps: int, stride: int, dilation: int, before: int = 0, after: int = 0) -> Extent:
+    """Output size and leading padding for an input of `size`; a window that does not fit gives an output <= 0.
 
-    Where the padding is odd, the trailing side gets the pixel more.
+    Where SAME padding is odd, the trailing side gets the pixel more.
     """
     reach = (taps - 1) * dilation + 1
-    output = -(-size // stride) if same else (size + stride - reach) // stride
+    if not same:
+        return Extent((before + size + after + stride - reach) // stride, before)
+    output = -(-size // stride)
     return Extent(output, max((output - 1) * stride + reach - size, 0) // 2)
 
 
@@ -70,18 +84,30 @@ class Window:
 
     @property
     def height(self) -> Extent:
-        return extent(
-            self.steps.same, self.input[1], self.taps[0], self.steps.stride_height, self.steps.dilation_height
-        )
+        steps = self.steps
+        spacing = steps.stride_height, steps.dilation_height
+        return extent(steps.same, self.input[1], self.taps[0], *spacing, steps.before[0], steps.after[0])
 
     @property
     def width(self) -> Extent:
-        return extent(self.steps.same, self.input[2], self.taps[1], self.steps.stride_width, self.steps.dilation_width)
+        steps = self.steps
+        spacing = steps.stride_width, steps.dilation_width
+        return extent(steps.same, self.input[2], self.taps[1], *spacing, steps.before[1], steps.after[1])
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Pixels (height, width) from a window's first tap to its last, both counted."""
+        steps = self.steps
+        return (
+            (self.taps[0] - 1) * steps.dilation_height + 1,
+            (self.taps[1] - 1) * steps.dilation_width + 1,
+        )
 
     @property
     def fits(self) -> bool:
-        """Whether the output has at least one position."""
-        return self.height.output > 0 and self.width.output > 0
+        """Whether the output has at least one position, and no window lies outside the input."""
+        paddings = *zip(self.steps.before, self.reach, strict=True), *zip(self.steps.after, self.reach, strict=True)
+        return self.height.output > 0 and self.width.output > 0 and all(p < reach for p, reach in paddings)
 
     def fields(self, output_channels: int) -> Fields:
         """TFLMGEN_WINDOW_FIELDS of a params struct."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tflmgen.graph import Module
+from tflmgen.passes.activation import fuse_activation
 from tflmgen.passes.branches import fold_branches
 from tflmgen.passes.calls import resolve_calls
 from tflmgen.passes.common import merge_common
@@ -20,6 +21,7 @@ from tflmgen.passes.inline import inline
 from tflmgen.passes.invariant import substitute_invariants
 from tflmgen.passes.mixed import merge_mixed_depthwise
 from tflmgen.passes.narrow import narrow
+from tflmgen.passes.padding import fuse_padding
 from tflmgen.passes.prune import prune
 from tflmgen.passes.quantization import cancel_quantization
 from tflmgen.passes.shared import share_branches
@@ -42,6 +44,8 @@ PIPELINE: tuple[Pass, ...] = (
     narrow,
     cancel_quantization,
     merge_mixed_depthwise,
+    fuse_activation,
+    fuse_padding,
     merge_common,
     merge_variables,
     view_after_loop,

@@ -1,0 +1,150 @@
+"""Zeros that a PAD puts around an image become padding of the convolution or pool that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflmgen.graph import Module, Node, Op, Value
+from tflmgen.ops.pad import paddings
+from tflmgen.ops.quantize_math import Activation
+from tflmgen.ops.reshape import VIEWS, Dimensions
+from tflmgen.ops.window import Steps, Window, four
+from tflmgen.passes.dataflow import Dataflow, is_legal
+from tflmgen.passes.rewrite import Ids, Rewriter
+
+CONVOLUTIONS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
+PADS = ("PAD", "PADV2")
+POSITIVE = frozenset({Activation.RELU, Activation.RELU6})
+
+Pair = tuple[int, int]
+
+
+def fuse_padding(module: Module) -> Module:
+    """Removes PADs of height and width that only convolutions and pools read, which then pad by themselves.
+
+    A convolution takes what is zero; MAX_POOL_2D, whose own padding takes no part in a maximum, what no element is
+    less than. Views between the two move before the PAD if they add or drop dimensions of size 1. The result is exact.
+    """
+    return _Padding(module).run(module)
+
+
+@dataclass(frozen=True, slots=True)
+class _Padded:
+    """What an operator would read in place of its padded input: a value, as an image, and the padding around it."""
+
+    source: Value
+    image: tuple[int, int, int, int]
+    before: Pair
+    after: Pair
+
+
+class _Padding(Rewriter):
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self._constants = module.constants
+        self._flow = Dataflow(module)
+        self._ids = Ids(module)
+
+    def node(self, node: Node) -> Sequence[Node]:
+        if not isinstance(node, Op):
+            return (self.regions(node),)
+        padded = self._padded(node)
+        if padded is None:
+            return (node,)
+        return self._fused(node, padded)
+
+    def _fused(self, op: Op, padded: _Padded) -> Sequence[Op]:
+        source, views = padded.source, list[Op]()
+        if source.type.shape != padded.image:
+            image = Value(self._ids.take(), source.name, source.type.with_shape(padded.image))
+            view = Op(self._ids.take(), "RESHAPE", (source,), (image,), Dimensions(padded.image), op.origin)
+            source = image
+            views.append(view)
+        return *views, _with_padding(op, source, padded)
+
+    def _padded(self, op: Op) -> _Padded | None:
+        """What `op` may read instead, if all that read its padded input can do the same."""
+        found = self._alone(op)
+        if found is None or op.inputs[0] is None:
+            return None
+        readers = self._flow.readers(op.inputs[0]) or ()
+        return found if readers and all(self._alone(reader) is not None for reader in readers) else None
+
+    def _alone(self, op: Op) -> _Padded | None:
+        if op.operator not in CONVOLUTIONS and op.operator != "MAX_POOL_2D":
+            return None
+        read = op.inputs[0]
+        at = read
+        while (view := self._flow.made_by(at, *VIEWS)) is not None:
+            at = view.inputs[0]
+            if at is None or self._flow.only_reader(at) != view:
+                return None
+        pad = self._flow.made_by(at, *PADS)
+        if pad is None or read is None or (pad.inputs[0] or read).type.quantization != read.type.quantization:
+            return None
+        padded = self._image(pad, read)
+        if padded is None or not self._is_neutral(op, pad):
+            return None
+        image = Value(0, "", padded.source.type.with_shape(padded.image))
+        return padded if is_legal(_with_padding(op, image, padded), self._constants) else None
+
+    def _image(self, pad: Op, read: Value) -> _Padded | None:
+        """The padding of height and width alone, and what it lies around, in the dimensions of `read`."""
+        source, sides = pad.inputs[0], paddings(self._flow.instance(pad))
+        assert source is not None
+        larger = pad.outputs[0].type.max_shape
+        dims = [(d, pair) for d, size, pair in zip(source.type.max_shape, larger, sides, strict=True) if size != 1]
+        sizes = read.type.max_shape
+        if len(sizes) != 4 or [d + sum(pair) for d, pair in dims] != [size for size in sizes if size != 1]:
+            return None
+        remaining = iter(dims)
+        image, pairs = zip(*(next(remaining) if size != 1 else (1, (0, 0)) for size in sizes), strict=True)
+        if any(pairs[0]) or any(pairs[3]):
+            return None
+        befores, afters = zip(*pairs[1:3], strict=True)
+        return _Padded(source, four(image), befores, afters)
+
+    def _is_neutral(self, op: Op, pad: Op) -> bool:
+        """Whether what PAD fills in changes the operator's result as little as its own padding."""
+        source = pad.inputs[0]
+        assert source is not None
+        quantization = source.type.quantization
+        zero = quantization.zero_point if quantization is not None and not source.type.dtype.is_float else 0
+        filled = self._flow.number(pad.inputs[2]) if len(pad.inputs) > 2 else zero
+        if op.operator in CONVOLUTIONS:
+            return filled == zero
+        least = np.finfo(np.float32).min if source.type.dtype.is_float else source.type.dtype.limits[0]
+        return filled is not None and bool(filled <= least or (filled == zero and self._is_positive(source)))
+
+    def _is_positive(self, value: Value) -> bool:
+        """Whether no element can be less than zero."""
+        op = self._flow.maker.get(self._flow.through_views(value))
+        return op is not None and getattr(op.attributes, "activation", None) in POSITIVE
+
+
+def _with_padding(op: Op, image: Value, padded: _Padded) -> Op:
+    """The operator on `image` with all padding, its own included, as explicit padding."""
+    window = _window(op)
+    before, after = [], []
+    spans = zip(
+        (window.height, window.width),
+        (window.steps.stride_height, window.steps.stride_width),
+        window.reach,
+        padded.image[1:3],
+        padded.before,
+        strict=True,
+    )
+    for over, stride, reach, size, outer in spans:
+        before.append(outer + over.padding)
+        after.append(max(0, (over.output - 1) * stride + reach - size - before[-1]))
+    steps = replace(window.steps, same=False, before=(before[0], before[1]), after=(after[0], after[1]))
+    return replace(op, inputs=(image, *op.inputs[1:]), attributes=replace(op.attributes, steps=steps))
+
+
+def _window(op: Op) -> Window:
+    shapes = [four(v.type.max_shape) for v in op.inputs[:2] if v is not None]
+    steps: Steps = op.attributes.steps
+    return Window(steps, shapes[0], op.attributes.taps if op.operator == "MAX_POOL_2D" else shapes[1][1:3])

@@ -1,0 +1,223 @@
+"""Random .tflite models of the operators that passes fuse, in the arrangements that converters leave behind.
+
+A model is a chain of pieces, each a few operators; now and then a value in the middle is a result, too, which a pass
+must then leave alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tflmgen.types import TensorType
+
+from support.kernel_harness import Case, Tensor, broken_rules, constant, make_case, tensor
+from support.model_writer import ModelWriter
+
+Array = NDArray[Any]
+ACTIVATIONS = ("RELU", "RELU6", "RELU_N1_TO_1")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A tensor of the model under construction."""
+
+    index: int
+    tensor: Tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.tensor.type.max_shape
+
+
+class Layers:
+    """One model under construction: `at` is where the chain is."""
+
+    def __init__(self, rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> None:
+        self.rng = rng
+        self.dtype = dtype
+        self._writer = ModelWriter()
+        self._graph = self._writer.subgraph("main")
+        self._made: list[Node] = []
+        self.at = self._node(self.like(shape))
+        self._inputs = [self.at]
+
+    def pick(self, *choices: Any) -> Any:
+        return choices[self.rng.integers(len(choices))]
+
+    def like(self, shape: tuple[int, ...] = (), scale: float | None = None, zero_point: int | None = None) -> Tensor:
+        """A tensor of the model's element type, at random where it is quantised."""
+        if self.dtype == "float32":
+            return tensor("float32", shape)
+        scale = float(self.rng.uniform(0.02, 0.1)) if scale is None else scale
+        if self.dtype == "int16":
+            return tensor("int16", shape, scale / 256, 0)
+        point = int(self.pick(-128, 0, self.rng.integers(-128, 128))) if zero_point is None else zero_point
+        return tensor("int8", shape, scale, point)
+
+    def _node(self, one: Tensor) -> Node:
+        q = one.type.quantization
+        known = {"scale": list(q.scales), "zero_point": list(q.zero_points), "axis": q.axis} if q else {}
+        name, label = f"t{len(self._graph.tensors)}", one.type.dtype.label
+        if one.data is not None:
+            return Node(self._graph.constant(name, one.data, dtype=label, **known), one)
+        return Node(self._graph.tensor(name, label, list(one.type.max_shape), **known), one)
+
+    def constant(self, values: Any, dtype: str = "int32") -> Node:
+        return self._node(constant(dtype, values))
+
+    def number(self, real: float | Array) -> Node:
+        """A constant of the model's type, quantised such that it is near `real`."""
+        if self.dtype == "float32":
+            return self.constant(real, "float32")
+        scale = float(np.abs(real).max()) / 100 or 1.0
+        return self._node(constant(self.dtype, np.rint(np.asarray(real) / scale), scale, 0))
+
+    def add(
+        self, operator: str, inputs: list[Node | None], output: Tensor, options: Mapping[str, Any] | None = None
+    ) -> Node | None:
+        """Appends an operator; None where it isn't supported as it is."""
+        tensors = [n and n.tensor for n in inputs]
+        bare = Case(operator, tuple(tensors), (output.type,), options or {})
+        if any(t is not None and 0 in t.type.max_shape for t in tensors):
+            return None
+        case = make_case(operator, tensors, [output], options) if operator == "TRANSPOSE" else _inferred(bare)
+        if case is None or broken_rules(case) or case.outputs[0].elements > 4000:
+            return None
+        made = self._node(Tensor(case.outputs[0]))
+        indices = [-1 if n is None else n.index for n in inputs]
+        self._graph.operator(operator, indices, [made.index], dict(options or {}))
+        self._made.append(made)
+        return made
+
+    def step(self, operator: str, *others: Node | None, output: Tensor | None = None, **options: Any) -> bool:
+        """Appends an operator on the chain's end; whether it was possible."""
+        made = self.add(operator, [self.at, *others], output or self.like(), options)
+        if made is not None:
+            self.at = made
+        return made is not None
+
+    def finish(self) -> tuple[bytes, TensorType]:
+        """The file, and the type of its input."""
+        self._graph.inputs = [node.index for node in self._inputs]
+        extra = [n.index for n in self._made[:-1] if self.rng.random() < 0.06]
+        self._graph.outputs = [self.at.index, *(i for i in extra if i != self.at.index)]
+        return bytes(self._writer.finish()), self._inputs[0].tensor.type
+
+
+def _inferred(case: Case) -> Case | None:
+    try:
+        return make_case(case.operator, case.inputs, [Tensor(case.outputs[0])], case.options)
+    except (ValueError, IndexError, AssertionError):
+        return None
+
+
+def same(layers: Layers) -> Tensor:
+    """A tensor quantised as the chain's end."""
+    return Tensor(layers.at.tensor.type)
+
+
+def convolution(layers: Layers) -> None:
+    rng, shape = layers.rng, layers.at.shape
+    if len(shape) != 4:
+        return
+    if rng.random() < 0.6:
+        pad(layers)
+    shape = layers.at.shape
+    taps = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+    options = {
+        "padding": int(rng.integers(2)),
+        "stride_h": int(rng.integers(1, 3)),
+        "stride_w": int(rng.integers(1, 3)),
+        "dilation_h_factor": int(layers.pick(1, 1, 2)),
+        "dilation_w_factor": int(layers.pick(1, 1, 2)),
+        "fused_activation_function": int(layers.pick(0, 0, 0, 1, 3)),
+    }
+    kind = layers.pick("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D")
+    if kind.endswith("POOL_2D"):
+        options |= {"filter_height": taps[0], "filter_width": taps[1]}
+        del options["dilation_h_factor"], options["dilation_w_factor"]
+        layers.step(kind, output=same(layers), **options)
+        return
+    channels = int(rng.integers(1, 5))
+    axis = 0 if kind == "CONV_2D" else 3
+    weights = (channels, *taps, shape[3]) if axis == 0 else (1, *taps, shape[3])
+    weigh(layers, kind, weights, axis, options)
+
+
+def weigh(layers: Layers, kind: str, shape: tuple[int, ...], axis: int, options: dict[str, Any]) -> None:
+    """An operator with weights of `shape`, output channels along `axis`, and now and then a bias."""
+    rng, x = layers.rng, layers.at.tensor.type.quantization
+    wide = "int64" if layers.dtype == "int16" else "int32"
+    if x is None:
+        w = layers.constant(rng.normal(size=shape), "float32")
+        b = layers.constant(rng.normal(size=shape[axis]), "float32")
+    else:
+        scales = rng.uniform(0.002, 0.02, layers.pick(1, shape[axis]))
+        w = layers._node(constant("int8", rng.integers(-127, 128, shape), scales, 0, axis))
+        bias = rng.integers(-3000, 3000, shape[axis])
+        b = layers._node(constant(wide, bias, np.resize(x.scale * scales, shape[axis]), 0, 0))
+    layers.step(kind, w, *([b] if rng.random() < 0.7 else []), **options)
+
+
+def dense(layers: Layers) -> None:
+    units, depth = int(layers.rng.integers(1, 6)), layers.at.shape[-1]
+    weigh(layers, "FULLY_CONNECTED", (units, depth), 0, {"keep_num_dims": True, "fused_activation_function": 0})
+
+
+def pad(layers: Layers) -> None:
+    rng, shape = layers.rng, layers.at.shape
+    table = np.zeros((len(shape), 2), int)
+    inner = layers.pick(slice(1, -1), slice(1, -1), slice(0, None))
+    table[inner] = rng.integers(0, 3, table[inner].shape)
+    if rng.random() < 0.3:
+        q = layers.at.tensor.type.quantization
+        lowest = layers.at.tensor.type.dtype.limits[0] if q else -3.4028234663852886e38
+        filled = layers.pick(lowest, q.zero_point if q else 0.0, 1)
+        value = layers._node(Tensor(layers.at.tensor.type.with_shape(()), np.array(filled, _numpy(layers))))
+        layers.step("PADV2", layers.constant(table), value, output=same(layers))
+    else:
+        layers.step("PAD", layers.constant(table), output=same(layers))
+
+
+def _numpy(layers: Layers) -> Any:
+    return layers.at.tensor.type.dtype.numpy
+
+
+def squeezed(layers: Layers) -> None:
+    """A sequence of vectors that is padded, then viewed as an image."""
+    shape = layers.at.shape
+    if len(shape) != 4:
+        return
+    vectors = (shape[0], shape[1] * shape[2], shape[3])
+    layers.step("RESHAPE", layers.constant(vectors), output=same(layers))
+    pad(layers)
+    n, length, channels = layers.at.shape
+    layers.step(
+        "RESHAPE", layers.constant(layers.pick((n, 1, length, channels), (n, length, 1, channels))), output=same(layers)
+    )
+
+
+def activation(layers: Layers) -> None:
+    """One after another operator, with the same or another quantisation."""
+    name = layers.pick(*ACTIVATIONS)
+    layers.step(name, output=layers.pick(same(layers), layers.like()))
+
+
+PIECES: tuple[Callable[[Layers], None], ...] = (convolution, convolution, squeezed, activation, dense)
+
+
+def random_layers(
+    rng: np.random.Generator, dtype: str, pieces: tuple[Callable[[Layers], None], ...] = PIECES
+) -> tuple[bytes, TensorType]:
+    """A file with one input and one signature, and the type of the input."""
+    shape = (1, int(rng.integers(2, 8)), int(rng.integers(2, 8)), int(rng.integers(1, 5)))
+    layers = Layers(rng, dtype, shape)
+    for _ in range(int(rng.integers(2, 6))):
+        layers.pick(*pieces)(layers)
+    if layers.at is layers._inputs[0]:
+        layers.step("RESHAPE", layers.constant([1, -1]), output=same(layers))
+    return layers.finish()

@@ -36,6 +36,11 @@ class Steps:
     before: tuple[int, int] = (0, 0)
     after: tuple[int, int] = (0, 0)
 
+    @property
+    def pads(self) -> bool:
+        """Whether windows may reach beyond the input."""
+        return self.same or any(self.before + self.after)
+
 
 def parse_steps(options: Options, dilated: bool) -> Steps:
     """The fields `padding`, `stride_h` ... of a convolution or pool; ValueError where one is out of range."""

@@ -177,7 +177,7 @@ def _is_plain(convolution: Op) -> bool:
         and weights.is_constant
         and weights.type.dtype is DType.INT8
         and weights.type.quantization is not None
-        and not (steps.same or steps.dilation_height > 1 or steps.dilation_width > 1)
+        and not (steps.pads or steps.dilation_height > 1 or steps.dilation_width > 1)
     )
 
 

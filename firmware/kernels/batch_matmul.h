@@ -61,28 +61,34 @@ struct tflmgen_batch_matmul_s16 {
     int32_t shift;
 };
 
-TFLMGEN_HELPER int16_t tflmgen_batch_matmul_sum_s16(const int16_t *left, const int16_t *right,
-                                                    const struct tflmgen_batch_matmul_s16 *p)
-{
-    int64_t sum = 0;
-    for (int32_t k = 0; k < p->depth; ++k) {
-        sum += left[k * p->left_depth_stride] * right[k * p->right_depth_stride];
+#define TFLMGEN_BATCH_MATMUL_SUM_S16(suffix, right_element)                                                            \
+    TFLMGEN_HELPER int16_t tflmgen_batch_matmul_sum_##suffix(const int16_t *left, const right_element *right,          \
+                                                             const struct tflmgen_batch_matmul_s16 *p)                 \
+    {                                                                                                                  \
+        int64_t sum = 0;                                                                                               \
+        for (int32_t k = 0; k < p->depth; ++k) {                                                                       \
+            sum += left[k * p->left_depth_stride] * right[k * p->right_depth_stride];                                  \
+        }                                                                                                              \
+        const int32_t result = tflmgen_requantize_s64(sum, p->multiplier, p->shift);                                   \
+        return (int16_t)tflmgen_clamp_s32(result, INT16_MIN, INT16_MAX);                                               \
     }
-    return (int16_t)tflmgen_clamp_s32(tflmgen_requantize_s64(sum, p->multiplier, p->shift), INT16_MIN, INT16_MAX);
-}
 
-#define TFLMGEN_BATCH_MATMUL(suffix, element)                                                                          \
-    TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix(const element *restrict left, const element *restrict right,     \
-                                                      element *restrict output,                                        \
-                                                      const struct tflmgen_batch_matmul_##suffix *p)                   \
+TFLMGEN_BATCH_MATMUL_SUM_S16(s16, int16_t)
+TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t)
+
+#define TFLMGEN_BATCH_MATMUL(suffix, element, right_element, parameters)                                               \
+    TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix(const element *restrict left,                                    \
+                                                      const right_element *restrict right,                             \
+                                                      element *restrict output, const struct parameters *p)            \
     {                                                                                                                  \
         for (int32_t a = 0; a < p->batches[0]; ++a) {                                                                  \
             for (int32_t b = 0; b < p->batches[1]; ++b) {                                                              \
                 for (int32_t c = 0; c < p->batches[2]; ++c) {                                                          \
                     const element *left_matrix = left + a * p->left_batch_strides[0] + b * p->left_batch_strides[1] +  \
                                                  c * p->left_batch_strides[2];                                         \
-                    const element *right_matrix = right + a * p->right_batch_strides[0] +                              \
-                                                  b * p->right_batch_strides[1] + c * p->right_batch_strides[2];       \
+                    const right_element *right_matrix = right + a * p->right_batch_strides[0] +                        \
+                                                        b * p->right_batch_strides[1] +                                \
+                                                        c * p->right_batch_strides[2];                                 \
                     for (int32_t row = 0; row < p->rows; ++row) {                                                      \
                         for (int32_t column = 0; column < p->columns; ++column) {                                      \
                             *output++ = tflmgen_batch_matmul_sum_##suffix(left_matrix + row * p->left_row_stride,      \
@@ -96,8 +102,9 @@ TFLMGEN_HELPER int16_t tflmgen_batch_matmul_sum_s16(const int16_t *left, const i
         }                                                                                                              \
     }
 
-TFLMGEN_BATCH_MATMUL(f32, float)
-TFLMGEN_BATCH_MATMUL(s8, int8_t)
-TFLMGEN_BATCH_MATMUL(s16, int16_t)
+TFLMGEN_BATCH_MATMUL(f32, float, float, tflmgen_batch_matmul_f32)
+TFLMGEN_BATCH_MATMUL(s8, int8_t, int8_t, tflmgen_batch_matmul_s8)
+TFLMGEN_BATCH_MATMUL(s16, int16_t, int16_t, tflmgen_batch_matmul_s16)
+TFLMGEN_BATCH_MATMUL(s16_s8, int16_t, int8_t, tflmgen_batch_matmul_s16)
 
 #endif

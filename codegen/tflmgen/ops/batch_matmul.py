@@ -1,10 +1,27 @@
-"""BATCH_MATMUL: products of matrices that the last two dimensions hold, int8, int16 and float32."""
+"""BATCH_MATMUL: products of matrices that the last two dimensions hold, int8, int16 and float32.
+
+The right ones may be int8 beside int16, and beside float32, whose rows are then quantised at run time.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Params, ParamValue, Target
+import numpy as np
+
+from tflmgen.kernel import (
+    ConstantArray,
+    Input,
+    Kernel,
+    Null,
+    Operand,
+    OperatorInstance,
+    Output,
+    Params,
+    ParamValue,
+    Scratch,
+    Target,
+)
 from tflmgen.ops.layout import broadcast_shape, broadcast_strides, collapse, strides_of
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
@@ -13,7 +30,6 @@ from tflmgen.ops.rules import (
     COMMON,
     QUANTIZED_PER_TENSOR,
     input_type,
-    one_type,
     scale,
     static_shape,
     tensors,
@@ -22,6 +38,7 @@ from tflmgen.ops.rules import (
 from tflmgen.ops.weights import MAX_SHIFT_S64
 from tflmgen.types import DType
 
+HEADER = "batch_matmul.h"
 MAX_DEPTH_S8 = (2**31 - 1) // 255**2
 """Products of two int8 values less their zero points that 32 bits hold."""
 
@@ -30,11 +47,13 @@ MAX_DEPTH_S8 = (2**31 - 1) // 255**2
 class BatchMatmulAttributes:
     adjoint_left: bool
     adjoint_right: bool
+    asymmetric: bool
 
 
 def parse(options: Options | None) -> BatchMatmulAttributes:
     options = present(options)
-    return BatchMatmulAttributes(bool(options.get("adj_x", False)), bool(options.get("adj_y", False)))
+    asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
+    return BatchMatmulAttributes(bool(options.get("adj_x", False)), bool(options.get("adj_y", False)), asymmetric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +119,12 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         ("right_depth_stride", right.row_stride),
         ("right_column_stride", right.column_stride),
     )
-    function = "tflmgen_batch_matmul_f32"
+    macs = output.elements * left.columns
+    if _is_hybrid(op):
+        return _hybrid_kernel(op, left, fields, macs)
+    function = struct = "tflmgen_batch_matmul_f32"
     if output.dtype is DType.INT8:
-        function = "tflmgen_batch_matmul_s8"
+        function = struct = "tflmgen_batch_matmul_s8"
         multiplier, shift = quantize_multiplier(real_multiplier(op))
         fields += (
             ("left_zero_point", zero_point(input_type(op, 0))),
@@ -112,11 +134,47 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
             ("output_zero_point", zero_point(output)),
         )
     if output.dtype is DType.INT16:
-        function = "tflmgen_batch_matmul_s16"
+        function = struct = "tflmgen_batch_matmul_s16"
+        if input_type(op, 1).dtype is DType.INT8:
+            function = "tflmgen_batch_matmul_s16_s8"
         multiplier, shift = quantize_multiplier(real_multiplier(op))
         fields += (("multiplier", multiplier), ("shift", shift))
-    operands = (Input(0), Input(1), Output(0))
-    return Kernel(function, "batch_matmul.h", operands, Params(function, fields), macs=output.elements * left.columns)
+    return Kernel(function, HEADER, (Input(0), Input(1), Output(0)), Params(struct, fields), macs=macs)
+
+
+def _hybrid_kernel(
+    op: OperatorInstance, left: Matrices, fields: tuple[tuple[str, ParamValue], ...], macs: int
+) -> Kernel:
+    quantization = input_type(op, 1).quantization
+    assert quantization is not None
+    function = "tflmgen_batch_matmul_hybrid"
+    scales = ConstantArray.of("scales", np.array(quantization.scales), DType.FLOAT32)
+    gathered: Operand = Scratch(left.columns * 4) if left.column_stride != 1 else Null()
+    operands = (Input(0), Input(1), scales, Output(0), Scratch(left.columns, 1), gathered)
+    how = (("asymmetric", op.attributes.asymmetric), ("per_channel", quantization.per_channel))
+    return Kernel(function, "batch_matmul_hybrid.h", operands, Params(function, (*fields, *how)), macs=macs)
+
+
+def _is_hybrid(op: OperatorInstance) -> bool:
+    return op.outputs[0].dtype is DType.FLOAT32 and input_type(op, 1).dtype is DType.INT8
+
+
+def _types_fit(op: OperatorInstance) -> bool:
+    dtype, weights = input_type(op, 0).dtype, input_type(op, 1).dtype
+    if dtype not in (DType.INT8, DType.INT16, DType.FLOAT32) or op.outputs[0].dtype is not dtype:
+        return False
+    return weights in (dtype, DType.INT8)
+
+
+def _hybrid_scales_fit(op: OperatorInstance) -> bool:
+    """One scale, or one per column of the right matrices, and no zero point."""
+    weights = input_type(op, 1)
+    quantization = weights.quantization
+    if quantization is None or any(quantization.zero_points):
+        return False
+    columns = len(weights.shape) - (2 if op.attributes.adjoint_right else 1)
+    on_columns = quantization.axis == columns and len(quantization.scales) == right_of(op).columns
+    return not quantization.per_channel or on_columns
 
 
 def _is_int8(op: OperatorInstance) -> bool:
@@ -132,7 +190,10 @@ def _multiplier_fits(op: OperatorInstance) -> bool:
 
 RULES = (
     *COMMON,
-    one_type(DType.INT8, DType.INT16, DType.FLOAT32),
+    Rule(
+        "the inputs and outputs are all int8, int16 or float32, or all but int8 right matrices int16 or float32",
+        _types_fit,
+    ),
     Rule(
         "both inputs have 2 to 5 dimensions, none of them zero",
         lambda op: all(2 <= len(t.shape) <= 5 and t.elements > 0 for t in (input_type(op, 0), input_type(op, 1))),
@@ -141,14 +202,22 @@ RULES = (
         "the left matrices have as many columns as the right ones have rows",
         lambda op: left_of(op).columns == right_of(op).rows,
     ),
-    QUANTIZED_PER_TENSOR,
+    Rule(
+        "int8 matrices beside float32 have one scale, or one per column on the right, and zero point 0",
+        lambda op: not _is_hybrid(op) or _hybrid_scales_fit(op),
+    ),
+    # LiteRT takes scales per channel for 0 here: its products are all zero.
+    Rule(
+        "int8 and int16 inputs and outputs are quantised, with one scale each",
+        lambda op: _is_hybrid(op) or QUANTIZED_PER_TENSOR.holds(op),
+    ),
     Rule(
         "the product of the inputs' scales is less than 2^30 output scales with int8, less than 2^7 with int16",
         _multiplier_fits,
     ),
     Rule(
         f"int8 matrices share a dimension of at most {MAX_DEPTH_S8}",
-        lambda op: not _is_int8(op) or left_of(op).columns <= MAX_DEPTH_S8,
+        lambda op: input_type(op, 1).dtype is not DType.INT8 or left_of(op).columns <= MAX_DEPTH_S8,
     ),
     Rule(
         "the zero points of int16 tensors are 0, and int16 matrices share a dimension of less than 2^16",

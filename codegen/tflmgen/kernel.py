@@ -98,7 +98,9 @@ class Params:
 class Kernel:
     """One C call that computes one operator.
 
-    error: the status to return where the C function returns false; empty where it returns nothing.
+    error: the status to return where the C function returns false; empty where it returns nothing. instructions: a
+    rough estimate, 0 where there is nothing to choose from. alternatives: the same computed more slowly, but perhaps in
+    less memory, the fastest first.
     """
 
     function: str
@@ -109,6 +111,8 @@ class Kernel:
     macs: int = 0
     variant: str = "portable"
     error: str = ""
+    instructions: int = 0
+    alternatives: tuple[Kernel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

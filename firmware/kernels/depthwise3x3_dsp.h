@@ -1,4 +1,5 @@
-/* DEPTHWISE_CONV_2D in int8 with 3x3 filters, one output per input channel, for cores with the DSP extension.
+/* DEPTHWISE_CONV_2D in int8 with 3x3 filters that move by one column, one output per input channel, for cores with the
+ * DSP extension.
  *
  * Four channels at a time are transposed into planes of halves in scratch memory, padding included, a strip of lines
  * at a time; a word holds two columns. Then all nine weights of a channel stay in registers. A line of a plane takes
@@ -91,19 +92,19 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint32_t *plane, int8_t *ou
     "mla " sum ", r12, lr, " sum "\n\t"
 
 /* sum: where the first output's sum is so far. */
-#define TFLMGEN_DEPTHWISE3X3_DSP_ROW1(columns, w01, w12, sum) \
+#define TFLMGEN_DEPTHWISE3X3_DSP_ROW(columns, w01, w12, sum) \
     "ldrd r12, lr, " columns "\n\t"                           \
     "smlad r10, r12, " w01 ", " sum "\n\t"                    \
     "smlatb r11, r12, " w01 ", r11\n\t"                       \
     "smlabt r10, lr, " w12 ", r10\n\t"                        \
     "smlad r11, lr, " w12 ", r11\n\t"
 
-/* Stride 1, two outputs, 18 MACs: 1 for the bias, 3 LDRD, 12 multiplications, 2 * 2 to rescale, 4 to store, 2 to loop:
+/* Two outputs, 18 MACs: 1 for the bias, 3 LDRD, 12 multiplications, 2 * 2 to rescale, 4 to store, 2 to loop:
  * 26 instructions. */
-#define TFLMGEN_DEPTHWISE3X3_DSP_STEP1(PITCH, SHIFT, RESCALE)                \
-    TFLMGEN_DEPTHWISE3X3_DSP_ROW1("[r0, #" PITCH "]", "r4", "r5", "r11")     \
-    TFLMGEN_DEPTHWISE3X3_DSP_ROW1("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
-    TFLMGEN_DEPTHWISE3X3_DSP_ROW1("[r0], #4", "r2", "r3", "r10")             \
+#define TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT, RESCALE)                \
+    TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0, #" PITCH "]", "r4", "r5", "r11")     \
+    TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
+    TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0], #4", "r2", "r3", "r10")             \
     RESCALE("r10") RESCALE("r11")                                            \
     "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                  \
     "ssat r11, #8, r11, asr #" SHIFT "\n\t"                                  \
@@ -112,22 +113,6 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint32_t *plane, int8_t *ou
     "strb r11, [r1, r12]\n\t"                                                \
     "ldr r11, [sp, #16]\n\t"                                                 \
     "add r1, r1, r12, lsl #1\n\t"
-
-#define TFLMGEN_DEPTHWISE3X3_DSP_ROW2(columns, w01, w12, sum) \
-    "ldrd r12, lr, " columns "\n\t"                           \
-    "smlad r10, r12, " w01 ", " sum "\n\t"                    \
-    "smlabt r10, lr, " w12 ", r10\n\t"
-
-/* Stride 2, one output, 9 MACs: 16 instructions. */
-#define TFLMGEN_DEPTHWISE3X3_DSP_STEP2(PITCH, SHIFT, RESCALE)                \
-    TFLMGEN_DEPTHWISE3X3_DSP_ROW2("[r0, #" PITCH "]", "r4", "r5", "r11")     \
-    TFLMGEN_DEPTHWISE3X3_DSP_ROW2("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
-    TFLMGEN_DEPTHWISE3X3_DSP_ROW2("[r0], #4", "r2", "r3", "r10")             \
-    RESCALE("r10")                                                           \
-    "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                  \
-    "strb r10, [r1]\n\t"                                                     \
-    "ldr r12, [sp, #12]\n\t"                                                 \
-    "add r1, r1, r12\n\t"
 
 /* Four channels of two neighbouring pixels into the planes: 2 PKH + 4 SXTB16 + 4 STR. */
 TFLMGEN_HELPER void tflmgen_depthwise3x3_dsp_put(uint8_t *to, uint32_t left, uint32_t right, int32_t plane)
@@ -267,12 +252,12 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const uint
 {
     uint8_t *const planes = (uint8_t *)(((uintptr_t)scratch + (uintptr_t)pitch - 1u) & ~((uintptr_t)pitch - 1u));
     const int32_t channels = p->input_channels;
-    const int32_t words = p->stride_width == 1 ? (p->output_width + 1) / 2 : p->output_width;
+    const int32_t words = (p->output_width + 1) / 2;
     const int32_t start = pitch - 4 * words;
     const int32_t held = (p->strip - 1) * p->stride_height + 3;
     const int32_t kept = tflmgen_max_s32(3 - p->stride_height, 0);
     const int32_t plane = held * pitch;
-    const bool odd = p->stride_width == 1 && p->output_width % 2 == 1;
+    const bool odd = p->output_width % 2 == 1;
     struct tflmgen_depthwise3x3_dsp_lines lines;
     lines.plane_gap = p->stride_height * pitch - 4 * words;
     lines.output_gap = odd ? -channels : 0;
@@ -331,42 +316,36 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const uint
     }
 }
 
-#define TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, SHIFT, KIND)                                                           \
-    TFLMGEN_DEPTHWISE3X3_DSP_LINES(                                                                                    \
-        tflmgen_depthwise3x3_dsp_lines_##STRIDE##_##PITCH##_##SHIFT##_##KIND, #PITCH,                                  \
-        TFLMGEN_DEPTHWISE3X3_DSP_STEP##STRIDE(#PITCH, #SHIFT, TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_##KIND))                \
-    TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_##STRIDE##_##PITCH##_##SHIFT##_##KIND##_s8(                           \
-        const int8_t *input, const uint32_t *packed, void *scratch, int8_t *output,                                    \
-        const struct tflmgen_depthwise3x3_dsp_s8 *p)                                                                   \
-    {                                                                                                                  \
-        tflmgen_depthwise3x3_dsp_run(input, packed, scratch, output, p,                                                \
-                                     tflmgen_depthwise3x3_dsp_lines_##STRIDE##_##PITCH##_##SHIFT##_##KIND, PITCH,      \
-                                     (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                             \
+#define TFLMGEN_DEPTHWISE3X3_DSP(PITCH, SHIFT, KIND)                                                                  \
+    TFLMGEN_DEPTHWISE3X3_DSP_LINES(                                                                                   \
+        tflmgen_depthwise3x3_dsp_lines_##PITCH##_##SHIFT##_##KIND, #PITCH,                                            \
+        TFLMGEN_DEPTHWISE3X3_DSP_STEP(#PITCH, #SHIFT, TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_##KIND))                       \
+    TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_##PITCH##_##SHIFT##_##KIND##_s8(                                     \
+        const int8_t *input, const uint32_t *packed, void *scratch, int8_t *output,                                   \
+        const struct tflmgen_depthwise3x3_dsp_s8 *p)                                                                  \
+    {                                                                                                                 \
+        tflmgen_depthwise3x3_dsp_run(input, packed, scratch, output, p,                                               \
+                                     tflmgen_depthwise3x3_dsp_lines_##PITCH##_##SHIFT##_##KIND, PITCH,                \
+                                     (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                            \
     }
 
-/* By column stride, pitch, shift, and whether outputs are clamped at the zero point. Those that are not called are not
- * compiled. */
-#define TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, SHIFT)  \
-    TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, SHIFT, clamped) \
-    TFLMGEN_DEPTHWISE3X3_DSP(STRIDE, PITCH, SHIFT, signed)
-#define TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(STRIDE, PITCH) \
-    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 6)   \
-    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 7)   \
-    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 8)   \
-    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 9)   \
-    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 10)  \
-    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 11)  \
-    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(STRIDE, PITCH, 12)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(1, 16)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(1, 32)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(1, 64)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(1, 128)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(1, 256)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(2, 16)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(2, 32)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(2, 64)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(2, 128)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(2, 256)
+/* By pitch, shift, and whether outputs are clamped at the zero point. Those that are not called are not compiled. */
+#define TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, SHIFT) \
+    TFLMGEN_DEPTHWISE3X3_DSP(PITCH, SHIFT, clamped) \
+    TFLMGEN_DEPTHWISE3X3_DSP(PITCH, SHIFT, signed)
+#define TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(PITCH) \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, 6) \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, 7) \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, 8) \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, 9) \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, 10) \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, 11) \
+    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, 12)
+TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(16)
+TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(32)
+TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(64)
+TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(128)
+TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(256)
 
 #endif
 

@@ -21,8 +21,11 @@ SHIFTS = (9, 8, 10, 7, 11, 6, 12)
 """Shifts that the kernel is compiled for, the one that fits most layers first."""
 
 PITCHES = (16, 32, 64, 128, 256)
-PLANES_BYTES = 2304
-"""What four planes take where that holds six lines each, their least number."""
+PLANES_BYTES = (2304, 1152, 576, 0)
+"""What four planes may take: the more lines, the fewer strips."""
+
+LEAST_LINES = (6, 3, 3, 3)
+"""What they have in any case."""
 
 LEAST_SCALE, GREATEST_SCALE = 2, 8
 """Powers of two that weights of 8 bits are scaled by: below, the first rounding is lost; above, 16 bits overflow."""
@@ -30,25 +33,34 @@ LEAST_SCALE, GREATEST_SCALE = 2, 8
 _INT32 = 2**31
 
 
-def depthwise3x3_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel of a layer with one 3x3 filter per channel; None where it would not be exact.
+def depthwise3x3_dsp(op: OperatorInstance, window: Window, layer: Layer) -> tuple[Kernel, ...]:
+    """The kernels of a layer with one 3x3 filter per channel, with strips of several heights; none is exact for some.
 
     layer.weights: [channels, 9].
     """
-    channels, (_, height, width, _) = len(layer.weights), window.input
-    steps, output = window.steps, (window.height.output, window.width.output)
+    channels, steps = len(layer.weights), window.steps
     if window.taps != (3, 3) or channels < 4 or (steps.dilation_height, steps.dilation_width) != (1, 1):
-        return None
-    if steps.stride_width > 2 or steps.stride_height > 2 or window.width.padding > 1:
-        return None
-    words = output[1] if steps.stride_width == 2 else -(-output[1] // 2)
+        return ()
+    if steps.stride_width > 1 or steps.stride_height > 2 or window.width.padding > 1:
+        return ()
+    words = -(-window.width.output // 2)
     pitch = next((p for p in PITCHES if p >= 4 * (words + 1)), None)
     found = _channels(layer)
     if pitch is None or found is None:
-        return None
-    held = max(6, PLANES_BYTES // (4 * pitch))
-    strip = min(output[0], (held - 3) // steps.stride_height + 1)
-    lines = (strip - 1) * steps.stride_height + 3
+        return ()
+    helds = [max(least, size // (4 * pitch)) for size, least in zip(PLANES_BYTES, LEAST_LINES, strict=True)]
+    strips = dict.fromkeys(_strip(window, held) for held in helds)
+    return tuple(_kernel(op, window, layer, found, pitch, strip) for strip in strips)
+
+
+def _strip(window: Window, held: int) -> int:
+    """Output lines that come of `held` lines."""
+    return min(window.height.output, (held - 3) // window.steps.stride_height + 1)
+
+
+def _kernel(op: OperatorInstance, window: Window, layer: Layer, found: _Channels, pitch: int, strip: int) -> Kernel:
+    channels = len(layer.weights)
+    lines = (strip - 1) * window.steps.stride_height + 3
     fields = params(
         "tflmgen_depthwise3x3_dsp_s8",
         window.fields(channels),
@@ -57,17 +69,28 @@ def depthwise3x3_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kern
         (("strip", strip),),
     )
     packed = ConstantArray.of("channels", found.packed, DType.UINT32)
-    operands = (Input(0), packed, Scratch(4 * lines * pitch + pitch), Output(0))
-    in_place = channels % 4 == 0 and output == (height, width)
+    in_place = channels % 4 == 0 and (window.height.output, window.width.output) == window.input[1:3]
     return Kernel(
-        f"tflmgen_depthwise3x3_dsp_{steps.stride_width}_{pitch}_{found.shift}_{found.kind}_s8",
+        f"tflmgen_depthwise3x3_dsp_{pitch}_{found.shift}_{found.kind}_s8",
         HEADER,
-        operands,
+        (Input(0), packed, Scratch(4 * lines * pitch + pitch), Output(0)),
         fields,
         (Overlap(0, 0, 0, exact=True),) if in_place else (),
         op.outputs[0].elements * 9,
         "dsp",
+        instructions=_instructions(window, strip),
     )
+
+
+def _instructions(window: Window, strip: int) -> int:
+    """Counted in the kernel's code, and with what GCC 12 makes of the rest."""
+    batches, _, _, channels = window.input
+    height, words = window.height.output, -(-window.width.output // 2)
+    strips = -(-height // strip)
+    filled = height * window.steps.stride_height + 2
+    planes = strips * 300 + filled * (15 * (words + 1) + 14)
+    lines = strips * 95 + height * (26 * words + 9)
+    return batches * -(-channels // 4) * (planes + 4 * lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +111,10 @@ def _channels(layer: Layer) -> _Channels | None:
         rows = []
         clamped = False
         for channel, (least, greatest) in enumerate(bounds):
-            found = _channel(layer, channel, shift, least, greatest)
+            found = scaled_channel(layer, channel, shift, least, greatest)
             if found is None:
                 break
-            rows.append(found)
+            rows.append(_words(found))
             ends = [layer.zero_point + requantize(a, *layer.scales[channel]) for a in (least, greatest)]
             clamped |= ends[1] > layer.high < 127 or (layer.low > -128 and ends[0] < layer.low)
         else:
@@ -99,8 +122,20 @@ def _channels(layer: Layer) -> _Channels | None:
     return None
 
 
-def _channel(layer: Layer, channel: int, shift: int, least: int, greatest: int) -> list[int] | None:
-    """One channel's words, where (hi32(2^e a m) + ra) >> shift is exact for every accumulator a in the range.
+@dataclass(frozen=True, slots=True)
+class ScaledChannel:
+    """out = (hi32(2^exponent a multiplier) + addend) >> shift, where 2^exponent a begins as `start`."""
+
+    weights: list[int]
+    exponent: int
+    start: int
+    multiplier: int
+    addend: int
+    shift: int
+
+
+def scaled_channel(layer: Layer, channel: int, shift: int, least: int, greatest: int) -> ScaledChannel | None:
+    """One channel, where (hi32(2^e a m) + ra) >> shift is exact for every accumulator a in the range.
 
     That is TFLite's rescaling where 2^e is 2 or more bits finer than its first rounding: shift = e - 1 + r.
     """
@@ -112,7 +147,9 @@ def _channel(layer: Layer, channel: int, shift: int, least: int, greatest: int) 
     ends = [layer.zero_point + requantize(a, multiplier, scale_shift) for a in (least, greatest)]
     outputs = [min(max(end, layer.low), layer.high) for end in ends]
     if outputs[0] == outputs[1]:
-        return _words([0] * 9, LEAST_SCALE, (outputs[0] - layer.zero_point) << (shift + 2), 2**30)
+        zeros = [0] * layer.weights.shape[1]
+        start = (outputs[0] - layer.zero_point) << (shift + 2)
+        return ScaledChannel(zeros, LEAST_SCALE, start, 2**30, _addend(layer, LEAST_SCALE, shift), shift)
     right = -scale_shift
     if right < 1:
         return None
@@ -122,13 +159,17 @@ def _channel(layer: Layer, channel: int, shift: int, least: int, greatest: int) 
     if found is None:
         return None
     exponent, start, factor = found
-    addend = ((2 * layer.zero_point + 1) << (shift - 1)) + (1 << (exponent - 2))
+    addend = _addend(layer, exponent, shift)
     offset = start - (int(layer.bias[channel]) << exponent)
     scaled = [(a << exponent) + offset for a in (least, greatest)]
     rescaled = [(a * factor >> 32) + addend for a in scaled]
     if min(*scaled, rescaled[0] - (1 << exponent)) < -_INT32 or max(*scaled, *rescaled) >= _INT32:
         return None
-    return _words(layer.weights[channel].tolist(), exponent, start, factor)
+    return ScaledChannel(layer.weights[channel].tolist(), exponent, start, factor, addend, shift)
+
+
+def _addend(layer: Layer, exponent: int, shift: int) -> int:
+    return ((2 * layer.zero_point + 1) << (shift - 1)) + (1 << (exponent - 2))
 
 
 def _exact(
@@ -156,7 +197,7 @@ def _searched(layer: Layer, channel: int, shift: int, least: int, greatest: int)
         factor = (multiplier >> (lost - 1)) + 1 >> 1
         if factor == 0:
             continue
-        addend = ((2 * layer.zero_point + 1) << (shift - 1)) + (1 << (exponent - 2))
+        addend = _addend(layer, exponent, shift)
         low, high = -_INT32, _INT32
         for output, accumulator in thresholds:
             needed = -(-(((output << shift) - addend) << 32) // factor)
@@ -182,6 +223,6 @@ def _thresholds(layer: Layer, channel: int, least: int, greatest: int) -> Iterat
         yield value, at
 
 
-def _words(weights: list[int], exponent: int, start: int, multiplier: int) -> list[int]:
-    bytes_ = np.array([*weights, exponent, 0, 0], dtype=np.int8)
-    return [*bytes_.view("<u4").tolist(), start % 2**32, multiplier]
+def _words(channel: ScaledChannel) -> list[int]:
+    bytes_ = np.array([*channel.weights, channel.exponent, 0, 0], dtype=np.int8)
+    return [*bytes_.view("<u4").tolist(), channel.start % 2**32, channel.multiplier]

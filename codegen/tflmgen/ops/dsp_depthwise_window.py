@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Scratch
-from tflmgen.ops.dsp_channels import Layer, Rescalings, rescalings
+from tflmgen.ops.dsp_channels import SCALE_BITS, Layer, accumulators, rescalings
+from tflmgen.ops.dsp_depthwise import SHIFTS, ScaledChannel, scaled_channel
 from tflmgen.ops.rules import input_type, zero_point
 from tflmgen.ops.weights import overlaps, params
 from tflmgen.ops.window import Window
@@ -14,7 +17,8 @@ from tflmgen.types import DType
 
 HEADER = "depthwise_window_dsp.h"
 POINTER_BYTES = 4
-SIGN_FIX = 128
+GROUP = 4
+"""Channels that are computed at a time."""
 
 
 def depthwise_window_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
@@ -23,8 +27,8 @@ def depthwise_window_dsp(op: OperatorInstance, window: Window, layer: Layer) -> 
     layer.weights: [channels, taps].
     """
     channels, taps = layer.weights.shape
-    exact = rescalings(layer)
-    if exact is None or channels < 4:
+    found = _channels(layer) if channels >= GROUP else None
+    if found is None:
         return None
     pairs = -(-taps // 2)
     fields = params(
@@ -32,31 +36,77 @@ def depthwise_window_dsp(op: OperatorInstance, window: Window, layer: Layer) -> 
         window.fields(channels),
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("pairs", pairs)),
-        (("sign_fix", SIGN_FIX if exact.signed else 0),),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+        (("output_min", layer.low if found.clamped else -128), ("output_max", layer.high if found.clamped else 127)),
     )
-    stream = ConstantArray.of("stream", _stream(layer, exact), DType.UINT32)
+    stream = ConstantArray.of("stream", _stream(found), DType.UINT32)
     scratch = Scratch(2 * pairs * POINTER_BYTES + channels)
-    over_input = overlaps(op.outputs[0], window.overlap_distance(channels))
+    over_input = overlaps(op.outputs[0], window.group_distance(GROUP))
+    function = f"tflmgen_depthwise_window_dsp_{'signed' if found.signed else 'clamped'}_s8"
     operands = (Input(0), stream, scratch, Output(0))
     macs = op.outputs[0].elements * taps
-    return Kernel("tflmgen_depthwise_window_dsp_s8", HEADER, operands, fields, over_input, macs, "dsp")
+    instructions = _instructions(window, pairs)
+    return Kernel(function, HEADER, operands, fields, over_input, macs, "dsp", instructions=instructions)
 
 
-def _stream(layer: Layer, exact: Rescalings) -> NDArray[np.uint32]:
-    channels, taps = layer.weights.shape
-    firsts = [min(first, channels - 4) for first in range(0, channels, 4)]
+def _instructions(window: Window, pairs: int) -> int:
+    """Counted in the kernel's code, and with what GCC 12 makes of the rest."""
+    batches, height, width, channels = window.input
+    over = window.height.output, window.width.output
+    inside = [
+        max(0, (size - taps) // stride + 1)
+        for size, taps, stride in zip(
+            (height, width), window.taps, (window.steps.stride_height, window.steps.stride_width), strict=True
+        )
+    ]
+    border = over[0] * over[1] - min(inside[0], over[0]) * min(inside[1], over[1])
+    groups = -(-channels // GROUP)
+    return batches * (over[0] * over[1] * (11 + groups * (40 + 15 * pairs)) + border * (60 + 20 * pairs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Channels:
+    channels: tuple[ScaledChannel, ...]
+    signed: bool
+    clamped: bool
+
+
+def _channels(layer: Layer) -> _Channels | None:
+    """All channels at the finest scale; at coarser ones, each its own, where sums are large and none is negative."""
+    exact = rescalings(layer)
+    if exact is not None:
+        channels = [
+            ScaledChannel(w.tolist(), SCALE_BITS, c.bias << SCALE_BITS, c.multiplier, c.addend, c.shift)
+            for w, c in zip(layer.weights, exact.channels, strict=True)
+        ]
+        return _Channels(tuple(channels), exact.signed, exact.clamped)
+    if layer.low < layer.zero_point:
+        return None
+    scaled = []
+    bounds = zip(*(b.tolist() for b in accumulators(layer)), strict=True)
+    for channel, (least, greatest) in enumerate(bounds):
+        trials = (scaled_channel(layer, channel, shift, least, greatest) for shift in SHIFTS)
+        found = next((trial for trial in trials if trial is not None), None)
+        if found is None:
+            return None
+        scaled.append(found)
+    return _Channels(tuple(scaled), False, layer.low > -128 or layer.high < 127)
+
+
+def _stream(found: _Channels) -> NDArray[np.uint32]:
+    channels, taps = len(found.channels), len(found.channels[0].weights)
+    firsts = [min(first, channels - GROUP) for first in range(0, channels, GROUP)]
     pairs = -(-taps // 2)
-    padded = np.zeros((channels, 2 * pairs), dtype=np.int8)
-    padded[:, :taps] = layer.weights
-    stream = np.zeros((len(firsts), 4 + 2 * pairs + 9), dtype=np.uint32)
+    padded = np.zeros((channels, 2 * pairs), dtype="<i2")
+    for row, channel in zip(padded, found.channels, strict=True):
+        row[:taps] = np.array(channel.weights) << channel.exponent
+    # [channel, pair] -> both taps of a pair in one word.
+    words = padded.view("<u4")
+    stream = np.zeros((len(firsts), 4 + 4 * pairs + 9), dtype=np.uint32)
     for row, first in zip(stream, firsts, strict=True):
-        group = exact.channels[first : first + 4]
-        row[:4] = [channel.bias % 2**32 for channel in group]
-        # [channel, pair, tap] -> for each pair two words: the lower channels' first taps, their second taps; the upper.
-        four = padded[first : first + 4].reshape(2, 2, pairs, 2).transpose(2, 0, 3, 1)
-        row[4 : 4 + 2 * pairs] = np.ascontiguousarray(four).reshape(-1).view("<u4")
-        row[-9] = sum(channel.shift << 8 * i for i, channel in enumerate(group))
-        row[-8:-4] = [channel.multiplier for channel in group]
-        row[-4:] = [channel.addend % 2**32 for channel in group]
+        group = found.channels[first : first + GROUP]
+        row[:4] = [channel.start % 2**32 for channel in group]
+        row[4 : 4 + 4 * pairs] = words[first : first + GROUP].T.reshape(-1)
+        row[-9:-5] = [channel.multiplier for channel in group]
+        row[-5:-1] = [channel.addend % 2**32 for channel in group]
+        row[-1] = sum(channel.shift << 8 * i for i, channel in enumerate(group))
     return stream.reshape(-1)

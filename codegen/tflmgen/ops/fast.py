@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tflmgen.kernel import Kernel, OperatorInstance, Target
 from tflmgen.ops.dsp_channels import Layer
@@ -18,11 +19,21 @@ from tflmgen.ops.window import Window
 FullyConnectedMaker = Callable[[OperatorInstance, Layer, int, int], Kernel | None]
 Maker = Callable[[OperatorInstance, Window, Layer], Kernel | None]
 
+
+def depthwise_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The fastest of the DSP kernels, with the others as alternatives."""
+    over_window = depthwise_window_dsp(op, window, layer)
+    kernels = [*depthwise3x3_dsp(op, window, layer), *([over_window] if over_window else [])]
+    if not kernels:
+        return None
+    fastest, *others = sorted(kernels, key=lambda kernel: kernel.instructions)
+    return replace(fastest, alternatives=tuple(others))
+
+
 CONV_2D: tuple[tuple[str, Maker], ...] = (("mve", conv2d_mve), ("dsp", conv2d_dsp))
 DEPTHWISE: tuple[tuple[str, Maker], ...] = (
     ("mve", depthwise_window_mve),
-    ("dsp", depthwise3x3_dsp),
-    ("dsp", depthwise_window_dsp),
+    ("dsp", depthwise_dsp),
 )
 FULLY_CONNECTED: tuple[tuple[str, FullyConnectedMaker], ...] = (
     ("mve", fully_connected_mve),

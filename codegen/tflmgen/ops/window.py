@@ -143,6 +143,22 @@ class Window:
         written = np.arange(1, len(reads) + 1) * output_channels
         return max(0, int((written - 1 - still_read[:-1]).max()), int((written - still_read[1:]).max()))
 
+    def group_distance(self, group: int) -> int:
+        """The same for a kernel with one output per input channel, which computes a pixel by groups of channels.
+
+        A group's values are all read before its outputs are written, and no other channel's are read for them. The last
+        group are the last `group` channels: where it overlaps the one before, some values are read after the outputs
+        over them were written.
+        """
+        channels = self.input[3]
+        reads = self._first_reads()
+        still_read = np.minimum.accumulate(reads[::-1])[::-1]
+        begun = np.arange(len(reads)) * channels
+        distance = int((begun[1:] - still_read[1:]).max(initial=0))
+        if channels > group:
+            distance = max(distance, int((begun - reads).max()) + -channels % group)
+        return distance
+
     def block_distance(self, output_channels: int, block: int) -> int:
         """The same for a kernel that reads the windows of `block` pixels, in order, before it writes the first."""
         reads = self._first_reads()

@@ -53,9 +53,7 @@ def stream(program: Path) -> Iterator[PipeStream]:
 
 
 def make_client(stream: Stream, seconds: float = 20.0, retry: float = 0.5) -> Client:
-    client = Client(stream, retry)
-    client.deadline = time.monotonic() + seconds
-    return client
+    return Client(stream, seconds, retry)
 
 
 def accumulate(client: Client) -> int:
@@ -96,6 +94,26 @@ class Repeated:
 
     def write(self, data: bytes) -> None:
         self._stream.write(data + data)
+
+
+class Slow:
+    """A line on which every frame takes a while."""
+
+    def __init__(self, stream: Stream, seconds: float) -> None:
+        self.read = stream.read
+        self._stream, self._seconds = stream, seconds
+
+    def write(self, data: bytes) -> None:
+        time.sleep(self._seconds)
+        self._stream.write(data)
+
+
+def test_a_long_transfer_may_take_longer_than_each_answer(stream: Stream) -> None:
+    client = make_client(Slow(stream, 0.1), seconds=0.3, retry=0.2)
+    started = time.monotonic()
+    assert accumulate(client) == tiny.TOTAL
+    client.write(1, 0, tiny.VALUES)
+    assert time.monotonic() - started > 0.3
 
 
 def test_session_describes_the_model_and_keeps_its_state(project: Path) -> None:

@@ -146,16 +146,16 @@ class Decoder:
 
 
 class Client:
-    """Stop and wait: one request at a time, sent again until its reply comes or `deadline` (time.monotonic()) passes.
+    """Stop and wait: one request at a time, sent again until its reply comes or `patience` seconds have passed.
 
     `retry` is the first wait in seconds before a request is sent again. Each further wait is twice as long, up to 4
     times `retry`, or 16 times for an INVOKE, which may take long.
     """
 
-    def __init__(self, stream: Stream, retry: float = 0.5) -> None:
-        self.deadline = float("inf")
+    def __init__(self, stream: Stream, patience: float, retry: float = 0.5) -> None:
         self.retransmissions = 0
         self._stream = stream
+        self._patience = patience
         self._retry = retry
         self._sequence = 0
         self._decoder = Decoder()
@@ -214,15 +214,16 @@ class Client:
         frame = encode(Frame(kind, self._sequence, payload))
         wait = self._retry if first_wait is None else first_wait
         longest = wait * (16 if kind is Request.INVOKE else 4)
+        deadline = time.monotonic() + self._patience
         while True:
             try:
                 self._stream.write(frame)
-                reply = self._await(kind, min(time.monotonic() + wait, self.deadline))
+                reply = self._await(kind, min(time.monotonic() + wait, deadline))
             except EOFError as error:
                 raise LinkClosedError(str(error)) from error
             if reply is not None:
                 return reply
-            if time.monotonic() >= self.deadline:
+            if time.monotonic() >= deadline:
                 raise LinkTimeoutError(f"no answer to {kind.name}")
             self.retransmissions += 1
             wait = min(2 * wait, longest)

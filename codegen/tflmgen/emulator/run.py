@@ -35,7 +35,7 @@ def open_session(
 
     firmware  the ELF file; None for the host, which compiles the project by itself, with `sanitize` under sanitizers
     emulator  auto, renode or qemu: auto takes Renode where it is installed, else QEMU, and a note says so
-    timeout   seconds for the start, and again for each invoke
+    timeout   seconds for the start, and again for each answer
     renode    Renode's program, as find_renode() takes it
     count     the project's plan: count what each invoke executes (not on the host); auto is QEMU then, by operator
     """

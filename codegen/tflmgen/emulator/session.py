@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -78,7 +77,7 @@ class SignatureTensors:
 
 
 class Session:
-    """`emulator` and `notes` are for reports; `timeout` seconds are what start, reset and each invoke may take.
+    """`emulator` and `notes` are for reports; `timeout` seconds are what each answer of the firmware may take.
 
     `meter` tells what an invoke executed.
     """
@@ -94,11 +93,11 @@ class Session:
     ) -> None:
         self.emulator = emulator
         self.notes = tuple(notes)
-        self._client = Client(stream)
+        self._client = Client(stream, timeout)
         self._timeout = timeout
         self._elf = elf
         self._meter = meter
-        with self._limited("does not answer. Does src/main.c still call tflmgen_serve()?"):
+        with self._explained("does not answer. Does src/main.c still call tflmgen_serve()?"):
             self.model = self._client.hello().model
             self.signatures = self._describe()
 
@@ -114,7 +113,7 @@ class Session:
 
     def reset(self) -> None:
         """Back to the model's initial state."""
-        with self._limited("did not reset"):
+        with self._explained("did not reset"):
             self._client.reset()
         if self._meter is not None:
             self._meter.reset()
@@ -127,7 +126,7 @@ class Session:
         tensors = self.signatures[signature]
         if len(inputs) != len(tensors.inputs):
             raise EmulatorError(f"signature '{tensors.key}' has {len(tensors.inputs)} inputs, not {len(inputs)}")
-        with self._limited(f"did not finish '{tensors.key}'"):
+        with self._explained(f"did not finish '{tensors.key}'"):
             for index, (data, tensor) in enumerate(zip(inputs, tensors.inputs, strict=True)):
                 if tensor.row_bytes and len(data) <= tensor.bytes and len(data) % tensor.row_bytes == 0:
                     self._client.set_rows(signature, index, len(data) // tensor.row_bytes)
@@ -151,9 +150,8 @@ class Session:
         return self._client.read(signature, index, size)
 
     @contextmanager
-    def _limited(self, failure: str) -> Iterator[None]:
-        """Give the client `timeout` seconds, and say in the user's words what went wrong."""
-        self._client.deadline = time.monotonic() + self._timeout
+    def _explained(self, failure: str) -> Iterator[None]:
+        """Say in the user's words what went wrong."""
         try:
             yield
         except LinkTimeoutError as error:

@@ -57,12 +57,7 @@ class SocketStream:
 class Connection:
     stream: SocketStream
     client: Client
-    timeout: float
     signatures: list[SignatureInfo]
-
-    def limit(self) -> None:
-        """Give what follows the time that one answer may take."""
-        self.client.deadline = time.monotonic() + self.timeout
 
     def inputs(self, signature: int) -> list[int]:
         """Bytes of each input."""
@@ -70,7 +65,6 @@ class Connection:
         return [self.client.tensor(signature, False, i).bytes for i in range(count)]
 
     def invoke(self, signature: int, inputs: list[bytes]) -> list[bytes]:
-        self.limit()
         for index, data in enumerate(inputs):
             self.client.write(signature, index, data)
         done = self.client.invoke(signature)
@@ -126,16 +120,14 @@ def connect_to_firmware(port: str, timeout: float = 60.0) -> None:
             if time.monotonic() > until:
                 raise
             time.sleep(0.1)
-    client = Client(stream)
-    client.deadline = time.monotonic() + float(timeout)
+    client = Client(stream, float(timeout))
     count = client.hello().signatures
-    _open.append(Connection(stream, client, float(timeout), [client.signature(i) for i in range(count)]))
+    _open.append(Connection(stream, client, [client.signature(i) for i in range(count)]))
 
 
 def model_should_be(name: str, signatures: str) -> None:
     """The firmware holds model `name` with `signatures` signatures."""
     connection = _open[-1]
-    connection.limit()
     hello = connection.client.hello()
     if (hello.model, hello.signatures) != (name, int(signatures)):
         raise AssertionError(f"the firmware serves {hello.model} with {hello.signatures} signatures")
@@ -145,13 +137,11 @@ def outputs_should_repeat() -> None:
     """Each signature succeeds on made-up inputs, twice from reset, with equal outputs."""
     connection = _open[-1]
     for signature in range(len(connection.signatures)):
-        connection.limit()
         made = random.Random(SEED)
         # Bytes 0 and 1 make small integers, valid booleans and tiny floats: fit for indices and loop counters.
         inputs = [bytes(made.randrange(2) if i % 8 == 0 else 0 for i in range(n)) for n in connection.inputs(signature)]
         outputs = []
         for _ in range(2):
-            connection.limit()
             connection.client.reset()
             outputs.append(connection.invoke(signature, inputs))
         if outputs[0] != outputs[1]:
@@ -170,7 +160,6 @@ def outputs_should_equal(vectors: str, atol: str, rtol: str) -> None:
     stateful = "stateful" in arrays and arrays["stateful"].number() != 0
     for k in sets:
         signature = keys.index(arrays[f"s{k}_sig"].text()) if f"s{k}_sig" in arrays else 0
-        connection.limit()
         if k == sets[0] or not stateful:
             connection.client.reset()
         inputs = [arrays[f"s{k}_in_{i}"].data for i in range(connection.signatures[signature].inputs)]

@@ -17,7 +17,8 @@ FIRMWARE = ROOT / "firmware"
 KERNELS = sorted((FIRMWARE / "kernels").glob("*.h"))
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O2", "-c")
 BOARDS = {board.id: board for board in (*list_boards(), load_board("host"))}
-COMPILERS = [("gcc", "host"), ("clang", "host"), *(("arm-none-eabi-gcc", id) for id in BOARDS if id != "host")]
+PROCESSORS = {board.cpu_flags: board.id for board in BOARDS.values() if not board.is_host}
+COMPILERS = [("gcc", "host"), ("clang", "host"), *(("arm-none-eabi-gcc", id) for id in PROCESSORS.values())]
 FALSE_ALARMS = (
     "invalidFunctionArg:*softmax.h",  # the sum of exponentials of a row: rows are never empty
     "shiftTooManyBitsSigned",  # arithmetic in GCC and clang, which kernels rely on

@@ -36,12 +36,13 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class RegisterWrite:
-    """At `address`: clear the bits of `clear`, then set those of `set`."""
+class RegisterSetup:
+    """At `address`: clear the bits of `clear`, set those of `set`, then wait until those of `wait` read as 1."""
 
     address: int
     clear: int
     set: int
+    wait: int
     note: str
 
 
@@ -53,7 +54,7 @@ class Uart:
     base: int
     clock: int
     baud: int
-    setup: tuple[RegisterWrite, ...] = ()
+    setup: tuple[RegisterSetup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,23 @@ class Renode:
 
 
 @dataclass(frozen=True, slots=True)
+class PlatformIO:
+    """PlatformIO's own platform for a board, in platformio.ini's words; `framework` is arduino, or None: bare metal."""
+
+    platform: str
+    board: str
+    upload_protocol: str
+    debug_tool: str | None = None
+    framework: str | None = None
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Board:
-    """One board. `core` is GCC's -mcpu name, or "host"; `stack` bytes stay free for the stack; `clock` in Hz."""
+    """One board. `core` is GCC's -mcpu name, or "host"; `stack` bytes stay free for the stack; `clock` in Hz.
+
+    `upload` is the command that flashes it where PlatformIO's uploader is not to, `notes` what its user has to know.
+    """
 
     id: str
     title: str
@@ -87,7 +103,9 @@ class Board:
     placement: tuple[tuple[str, str], ...] = ()
     stack: int = DEFAULT_STACK
     uart: Uart | None = None
-    platformio: str | None = None
+    platformio: PlatformIO | None = None
+    upload: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     qemu: Qemu | None = None
     renode: Renode | None = None
     url: str = ""
@@ -192,10 +210,12 @@ def _board(folder: Path, data: dict[str, Any]) -> Board:
     placement = {what: first.get(kind, "") for what, kind in PLACED.items()} | data.get("placement", {})
     uart = data["uart"]
     setup = tuple(
-        RegisterWrite(int(w["address"], 16), int(w.get("clear", "0x0"), 16), int(w["set"], 16), w.get("note", ""))
-        for w in uart.get("setup", ())
+        RegisterSetup(
+            int(r["address"], 16), *(int(r.get(key, "0x0"), 16) for key in ("clear", "set", "wait")), r.get("note", "")
+        )
+        for r in uart.get("setup", ())
     )
-    qemu, renode = data.get("qemu"), data.get("renode")
+    qemu, renode, pio = data.get("qemu"), data.get("renode"), data.get("platformio")
     return Board(
         id=folder.name,
         title=data["title"],
@@ -207,7 +227,9 @@ def _board(folder: Path, data: dict[str, Any]) -> Board:
         placement=tuple(placement.items()),
         stack=data.get("stack", DEFAULT_STACK),
         uart=Uart(uart["driver"], int(uart["base"], 16), uart["clock"], uart["baud"], setup),
-        platformio=data.get("platformio"),
+        platformio=PlatformIO(**{**pio, "packages": tuple(pio.get("packages", ()))}) if pio else None,
+        upload=tuple(data.get("upload", ())),
+        notes=tuple(data.get("notes", ())),
         qemu=Qemu(qemu["machine"], qemu.get("serial", 0), tuple(qemu.get("arguments", ()))) if qemu else None,
         renode=Renode(renode["platform"], renode["uart"]) if renode else None,
         url=data.get("url", ""),

@@ -19,6 +19,7 @@ LIBRARY = "lib/tflmgen"
 PLATFORM = "platform"
 OPTIMIZATION = {"speed": "-O2", "size": "-Os"}
 HOST_LINK = "link_host.c"
+BOARD_CONFIG = "tflmgen_board_config.h"
 RUNTIME_HEADERS = {"tflmgen.h": "include"}
 TEST_CONTENTS = {
     "int32": "WORDS_0_OR_1",
@@ -84,6 +85,7 @@ def assemble(
         "project/src/main.c.j2",
         name=name,
         signatures=signatures,
+        arduino=board.platformio is not None and board.platformio.framework == "arduino",
         single=len(signatures) == 1 and len(signatures[0]["inputs"]) == len(signatures[0]["outputs"]) == 1,
     )
     return Project(
@@ -131,25 +133,33 @@ def _kernels(headers: Iterable[str], given: Mapping[str, str | bytes]) -> dict[s
         path = f"{LIBRARY}/include/tflmgen/{header}"
         if path not in found:
             found[path] = _bytes(given[path]) if path in given else _firmware(f"kernels/{header}")
-            wanted += re.findall(r'^#include "([^"]+)"', found[path].decode(), re.MULTILINE)
+            wanted += _includes(found[path])
     return found
+
+
+def _includes(text: str | bytes) -> list[str]:
+    """The headers that a C file includes from its own folder."""
+    return re.findall(r'^#include "([^"]+)"', _bytes(text).decode(), re.MULTILINE)
 
 
 def _platform(board: Board) -> dict[str, str | bytes]:
     copied = ["platform.json", "platform.py", "builder/main.py", "builder/frameworks/baremetal.py"]
+    if board.platformio is not None:
+        copied += ["official.py", *(["arduino/board_arduino.cpp"] if board.platformio.framework else [])]
     out: dict[str, str | bytes] = {f"{PLATFORM}/{path}": _firmware(f"platform/{path}") for path in copied}
     out[f"{PLATFORM}/boards/{board.id}.json"] = _platformio_board(board)
     runtime = f"{PLATFORM}/runtime"
     if board.uart is None:
         return out | {f"{runtime}/{HOST_LINK}": _firmware(f"runtime/{HOST_LINK}")}
     own = {p.name: p.read_bytes() for p in sorted(board.folder.glob("*.[ch]"))} if board.folder else {}
-    driver = f"uart_{board.uart.driver}.c"
-    for name in ("startup.c", "board.c", "runtime.h", "uart.h", *(() if driver in own else (driver,))):
-        out[f"{runtime}/{name}"] = _firmware(f"platform/runtime/{name}")
+    wanted = ["startup.c", "board.c", "runtime.h", f"uart_{board.uart.driver}.c"]
+    while wanted:
+        name = wanted.pop()
+        if name not in own and f"{runtime}/{name}" not in out and name != BOARD_CONFIG:
+            out[f"{runtime}/{name}"] = _firmware(f"platform/runtime/{name}")
+            wanted += _includes(out[f"{runtime}/{name}"])
     out |= {f"{runtime}/{name}": data for name, data in own.items()}
-    out[f"{runtime}/tflmgen_board_config.h"] = render(
-        "project/platform/runtime/tflmgen_board_config.h.j2", board=board, uart=board.uart
-    )
+    out[f"{runtime}/{BOARD_CONFIG}"] = render(f"project/platform/runtime/{BOARD_CONFIG}.j2", board=board)
     out[f"{PLATFORM}/ldscripts/sections.ld"] = _firmware("platform/ldscripts/sections.ld")
     out[f"{PLATFORM}/ldscripts/board.ld"] = render("project/platform/ldscripts/board.ld.j2", board=board)
     return out

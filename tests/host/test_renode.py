@@ -108,4 +108,4 @@ def test_instructions_by_the_dwt(tmp_path: Path) -> None:
 
 def test_which_boards_count_by_the_dwt() -> None:
     by_dwt = {board.id for board in list_boards() if counts_by_dwt(board)}
-    assert by_dwt == {"mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547"}
+    assert by_dwt == {"mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547", "nucleo_l4r5zi"}

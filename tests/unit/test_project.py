@@ -33,7 +33,7 @@ def test_linker_script_has_the_boards_memories() -> None:
 def test_only_the_boards_uart_driver_is_there() -> None:
     files = dict(tiny.project(load_board("microbit")).files)
     assert [path for path in files if "/uart_" in path] == ["platform/runtime/uart_nrf51.c"]
-    assert b"{0x40002524u, 0xFFFFFFFFu, 0x01D7E000u}" in files["platform/runtime/tflmgen_board_config.h"]
+    assert b"{0x40002524u, 0xFFFFFFFFu, 0x01D7E000u, 0x00000000u}" in files["platform/runtime/tflmgen_board_config.h"]
 
 
 def test_own_board_brings_its_own_driver(tmp_path: Path) -> None:

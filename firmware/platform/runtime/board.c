@@ -9,8 +9,8 @@ extern uint32_t __stack_limit[];
 const tflmgen_link tflmgen_board_link = {tflmgen_uart_get, tflmgen_uart_put, __stack_limit};
 
 typedef struct {
-  uint32_t address, clear, set;
-} register_write;
+  uint32_t address, clear, set, wait;
+} register_setup;
 
 /* QEMU offers bytes to a UART that refused them earlier only when its main loop turns, which without an event takes a
  * second. Arming a timer is such an event; SysTick is in every Cortex-M of QEMU, and stays off. */
@@ -21,10 +21,12 @@ static void wake_emulator(void) {
 }
 
 void tflmgen_board_start(void) {
-  static const register_write setup[] = {TFLMGEN_UART_SETUP{0, 0, 0}};
-  for (const register_write *w = setup; w->address != 0; w++) {
-    volatile uint32_t *reg = (volatile uint32_t *)w->address;
-    *reg = (*reg & ~w->clear) | w->set;
+  static const register_setup setup[] = {TFLMGEN_UART_SETUP{0, 0, 0, 0}};
+  for (const register_setup *s = setup; s->address != 0; s++) {
+    volatile uint32_t *reg = (volatile uint32_t *)s->address;
+    if ((s->clear | s->set) != 0) *reg = (*reg & ~s->clear) | s->set;
+    while ((*reg & s->wait) != s->wait) {
+    }
   }
   tflmgen_uart_init();
   wake_emulator();

@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include "tflmgen_board_config.h"
 
+#ifndef TFLMGEN_UART_REGISTER
 #define TFLMGEN_UART_REGISTER(offset) (*(volatile uint32_t *)(TFLMGEN_UART_BASE + (offset)))
+#endif
 
 void tflmgen_uart_init(void);
 int tflmgen_uart_get(void);

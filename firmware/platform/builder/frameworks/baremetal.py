@@ -1,8 +1,8 @@
 from SCons.Script import DefaultEnvironment
 
 env = DefaultEnvironment()
-platform = env.PioPlatform()
 board = env.BoardConfig()
+folder = f"{env.subst('$PROJECT_DIR')}/platform"
 host = board.get("build.cpu") == "host"
 processor = board.get("build.cpu_flags", [])
 
@@ -30,7 +30,7 @@ if not host:
     env.Append(
         LINKFLAGS=[
             "-nostartfiles",
-            "--specs=nano.specs",
+            "-specs=nano.specs",  # one dash: an upload environment takes the platform's own --specs out
             "-Wl,--fatal-warnings",
             "-Wl,--no-warn-rwx-segments",
             '-Wl,-Map,"$BUILD_DIR/${PROGNAME}.map"',
@@ -47,4 +47,4 @@ if not host:
 # newlib's own objects refer to.
 runtime = env.Clone()
 runtime.Append(CCFLAGS=["-Os", "-fno-lto"])
-runtime.BuildSources("$BUILD_DIR/runtime", f"{platform.get_dir()}/runtime")
+runtime.BuildSources("$BUILD_DIR/runtime", f"{folder}/runtime")

@@ -1,4 +1,4 @@
-/* USART of the STM32F1, F2 and F4 (RM0090, "USART registers"). Clocks and pins are set by board.json's uart.setup. */
+/* USART of the STM32F1, F2, F4 and L1 (RM0090, "USART registers"). Clocks and pins are set by board.json's uart.setup. */
 #include "uart.h"
 
 #define SR TFLMGEN_UART_REGISTER(0x00u)
@@ -17,7 +17,7 @@ void tflmgen_uart_init(void) {
 int tflmgen_uart_get(void) {
   while ((SR & SR_RXNE) == 0) {
   }
-  return (int)(DR & 0xFFu);
+  return (int)(DR & 0xFFu); /* this, after the read of SR, ends an overrun too */
 }
 
 void tflmgen_uart_put(uint8_t byte) {

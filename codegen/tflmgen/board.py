@@ -210,9 +210,7 @@ def _board(folder: Path, data: dict[str, Any]) -> Board:
     placement = {what: first.get(kind, "") for what, kind in PLACED.items()} | data.get("placement", {})
     uart = data["uart"]
     setup = tuple(
-        RegisterSetup(
-            int(r["address"], 16), *(int(r.get(key, "0x0"), 16) for key in ("clear", "set", "wait")), r.get("note", "")
-        )
+        RegisterSetup(_bits(r, "address"), _bits(r, "clear"), _bits(r, "set"), _bits(r, "wait"), r.get("note", ""))
         for r in uart.get("setup", ())
     )
     qemu, renode, pio = data.get("qemu"), data.get("renode"), data.get("platformio")
@@ -235,6 +233,10 @@ def _board(folder: Path, data: dict[str, Any]) -> Board:
         url=data.get("url", ""),
         folder=folder,
     )
+
+
+def _bits(register: dict[str, str], key: str) -> int:
+    return int(register.get(key, "0x0"), 16)
 
 
 def _size(value: int | str) -> int:

@@ -22,7 +22,10 @@ def is_view(case: Case) -> bool:
 
 
 def check_movement(
-    runs: Sequence[tuple[Case, Sequence[Array | None]]], expected: Sequence[Sequence[Array]]
+    runs: Sequence[tuple[Case, Sequence[Array | None]]],
+    expected: Sequence[Sequence[Array]],
+    rtol: float = 0.0,
+    atol: float = 0.0,
 ) -> dict[type, int]:
     """Every element arrives where it should. Returns how many cases were kernels, views and pieces."""
     counts = {Kernel: 0, View: 0, Pieces: 0}
@@ -33,12 +36,12 @@ def check_movement(
         if isinstance(choice, Kernel):
             kernels.append((case, values, want))
         elif isinstance(choice, View):
-            assert _bytes(case, values, choice.input) == np.ascontiguousarray(want[0]).tobytes()
+            assert _bytes(case, values, choice.input) == np.ascontiguousarray(want[0]).tobytes(), case
         else:
             for index, array in enumerate(want):
-                assert _assembled(case, values, choice, index) == np.ascontiguousarray(array).tobytes()
+                assert _assembled(case, values, choice, index) == np.ascontiguousarray(array).tobytes(), case
     if kernels:
-        check_against([(case, values) for case, values, _ in kernels], [want for _, _, want in kernels], 0, 0)
+        check_against([(case, values) for case, values, _ in kernels], [want for _, _, want in kernels], rtol, atol)
     return counts
 
 

@@ -114,6 +114,9 @@ def _strided_cut(op: OperatorInstance, entry: int, dim: int) -> Cut | None:
     begin_known = op.constants[1] is not None
     begin = constants_of(op, 1)[entry] if begin_known else 0
     if masks.shrink_axis & bit:
+        if masks.begin & bit:
+            # TensorFlow ignores the mask here; its Lite runtimes do not.
+            return Cut(0 if step > 0 else dim - 1, 1, 1, kept=False) if dim else None
         if not begin_known:
             return Cut(0, 1, 1, kept=False, entry=entry)
         start = begin + dim if begin < 0 else begin

@@ -1,0 +1,66 @@
+"""Operators with variable tensors, compared step after step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from support.differential import Rng
+from support.recurrent import litert_steps, tflm_steps
+from support.recurrent_cases import Steps, fixed_lstm, float_lstm, quantized_lstm, rnn, svdf
+
+SEQUENCE = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+
+
+@dataclass(frozen=True)
+class StepFamily:
+    """One operator's random cases with the inputs of each step; `reference` gives the outputs of each."""
+
+    operator: str
+    name: str
+    make: Callable[[Rng], Steps]
+    reference: Callable[..., list[object]]
+
+
+def _float(operator: str, hybrid: bool) -> Callable[[Rng], Steps]:
+    return lambda rng: float_lstm(rng, True, operator, hybrid)
+
+
+def _fixed(operator: str) -> Callable[[Rng], Steps]:
+    return lambda rng: fixed_lstm(rng, operator)
+
+
+def _rnn(operator: str, hybrid: bool) -> Callable[[Rng], Steps]:
+    return lambda rng: rnn(rng, operator, hybrid)
+
+
+def _svdf(state: str) -> Callable[[Rng], Steps]:
+    return lambda rng: svdf(rng, state)
+
+
+def _quantized(dtype: str) -> Callable[[Rng], Steps]:
+    return lambda rng: quantized_lstm(rng, dtype)
+
+
+FAMILIES = (
+    *(StepFamily(SEQUENCE, dtype, _quantized(dtype), tflm_steps) for dtype in ("int8", "int16")),
+    StepFamily(SEQUENCE, "float32", lambda rng: float_lstm(rng, variants=False), tflm_steps),
+    *(
+        StepFamily(operator, name, make, litert_steps)
+        for operator in ("LSTM", SEQUENCE)
+        for name, make in (
+            ("int8 variants", _fixed(operator)),
+            ("float32 variants", _float(operator, hybrid=False)),
+            ("hybrid", _float(operator, hybrid=True)),
+        )
+    ),
+    *(
+        StepFamily(operator, name, _rnn(operator, name == "hybrid"), litert_steps)
+        for operator in ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN")
+        for name in ("float32", "hybrid")
+    ),
+    *(
+        StepFamily("SVDF", state, _svdf(state), litert_steps if state == "hybrid" else tflm_steps)
+        for state in ("int8", "int16", "float32", "hybrid")
+    ),
+)

@@ -152,6 +152,11 @@ class Target:
     features: frozenset[str] = frozenset()
     optimize: str = "speed"
 
+    @property
+    def instructions(self) -> frozenset[str]:
+        """Instruction sets that kernels are written for: the features, and on every Cortex-M `thumb` (Armv6-M)."""
+        return self.features | {"thumb"} if self.core.startswith("cortex-m") else self.features
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorInstance:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import conv_cases, dsp_cases
-from support.emulated_kernels import M4, M7, M55, Machine, Run, check_on, kernel_for
+from support.emulated_kernels import M0, M4, M7, M55, Machine, Run, check_on, kernel_for
 from support.kernel_harness import Array, Case, broken_rules, run_kernels
 from support.padded_cases import explicitly_padded
 
@@ -34,7 +34,10 @@ ANY: dict[str, Make] = {
 """The portable kernels' own cases: whatever the fast kernels take of them."""
 
 
-VARIANTS = ("dsp", "mve")
+THUMB = ("conv2d",)
+"""Those that there are kernels for which run on every Cortex-M."""
+
+VARIANTS = ("thumb", "dsp", "mve")
 
 
 def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]], folder: Path, optimize: str) -> int:
@@ -60,6 +63,13 @@ def test_fast_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> Non
 def test_vector_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     assert check(M55, [FAST[name](rng) for _ in range(24)], tmp_path, optimize) >= 12
+
+
+@pytest.mark.parametrize("optimize", ["-O2", "-Os"])
+@pytest.mark.parametrize("name", THUMB)
+def test_thumb_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    assert check(M0, [FAST[name](rng) for _ in range(32)], tmp_path, optimize) >= 16
 
 
 @pytest.mark.parametrize("name", ANY)

@@ -33,6 +33,8 @@ class Machine:
     data: int = 0x20000000
 
 
+M0 = Machine("mps2-an385", ("-mcpu=cortex-m0", "-mthumb"), Target("cortex-m0"))
+M3 = Machine("mps2-an385", ("-mcpu=cortex-m3", "-mthumb"), Target("cortex-m3"))
 M4 = Machine("mps2-an386", ("-mcpu=cortex-m4", "-mthumb"), Target("cortex-m4", frozenset({"dsp"})))
 M7 = Machine("mps2-an500", ("-mcpu=cortex-m7", "-mthumb"), Target("cortex-m7", frozenset({"dsp"})))
 M55 = Machine(

@@ -14,6 +14,7 @@ from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
 from tflmgen.ops.mve_conv import conv2d_mve
 from tflmgen.ops.mve_depthwise import depthwise_window_mve
 from tflmgen.ops.mve_fully_connected import fully_connected_mve
+from tflmgen.ops.thumb_conv import conv2d_thumb
 from tflmgen.ops.window import Window
 
 FullyConnectedMaker = Callable[[OperatorInstance, Layer, int, int], Kernel | None]
@@ -30,7 +31,11 @@ def depthwise_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel 
     return replace(fastest, alternatives=tuple(others))
 
 
-CONV_2D: tuple[tuple[str, Maker], ...] = (("mve", conv2d_mve), ("dsp", conv2d_dsp))
+CONV_2D: tuple[tuple[str, Maker], ...] = (
+    ("mve", conv2d_mve),
+    ("dsp", conv2d_dsp),
+    ("thumb", conv2d_thumb),
+)
 DEPTHWISE: tuple[tuple[str, Maker], ...] = (
     ("mve", depthwise_window_mve),
     ("dsp", depthwise_dsp),
@@ -53,7 +58,7 @@ def fast_fully_connected(
     op: OperatorInstance, layer: Layer, batches: int, long_distance: int, target: Target
 ) -> Kernel | None:
     for feature, make in FULLY_CONNECTED:
-        kernel = make(op, layer, batches, long_distance) if feature in target.features else None
+        kernel = make(op, layer, batches, long_distance) if feature in target.instructions else None
         if kernel is not None:
             return kernel
     return None
@@ -63,7 +68,7 @@ def _first(
     makers: tuple[tuple[str, Maker], ...], op: OperatorInstance, window: Window, layer: Layer, target: Target
 ) -> Kernel | None:
     for feature, make in makers:
-        kernel = make(op, window, layer) if feature in target.features else None
+        kernel = make(op, window, layer) if feature in target.instructions else None
         if kernel is not None:
             return kernel
     return None

@@ -1,0 +1,174 @@
+"""What the Thumb kernels (for ARMv6-M, which has no long multiplication) need to know of a layer's output channels.
+
+They rescale a sum a = 2^10 h + l by y = h m + ((l m + h f) >> 10) + c, out = (y >> s) - 128, saturated: products of 32
+bits only. The multiplier has the bits of m and the 10 more of f. It, c and s are searched such that this equals
+TFLite's double rounding for every sum that the layer can have. Both are staircases that only ascend, so it is enough
+that each output begins at the same sum in both: at its threshold. TFLite's second rounding goes the other way for
+negative sums; where their outputs are not clamped away, they get a constant of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ops.dsp_channels import Integers, Layer, accumulators
+
+_BITS = 10
+_LIMIT = 2**31
+_OFFSETS = (0, *(sign * 2**n for n in range(15) for sign in (1, -1, 3, -3)))
+"""What is added to the nearest multiplier, until one is exact."""
+
+_FINEST = 22
+"""Greatest shift."""
+
+
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Rescalings:
+    """Constants per channel: m; c; 256 f + s; and what is added to c where a + bias < 0. `a` lacks the bias.
+
+    signed   some channel's `negatives` is not 0
+    clamped  outputs can leave the layer's range and not int8's
+    """
+
+    multipliers: Integers
+    addends: Integers
+    shifts: Integers
+    negatives: Integers
+    biases: Integers
+    signed: bool
+    clamped: bool
+
+    @property
+    def words(self) -> NDArray[np.uint32]:
+        """As the kernels read them: [channels, 3], or [channels, 5] where signed."""
+        columns = [self.multipliers, self.addends, self.shifts]
+        columns += [self.biases, self.negatives] if self.signed else []
+        return (np.stack(columns, axis=1) % 2**32).astype(np.uint32)
+
+
+def rescalings(layer: Layer, biases: Integers) -> Rescalings | None:
+    """Constants with which the kernels are exact for every input, or None where there are none.
+
+    biases: what the kernel's sums lack, per channel.
+    """
+    least, greatest = (bound[:, None] for bound in accumulators(layer))
+    left = np.maximum([[shift] for _, shift in layer.scales], 0)
+    if (np.maximum(-least, greatest) << left).max() >= _LIMIT:
+        return None
+    ends = [_output(layer, bound) for bound in (least, greatest)]
+    low, high = (np.clip(end, layer.low, layer.high) for end in ends)
+    staircase = _Staircase(layer, biases[:, None], least, greatest, _thresholds(layer, least, greatest))
+    shifts = staircase.finest_shifts()
+    found = np.zeros((4, len(biases), 1), dtype=np.int64)
+    constant = low == high
+    found[1] = np.where(constant, low + 128, 0)
+    missing = ~constant
+    for offset in _OFFSETS:
+        multipliers = np.rint(_factors(layer) * 2.0 ** (2 * _BITS + shifts)).astype(np.int64) + offset
+        addends, negatives, exact = staircase.addends(multipliers, shifts)
+        new = missing & exact
+        rows = multipliers >> _BITS, addends, ((multipliers % 2**_BITS) << 8) + shifts, negatives
+        for row, values in zip(found, rows, strict=True):
+            row[new] = values[new]
+        missing &= ~new
+    if missing.any():
+        return None
+    saturated = [np.clip(end, -128, 127) for end in ends]
+    clamped = bool((((saturated[0] != low) | (saturated[1] != high)) & ~constant).any())
+    multiplier, addend, shift, negative = found[:, :, 0]
+    return Rescalings(multiplier, addend, shift, negative, biases, bool(negative.any()), clamped)
+
+
+def _factors(layer: Layer) -> NDArray[np.float64]:
+    return np.array([[multiplier * 2.0 ** (shift - 31)] for multiplier, shift in layer.scales])
+
+
+def _output(layer: Layer, accumulator: Integers) -> Integers:
+    """zero point + tflmgen_requantize(accumulator), for [channels, n]."""
+    multiplier, shift = np.array(layer.scales, dtype=np.int64).T[:, :, None]
+    high = ((accumulator << np.maximum(shift, 0)) * multiplier + 2**30) >> 31
+    right = np.maximum(-shift, 0)
+    half = (1 << right) >> 1
+    result: Integers = np.where(high >= 0, (high + half) >> right, -((half - high) >> right)) + layer.zero_point
+    return result
+
+
+def _thresholds(layer: Layer, least: Integers, greatest: Integers) -> Integers:
+    """[channels, 255]: the least accumulator of an output of -127 ... 127 or more; where none has, one too many."""
+    outputs = np.arange(-127, 128, dtype=np.int64)
+    low, high = np.repeat(least, 255, axis=1), np.repeat(greatest + 1, 255, axis=1)
+    while (low < high).any():
+        middle = (low + high) >> 1
+        reached = _output(layer, middle) >= outputs
+        low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
+    return low
+
+
+@dataclass(frozen=True, slots=True)
+class _Staircase:
+    """What a layer's channels give; all but the layer [channels, 1], thresholds [channels, 255]."""
+
+    layer: Layer
+    biases: Integers
+    least: Integers
+    greatest: Integers
+    thresholds: Integers
+
+    def finest_shifts(self) -> Integers:
+        """The greatest shifts with which no product and no sum can leave 32 bits."""
+        span = np.maximum(-self.least, self.greatest) + np.abs(self.biases)
+        shifts = np.full(span.shape, _FINEST, dtype=np.int64)
+        while True:
+            multipliers = _factors(self.layer) * 2.0 ** (_BITS + shifts) + 1
+            scaled = multipliers * (2.0 * span / 2**_BITS + 2) + 512.0 * 2.0**shifts
+            too_large = ((multipliers >= 2 ** (30 - _BITS)) | (scaled >= _LIMIT)) & (shifts > 0)
+            if not too_large.any():
+                return shifts
+            shifts = shifts - too_large
+
+    def addends(self, multipliers: Integers, shifts: Integers) -> tuple[Integers, Integers, Booleans]:
+        """(c, what is added to it for negative sums, whether these are exact), for multipliers 2^10 m + f.
+
+        Each threshold bounds c from both sides: there the output must be reached, one before it must not.
+        """
+
+        def scaled(accumulators: Integers) -> Integers:
+            high, low = np.divmod(accumulators - self.biases, 2**_BITS)
+            coarse, fine = np.divmod(multipliers, 2**_BITS)
+            result: Integers = high * coarse + ((low * coarse + high * fine) >> _BITS)
+            return result
+
+        outputs = np.arange(-127, 128, dtype=np.int64)
+        told_apart = (outputs > self.layer.low) & (outputs <= self.layer.high)
+        steps = (outputs[None, :] + 128) << shifts
+        at, before = self.thresholds, self.thresholds - 1
+        reached, missed = told_apart & (at <= self.greatest), told_apart & (before >= self.least)
+        least, greatest = steps - scaled(at), steps - 1 - scaled(before)
+
+        def bounds(reached: Booleans, missed: Booleans) -> tuple[Integers, Integers]:
+            return (
+                np.where(reached, least, -_LIMIT).max(axis=1, keepdims=True),
+                np.where(missed, greatest, _LIMIT - 1).min(axis=1, keepdims=True),
+            )
+
+        low, high = bounds(reached & (at >= 0), missed & (before >= 0))
+        negative_low, negative_high = bounds(reached & (at < 0), missed & (before < 0))
+        both = np.maximum(low, negative_low), np.minimum(high, negative_high)
+        one = both[0] <= both[1]
+        addends = np.where(one, _between(*both), _between(low, high))
+        negatives = np.where(one, 0, _between(negative_low, negative_high) - addends)
+        exact = (multipliers >= 2 ** (2 * _BITS)) & (one | ((low <= high) & (negative_low <= negative_high)))
+        return addends, negatives, exact
+
+
+def _between(low: Integers, high: Integers) -> Integers:
+    """The middle; where one side is open, near the other."""
+    middle = (low + high) >> 1
+    result: Integers = np.where(low == -_LIMIT, high, np.where(high == _LIMIT - 1, low, middle))
+    return result

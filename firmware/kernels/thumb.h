@@ -1,0 +1,68 @@
+/* What the kernels for every Cortex-M share, written in the instructions of Armv6-M (Cortex-M0, M0+).
+ *
+ * Two products per MULS. A word holds two inputs, x0 + 65536 x1 with x = input + 128, a register one weight u = weight +
+ * 128; their product has both products, each of 16 bits without sign. S1 sums these words, wrapping, and S2 their upper
+ * halves; then the sum of the u x1 is S2, that of the u x0 is S1 - 65536 S2. What 128 adds to each factor is taken off
+ * again: 128 times the sum of the x by what S1 and S2 begin with, the rest as part of the bias.
+ *
+ * Rescaling. There is no long multiplication. A sum a = 1024 h + l gives y = h m + ((l m + h f) >> 10) + c, and the output
+ * is (y >> s) - 128, saturated. The compiler searches m, f, c and s per output channel, and proves them equal to TFLite's
+ * double rounding. The bias is a part of c; where the outputs of negative sums are not clamped away, another c holds for
+ * them.
+ */
+#ifndef TFLMGEN_KERNELS_THUMB_H
+#define TFLMGEN_KERNELS_THUMB_H
+
+#include "common.h"
+
+#ifdef __thumb__
+
+/* Compiled once per source file, and called: the parameters are read at run time. */
+#ifndef TFLMGEN_SHARED
+#define TFLMGEN_SHARED static __attribute__((noinline, unused))
+#endif
+
+/* The sum in r2 becomes its output, with m in r5, c in r6 and 256 f + s in r7; r3, r4 are lost. 15 instructions, 17 where
+ * it saturates. ADD_MORE: what else is added to c, if anything. */
+#define TFLMGEN_THUMB_RESCALE(ADD_MORE) \
+    "asrs r3, r2, #10\n\t"              \
+    "lsls r2, r2, #22\n\t"              \
+    "lsrs r2, r2, #22\n\t"              \
+    "lsrs r4, r7, #8\n\t"               \
+    "muls r4, r3, r4\n\t"               \
+    "muls r2, r5, r2\n\t"               \
+    "adds r2, r2, r4\n\t"               \
+    "asrs r2, r2, #10\n\t"              \
+    "muls r3, r5, r3\n\t"               \
+    "adds r2, r2, r3\n\t"               \
+    "adds r2, r2, r6\n\t" ADD_MORE      \
+    "asrs r2, r2, r7\n\t"               \
+    "cmp r2, #255\n\t"                  \
+    "bls 8f\n\t"                        \
+    "asrs r2, r2, #31\n\t"              \
+    "mvns r2, r2\n"                     \
+    "8:\n\t"                            \
+    "subs r2, #128\n\t"
+
+/* r0 = what is to be added to c for the sum in r2: the word after the one at r1, if the sum is negative with the word at r1,
+ * its bias. r3 is lost. */
+#define TFLMGEN_THUMB_SIGN \
+    "ldr r0, [r1]\n\t"     \
+    "adds r0, r0, r2\n\t"  \
+    "asrs r0, r0, #31\n\t" \
+    "ldr r3, [r1, #4]\n\t" \
+    "ands r0, r0, r3\n\t"
+
+/* Clamps `count` values in place. */
+TFLMGEN_SHARED void tflmgen_clamp_thumb_s8(int8_t *values, int32_t count, int32_t least, int32_t greatest)
+{
+    if (least > -128 || greatest < 127) {
+        for (int32_t i = 0; i < count; ++i) {
+            values[i] = (int8_t)tflmgen_clamp_s32(values[i], least, greatest);
+        }
+    }
+}
+
+#endif
+
+#endif

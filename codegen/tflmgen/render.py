@@ -20,10 +20,15 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,
+        autoescape=_is_html,
     )
     environment.filters["c_string"] = _c_string
     return environment
+
+
+def _is_html(name: str | None) -> bool:
+    """Text from models is escaped in HTML; C has its own rules (c_text.py)."""
+    return name is not None and name.endswith(".html.j2")
 
 
 def _c_string(text: str) -> str:

@@ -1,0 +1,150 @@
+"""The arena over time: each tensor a block, steps to the right, bytes upwards. Places are in percent of the map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tflmgen.report.occupancy import Occupancy
+from tflmgen.report.palette import Palette
+from tflmgen.report.steps import Json, Steps, shape, short
+from tflmgen.report.timeline import Timeline
+from tflmgen.units import count, readable
+
+HEIGHT = 380
+"""Pixels of the map."""
+
+GLYPH = 6.2
+"""Pixels of a letter of a block's label."""
+
+LINE = 13
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A tensor or scratch memory while it lives. `label` is empty where there is no room for it."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    style: str
+    label: str
+    size: str
+    upright: bool
+    tip: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A line across the map at some bytes."""
+
+    y: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaMap:
+    """The blocks of a plan's arena, the steps at which it is fullest, and lines to read bytes off."""
+
+    blocks: tuple[Block, ...]
+    ticks: tuple[Tick, ...]
+    bound: float
+    peak_x: float
+    peak_width: float
+
+
+def arena_map(steps: Steps, occupancy: Occupancy, timeline: Timeline, palette: Palette) -> ArenaMap:
+    """The map of a plan whose arena has at least one byte."""
+    size = max(1, steps.plan["arena"]["bytes"])
+    painter = _Painter(steps, timeline, palette, size)
+    blocks = [block for buffer in occupancy.buffers for block in painter.blocks(buffer)]
+    peak = timeline.columns[steps.plan["arena"]["peak_step"]]
+    return ArenaMap(
+        tuple(sorted(blocks, key=lambda b: (-b.bytes, b.x))),
+        tuple(_ticks(size)),
+        100 - 100 * steps.plan["arena"]["lower_bound"] / size,
+        peak.x,
+        peak.width,
+    )
+
+
+def _ticks(size: int) -> Iterator[Tick]:
+    step = next(s for power in range(12) for s in (10**power, 2 * 10**power, 5 * 10**power) if size / s <= 6)
+    for value in range(0, size + 1, step):
+        if value == 0 or size - value > step / 3:
+            yield Tick(100 - 100 * value / size, count(value))
+    yield Tick(0.0, count(size))
+
+
+@dataclass(frozen=True, slots=True)
+class _Painter:
+    steps: Steps
+    timeline: Timeline
+    palette: Palette
+    size: int
+
+    def blocks(self, buffer: Json) -> Iterator[Block]:
+        if not buffer["tensors"]:
+            for first, last in buffer["ranges"]:
+                tip = self._tip(buffer["name"], "scratch memory of one operator", buffer["offset"], buffer["bytes"])
+                style = f"{self.palette.of_step(self.steps.by_index[first])} scratch"
+                yield self._block(buffer["offset"], buffer["bytes"], first, last, style, "scratch", tip)
+            return
+        for first, last in buffer["ranges"]:
+            home = self._tip(buffer["name"], "memory of one buffer", buffer["offset"], buffer["bytes"])
+            yield self._block(buffer["offset"], buffer["bytes"], first, last, "home", "", home)
+        for tensor in buffer["tensors"]:
+            for first, last in tensor["ranges"]:
+                yield self._tensor(buffer, tensor, first, last)
+
+    def _tensor(self, buffer: Json, tensor: Json, first: int, last: int) -> Block:
+        offset = buffer["offset"] + tensor["offset"]
+        what = f"{shape(tensor['type'])}, {self._lives(first, last)}"
+        tip = self._tip(tensor["name"], what, offset, tensor["bytes"])
+        label = self._label(tensor, first)
+        style = self.palette.of_tensor(tensor, first)
+        end = last - 1 if last > first and self._succeeded(buffer, tensor, last) else last
+        return self._block(offset, tensor["bytes"], first, end, style, label, tip)
+
+    def _succeeded(self, buffer: Json, tensor: Json, last: int) -> bool:
+        """Whether another tensor is written to these bytes at the step that reads this one for the last time."""
+        begin, end = tensor["offset"], tensor["offset"] + tensor["bytes"]
+        return any(
+            other is not tensor and other["offset"] < end and begin < other["offset"] + other["bytes"]
+            for other in buffer["tensors"]
+            if any(first == last for first, _ in other["ranges"])
+        )
+
+    def _label(self, tensor: Json, first: int) -> str:
+        step = self.steps.by_index[first]
+        if tensor["subgraph"] is not None and step["kind"] == "operator":
+            return str(step["name"])
+        return short(tensor["name"], 24)
+
+    def _lives(self, first: int, last: int) -> str:
+        begin, end = (f"step {i} ({self.steps.title(i)})" for i in (first, last))
+        return f"at {begin}" if first == last else f"from {begin} to {end}"
+
+    def _tip(self, name: str, what: str, offset: int, size: int) -> str:
+        return f"{name}\n{count(size)} bytes ({readable(size)}) at {count(offset)}\n{what}"
+
+    def _block(self, offset: int, size: int, first: int, last: int, style: str, label: str, tip: str) -> Block:
+        x, width = self.timeline.span(first, last)
+        height = 100 * size / self.size
+        block = Block(x, 100 - 100 * (offset + size) / self.size, width, height, style, "", "", False, tip, size)
+        return _labelled(block, label, count(size), self.timeline.least_width)
+
+
+def _labelled(block: Block, label: str, size: str, map_width: int) -> Block:
+    """The block with as much of its label as there is room for, across or upright."""
+    wide, high = block.width / 100 * map_width - 6, block.height / 100 * HEIGHT - 4
+    needed = len(label) * GLYPH
+    if not label:
+        return block
+    if wide >= needed and high >= LINE:
+        return replace(block, label=label, size=size if high >= 2 * LINE and wide >= len(size) * GLYPH else "")
+    if high >= needed and wide >= LINE - 4:
+        return replace(block, label=label, upright=True)
+    return block

@@ -1,0 +1,283 @@
+"""The graph as a drawing: operators from top to bottom, branches side by side, loops in frames. All in pixels.
+
+Control flow is structured, so nested boxes are a layout: a sequence is a stack, an If two stacks beside each other, a
+While a frame around its condition and its body. Data flow is drawn where it isn't the next line anyway: as arcs at the
+left of a stack, in as few tracks as keep arcs apart (interval colouring, first fit by first end).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tflmgen.report.palette import Palette
+from tflmgen.report.steps import Json, Steps, fitting, shapes
+from tflmgen.units import count
+
+CARD_WIDTH, CARD_HEIGHT, THIN_HEIGHT = 226, 36, 20
+LETTERS = 36
+"""What fits into a card."""
+
+GAP = 16
+PADDING = 12
+HEADER = 24
+TRACK = 9
+TRACKS = 10
+"""Arcs of a stack share this many tracks at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One step: a box with a title and, where it is an operator, what comes out."""
+
+    step: int
+    x: float
+    y: float
+    width: float
+    height: float
+    style: str
+    title: str
+    detail: str
+    tip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The outline of a branch, a loop or a part of one, with its title."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    style: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An arrow, as an SVG path."""
+
+    path: str
+    style: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A part of the chart, from (0, 0) on."""
+
+    width: float
+    height: float
+    cards: tuple[Card, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    edges: tuple[tuple[float, float, Edge], ...] = ()
+
+    def moved(self, x: float, y: float) -> Drawing:
+        return replace(
+            self,
+            cards=tuple(replace(c, x=c.x + x, y=c.y + y) for c in self.cards),
+            frames=tuple(replace(f, x=f.x + x, y=f.y + y) for f in self.frames),
+            edges=tuple((ex + x, ey + y, edge) for ex, ey, edge in self.edges),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The drawing of one function."""
+
+    title: str
+    drawing: Drawing
+
+
+def flow_charts(steps: Steps, palette: Palette) -> list[Chart]:
+    """One chart for each function, those that signatures enter first."""
+    artist = _Artist(steps, palette)
+    return [Chart(entry["function"], artist.function(entry["index"])) for entry in steps.entries]
+
+
+@dataclass(frozen=True, slots=True)
+class _Artist:
+    steps: Steps
+    palette: Palette
+
+    def function(self, entry: int) -> Drawing:
+        inside = self.steps.children[entry]
+        return self._stack([entry, *inside])
+
+    def _stack(self, parts: Sequence[int]) -> Drawing:
+        """The steps of one sequence below one another."""
+        shown = [i for i in parts if self._is_shown(i)]
+        drawings = {i: self._item(i) for i in shown}
+        pairs = list(self._pairs(shown))
+        arcs = _tracks([(a, b) for a, b in pairs if b - a > 1])
+        gutter = TRACK * (max(arcs.values()) + 1) + 8 if arcs else 0
+        width = max((d.width for d in drawings.values()), default=0)
+        middle = gutter + width / 2
+        tops: list[float] = []
+        y = 0.0
+        for i in shown:
+            tops.append(y)
+            y += drawings[i].height + GAP
+        placed = [drawings[i].moved(middle - drawings[i].width / 2, top) for i, top in zip(shown, tops, strict=True)]
+        edges = [_arrow(middle, tops[b] - GAP, tops[b]) for a, b in pairs if b - a == 1]
+        for (a, b), track in arcs.items():
+            begin, end = (tops[n] + drawings[shown[n]].height / 2 for n in (a, b))
+            ends = (middle - drawings[shown[n]].width / 2 for n in (a, b))
+            edges.append(_arc(*ends, gutter - 8 - TRACK * track, begin, end))
+        return _together(gutter + width, max(0.0, y - GAP), placed, edges)
+
+    def _is_shown(self, index: int) -> bool:
+        """Boundaries are drawn where something passes them."""
+        step = self.steps.by_index[index]
+        if step["kind"] in ("operator", "if", "while", "call", "entry"):
+            return True
+        return bool(step["inputs"]) and step["kind"] not in ("init", "arguments", "results")
+
+    def _pairs(self, shown: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Where data flows between the parts of a sequence, as positions in it."""
+        owner = {step: place for place, i in enumerate(shown) for step in (*self._own(i), *self.steps.inside(i))}
+        found = set()
+        for place, i in enumerate(shown):
+            for reader in self._readers(i):
+                for maker in self.steps.by_index[reader]["inputs"]:
+                    source = owner.get(maker)
+                    if source is not None and source < place:
+                        found.add((source, place))
+        return iter(sorted(found))
+
+    def _own(self, index: int) -> list[int]:
+        """A step with the boundaries around it that the chart doesn't draw."""
+        kind = self.steps.by_index[index]["kind"]
+        if kind == "while":
+            return [index, self._init(index)]
+        return [index - 1, index, index + 1] if kind == "call" else [index]
+
+    def _readers(self, index: int) -> list[int]:
+        if self.steps.by_index[index]["kind"] == "entry":
+            return [index]
+        return [*self._own(index), *self.steps.inside(index)]
+
+    def _init(self, loop: int) -> int:
+        """The boundary that sets a loop's variables: the last one before its condition."""
+        condition, _ = self.steps.parts(loop)
+        return min([loop, *condition, *(i for c in condition for i in self.steps.inside(c))]) - 1
+
+    def _item(self, index: int) -> Drawing:
+        kind = self.steps.by_index[index]["kind"]
+        if kind == "if":
+            return self._if(index)
+        if kind == "while":
+            return self._while(index)
+        return self._card(index)
+
+    def _card(self, index: int) -> Drawing:
+        step = self.steps.by_index[index]
+        title, detail = self.steps.title(index), ""
+        if step["kind"] == "operator":
+            detail = shapes(step["outputs"])
+            thin = step["variant"] == "view"
+            style = f"op {self.palette.of_step(step)}" + (" view" if thin else "")
+        else:
+            thin, style = True, "port"
+        height = THIN_HEIGHT if thin else CARD_HEIGHT
+        tip = self._tip(step, title, detail)
+        room = LETTERS - (len(title) + 2 if thin else 0)
+        card = Card(index, 0, 0, CARD_WIDTH, height, style, fitting(title, LETTERS), fitting(detail, room), tip)
+        return Drawing(CARD_WIDTH, height, (card,))
+
+    def _tip(self, step: Json, title: str, detail: str) -> str:
+        lines = [f"step {step['index']}: {title}", detail]
+        if step["kind"] == "operator":
+            lines.append(f"{step['kernel'] or 'no code'} ({step['variant']})")
+            lines += [f"{count(step['macs'])} MACs"] if step["macs"] else []
+            lines += [f"{count(step['weights_bytes'])} bytes of weights"] if step["weights_bytes"] else []
+        return "\n".join(line for line in lines if line)
+
+    def _if(self, index: int) -> Drawing:
+        parts = [
+            self._framed(kind, kind, self._stack(p))
+            for kind, p in zip(("then", "else"), self.steps.parts(index), strict=True)
+        ]
+        height = max(part.height for part in parts)
+        parts = [_grown(part, height) for part in parts]
+        width = sum(part.width for part in parts) + GAP
+        placed = [parts[0].moved(0, HEADER + GAP), parts[1].moved(parts[0].width + GAP, HEADER + GAP)]
+        card = Card(index, width / 2 - 40, 0, 80, HEADER, "test", "if", "", f"step {index}: runs one of two branches")
+        centres = [parts[0].width / 2, parts[0].width + GAP + parts[1].width / 2]
+        edges = [_elbow(width / 2, HEADER, centre, HEADER + GAP) for centre in centres]
+        whole = _together(width, HEADER + GAP + height, placed, edges)
+        return replace(whole, cards=(card, *whole.cards))
+
+    def _while(self, index: int) -> Drawing:
+        condition, body = self.steps.parts(index)
+        parts = [self._stack(body)]
+        if any(self._is_shown(i) for i in condition):
+            parts = [self._framed("condition", "while", self._stack(condition)), self._framed("body", "do", parts[0])]
+        width = max(part.width for part in parts)
+        placed, y = [], HEADER + 4.0
+        for part in parts:
+            placed.append(part.moved((width - part.width) / 2 + PADDING, y))
+            y += part.height + GAP
+        height = y - GAP + PADDING
+        full = width + 2 * PADDING + 14
+        back = Edge(_back(full - 8, height - PADDING / 2, HEADER - 4), "back")
+        title = self.steps.title(index)
+        whole = _together(full, height, placed, [(0.0, 0.0, back)])
+        return replace(whole, frames=(Frame(0, 0, full, height, "loop", title), *whole.frames))
+
+    def _framed(self, style: str, title: str, inner: Drawing) -> Drawing:
+        width = max(inner.width, 96) + 2 * PADDING
+        height = inner.height + HEADER + PADDING
+        moved = inner.moved((width - inner.width) / 2, HEADER)
+        return replace(
+            moved, width=width, height=height, frames=(Frame(0, 0, width, height, style, title), *moved.frames)
+        )
+
+
+def _grown(part: Drawing, height: float) -> Drawing:
+    outline = replace(part.frames[0], height=height)
+    return replace(part, height=height, frames=(outline, *part.frames[1:]))
+
+
+def _together(
+    width: float, height: float, parts: Sequence[Drawing], edges: Sequence[tuple[float, float, Edge]]
+) -> Drawing:
+    return Drawing(
+        width,
+        height,
+        tuple(card for part in parts for card in part.cards),
+        tuple(frame for part in parts for frame in part.frames),
+        (*edges, *(edge for part in parts for edge in part.edges)),
+    )
+
+
+def _tracks(arcs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """A track for each arc, the shortest innermost; arcs that overlap have different ones while there are enough."""
+    found: dict[tuple[int, int], int] = {}
+    for arc in sorted(arcs, key=lambda a: (a[1] - a[0], a)):
+        taken = {t for (a, b), t in found.items() if a < arc[1] and arc[0] < b}
+        found[arc] = next((t for t in range(TRACKS) if t not in taken), TRACKS - 1)
+    return found
+
+
+def _arrow(x: float, begin: float, end: float) -> tuple[float, float, Edge]:
+    return (x, begin, Edge(f"M0 0V{end - begin - 1:g}", "flow"))
+
+
+def _arc(begin_x: float, end_x: float, track: float, begin: float, end: float) -> tuple[float, float, Edge]:
+    """From the left side of one box to that of another one further down, along a track."""
+    drop, r = end - begin, 6
+    out, back = track - begin_x, end_x - track
+    path = (
+        f"M0 0H{out + r:g}Q{out:g} 0 {out:g} {r}V{drop - r:g}Q{out:g} {drop:g} {out + r:g} {drop:g}H{out + back - 1:g}"
+    )
+    return (begin_x, begin, Edge(path, "flow skip"))
+
+
+def _elbow(x: float, y: float, to_x: float, to_y: float) -> tuple[float, float, Edge]:
+    half = (to_y - y) / 2
+    return (x, y, Edge(f"M0 0V{half:g}H{to_x - x:g}V{to_y - y - 1:g}", "flow"))
+
+
+def _back(x: float, bottom: float, top: float) -> str:
+    """A loop's way back: up along the right side of its frame."""
+    return f"M{x - 14:g} {bottom:g}H{x - 4:g}Q{x:g} {bottom:g} {x:g} {bottom - 4:g}V{top:g}"

@@ -1,0 +1,117 @@
+"""The page: everything that the template shows, computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tflmgen.board import Board
+from tflmgen.render import render
+from tflmgen.report.advice import advice, binding
+from tflmgen.report.arena_map import HEIGHT, arena_map
+from tflmgen.report.flow_chart import flow_charts
+from tflmgen.report.occupancy import Occupancy
+from tflmgen.report.palette import Palette
+from tflmgen.report.steps import Plan, Steps, shape, short
+from tflmgen.report.tables import layer_parts, memory_bars, operator_columns, operator_rows
+from tflmgen.report.timeline import LANE_HEIGHT, NAMES_HEIGHT, Timeline
+from tflmgen.units import count, readable, share
+
+
+def report_html(
+    plan: Plan, board: Board, firmware: Mapping[str, Any] | None = None, bench: Mapping[str, Any] | None = None
+) -> str:
+    """The report on a plan (schema/plan.json) for a board.
+
+    firmware  sizes of the compiled firmware, as in plan.json; without, the report is on the model alone
+    bench     what `tflmgen bench --json` prints (schema/bench.json)
+    """
+    steps, occupancy = Steps(plan), Occupancy(plan)
+    palette, timeline = Palette(steps), Timeline(steps, occupancy.bytes)
+    peak = plan["arena"]["peak_step"]
+    has_arena = plan["arena"]["bytes"] > 0
+    return render(
+        "report/report.html.j2",
+        plan=plan,
+        board=board,
+        tiles=_tiles(plan, board, steps, firmware, bench),
+        legend=palette.legend,
+        timeline=timeline,
+        map=arena_map(steps, occupancy, timeline, palette) if has_arena else None,
+        map_height=HEIGHT,
+        lane_height=LANE_HEIGHT,
+        names_height=NAMES_HEIGHT,
+        columns=[_column(column) for column in timeline.columns],
+        peak_title=steps.title(peak),
+        binding=[_bound(buffer) for buffer in binding(occupancy, peak)] if has_arena else [],
+        occupied=occupancy.peak,
+        advice=advice(steps, occupancy),
+        bars=memory_bars(plan, board, firmware),
+        charts=flow_charts(steps, palette),
+        operator_columns=operator_columns(bench),
+        operator_rows=list(operator_rows(steps, palette, occupancy.bytes, bench)),
+        layers=layer_parts(steps, palette),
+        bench=bench,
+    )
+
+
+def _column(column: Any) -> dict[str, Any]:
+    title = f"step {column.step['index']}: {column.title}"
+    return {"x": round(column.x, 3), "w": round(column.width, 3), "t": title, "b": column.bytes}
+
+
+def _bound(buffer: Mapping[str, Any]) -> dict[str, Any]:
+    types = {shape(t["type"]) for t in buffer["tensors"] if t["bytes"] + 3 >= buffer["bytes"]}
+    what = sorted(types)[0] if types else "scratch" if not buffer["tensors"] else ""
+    return {"name": short(buffer["name"], 60), "full": buffer["name"], "bytes": buffer["bytes"], "what": what}
+
+
+def _tiles(
+    plan: Plan, board: Board, steps: Steps, firmware: Mapping[str, Any] | None, bench: Mapping[str, Any] | None
+) -> list[tuple[str, str, str, str]]:
+    """(id, title, figure, note)"""
+    arena, weights = plan["arena"], plan["weights"]["bytes"]
+    ram, flash = (0, 0) if board.is_host else (board.ram_bytes, board.flash_bytes)
+    operators = [s for s in plan["steps"] if s["kind"] == "operator"]
+    optimal = arena["bytes"] == arena["lower_bound"]
+    bound = "optimal for this order" if optimal else f"lower bound {readable(arena['lower_bound'])}"
+    moved = sum(steps.moved.values())
+    tiles = [
+        ("arena", "Arena", readable(arena["bytes"]), _of(arena["bytes"], ram, "RAM", bound)),
+        ("weights", "Weights", readable(weights), _of(weights, flash, "flash", f"{count(weights)} bytes")),
+        ("macs", "MACs", _large(sum(s["macs"] * steps.times(s["index"]) for s in operators)), _macs_note(steps)),
+        ("operators", "Operators", count(len(operators)), _control(steps)),
+        ("copies", "Copies", readable(moved), "moved at boundaries"),
+    ]
+    if firmware is not None:
+        image = firmware["text"] + firmware["data"]
+        tiles.insert(2, ("image", "Firmware", readable(image), _of(image, flash, "flash", "code, weights, start-up")))
+    if bench is not None:
+        total = bench["total"]["instructions"]
+        tiles.append(("instructions", "Instructions", _large(total), f"{count(total)} in {bench['emulator']}"))
+    return tiles
+
+
+def _of(size: int, limit: int, what: str, note: str) -> str:
+    return f"{share(size, limit)} % of {what} · {note}" if limit else note
+
+
+def _large(value: int) -> str:
+    """A large number in three digits or so."""
+    for unit, name in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if value >= unit:
+            return f"{value / unit:.3g} {name}"
+    return str(value)
+
+
+def _macs_note(steps: Steps) -> str:
+    kinds = {(step["kind"], step.get("trips") is None) for step in steps.by_index.values()}
+    words = ["every branch once"] if ("if", True) in kinds else []
+    words += ["an iteration of each loop"] if ("while", True) in kinds else []
+    return ", ".join(words) or "in each call"
+
+
+def _control(steps: Steps) -> str:
+    kinds = [step["kind"] for step in steps.by_index.values()]
+    words = [f"{kinds.count(kind)} {kind}" for kind in ("if", "while", "call") if kind in kinds]
+    return ", ".join(words) or "no control flow"

@@ -1,0 +1,126 @@
+"""The time axis of the arena's map: a column for each step, and lanes that show the tree of calls below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from tflmgen.report.steps import BOUNDARIES, TIMES, Json, Steps
+
+UNIT = 15
+"""Pixels of an operator's column, at least."""
+
+LEAST_WIDTH = 520
+LANE_HEIGHT = 22
+NAMES_HEIGHT = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One step: where its column begins and how wide it is, in percent of the map's width."""
+
+    step: Json
+    title: str
+    x: float
+    width: float
+    bytes: int
+
+    @property
+    def centre(self) -> float:
+        return self.x + self.width / 2
+
+    @property
+    def end(self) -> float:
+        return self.x + self.width
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A function, branch or loop: a bar from one column to another; `depth` counts from the outermost."""
+
+    kind: Literal["function", "then", "else", "condition", "body"]
+    title: str
+    x: float
+    width: float
+    depth: int
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The columns of a plan's steps, in the plan's order. `occupied`: bytes of the arena in use at each step."""
+
+    steps: Steps
+    occupied: list[int]
+
+    @cached_property
+    def _weights(self) -> list[float]:
+        return [self._weight(self.steps.by_index[i]) for i in range(len(self.steps.by_index))]
+
+    @property
+    def least_width(self) -> int:
+        """Pixels below which the map is moved sideways instead of being squeezed."""
+        return max(LEAST_WIDTH, round(sum(self._weights) * UNIT))
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        total = sum(self._weights)
+        found, x = [], 0.0
+        for index, weight in enumerate(self._weights):
+            step, width = self.steps.by_index[index], 100 * weight / total
+            found.append(Column(step, self.steps.title(index), x, width, self.occupied[index]))
+            x += width
+        return found
+
+    @cached_property
+    def lanes(self) -> list[Lane]:
+        found: list[Lane] = []
+        for entry in self.steps.by_index.values():
+            if entry["kind"] == "entry":
+                last = max(self.steps.inside(entry["index"]))
+                found.append(self._lane("function", entry["function"], entry["index"], last, 0))
+                found += self._inner(entry["index"], 1)
+        return found
+
+    @property
+    def depth(self) -> int:
+        """How many lanes lie above one another."""
+        return 1 + max((lane.depth for lane in self.lanes), default=0)
+
+    def span(self, first: int, last: int) -> tuple[float, float]:
+        """Where the columns of steps `first` to `last` begin and how wide they are together."""
+        return self.columns[first].x, self.columns[last].end - self.columns[first].x
+
+    def _inner(self, parent: int, depth: int) -> Iterator[Lane]:
+        for index in self.steps.children.get(parent, ()):
+            step = self.steps.by_index[index]
+            if step["kind"] == "if":
+                for kind, part in zip(("then", "else"), self.steps.parts(index), strict=True):
+                    first, last = self._reach(part)
+                    yield self._lane("then" if kind == "then" else "else", kind, first, last, depth)
+                yield from self._inner(index, depth + 1)
+            elif step["kind"] == "while":
+                condition, body = self.steps.parts(index)
+                if condition:
+                    yield self._lane("condition", "while", self._reach(condition)[0], index, depth)
+                first, last = self._reach(body)
+                yield self._lane("body", self._turns(step), first, last, depth)
+                yield from self._inner(index, depth + 1)
+
+    def _reach(self, part: list[int]) -> tuple[int, int]:
+        every = [i for one in part for i in (one, *self.steps.inside(one))]
+        return min(every), max(every)
+
+    def _turns(self, step: Json) -> str:
+        return "body" if step["trips"] is None else f"{step['trips']} {TIMES}"
+
+    def _lane(
+        self, kind: Literal["function", "then", "else", "condition", "body"], title: str, first: int, last: int, d: int
+    ) -> Lane:
+        return Lane(kind, title, *self.span(first, last), d)
+
+    def _weight(self, step: Json) -> float:
+        if step["kind"] in BOUNDARIES:
+            return 0.6 if self.steps.moved.get(step["index"]) else 0.25
+        return 0.6 if step.get("variant") == "view" or step["kind"] != "operator" else 1.0

@@ -1,0 +1,78 @@
+"use strict";
+(() => {
+  const tip = document.getElementById("tip");
+
+  const show = (text, x, y) => {
+    tip.textContent = text.trim();
+    tip.hidden = false;
+    const box = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(6, Math.min(x + 14, innerWidth - box.width - 6))}px`;
+    tip.style.top = `${y + 18 + box.height > innerHeight ? Math.max(6, y - box.height - 12) : y + 18}px`;
+  };
+  const hide = () => { tip.hidden = true; };
+
+  const mark = (step) => {
+    for (const one of document.querySelectorAll("[data-step].on")) one.classList.remove("on");
+    if (step !== undefined) for (const one of document.querySelectorAll(`[data-step="${step}"]`)) one.classList.add("on");
+  };
+
+  document.addEventListener("pointermove", (event) => {
+    const at = event.target.closest?.("[data-tip]");
+    mark(event.target.closest?.("[data-step]")?.dataset.step);
+    if (at) show(at.dataset.tip, event.clientX, event.clientY); else hide();
+  });
+  document.addEventListener("pointerdown", (event) => {
+    if (!event.target.closest?.("[data-tip]")) hide();
+  });
+  addEventListener("scroll", hide, true);
+  for (const one of document.querySelectorAll("[data-tip][tabindex]")) {
+    one.addEventListener("focus", () => {
+      const box = one.getBoundingClientRect();
+      show(one.dataset.tip, box.right, box.top + 30);
+    });
+    one.addEventListener("blur", hide);
+  }
+
+  const plot = document.getElementById("plot");
+  if (plot) {
+    const columns = JSON.parse(document.getElementById("columns").textContent);
+    const cursor = document.getElementById("cursor");
+    const line = document.getElementById("step-line");
+    const words = line.textContent;
+    plot.addEventListener("pointermove", (event) => {
+      const box = plot.getBoundingClientRect();
+      const x = 100 * (event.clientX - box.left) / box.width;
+      const step = columns.findIndex((c) => x >= c.x && x < c.x + c.w);
+      if (step < 0) return;
+      const column = columns[step];
+      cursor.setAttribute("x", `${column.x}%`);
+      cursor.setAttribute("width", `${column.w}%`);
+      line.textContent = `${column.t}: ${column.b.toLocaleString("en")} of ${Number(plot.dataset.bytes).toLocaleString("en")} bytes are in use.`;
+      mark(step);
+    });
+    plot.addEventListener("pointerleave", () => {
+      cursor.setAttribute("width", "0");
+      line.textContent = words;
+      mark(undefined);
+    });
+  }
+
+  const compare = (a, b) => {
+    const [x, y] = [Number(a), Number(b)];
+    return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y;
+  };
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const heads = [...table.querySelectorAll("th")];
+    heads.forEach((head, place) => head.querySelector("button").addEventListener("click", () => {
+      const numeric = head.classList.contains("n");
+      const now = head.getAttribute("aria-sort");
+      const next = now === "descending" ? "ascending" : now === "ascending" ? "descending" : numeric && place ? "descending" : "ascending";
+      for (const other of heads) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", next);
+      const sign = next === "ascending" ? 1 : -1;
+      const rows = [...table.tBodies[0].rows];
+      rows.sort((a, b) => sign * compare(a.cells[place].dataset.key, b.cells[place].dataset.key));
+      table.tBodies[0].append(...rows);
+    }));
+  }
+})();

@@ -8,7 +8,7 @@ import pytest
 from support.repository import ROOT, tracked_files
 from tflmgen import __version__
 
-BINARY = frozenset({".tflite", ".npz"})
+BINARY = frozenset({".tflite", ".npz", ".png"})
 MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/" + r"(?:work|root|tmp|home|opt/pypi)\b")
 REGISTRY_HOST = re.compile(
     r"\b(?:" + "|".join(("py" + "pi", "python" + "hosted", "regis" + r"try\.[a-z]+")) + r")\.(?:org|com|io)\b"

@@ -10,16 +10,23 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.browser import PROGRAM, browser
 from support.repository import ROOT
 from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
+from tflmgen.firmware_build import plan_for
 from tflmgen.options import BuildOptions
+from tflmgen.report import report_html
 
 README = ROOT / "README.md"
 CONSOLE = re.compile(r"(?<=```console\n)\$ tflmgen ([^\n]+)\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
 PLAN = re.compile(r"(?<=```c\n)/\* Subgraph 'main' \*/\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
 COMPILER = "12.2"
 """Sizes and counts in the README are those of this arm-none-eabi-gcc."""
+
+IMAGES = ROOT / "docs" / "images"
+PICTURES = {"light": IMAGES / "report-light.png", "dark": IMAGES / "report-dark.png"}
+MOST_BYTES = 200_000
 
 
 def compiler_version() -> str:
@@ -64,3 +71,20 @@ def test_what_the_commands_print(update_golden: bool, tmp_path: Path) -> None:
         README.write_text(text, encoding="utf-8")
     else:
         assert list(printed) == list(printed.values())
+
+
+def test_the_pictures_of_the_report(update_golden: bool, tmp_path: Path) -> None:
+    if update_golden and PROGRAM is not None:
+        board = load_board("mps2_an386")
+        plan = plan_for(ROOT / "examples" / "gate.tflite", board, BuildOptions()).plan
+        (tmp_path / "report.html").write_text(report_html(plan, board), encoding="utf-8")
+        with browser(tmp_path / "profile") as tab:
+            for scheme, path in PICTURES.items():
+                tab.media(scheme)
+                tab.open(tmp_path / "report.html", 1100)
+                path.write_bytes(tab.picture("#memory"))
+    shown = re.findall(r'(?:src|srcset)="(docs/images/[^"]+)"', README.read_text(encoding="utf-8"))
+    assert {ROOT / name for name in shown} == set(PICTURES.values())
+    for path in PICTURES.values():
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert path.stat().st_size < MOST_BYTES

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tflmgen.board import Board, list_boards
-from tflmgen.console import count
 from tflmgen.errors import TflmgenError
 from tflmgen.platformio import BuildError
+from tflmgen.units import count
 
 Plan = Mapping[str, Any]
 

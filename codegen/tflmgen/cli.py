@@ -34,6 +34,10 @@ BoardName = Annotated[
     ),
 ]
 OptionalInputs = Annotated[Path | None, typer.Option("--inputs", metavar="IN.npz", help="The inputs to count with.")]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE.html", help="Write the plan in pictures too, as one page for a browser."),
+]
 
 
 def main() -> None:
@@ -148,6 +152,7 @@ def bench(
     *,
     board: BoardName,
     inputs: OptionalInputs = None,
+    report: Report = None,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
@@ -155,7 +160,7 @@ def bench(
     """Count the instructions that MODEL's firmware executes, per operator and in all; its stack, flash and RAM."""
     from tflmgen.commands.bench import bench_command
 
-    bench_command(model, board, inputs, options, session, output)
+    bench_command(model, board, inputs, report, options, session, output)
 
 
 @app.command(epilog="Example:  tflmgen inspect kws.tflite")
@@ -168,13 +173,14 @@ def inspect(
     dump_graph: Annotated[
         bool, typer.Option("--dump-graph", help="Print the graph as the passes leave it, one line per node.")
     ] = False,
+    report: Report = None,
     options: BuildOptions,
     output: OutputOptions,
 ) -> None:
     """Show what MODEL holds: subgraphs, operators, tensors, signatures, and the plan of its arena."""
     from tflmgen.commands.inspect import inspect_command
 
-    inspect_command(model, board, dump_graph, options, output)
+    inspect_command(model, board, dump_graph, report, options, output)
 
 
 @app.command(epilog="Example:  tflmgen boards")

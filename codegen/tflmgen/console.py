@@ -82,11 +82,6 @@ def error_line(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def count(value: int) -> str:
-    """A whole number, with its thousands apart."""
-    return f"{value:,}"
-
-
 def _ignore(_: str) -> None:
     pass
 

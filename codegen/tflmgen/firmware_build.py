@@ -49,12 +49,12 @@ def plan_for(model: Path, board: Board, options: BuildOptions, given: Given = No
     return replace(compilation, plan={**compilation.plan, "board": board.id})
 
 
-def project_of(compilation: Compilation, board: Board, options: BuildOptions) -> Project:
-    """The project of a compiled model; plan.json says for which board."""
+def project_of(compilation: Compilation, board: Board, options: BuildOptions, report: str = "") -> Project:
+    """The project of a compiled model; plan.json says for which board. `report`: the text of report.html, if any."""
     name, sources = compilation.name, compilation.sources
     files: dict[str, str | bytes] = {f"lib/{name}/{path}": text for path, text in sources.files.items()}
     files |= {f"{LIBRARY}/{path}": data for path, data in compilation.plugin_files.items()}
-    return assemble(files, sources.headers, board, name, compilation.plan, options.optimize.value)
+    return assemble(files, sources.headers, board, name, compilation.plan, options.optimize.value, report)
 
 
 def require_compiler(board: Board) -> None:

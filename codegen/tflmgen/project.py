@@ -52,12 +52,14 @@ def assemble(
     name: str,
     plan: Mapping[str, Any],
     optimize: str = "speed",
+    report: str = "",
 ) -> Project:
     """The project of model `name` for `board`. The same arguments give the same bytes.
 
     sources   the model's library: path in the project (lib/NAME/...) -> text
     kernels   headers of firmware/kernels; those that the library includes as tflmgen/... come along anyway, and those
               that `sources` has (lib/tflmgen/include/tflmgen/...) are taken from there
+    report    becomes report.html, unless empty
     plan      becomes plan.json; its `signatures` shape main.c and the project's own test
     """
     signatures = plan["signatures"]
@@ -65,6 +67,8 @@ def assemble(
     generated |= _kernels({*kernels, *_kernels_of(sources)}, sources)
     generated |= _renode(board, name, len(signatures))
     generated["plan.json"] = json.dumps(plan, indent=2) + "\n"
+    if report:
+        generated["report.html"] = report
     generated[".gitignore"] = ".pio/\n"
     generated["test/test_custom_runner.py"] = _resource("templates", "project/test/test_custom_runner.py")
     generated["test/test_model/test_main.c"] = render(

@@ -12,11 +12,11 @@ def count(value: int) -> str:
 
 
 def readable(size: int) -> str:
-    """Bytes in the unit that suits them: `608 B`, `9.5 kB`, `4,096 kB`."""
-    amount = size / KILOBYTE
+    """Bytes in the unit that suits them: `608 B`, `9.5 kB`, `64 kB`."""
     if size < 1000:
         return f"{size} B"
-    return f"{amount:,.0f} kB" if amount >= 1000 or (amount >= 100 and amount.is_integer()) else f"{amount:.1f} kB"
+    amount = size / KILOBYTE
+    return f"{amount:,.0f} kB" if amount >= 1000 or amount.is_integer() else f"{amount:.1f} kB"
 
 
 def share(used: int, of: int) -> str:

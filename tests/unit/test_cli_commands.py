@@ -35,7 +35,7 @@ def test_build_writes_a_project_and_its_plan(adder: Path) -> None:
     finished = tflmgen("build", adder, "--board", "mps2_an386", "--no-compile")
     assert finished.code == 0, finished.err
     assert "arena" in finished.out
-    assert "4,194,304" in finished.out
+    assert "4,096 kB" in finished.out
     folder = adder.parent / "adder-mps2_an386"
     plan = json.loads((folder / "plan.json").read_text())
     assert plan["board"] == "mps2_an386"

@@ -11,7 +11,7 @@ from tflmgen.bench_report import Measured, bench_json
 from tflmgen.board import Board, load_board
 from tflmgen.code_size import code_bytes
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console, Table, count
+from tflmgen.console import Console, Table
 from tflmgen.emulator.cycle_models import CYCLE_MODELS, CycleModel
 from tflmgen.emulator.executed import Cycles
 from tflmgen.emulator.session import Session
@@ -24,7 +24,9 @@ from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
 from tflmgen.option_groups import OutputOptions, SessionOptions
 from tflmgen.options import BuildOptions
 from tflmgen.platformio import Firmware
+from tflmgen.report import report_html
 from tflmgen.seeded import generator_inputs
+from tflmgen.units import count
 
 GENERATED = "generated"
 CYCLES = "cycles (estimated)>"
@@ -34,11 +36,15 @@ def bench_command(
     model: Path,
     board_name: str,
     inputs: Path | None,
+    page: Path | None,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Count the instructions of an invoke with `inputs`, each set of them, or with generated ones."""
+    """Count the instructions of an invoke with `inputs`, each set of them, or with generated ones.
+
+    `page`: where the figures go together with the plan in pictures, if anywhere.
+    """
     console = Console(output)
     board = load_board(board_name)
     if board.is_host:
@@ -66,8 +72,12 @@ def bench_command(
         **bench_json(compilation.plan, measured, cycle_model),
         "memory": sizes,
     }
+    if page is not None:
+        page.write_text(report_html(compilation.plan, board, bench=report), encoding="utf-8")
     console.json(report)
     _print(console, board, report, cycle_model)
+    if page is not None:
+        console.line(f"Wrote {page}.")
 
 
 def _vectors(model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None) -> Vectors:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tflmgen.board import HOST, Board, list_boards
-from tflmgen.console import Console, Table, count
+from tflmgen.console import Console, Table
 from tflmgen.option_groups import OutputOptions
 from tflmgen.toolchain import ToolchainError, find_program, find_renode
+from tflmgen.units import count
 
 
 def boards_command(output: OutputOptions) -> None:

@@ -10,14 +10,16 @@ from tflmgen.board import Board, load_board
 from tflmgen.budget import peak_operator
 from tflmgen.code_size import code_bytes
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console, Table, count
+from tflmgen.console import Console, Table
 from tflmgen.emit import entry_names
 from tflmgen.firmware_build import compile_for, compile_project, kept_if_whole, project_of, require_compiler
 from tflmgen.option_groups import OutputOptions
 from tflmgen.options import BuildOptions
 from tflmgen.platformio import Firmware
 from tflmgen.project import write
+from tflmgen.report import report_html
 from tflmgen.stack import stack_worst_case
+from tflmgen.units import count, readable, share
 
 
 def build_command(
@@ -31,22 +33,32 @@ def build_command(
     if compiled:
         require_compiler(board)
     target = directory or Path(f"{model.stem}-{board.id}")
-    firmware = None
+    firmware, plan = None, compilation.plan
     with kept_if_whole(target):
-        write(project_of(compilation, board, options), target)
+        write(project_of(compilation, board, options, report_html(plan, board)), target)
         if compiled:
             firmware = compile_project(target, compilation, board, console)
-            code = code_bytes(firmware, compilation, board, options, console)
-            stack = (
-                None if board.is_host else stack_worst_case(firmware.elf, firmware.elf.parent, _entries(compilation))
-            )
-    plan = compilation.plan
-    if firmware is not None:
-        sizes = {"text": firmware.text, "data": firmware.data, "bss": firmware.bss, "code_bytes": code}
-        plan = {**plan, "firmware": {"elf": str(firmware.elf), **sizes, "stack_worst_case": stack}}
+            plan = {**plan, "firmware": _sizes(firmware, compilation, board, options, console)}
+            write(project_of(compilation, board, options, report_html(plan, board, plan["firmware"])), target)
     console.json(plan)
     _report(console, plan, board, firmware)
+    console.line(f"The plan in pictures: {target / 'report.html'}")
     console.line(_next_step(target, compilation, board, compiled))
+
+
+def _sizes(
+    firmware: Firmware, compilation: Compilation, board: Board, options: BuildOptions, console: Console
+) -> dict[str, Any]:
+    """plan.json's `firmware`."""
+    stack = None if board.is_host else stack_worst_case(firmware.elf, firmware.elf.parent, _entries(compilation))
+    return {
+        "elf": str(firmware.elf),
+        "text": firmware.text,
+        "data": firmware.data,
+        "bss": firmware.bss,
+        "code_bytes": code_bytes(firmware, compilation, board, options, console),
+        "stack_worst_case": stack,
+    }
 
 
 def _entries(compilation: Compilation) -> tuple[str, ...]:
@@ -74,14 +86,13 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
         if stack is not None:
             rows.append(_row("stack, at most", stack, ram, "of an invoke; interrupt handlers not counted"))
     title = f"{plan['model']['path']} on {board.id}"
-    console.table(Table(title, ("", "bytes>", "board has>", "%>", ""), rows))
+    console.table(Table(title, ("", "bytes>", ">", "board has>", "%>", ""), rows))
     for note in plan["notes"]:
         console.line(f"note: {note}")
 
 
 def _row(what: str, used: int, budget: int, note: str) -> tuple[str, ...]:
-    share = f"{100 * used / budget:.1f}" if budget else "-"
-    return what, count(used), count(budget) if budget else "-", share, note
+    return what, count(used), readable(used), readable(budget) if budget else "-", share(used, budget), note
 
 
 def _arena_note(plan: Mapping[str, Any]) -> str:

@@ -8,20 +8,24 @@ from typing import Any
 
 from tflmgen.board import load_board
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console, Table, count
+from tflmgen.console import Console, Table
 from tflmgen.firmware_build import plan_for
 from tflmgen.graph_text import module_text
 from tflmgen.option_groups import OutputOptions
 from tflmgen.options import BuildOptions
+from tflmgen.report import report_html
 from tflmgen.tflite.model import SubGraph, Tensor
 from tflmgen.tflite.reader import read_model
 from tflmgen.types import Quantization
+from tflmgen.units import count
 
 
 def inspect_command(
-    path: Path, board_name: str, dump_graph: bool, options: BuildOptions, output: OutputOptions
+    path: Path, board_name: str, dump_graph: bool, report: Path | None, options: BuildOptions, output: OutputOptions
 ) -> None:
     """Print what the file holds and the plan that tflmgen makes of it; with `dump_graph` the graph instead.
+
+    `report`: where the plan goes in pictures, if anywhere.
 
     What the file holds is printed even where an operator in it is not supported, before the error.
     """
@@ -37,6 +41,9 @@ def inspect_command(
     else:
         _print_signatures(console, compilation)
         _print_arena(console, compilation.plan)
+    if report is not None:
+        report.write_text(report_html(compilation.plan, board), encoding="utf-8")
+        console.line(f"Wrote {report}.")
     console.json({**compilation.plan, "subgraphs": [_describe(graph) for graph in subgraphs]})
 
 

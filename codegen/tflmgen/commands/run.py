@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tflmgen.board import load_board
-from tflmgen.console import Console, count
+from tflmgen.console import Console
 from tflmgen.execute import run_sets
 from tflmgen.files import check_writable
 from tflmgen.firmware_build import check_session_options, compile_for, require_compiler, running
@@ -13,6 +13,7 @@ from tflmgen.given import given_rows
 from tflmgen.npz import read_vectors, write_outputs
 from tflmgen.option_groups import OutputOptions, SessionOptions
 from tflmgen.options import BuildOptions
+from tflmgen.units import count
 
 
 def run_command(

@@ -120,9 +120,10 @@ class _Artist:
         placed = [drawings[i].moved(middle - drawings[i].width / 2, top) for i, top in zip(shown, tops, strict=True)]
         edges = [_arrow(middle, tops[b] - GAP, tops[b]) for a, b in pairs if b - a == 1]
         for (a, b), track in arcs.items():
-            begin, end = (tops[n] + drawings[shown[n]].height / 2 for n in (a, b))
-            ends = (middle - drawings[shown[n]].width / 2 for n in (a, b))
-            edges.append(_arc(*ends, gutter - 8 - TRACK * track, begin, end))
+            sides = [
+                (middle - drawings[i].width / 2, tops[n] + drawings[i].height / 2) for n in (a, b) for i in [shown[n]]
+            ]
+            edges.append(_arc(sides[0], sides[1], gutter - 8 - TRACK * track))
         return _together(gutter + width, max(0.0, y - GAP), placed, edges)
 
     def _is_shown(self, index: int) -> bool:
@@ -263,14 +264,14 @@ def _arrow(x: float, begin: float, end: float) -> tuple[float, float, Edge]:
     return (x, begin, Edge(f"M0 0V{end - begin - 1:g}", "flow"))
 
 
-def _arc(begin_x: float, end_x: float, track: float, begin: float, end: float) -> tuple[float, float, Edge]:
+def _arc(begin: tuple[float, float], end: tuple[float, float], track: float) -> tuple[float, float, Edge]:
     """From the left side of one box to that of another one further down, along a track."""
-    drop, r = end - begin, 6
-    out, back = track - begin_x, end_x - track
+    drop, r = end[1] - begin[1], 6
+    out, back = track - begin[0], end[0] - track
     path = (
         f"M0 0H{out + r:g}Q{out:g} 0 {out:g} {r}V{drop - r:g}Q{out:g} {drop:g} {out + r:g} {drop:g}H{out + back - 1:g}"
     )
-    return (begin_x, begin, Edge(path, "flow skip"))
+    return (*begin, Edge(path, "flow skip"))
 
 
 def _elbow(x: float, y: float, to_x: float, to_y: float) -> tuple[float, float, Edge]:

@@ -73,7 +73,8 @@ class Steps:
         step, found = self.by_index[index], 1
         while step["parent"] is not None:
             step = self.by_index[step["parent"]]
-            found *= step.get("trips") or 1
+            trips = step.get("trips")
+            found *= 1 if trips is None else trips
         return found
 
     def title(self, index: int) -> str:

@@ -1,0 +1,149 @@
+"""report.html in headless Chromium: it renders, its numbers are the plan's, pointing and sorting work, no errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.browser import Browser, browser, requires_browser
+from support.corpus import CORPUS, requires_corpus
+from support.random_program import Seeded, random_program
+from support.repository import ROOT
+from tflmgen.board import load_board
+from tflmgen.firmware_build import plan_for
+from tflmgen.options import BuildOptions
+from tflmgen.report import report_html
+
+pytestmark = requires_browser
+
+GATE = ROOT / "examples" / "gate.tflite"
+CORPUS_MODELS = ("real/mlperf_kws_int8", "keras/k3_gru_while_f32g", "if/if_nested2_i8", "hand/call_nested_i32")
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def show(tab: Browser, model: Path, folder: Path, width: int = 1200) -> dict[str, Any]:
+    """The page of a model in the browser; its plan."""
+    board = load_board("microbit")
+    plan = plan_for(model, board, BuildOptions()).plan
+    page = folder / "report.html"
+    page.write_text(report_html(plan, board), encoding="utf-8")
+    tab.errors.clear()
+    tab.open(page, width)
+    return plan
+
+
+def check_page(tab: Browser, plan: dict[str, Any]) -> None:
+    """What the page shows, read from the page, is what the plan says."""
+    assert tab.errors == []
+    operators = [step for step in plan["steps"] if step["kind"] == "operator"]
+    rows = tab.evaluate(
+        "[...document.querySelectorAll('.sortable tbody tr')].map(r => [...r.cells].map(c => c.innerText))"
+    )
+    assert [int(row[0].replace(",", "") or 0) for row in rows] == [step["index"] for step in operators]
+    assert [row[2] for row in rows] == [step["name"] for step in operators]
+    for column, key in ((5, "macs"), (6, "weights_bytes")):
+        assert [int(row[column].replace(",", "") or 0) for row in rows] == [step[key] for step in operators]
+    copies = tab.evaluate(
+        "[...document.querySelectorAll('#copies + table tbody tr td:nth-child(3)')].map(c => c.innerText)"
+    )
+    assert [int(text.replace(",", "")) for text in copies] == [copy["bytes"] for copy in plan["copies"]]
+    if plan["arena"]["bytes"] == 0:
+        return
+    assert tab.evaluate("+document.getElementById('plot').dataset.bytes") == plan["arena"]["bytes"]
+    drawn = tab.evaluate(
+        "(() => { const p = document.getElementById('plot').getBoundingClientRect();"
+        "return [...document.querySelectorAll('.plot .block.home, .plot .block.scratch')].map(b => {"
+        "const r = b.getBoundingClientRect(); return [p.bottom - r.bottom, r.height, p.height]; }); })()"
+    )
+    arena = plan["arena"]["bytes"]
+    buffers = [b for b in plan["buffers"] if b["memory"] == "arena" for _ in b["ranges"]]
+    seen = sorted((round(low / high * arena), round(size / high * arena)) for low, size, high in drawn)
+    wanted = sorted((b["offset"], b["bytes"]) for b in buffers)
+    close = max(2, arena // 300)
+    assert len(seen) == len(wanted)
+    assert all(abs(a - c) <= close and abs(b - d) <= close for (a, b), (c, d) in zip(seen, wanted, strict=True))
+
+
+def test_the_page_of_the_example(tab: Browser, tmp_path: Path) -> None:
+    check_page(tab, show(tab, GATE, tmp_path))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pages_of_random_programs(tab: Browser, tmp_path: Path, seed: int) -> None:
+    model = tmp_path / "random.tflite"
+    model.write_bytes(random_program(Seeded(seed)))
+    check_page(tab, show(tab, model, tmp_path))
+
+
+@requires_corpus
+@pytest.mark.parametrize("name", CORPUS_MODELS)
+def test_pages_of_real_models(tab: Browser, tmp_path: Path, name: str) -> None:
+    check_page(tab, show(tab, CORPUS / f"{name}.tflite", tmp_path))
+
+
+def test_pointing_at_a_block_says_what_it_is(tab: Browser, tmp_path: Path) -> None:
+    plan = show(tab, GATE, tmp_path)
+    buffer = max(plan["buffers"], key=lambda b: b["bytes"])
+    place = tab.evaluate(
+        "[...document.querySelectorAll('.plot g')].findIndex(g => g.dataset.bytes === "
+        f"'{buffer['bytes']}' && !g.querySelector('.home'))"
+    )
+    tab.point(".plot g", place, across=0.25)
+    shown = tab.evaluate("document.getElementById('tip').hidden ? '' : document.getElementById('tip').innerText")
+    assert buffer["name"] in shown
+    assert f"{buffer['bytes']:,} bytes" in shown
+    assert "bytes are in use" in tab.evaluate("document.getElementById('step-line').innerText")
+    tab.point("h1")
+    assert tab.evaluate("document.getElementById('tip').hidden") is True
+    assert tab.errors == []
+
+
+def test_the_frame_of_the_fullest_step_says_what_it_holds(tab: Browser, tmp_path: Path) -> None:
+    plan = show(tab, GATE, tmp_path)
+    tab.evaluate("document.getElementById('peak').focus()")
+    shown = tab.evaluate("document.getElementById('tip').innerText")
+    peak = plan["arena"]["peak_step"]
+    live = [b for b in plan["buffers"] if any(first <= peak <= last for first, last in b["ranges"])]
+    assert f"step {peak}" in shown
+    assert all(f"{b['bytes']:,}" in shown for b in live)
+
+
+def test_columns_sort_by_number_and_by_text(tab: Browser, tmp_path: Path) -> None:
+    plan = show(tab, GATE, tmp_path)
+    operators = [step for step in plan["steps"] if step["kind"] == "operator"]
+
+    def column(number: int) -> list[str]:
+        script = f"[...document.querySelectorAll('.sortable tbody tr')].map(r => r.cells[{number}].innerText)"
+        return list(tab.evaluate(script))
+
+    tab.click(".sortable th button", 5)
+    macs = sorted((step["macs"] for step in operators), reverse=True)
+    assert [int(text.replace(",", "") or 0) for text in column(5)] == macs
+    tab.click(".sortable th button", 5)
+    assert [int(text.replace(",", "") or 0) for text in column(5)] == macs[::-1]
+    tab.click(".sortable th button", 2)
+    assert column(2) == sorted(step["name"] for step in operators)
+    assert tab.errors == []
+
+
+def test_light_dark_phone_and_paper(tab: Browser, tmp_path: Path) -> None:
+    plan = show(tab, GATE, tmp_path)
+    paint = "getComputedStyle(document.body).backgroundColor + getComputedStyle(document.body).color"
+    tab.media("light")
+    light = tab.evaluate(paint)
+    tab.media("dark")
+    assert tab.evaluate(paint) != light
+    tab.media("dark", "print")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    tab.media("light")
+    for width in (360, 414, 800):
+        tab.resize(width, 800)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    check_page(tab, plan)

@@ -1,0 +1,212 @@
+"""The report's computations, on random programs: what it draws fits the plan, and nothing from a model escapes."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.commands import tflmgen, write_adder, write_two_signatures
+from support.random_program import Seeded, random_program
+from support.repository import ROOT
+from tflmgen.board import HOST, load_board
+from tflmgen.firmware_build import plan_for
+from tflmgen.options import BuildOptions, Optimize
+from tflmgen.report import report_html
+from tflmgen.report.advice import advice
+from tflmgen.report.arena_map import arena_map
+from tflmgen.report.flow_chart import Card, Frame, _tracks, flow_charts
+from tflmgen.report.occupancy import Occupancy
+from tflmgen.report.palette import Palette
+from tflmgen.report.steps import Steps, fitting, shape, shapes, short
+from tflmgen.report.tables import layer_parts, memory_bars
+from tflmgen.report.timeline import Timeline
+from tflmgen.units import readable, share
+
+GATE = ROOT / "examples" / "gate.tflite"
+SEEDS = range(25)
+
+
+def plan_of(model: Path) -> dict[str, Any]:
+    return plan_for(model, HOST, BuildOptions()).plan
+
+
+def random_plan(folder: Path, seed: int) -> dict[str, Any]:
+    model = folder / f"m{seed}.tflite"
+    model.write_bytes(random_program(Seeded(seed)))
+    return plan_of(model)
+
+
+def bytes_in_use(plan: dict[str, Any], step: int, without: int | None = None) -> int:
+    """By brute force, one byte at a time."""
+    taken: set[int] = set()
+    for number, b in enumerate(x for x in plan["buffers"] if x["memory"] == "arena"):
+        if number != without and any(first <= step <= last for first, last in b["ranges"]):
+            taken |= set(range(b["offset"], b["offset"] + b["bytes"]))
+    return len(taken)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_occupancy_counts_bytes(tmp_path: Path, seed: int) -> None:
+    plan = random_plan(tmp_path, seed)
+    occupancy = Occupancy(plan)
+    assert occupancy.bytes == [bytes_in_use(plan, step) for step in range(len(plan["steps"]))]
+    assert occupancy.peak <= plan["arena"]["bytes"]
+    for number in occupancy.live[plan["arena"]["peak_step"]]:
+        expected = [size - (size - bytes_in_use(plan, step, number)) // 2 for step, size in enumerate(occupancy.bytes)]
+        assert occupancy.peak_with_half(number) == max(expected)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_map_shows_every_tensor_within_its_bounds(tmp_path: Path, seed: int) -> None:
+    plan = random_plan(tmp_path, seed)
+    steps, occupancy = Steps(plan), Occupancy(plan)
+    timeline, palette = Timeline(steps, occupancy.bytes), Palette(steps)
+    columns = timeline.columns
+    assert columns[0].x == 0
+    assert columns[-1].end == pytest.approx(100)
+    assert all(one.end == pytest.approx(other.x) for one, other in pairwise(columns))
+    drawn = arena_map(steps, occupancy, timeline, palette)
+    slack = 1e-6
+    assert all(b.x >= 0 and b.x + b.width <= 100 + slack and b.y >= -slack for b in drawn.blocks)
+    assert all(b.y + b.height <= 100 + slack for b in drawn.blocks)
+    homes = [b for b in drawn.blocks if b.style == "home"]
+    tensors = [b for b in drawn.blocks if b.style != "home" and "scratch" not in b.style]
+    arena = [b for b in plan["buffers"] if b["memory"] == "arena"]
+    assert len(homes) == sum(len(b["ranges"]) for b in arena if b["tensors"])
+    assert len(tensors) == sum(len(t["ranges"]) for b in arena for t in b["tensors"])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_lanes_cover_what_they_stand_for(tmp_path: Path, seed: int) -> None:
+    plan = random_plan(tmp_path, seed)
+    steps = Steps(plan)
+    timeline = Timeline(steps, Occupancy(plan).bytes)
+    kinds = [step["kind"] for step in plan["steps"]]
+    lanes = timeline.lanes
+    assert [lane.kind for lane in lanes].count("then") == kinds.count("if")
+    assert [lane.kind for lane in lanes].count("body") == kinds.count("while")
+    assert [lane.kind for lane in lanes].count("function") == kinds.count("entry")
+    for depth in range(timeline.depth):
+        level = sorted((lane.x, lane.x + lane.width) for lane in lanes if lane.depth == depth)
+        assert all(one[1] <= other[0] + 1e-6 for one, other in pairwise(level))
+
+
+def corners(box: Card | Frame) -> tuple[float, float, float, float]:
+    return box.x, box.y, box.x + box.width, box.y + box.height
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_boxes_of_the_chart_do_not_overlap(tmp_path: Path, seed: int) -> None:
+    steps = Steps(random_plan(tmp_path, seed))
+    operators = [i for i, step in steps.by_index.items() if step["kind"] == "operator"]
+    charts = flow_charts(steps, Palette(steps))
+    assert sorted(c.step for chart in charts for c in chart.drawing.cards if c.step in operators) == operators
+    for chart in charts:
+        boxes = [corners(card) for card in chart.drawing.cards]
+        for left, top, right, bottom in boxes:
+            assert left >= 0
+            assert top >= 0
+            assert right <= chart.drawing.width
+            assert bottom <= chart.drawing.height
+        for i, (left, top, right, bottom) in enumerate(boxes):
+            for a, b, c, d in boxes[:i]:
+                assert right <= a or c <= left or bottom <= b or d <= top
+        for frame in map(corners, chart.drawing.frames):
+            for box in boxes:
+                apart = box[2] <= frame[0] or frame[2] <= box[0] or box[3] <= frame[1] or frame[3] <= box[1]
+                inside = box[0] >= frame[0] and box[1] >= frame[1] and box[2] <= frame[2] and box[3] <= frame[3]
+                assert apart or inside
+
+
+def test_arcs_that_overlap_have_different_tracks() -> None:
+    arcs = [(0, 2), (1, 4), (0, 9), (3, 5), (5, 8), (6, 8)]
+    tracks = _tracks(arcs)
+    for one in arcs:
+        for other in arcs:
+            if one != other and one[0] < other[1] and other[0] < one[1]:
+                assert tracks[one] != tracks[other]
+    assert tracks[0, 2] == tracks[3, 5] == tracks[6, 8] == 0
+
+
+def test_what_would_shrink_the_example() -> None:
+    plan = plan_for(GATE, load_board("mps2_an386"), BuildOptions()).plan
+    sentences = " ".join(advice(Steps(plan), Occupancy(plan)))
+    largest = max((b for b in plan["buffers"] if b["tensors"]), key=lambda b: b["bytes"])
+    assert f"'{largest['name']}' ({largest['bytes']:,} bytes)" in sentences
+    assert f"instead of {plan['arena']['bytes']:,}" in sentences
+    assert "--optimize size" in sentences
+    small = plan_for(GATE, HOST, BuildOptions(optimize=Optimize.SIZE)).plan
+    assert "--optimize size" not in " ".join(advice(Steps(small), Occupancy(small)))
+
+
+def test_weights_and_memory_add_up() -> None:
+    board = load_board("microbit")
+    plan = plan_for(GATE, board, BuildOptions()).plan
+    steps = Steps(plan)
+    assert sum(part.bytes for part in layer_parts(steps, Palette(steps))) == plan["weights"]["bytes"]
+    firmware = {"text": 9000, "data": 76, "bss": 1124, "code_bytes": 3000, "stack_worst_case": 276}
+    ram, flash = memory_bars(plan, board, firmware)
+    assert (ram.used, ram.total) == (76 + 1124 + 276, board.ram_bytes)
+    assert (flash.used, flash.total) == (9076, board.flash_bytes)
+    assert ram.parts[0].percent == pytest.approx(100 * plan["arena"]["bytes"] / board.ram_bytes)
+
+
+def test_nothing_from_a_model_becomes_markup(tmp_path: Path) -> None:
+    model = write_adder(tmp_path / "adder.tflite")
+    data = model.read_bytes()
+    model.write_bytes(data.replace(b"left", b"<b>&").replace(b"sum", b"</s"))
+    page = report_html(plan_of(model), HOST)
+    assert "<b>&" not in page
+    assert "&lt;b&gt;&amp;" in page
+    assert page.count("</script>") == page.count("<script")
+
+
+def test_the_page_needs_no_network(tmp_path: Path) -> None:
+    for model in (GATE, write_two_signatures(tmp_path / "two.tflite")):
+        page = report_html(plan_of(model), HOST)
+        assert not re.search(r"""(?:src|href)\s*=|https?:|@import|url\((?!#)""", page)
+
+
+def test_inspect_writes_a_report_where_asked(tmp_path: Path) -> None:
+    page = tmp_path / "gate.html"
+    done = tflmgen("inspect", GATE, "--report", page)
+    assert done.code == 0
+    assert f"Wrote {page}." in done.out
+    assert "<h1>gate.tflite</h1>" in page.read_text(encoding="utf-8")
+    done = tflmgen("inspect", GATE, "--report", tmp_path / "missing" / "gate.html")
+    assert done.code == 1
+    assert "No such file or directory" in done.err
+
+
+def test_the_project_has_a_report(tmp_path: Path) -> None:
+    done = tflmgen("build", GATE, "--board", "microbit", "--no-compile", "-o", tmp_path / "fw")
+    assert done.code == 0
+    page = (tmp_path / "fw" / "report.html").read_text(encoding="utf-8")
+    assert "of 16 kB" in page
+
+
+def test_a_model_of_constants_has_a_report() -> None:
+    plan = {**plan_of(GATE), "buffers": [], "copies": []}
+    plan["arena"] = {"bytes": 0, "packing_bound": 0, "lower_bound": 0, "peak_step": 0}
+    assert "every result is a constant" in report_html(plan, HOST)
+
+
+def test_words() -> None:
+    times = "\N{MULTIPLICATION SIGN}"
+    assert shape("int8[1,25]") == f"int8 1{times}25"
+    assert shape("int32[]") == "int32"
+    assert shapes(["int8[2]", "int8[2]", "bool[]"]) == "2 of int8 2, bool"
+    assert short("a/b/Relu;a/c/Conv2D:0") == "Relu"
+    assert fitting("abcdef", 4) == "abc…"
+    assert [readable(n) for n in (0, 999, 1000, 2048, 9744, 4 << 20)] == [
+        "0 B",
+        "999 B",
+        "1.0 kB",
+        "2 kB",
+        "9.5 kB",
+        "4,096 kB",
+    ]
+    assert [share(1, 0), share(1, 5000), share(0, 5), share(1, 8)] == ["-", "<0.1", "0.0", "12.5"]

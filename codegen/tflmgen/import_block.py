@@ -225,8 +225,12 @@ _SHAPE_ELEMENTS = 64
 def _fold(
     scope: Scope, op: Operator, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
 ) -> bool:
-    """Evaluates small operators on constants: the shapes of later ones may hang on them. The passes fold the rest."""
-    if not all(v.type.is_static and v.type.elements <= _SHAPE_ELEMENTS for v in outputs):
+    """Evaluates small operators on constants: the shapes of later ones may hang on them. The passes fold the rest.
+
+    What is dequantised is folded whatever its size: weights, which an operator may demand to be constant.
+    """
+    small = all(v.type.is_static and v.type.elements <= _SHAPE_ELEMENTS for v in outputs)
+    if not small and op.name != "DEQUANTIZE":
         return False
     context = scope.context
     arrays = fold(op.name, instance_of(inputs, [v.type for v in outputs], attributes, context.constants))

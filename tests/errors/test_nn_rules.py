@@ -35,6 +35,8 @@ def test_the_good_case_is_good() -> None:
     ("changes", "sentence"),
     [
         ({"w": None}, "the input and the filter are present"),
+        ({"w": tensor("int4", (4, 3, 3, 2), [0.1] * 4)}, "an int4 filter is a constant"),
+        ({"w": constant("int4", np.ones((4, 3, 3, 2)), 0.1, 1)}, "zero point 0"),
         ({"x": tensor("uint8", (1, 5, 5, 2), 0.5, 3)}, "all int8 or all float32"),
         ({"w": constant("float32", np.ones((4, 3, 3, 2)))}, "all int8 or all float32"),
         ({"y": tensor("int16", (1, 5, 5, 4), 0.25)}, "all int8 or all float32"),
@@ -139,6 +141,23 @@ def _reduce(operator: str, x: Tensor, axes: Tensor, y: Tensor, keep_dims: bool =
     ],
 )
 def test_reductions_refuse(case: Case, sentence: str) -> None:
+    (broken,) = broken_rules(case)
+    assert sentence in broken
+
+
+@pytest.mark.parametrize(
+    ("dtype", "right", "sentence"),
+    [
+        ("int16", constant("int8", np.ones((3, 4)), [0.1] * 4, 0, 1), "one scale each"),
+        ("float32", constant("int8", np.ones((3, 4)), [0.1] * 3, 0, 0), "or one per column on the right"),
+        ("float32", constant("int8", np.ones((3, 4)), 0.1, 1), "zero point 0"),
+        ("float32", constant("int8", np.ones((3, 4))), "zero point 0"),
+        ("int8", constant("float32", np.ones((3, 4))), "all int8, int16 or float32"),
+    ],
+)
+def test_batch_matmul_refuses(dtype: str, right: Tensor, sentence: str) -> None:
+    scale = None if dtype == "float32" else 0.5
+    case = make_case("BATCH_MATMUL", [tensor(dtype, (2, 3), scale), right], [tensor(dtype, (), scale)])
     (broken,) = broken_rules(case)
     assert sentence in broken
 

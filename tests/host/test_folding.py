@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.kernel_harness import HOST, Case, Tensor, broken_rules, constant, make_case, run_kernels, tensor
+from support.litert import run_litert
 from tflmgen.kernel import Kernel
 from tflmgen.ops import OPERATORS
 from tflmgen.ops.fold_moves import MOVES
@@ -187,3 +188,29 @@ def test_quantised_arithmetic_is_left_to_the_kernels() -> None:
     zeros = np.zeros(16, np.int8)
     assert DType.INT8 is case.outputs[0].dtype
     assert evaluated(case, [zeros, zeros]) is None
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        constant("int8", np.arange(-60, 60).reshape(2, 20, 3), [0.1, 0.02, 3.0], 0, 2),
+        constant("int8", np.arange(-60, 60).reshape(2, 20, 3), [0.1, 0.02], 0, 0),
+        constant("int8", np.arange(-60, 60), 0.3, -7),
+        constant("int4", np.arange(-8, 8).reshape(4, 4)[:, :3], [0.1, 0.02, 3.0], 0, 1),
+        constant("float16", np.linspace(-70000, 70000, 99)),
+    ],
+)
+def test_dequantized_weights_are_those_of_litert(weights: Tensor) -> None:
+    case = make_case("DEQUANTIZE", [weights], [tensor("float32", ())])
+    assert not broken_rules(case)
+    got = fold("DEQUANTIZE", case.instance)
+    assert got is not None
+    np.testing.assert_array_equal(got[0], run_litert(case, [None])[0])
+
+
+def test_only_constants_are_dequantized_along_an_axis() -> None:
+    at_run_time = tensor("int8", (2, 3), [0.1, 0.2, 0.3], 0, 1)
+    (broken,) = broken_rules(make_case("DEQUANTIZE", [at_run_time], [tensor("float32", ())]))
+    assert broken == "an integer input is quantised, with one scale unless it is a constant"
+    (broken,) = broken_rules(make_case("DEQUANTIZE", [tensor("int4", (2, 3), 0.1)], [tensor("float32", ())]))
+    assert broken == "an int4 input is a constant"

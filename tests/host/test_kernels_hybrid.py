@@ -60,6 +60,13 @@ def test_many_random_cases(name: str, seed: int) -> None:
     check([OPERATORS[name](rng, "hybrid") for _ in range(50)])
 
 
+@pytest.mark.parametrize("name", ["conv2d", "fully_connected"])
+def test_random_cases_of_int4_filters(name: str) -> None:
+    rng = np.random.default_rng(1)
+    runs = [conv_cases.with_int4_filter(rng, OPERATORS[name](rng, "hybrid")) for _ in range(25)]
+    check(runs)
+
+
 @pytest.mark.parametrize("asymmetric", [False, True])
 @pytest.mark.parametrize("row", [[0.0] * 5, [3.0] * 5, [-2.0] * 5, [1e-30, 0, 0, 0, 0], [0.0, 0, 0, 0, 7.0]])
 def test_rows_at_the_edges(row: list[float], asymmetric: bool) -> None:

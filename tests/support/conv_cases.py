@@ -5,6 +5,7 @@ Their `dtype` is that of input and output; "hybrid" is float32 by int8 weights.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,17 @@ def pool2d(rng: np.random.Generator, dtype: str, operator: str) -> Run:
     options |= {"filter_height": taps[0], "filter_width": taps[1]}
     case = make_case(operator, [x], [x], options)
     return case, random_values(case, rng)
+
+
+def with_int4_filter(rng: np.random.Generator, run: Run) -> Run:
+    """The same with a constant filter of int4, at times extreme."""
+    case, values = run
+    source, old, *rest = case.inputs
+    assert old
+    shape = old.type.max_shape
+    data = pick(rng, rng.integers(-7, 8, shape), np.where(rng.random(shape) < 0.5, -8, 7)).astype(np.int8)
+    small = Tensor(replace(old.type, dtype=DType.INT4), data)
+    return replace(case, inputs=(source, small, *rest)), [values[0], None, *values[2:]]
 
 
 WEIGHTED = (conv2d, depthwise_conv2d, fully_connected)

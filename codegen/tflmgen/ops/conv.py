@@ -19,6 +19,7 @@ from tflmgen.ops.weights import (
     bias_operand,
     bias_size_rule,
     channel_scales,
+    filter_operand,
     filter_quantization,
     input_offset,
     is_hybrid,
@@ -87,16 +88,16 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         return hybrid_kernel("conv2d", op, op.attributes.activation, over.input[0], macs, geometry, how)
     over_input = overlaps(output, over.overlap_distance(channels))
     results = output_fields(op, op.attributes.activation)
-    bias = bias_operand(op, OUTPUT_CHANNELS)
+    weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
     if output.dtype is DType.FLOAT32:
         fields = params("tflmgen_conv2d_f32", geometry, results)
-        return Kernel("tflmgen_conv2d_f32", "conv2d.h", (Input(0), Input(1), bias, Output(0)), fields, over_input, macs)
+        return Kernel("tflmgen_conv2d_f32", "conv2d.h", (Input(0), weights, bias, Output(0)), fields, over_input, macs)
     if output.dtype is DType.INT16:
-        operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
+        operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
         fields = params("tflmgen_conv2d_s16", geometry, range_fields(op, op.attributes.activation))
         return Kernel(f"tflmgen_conv2d_s16_{sum_suffix(op)}", "conv2d_s16.h", operands, fields, over_input, macs)
     offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
-    operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
+    operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_conv2d_s8", geometry, offsets, results)
     return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, over_input, macs)
 

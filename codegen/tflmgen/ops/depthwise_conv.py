@@ -16,6 +16,7 @@ from tflmgen.ops.weights import (
     bias_operand,
     bias_size_rule,
     channel_scales,
+    filter_operand,
     input_offset,
     is_hybrid,
     is_int16,
@@ -68,19 +69,24 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         return hybrid_kernel("depthwise_conv2d", op, op.attributes.activation, over.input[0], macs, geometry)
     over_input = overlaps(output, over.overlap_distance(channels))
     results = output_fields(op, op.attributes.activation)
-    bias = bias_operand(op, OUTPUT_CHANNELS)
+    weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
     header = "depthwise_conv2d.h"
     if output.dtype is DType.FLOAT32:
         fields = params("tflmgen_depthwise_conv2d_f32", geometry, results)
         return Kernel(
-            "tflmgen_depthwise_conv2d_f32", header, (Input(0), Input(1), bias, Output(0)), fields, over_input, macs
+            "tflmgen_depthwise_conv2d_f32",
+            header,
+            (Input(0), weights, bias, Output(0)),
+            fields,
+            over_input,
+            macs,
         )
     if output.dtype is DType.INT16:
-        operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
+        operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
         fields = params("tflmgen_depthwise_conv2d_s16", geometry, range_fields(op, op.attributes.activation))
         return Kernel("tflmgen_depthwise_conv2d_s16", "depthwise_conv2d_s16.h", operands, fields, over_input, macs)
     offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
-    operands = (Input(0), Input(1), bias, *multiplier_operands(op, channels), Output(0))
+    operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_depthwise_conv2d_s8", geometry, offsets, results)
     return Kernel("tflmgen_depthwise_conv2d_s8", header, operands, fields, over_input, macs)
 

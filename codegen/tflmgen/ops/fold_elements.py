@@ -12,7 +12,7 @@ from tflmgen.kernel import OperatorInstance
 from tflmgen.ops.fixed_point import requantize
 from tflmgen.ops.quantize_math import Activation, quantize_multiplier
 from tflmgen.ops.reduce import axes
-from tflmgen.ops.rules import QUANTIZED, input_type, per_tensor, scale, zero_point
+from tflmgen.ops.rules import QUANTIZED, input_type, scale, zero_point
 from tflmgen.types import DType
 
 Array = NDArray[Any]
@@ -125,9 +125,15 @@ def _dequantize(op: OperatorInstance) -> list[Array] | None:
     source, array = input_type(op, 0), operands(op)[0]
     if source.dtype is DType.FLOAT16:
         return result(op, array)
-    if not per_tensor(source):
+    quantization = source.quantization
+    if quantization is None:
         return None
-    return result(op, np.float32(scale(source)) * (array.astype(np.int32) - zero_point(source)).astype(np.float32))
+    along = [1] * array.ndim
+    if quantization.per_channel:
+        along[quantization.axis] = -1
+    scales = np.array(quantization.scales, np.float32).reshape(along)
+    points = np.array(quantization.zero_points, np.int32).reshape(along)
+    return result(op, scales * (array.astype(np.int32) - points).astype(np.float32))
 
 
 ELEMENTS: Mapping[str, Fold] = {

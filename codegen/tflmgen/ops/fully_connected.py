@@ -20,6 +20,7 @@ from tflmgen.ops.weights import (
     bias_operand,
     bias_size_rule,
     channel_scales,
+    filter_operand,
     filter_quantization,
     input_offset,
     is_hybrid,
@@ -97,8 +98,8 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     if is_hybrid(op):
         how = (("asymmetric", op.attributes.asymmetric),)
         return hybrid_kernel("fully_connected", op, op.attributes.activation, sizes[0][1], macs, sizes, how)
-    bias = bias_operand(op, UNITS)
-    operands = (Input(0), Input(1), bias, Output(0))
+    weights, bias = filter_operand(op), bias_operand(op, UNITS)
+    operands = (Input(0), weights, bias, Output(0))
     if op.outputs[0].dtype is DType.FLOAT32:
         fields = params("tflmgen_fully_connected_f32", sizes, results)
         return Kernel("tflmgen_fully_connected_f32", HEADER, operands, fields, over_input, macs)
@@ -108,14 +109,14 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         return Kernel(
             function,
             "fully_connected_s16.h",
-            (Input(0), Input(1), bias, *multiplier_operands(op, units), Output(0)),
+            (Input(0), weights, bias, *multiplier_operands(op, units), Output(0)),
             fields,
             over_input,
             macs,
         )
     offset = (("input_offset", input_offset(op)),)
     if filter_quantization(op).per_channel:
-        per_unit = (Input(0), Input(1), bias, *multiplier_operands(op, units), Output(0))
+        per_unit = (Input(0), weights, bias, *multiplier_operands(op, units), Output(0))
         fields = params("tflmgen_fully_connected_channels_s8", sizes, offset, results)
         return Kernel("tflmgen_fully_connected_channels_s8", HEADER, per_unit, fields, over_input, macs)
     ((multiplier, shift),) = channel_scales(op, 1)

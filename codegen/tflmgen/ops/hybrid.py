@@ -10,7 +10,7 @@ import numpy as np
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Scratch
 from tflmgen.ops.quantize_math import Activation
 from tflmgen.ops.rules import input_type
-from tflmgen.ops.weights import bias_operand, filter_quantization, output_fields, overlaps, params
+from tflmgen.ops.weights import bias_operand, filter_operand, filter_quantization, output_fields, overlaps, params
 from tflmgen.ops.window import Fields
 from tflmgen.types import DType
 
@@ -30,7 +30,7 @@ def hybrid_kernel(
     return Kernel(
         function,
         f"{layer}_hybrid.h",
-        (Input(0), Input(1), scales, bias_operand(op, 0), Output(0), Scratch(source.elements // rows)),
+        (Input(0), filter_operand(op), scales, bias_operand(op, 0), Output(0), Scratch(source.elements // rows)),
         params(function, *groups, (("per_channel", quantization.per_channel),), output_fields(op, activation)),
         overlaps(output, distance),
         macs,

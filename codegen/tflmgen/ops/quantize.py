@@ -93,11 +93,19 @@ QUANTIZE_RULES = (
 
 DEQUANTIZE_RULES = (
     *COMMON,
-    input_is(0, "input", *SMALL, DType.FLOAT16),
+    input_is(0, "input", *SMALL, DType.INT4, DType.FLOAT16),
     output_is(DType.FLOAT32),
     Rule(
-        "an integer input is quantised, with one scale",
-        lambda op: input_type(op, 0).dtype is DType.FLOAT16 or per_tensor(input_type(op, 0)),
+        "an integer input is quantised, with one scale unless it is a constant",
+        lambda op: (
+            input_type(op, 0).dtype is DType.FLOAT16
+            or per_tensor(input_type(op, 0))
+            or (op.constants[0] is not None and input_type(op, 0).quantization is not None)
+        ),
+    ),
+    Rule(
+        "an int4 input is a constant",
+        lambda op: input_type(op, 0).dtype is not DType.INT4 or op.constants[0] is not None,
     ),
 )
 

@@ -2,7 +2,7 @@
 
 Inputs are [input, filter, bias]; quantised ones compute output = rescale(bias + sum((input - zero point) * weight)).
 int16 inputs have zero point 0, int8 weights, and a bias and sums of 32 or 64 bits. float32 inputs beside int8 weights
-are quantised at run time (hybrid.py).
+are quantised at run time (hybrid.py). int4 weights are int8 in flash.
 """
 
 from __future__ import annotations
@@ -29,6 +29,18 @@ MAX_SHIFT_S64 = 7
 """Greatest left shift of sums of 64 bits."""
 MAX_BIAS_S64 = 2**46
 """Greatest magnitude of a 64-bit bias, so that 2^24 products do not take the sum to 2^47."""
+
+
+SMALL = (DType.INT8, DType.INT4)
+"""Types of the weights that kernels have as int8."""
+
+
+def filter_operand(op: OperatorInstance) -> Operand:
+    """The filter as the kernel gets it: int4 as int8, since cores without instructions for nibbles take longer to
+    unpack them than to multiply."""
+    if input_type(op, 1).dtype is DType.INT4:
+        return ConstantArray.of("weights", np.asarray(op.constants[1]), DType.INT8)
+    return Input(1)
 
 
 def bias_type(op: OperatorInstance) -> TensorType | None:
@@ -136,7 +148,7 @@ def params(struct: str, *groups: Fields) -> Params:
 
 def _types_fit(op: OperatorInstance) -> bool:
     dtype, weights = input_type(op, 0).dtype, input_type(op, 1).dtype
-    known = {DType.INT8: (DType.INT8,), DType.INT16: (DType.INT8,), DType.FLOAT32: (DType.FLOAT32, DType.INT8)}
+    known = {DType.INT8: SMALL, DType.INT16: SMALL, DType.FLOAT32: (DType.FLOAT32, *SMALL)}
     return weights in known.get(dtype, ()) and op.outputs[0].dtype is dtype
 
 
@@ -160,7 +172,8 @@ def is_hybrid(op: OperatorInstance) -> bool:
 
 
 def has_int8_filter(op: OperatorInstance) -> bool:
-    return input_type(op, 1).dtype is DType.INT8
+    """Whether the kernel multiplies by int8 weights, int4 ones among them."""
+    return input_type(op, 1).dtype in SMALL
 
 
 def is_int16(op: OperatorInstance) -> bool:
@@ -186,8 +199,13 @@ TYPE_RULES = (
     Rule("the input and the filter are present", lambda op: op.inputs[0] is not None and op.inputs[1] is not None),
     STATIC,
     Rule(
-        "the input, the filter and the output are all int8 or all float32, or int16 or float32 with an int8 filter",
+        "the input, the filter and the output are all int8 or all float32, or int16 or float32 with an int8 filter; "
+        "int4 filters may stand for int8 ones",
         _types_fit,
+    ),
+    Rule(
+        "an int4 filter is a constant",
+        lambda op: input_type(op, 1).dtype is not DType.INT4 or op.constants[1] is not None,
     ),
     Rule("the bias, if any, is int32 beside int8, int32 or int64 beside int16, else float32", _bias_fits),
     Rule("no dimension is zero", lambda op: all(t is None or t.elements > 0 for t in (*op.inputs, *op.outputs))),
@@ -219,7 +237,7 @@ def quantization_rules(axis: int) -> tuple[Rule, ...]:
             lambda op: not is_int16(op) or zero_point(input_type(op, 0)) == 0 == zero_point(op.outputs[0]),
         ),
         Rule(
-            "an int8 filter is quantised with zero point 0",
+            "an int8 or int4 filter is quantised with zero point 0",
             lambda op: not has_int8_filter(op) or filter_is_symmetric(op),
         ),
         Rule(

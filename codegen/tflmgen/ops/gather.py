@@ -1,4 +1,4 @@
-"""GATHER, EMBEDDING_LOOKUP, GATHER_ND and SCATTER_ND."""
+"""GATHER, GATHER_ND and SCATTER_ND."""
 
 from __future__ import annotations
 
@@ -65,20 +65,6 @@ def _gather(op: OperatorInstance, target: Target) -> Kernel:
 def _gathered(op: OperatorInstance) -> tuple[Shape | None, ...]:
     shape, axis = _shape(op, 0), _axis(op) or 0
     return ((*shape[:axis], *_shape(op, 1)[_batch_dims(op) or 0 :], *shape[axis + 1 :]),)
-
-
-def _embedding(op: OperatorInstance, target: Target) -> Kernel:
-    del target
-    shape = _shape(op, 1)
-    fields = (
-        ("batches", 1),
-        ("outer", 1),
-        ("axis", shape[0]),
-        ("indices", input_type(op, 0).elements),
-        ("block_bytes", math.prod(shape[1:]) * input_type(op, 1).dtype.bits // 8),
-    )
-    function = "tflmgen_gather_s32"
-    return Kernel(function, HEADER, (Input(1), Input(0), Output(0)), Params("tflmgen_gather", fields))
 
 
 def _depth(op: OperatorInstance, indices: int) -> int:
@@ -160,15 +146,6 @@ GATHER_RULES = (
     Rule("constant indices are in range", lambda op: _in_range(op, 1, _shape(op, 0)[_axis(op) or 0])),
 )
 
-EMBEDDING_RULES = (
-    *COMMON,
-    _same_type(1),
-    input_is(0, "index tensor", DType.INT32),
-    Rule("the indices are a vector", lambda op: len(_shape(op, 0)) == 1),
-    Rule("the table has rows", lambda op: len(_shape(op, 1)) >= 2 and _shape(op, 1)[0] > 0),
-    Rule("constant indices are in range", lambda op: _in_range(op, 0, _shape(op, 1)[0])),
-)
-
 GATHER_ND_RULES = (
     *COMMON,
     _same_type(0),
@@ -202,15 +179,6 @@ SCATTER_ND_RULES = (
 
 OPERATORS = (
     Operator("GATHER", _parse, (2, 2), 1, GATHER_RULES, _gathered, _gather),
-    Operator(
-        "EMBEDDING_LOOKUP",
-        no_attributes,
-        (2, 2),
-        1,
-        EMBEDDING_RULES,
-        lambda op: (_shape(op, 0) + _shape(op, 1)[1:],),
-        _embedding,
-    ),
     Operator(
         "GATHER_ND",
         no_attributes,

@@ -1,0 +1,129 @@
+"""Operators whose weights have another type than their input: int8 beside float32 and int16, and int4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from support import conv_cases
+from support.conv_cases import at_run_time, int16_tensor, pick, with_int4_filter
+from support.differential import Family, Rng, Run, shape_of
+from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, run_tflm, tensor
+from support.litert import run_litert
+from tflmgen.types import DType, Quantization
+
+Make = Callable[[Rng, str], Run]
+CHANNELS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}
+"""The filter's dimension of output channels."""
+
+
+def hybrid(make: Make) -> Make:
+    """float32 cases of `make` with int8 weights.
+
+    None of them is -128, which no converter makes and LiteRT's kernels for x86 get wrong.
+    """
+
+    def made(rng: Rng, dtype: str) -> Run:
+        del dtype
+        case, values = make(rng, "hybrid")
+        return case, [v if v is None or v.dtype != np.int8 else np.maximum(v, -127) for v in values]
+
+    return made
+
+
+def packed(make: Make) -> Make:
+    """Cases of `make` with an int4 filter."""
+    return lambda rng, dtype: with_int4_filter(rng, make(rng, "hybrid" if dtype == "float32" else dtype))
+
+
+def with_int8_filter(case: Case) -> Case:
+    source, weights, *rest = case.inputs
+    assert weights
+    return replace(case, inputs=(source, Tensor(replace(weights.type, dtype=DType.INT8), weights.data), *rest))
+
+
+def _as_litert_takes_it(case: Case) -> Case:
+    """The same with a bias, which LiteRT's convolutions demand, and a scale per channel.
+
+    It reads one per channel of depthwise and grouped filters, even where there is one in all. One of them is
+    changed a little: only scales that differ make LiteRT take the way of grouped filters.
+    """
+    axis = CHANNELS.get(case.operator)
+    if axis is None:
+        return case
+    source, weights, *rest = case.inputs
+    assert source
+    assert weights
+    assert weights.type.quantization
+    channels, bias = weights.type.max_shape[axis], rest[0] if rest else None
+    grouped = source.type.max_shape[3] != weights.type.max_shape[3]
+    scales = np.array(weights.type.quantization.scales)
+    if len(scales) == 1 and (grouped or axis == 3):
+        scales = np.repeat(scales, channels)
+        scales[-1] *= 1 + 1e-7
+    kind = replace(weights.type, quantization=Quantization(tuple(scales.tolist()), (0,) * len(scales), axis))
+    bias = bias or constant("float32", np.zeros(channels))
+    return replace(case, inputs=(source, Tensor(kind, weights.data), bias))
+
+
+def as_int8(case: Case, values: list[Array | None]) -> list[Array]:
+    """What int8 weights of the same values give: in LiteRT beside float32, else in TFLite Micro."""
+    if case.outputs[0].dtype is not DType.FLOAT32:
+        return run_tflm(with_int8_filter(case), values)
+    asked = _as_litert_takes_it(with_int8_filter(case))
+    return run_litert(asked, [*values, *[None] * (len(asked.inputs) - len(values))])
+
+
+def batch_matmul(rng: Rng, dtype: str) -> Run:
+    """In at most one dimension of batches: LiteRT mixes up the rows of more."""
+    rows, depth, columns = (int(n) for n in rng.integers(1, 9, 3))
+    left_batch, right_batch = pick(rng, ((), ()), ((2,), (2,)), ((3,), ()), ((), (2,)), ((3,), (1,)))
+    options: dict[str, Any] = {"adj_x": bool(rng.integers(2)), "adj_y": bool(rng.integers(2))}
+    left_shape = (*left_batch, depth, rows) if options["adj_x"] else (*left_batch, rows, depth)
+    shape = (*right_batch, columns, depth) if options["adj_y"] else (*right_batch, depth, columns)
+    if dtype == "int16":
+        left, right = int16_tensor(rng, left_shape), at_run_time(rng, conv_cases.weights(rng, shape, None))
+        output = tensor(dtype, (), float(rng.uniform(1e-5, 1e-3)))
+    else:
+        axis = len(shape) - (2 if options["adj_y"] else 1)
+        left = tensor(dtype, left_shape)
+        right, output = conv_cases.weights(rng, shape, axis if rng.integers(2) else None), tensor(dtype, ())
+        options["asymmetric_quantize_inputs"] = bool(rng.integers(2))
+    case = make_case("BATCH_MATMUL", [left, right], [output], options)
+    return case, random_values(case, rng)
+
+
+def embedding_lookup(rng: Rng, dtype: str) -> Run:
+    """A table of `dtype` as float32."""
+    # LiteRT looks for each row of int4 at a byte of its own.
+    rows, last = int(rng.integers(1, 9)), 2 * int(rng.integers(1, 5))
+    shape = (rows, *shape_of(rng, 0, 2), last)
+    least, greatest = DType[dtype.upper()].limits
+    scales = rng.uniform(0.001, 0.1, rows if rng.integers(2) else 1)
+    table = constant(dtype, rng.integers(least, greatest + 1, shape), scales)
+    indices = rng.integers(0, rows, int(rng.integers(1, 9))).astype(np.int32)
+    case = make_case("EMBEDDING_LOOKUP", [tensor("int32", indices.shape), table], [tensor("float32", ())])
+    return case, [indices, None]
+
+
+CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
+WEIGHTED = (
+    ("CONV_2D", conv_cases.conv2d),
+    ("DEPTHWISE_CONV_2D", conv_cases.depthwise_conv2d),
+    ("FULLY_CONNECTED", conv_cases.fully_connected),
+)
+
+FAMILIES = (
+    *(
+        Family(name, ("float32",), hybrid(make), tflm=False, litert=False, expected=as_int8, **CLOSE)
+        for name, make in WEIGHTED
+    ),
+    *(
+        Family(name, ("int8", "int16", "float32"), packed(make), litert=False, expected=as_int8, **CLOSE)
+        for name, make in WEIGHTED
+    ),
+    Family("BATCH_MATMUL", ("int16", "float32"), batch_matmul, tflm=False, **CLOSE),
+    Family("EMBEDDING_LOOKUP", ("int8", "int4"), embedding_lookup, tflm=False),
+)

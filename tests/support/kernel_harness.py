@@ -16,7 +16,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from tflmgen.ops import OPERATORS
 from tflmgen.ops.operator import INTERMEDIATES
 from tflmgen.types import DType, Quantization, TensorType
 
+from support.kernel_main import MAIN
 from support.model_writer import ModelWriter
 
 KERNELS = Path(__file__).parents[2] / "firmware" / "kernels"
@@ -51,12 +52,22 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Case:
-    """One operator with its tensors and options; an input is None where an optional one is absent."""
+    """One operator with its tensors and options; an input is None where an optional one is absent.
+
+    states: how many of the last inputs, and of the last outputs, are the operator's own state
+    """
 
     operator: str
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[TensorType, ...]
     options: Mapping[str, Any]
+    states: int = 0
+
+    @property
+    def without_state(self) -> Case:
+        """The operator as a file has it."""
+        own, outputs = len(self.inputs) - self.states, len(self.outputs) - self.states
+        return replace(self, inputs=self.inputs[:own], outputs=self.outputs[:outputs], states=0)
 
     @property
     def instance(self) -> OperatorInstance:
@@ -121,12 +132,15 @@ def make_case(
     shapes = OPERATORS[operator].infer(case.instance)
     inferred = tuple(t if s is None else t.with_shape(s) for t, s in zip(given, shapes, strict=True))
     updated = tuple(t.type for t in (inputs[i] for i in OPERATORS[operator].updates) if t)
-    return Case(operator, tuple(inputs), inferred + updated, options or {})
+    state = OPERATORS[operator].state
+    kept = tuple(s.type for s in state(case.instance)) if state else ()
+    tensors = (*inputs, *(Tensor(t) for t in kept))
+    return Case(operator, tensors, (*inferred, *updated, *kept), options or {}, len(kept))
 
 
 def broken_rules(case: Case) -> list[str]:
     """The sentence of the first support rule that the case breaks, if any (later rules rely on it)."""
-    instance = case.instance
+    instance = case.without_state.instance
     return next(([rule.sentence] for rule in OPERATORS[case.operator].rules if not rule.holds(instance)), [])
 
 
@@ -268,47 +282,7 @@ def source(cases: Sequence[Case]) -> str:
         lines.append(f"    {kernel.function}({', '.join(arguments)});\n}}")
     calls = ", ".join(f"call_{i}" for i in range(len(kernels)))
     lines.append(f"static void (*const calls[])(void **) = {{{calls}}};")
-    return "\n".join([*lines, _MAIN])
-
-
-_MAIN = """
-static uint32_t number(void)
-{
-    uint32_t value = 0;
-    if (fread(&value, sizeof value, 1, stdin) != 1) {
-        exit(2);
-    }
-    return value;
-}
-
-int main(void)
-{
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; ++i) {
-        void *buffers[64];
-        void *slots[64];
-        uint32_t sizes[64];
-        const uint32_t count = number();
-        for (uint32_t b = 0; b < count; ++b) {
-            sizes[b] = number();
-            buffers[b] = malloc(sizes[b]);
-            if (fread(buffers[b], 1, sizes[b], stdin) != sizes[b]) {
-                return 2;
-            }
-        }
-        const uint32_t operands = number();
-        for (uint32_t n = 0; n < operands; ++n) {
-            const uint32_t b = number();
-            slots[n] = (char *)buffers[b] + number();
-        }
-        calls[i](slots);
-        for (uint32_t b = 0; b < count; ++b) {
-            fwrite(buffers[b], 1, sizes[b], stdout);
-            free(buffers[b]);
-        }
-    }
-    return 0;
-}
-"""
+    return "\n".join([*lines, MAIN])
 
 
 def c_value(value: Any) -> str:

@@ -18,3 +18,21 @@ def positive(options: Options, field: str, default: int = 0) -> int:
     if value < 1:
         raise ValueError(f"{field} is {value}, but must be at least 1")
     return value
+
+
+def integer(options: Options, field: str, least: int, greatest: int) -> int:
+    """An integer field of custom options that must be there."""
+    value = options.get(field)
+    if not isinstance(value, int):
+        raise ValueError(f"the custom options lack {field}" if value is None else f"{field} is not an integer")
+    if not least <= value <= greatest:
+        raise ValueError(f"{field} is {value}, but must be from {least} to {greatest}")
+    return int(value)
+
+
+def flag(options: Options, field: str) -> bool:
+    """A Boolean field of custom options that must be there."""
+    value = options.get(field)
+    if not isinstance(value, int):
+        raise ValueError(f"the custom options lack {field}" if value is None else f"{field} is no Boolean")
+    return bool(value)

@@ -66,11 +66,11 @@ def compile_module(imported: Module, name: str, target: Target, options: BuildOp
     selection = select(module, target)
     best = best_candidate(module, selection)
     _within_limit(module, best)
-    program = lower(module, selection, best.schedule, best.storage, best.layout, loop_limits)
+    program = lower(module, best.selection, best.schedule, best.storage, best.layout, loop_limits)
     check(program, module.constants)
     sources = emit(program, name, module.sha256, options.text, options.progress_hook)
     described = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
-    plan = plan_json(module, selection, best, program, sources, described)
+    plan = plan_json(module, best.selection, best, program, sources, described)
     return Compilation(name, module, program, sources, plan, _plugin_files(module))
 
 

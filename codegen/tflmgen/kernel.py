@@ -76,14 +76,15 @@ class Overlap:
     """Output `output` may lie over input `input` if it begins at least `distance` bytes before it.
 
     0 means that the two may begin at the same byte (an element-wise kernel that reads each element before it writes
-    it). `exact`: at this very distance, and no other. Pairs that have no Overlap must be disjoint. Each claim has a
-    test that runs the kernel at this very distance.
+    it). `exact`: at this very distance, and no other. `behind`: if it begins at least `distance` bytes after it. Pairs
+    that have no Overlap must be disjoint. Each claim has a test that runs the kernel at this very distance.
     """
 
     input: int
     output: int
     distance: int = 0
     exact: bool = False
+    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,8 @@ class Kernel:
 
     error: the status to return where the C function returns false; empty where it returns nothing. instructions: a
     rough estimate, 0 where there is nothing to choose from. alternatives: the same computed more slowly, but perhaps in
-    less memory, the fastest first.
+    less memory, the fastest first. backward: the same on the same operands from the last element to the first,
+    for an output that lies over its input and behind it.
     """
 
     function: str
@@ -113,6 +115,7 @@ class Kernel:
     error: str = ""
     instructions: int = 0
     alternatives: tuple[Kernel, ...] = ()
+    backward: Kernel | None = None
 
 
 @dataclass(frozen=True, slots=True)

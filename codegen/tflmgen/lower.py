@@ -13,7 +13,7 @@ from tflmgen.arena.layout import Layout
 from tflmgen.c_names import identifier
 from tflmgen.graph import Module, Value, Variable
 from tflmgen.homes import Spot
-from tflmgen.kernel import ConstantArray, Input, Null, Operand, Output, Pieces, View
+from tflmgen.kernel import ConstantArray, Input, Kernel, Null, Operand, Output, Pieces, View
 from tflmgen.program import (
     Access,
     Argument,
@@ -149,6 +149,8 @@ class _Lowering:
             return Rename(step.index, self._access(step.op.outputs[0]), self._access(source))
         if isinstance(kernel, Pieces):
             return self._assembly(step, kernel)
+        if kernel.backward and self._is_behind(step, kernel.backward):
+            kernel = kernel.backward
         return KernelCall(
             step.index,
             step.op.origin,
@@ -161,6 +163,16 @@ class _Lowering:
             kernel.macs,
             kernel.error,
         )
+
+    def _is_behind(self, step: Step, backward: Kernel) -> bool:
+        """Whether an output lies over its input, and begins later."""
+        for claim in backward.overlaps:
+            output, source = step.op.outputs[claim.output], step.op.inputs[claim.input]
+            if source is not None and {output, source} <= self._storage.home.keys():
+                here, there = self._access(output).place, self._access(source).place
+                if isinstance(here, Fixed) and isinstance(there, Fixed) and here.memory == there.memory:
+                    return bool(there.offset < here.offset < there.offset + source.type.bytes)
+        return False
 
     def _assembly(self, step: Step, kernel: Pieces) -> Assembly:
         inputs = tuple(None if v is None else self._access(v) for v in step.op.inputs)

@@ -11,8 +11,9 @@ from tflmgen.liveness import Liveness
 from tflmgen.schedule import ScheduleItem, Step
 from tflmgen.select import Selection
 
-Overlaps = Mapping[tuple[int, int], int]
-"""(output's buffer, input's buffer) -> the least distance in bytes, a multiple of 4, by which it must begin earlier."""
+Overlaps = Mapping[tuple[int, int], tuple[int, int]]
+"""(output's buffer, input's buffer) -> the least distances in bytes, multiples of 4: it must begin so much earlier, or
+so much later."""
 
 
 def find_overlaps(
@@ -27,19 +28,25 @@ def find_overlaps(
 
     `fixed` buffers, whose places change at run time, take no part.
     """
-    distances: dict[tuple[int, int], int] = {}
+    distances: dict[tuple[int, int], tuple[int, int]] = {}
     shared_steps: dict[tuple[int, int], int] = {}
     for item in items:
         kernel = selection.of(item.op) if isinstance(item, Step) else None
         if not isinstance(item, Step) or not isinstance(kernel, Kernel):
             continue
-        for pair, distance in _claims(item, kernel, liveness, buffers, home).items():
-            if not fixed & set(pair):
-                distances[pair] = max(distance, distances.get(pair, distance))
-                shared_steps[pair] = shared_steps.get(pair, 0) | 1 << item.index
+        ahead = _claims(item, kernel, liveness, buffers, home)
+        behind = _claims(item, kernel.backward, liveness, buffers, home) if kernel.backward else {}
+        for pair in {**ahead, **behind}:
+            if fixed & set(pair):
+                continue
+            output, source = pair
+            before, after = distances.get(pair, (0, 0))
+            before = max(before, ahead.get(pair, buffers[output].bytes))
+            distances[pair] = before, max(after, behind.get(pair, buffers[source].bytes))
+            shared_steps[pair] = shared_steps.get(pair, 0) | 1 << item.index
     return {
-        (output, source): -(-distance // 4) * 4
-        for (output, source), distance in distances.items()
+        (output, source): (-(-before // 4) * 4, -(-after // 4) * 4)
+        for (output, source), (before, after) in distances.items()
         if buffers[output].steps & buffers[source].steps == shared_steps[output, source]
     }
 
@@ -69,6 +76,7 @@ def _claims(
         alone = all(v in dying and v in claimed for v in there.values if liveness.ranges[v] & bit)
         if alone and all(v == output for v in here.values if liveness.ranges[v] & bit):
             pair = home[output].buffer, home[source].buffer
-            distance = claim.distance + home[output].offset - home[source].offset
+            shift = home[output].offset - home[source].offset
+            distance = claim.distance + (-shift if claim.behind else shift)
             found[pair] = max(found.get(pair, distance), distance)
     return found

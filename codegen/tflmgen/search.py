@@ -1,26 +1,33 @@
-"""Tries several orders and ways to give out memory and keeps the best; each try is pure."""
+"""Tries several orders, kernels and ways to give out memory and keeps the best; each try is pure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import Literal
 
 from tflmgen.arena.layout import Layout, lay_out
-from tflmgen.graph import Module
+from tflmgen.graph import Module, Value
+from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, analyze
 from tflmgen.order import update_last
-from tflmgen.schedule import Schedule, schedule
+from tflmgen.schedule import Schedule, Step, schedule, walk_items
 from tflmgen.select import Selection
-from tflmgen.storage import JOINS, Storage, assign, copied_in_loops, has_pieces
+from tflmgen.storage import JOINS, Storage, assign, copied_in_loops, has_backward, has_pieces
 
 COPIED = 32
 """Bytes that loops may copy in all without being held against a plan."""
 
+SLOWER = 20
+"""Slower kernels may cost one instruction for so many MACs of the whole program, which take about as many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One fixed execution plan with its memory."""
+    """One fixed execution plan with its kernels and its memory."""
 
+    selection: Selection
     schedule: Schedule
     liveness: Liveness
     storage: Storage
@@ -34,15 +41,47 @@ class Candidate:
 
 
 def best_candidate(module: Module, selection: Selection) -> Candidate:
-    """The best of: the file's order or variables updated last; pieces joined where cheap, everywhere, or never."""
+    """The best plan of the fastest kernels, and then of slower ones as long as they save memory."""
     variables = {v.home for v in module.state.values()}
     reordered = update_last(module)
-    modules = (module,) if reordered == module else (reordered, module)
-    joins = JOINS if has_pieces(selection) else JOINS[:1]
-    found = []
-    for ordered, join in product(modules, joins):
+    orders = []
+    for ordered in (module,) if reordered == module else (reordered, module):
         scheduled = schedule(ordered)
-        liveness = analyze(scheduled, variables)
-        storage = assign(scheduled, selection, liveness, variables, join)
-        found.append(Candidate(scheduled, liveness, storage, lay_out(storage, scheduled.steps)))
-    return min(found, key=lambda candidate: candidate.cost)
+        orders.append((scheduled, analyze(scheduled, variables)))
+    best = min(_plans(selection, orders, variables), key=lambda candidate: candidate.cost)
+    trial = best
+    while (slower := _slower(trial, selection)) is not None:
+        trial = min(_plans(slower, orders, variables), key=lambda candidate: candidate.cost)
+        best = min(best, trial, key=lambda candidate: candidate.cost)
+    return best
+
+
+def _plans(
+    selection: Selection, orders: list[tuple[Schedule, Liveness]], variables: Collection[Value]
+) -> Iterator[Candidate]:
+    """The file's order or variables updated last; pieces joined where cheap, everywhere, or never; in place or not."""
+    joins = JOINS if has_pieces(selection) else JOINS[:1]
+    aparts = (False, True) if has_backward(selection) else (False,)
+    for (scheduled, liveness), join, apart in product(orders, joins, aparts):
+        storage = assign(scheduled, selection, liveness, variables, join, apart)
+        yield Candidate(selection, scheduled, liveness, storage, lay_out(storage, scheduled.steps))
+
+
+def _slower(candidate: Candidate, fastest: Selection) -> Selection | None:
+    """The next slower kernel for each operator where the arena is fullest; None if there is none, or it is too slow."""
+    kernels = dict(candidate.selection.kernels)
+    fullest = frozenset(candidate.layout.arena.fullest)
+    for function in candidate.schedule.functions:
+        for item, _ in walk_items(function.body):
+            kernel = kernels[item.op.id] if isinstance(item, Step) and item.index in fullest else None
+            if isinstance(item, Step) and isinstance(kernel, Kernel) and kernel.alternatives:
+                following, *others = kernel.alternatives
+                kernels[item.op.id] = replace(following, alternatives=tuple(others))
+    slower = Selection(kernels)
+    more = _total(slower, "instructions") - _total(fastest, "instructions")
+    is_other = kernels != candidate.selection.kernels
+    return slower if is_other and more * SLOWER <= _total(fastest, "macs") else None
+
+
+def _total(selection: Selection, what: Literal["instructions", "macs"]) -> int:
+    return sum(getattr(kernel, what) for kernel in selection.kernels.values() if isinstance(kernel, Kernel))

@@ -61,18 +61,20 @@ def assign(
     liveness: Liveness,
     variables: Collection[Value] = (),
     join: Join = "cheap",
+    apart: bool = False,
 ) -> Storage:
     """Homes for all values, `variables` among them, and scratch of a program, and the moves that remain.
 
     `join` says which pieces (of a SPLIT, for a CONCATENATION) lie in what they are pieces of: those where bytes times
-    steps say that it is cheap, all that can, or none.
+    steps say that it is cheap, all that can, or none. `apart`: kernels that can go backward have homes of their own for
+    their outputs, which may then lie before their inputs or behind them.
     """
     items = [pair for f in schedule.functions for pair in walk_items(f.body)]
     homes = Homes(liveness)
     for item, _ in items:
         _join_names(homes, item, selection)
     moved = list(_boundary_pairs(homes, schedule, liveness))
-    in_place = list(_in_place_pairs(homes, items, selection, liveness))
+    in_place = list(_in_place_pairs(homes, items, selection, liveness, apart))
     pieces = list(_pieces(homes, items, selection, liveness))
     _merge(homes, moved)
     if join != "none":
@@ -163,11 +165,11 @@ def _boundary_pairs(homes: Homes, schedule: Schedule, liveness: Liveness) -> Ite
 
 
 def _in_place_pairs(
-    homes: Homes, items: list[tuple[ScheduleItem, int]], selection: Selection, liveness: Liveness
+    homes: Homes, items: list[tuple[ScheduleItem, int]], selection: Selection, liveness: Liveness, apart: bool
 ) -> Iterator[_Pair]:
     for item, depth in items:
         kernel = selection.of(item.op) if isinstance(item, Step) else None
-        if not isinstance(item, Step) or not isinstance(kernel, Kernel):
+        if not isinstance(item, Step) or not isinstance(kernel, Kernel) or (apart and kernel.backward):
             continue
         dying = liveness.dying[item.index]
         for overlap in kernel.overlaps:
@@ -200,6 +202,11 @@ def _add_scratch(
 def has_pieces(selection: Selection) -> bool:
     """Whether a choice of `join` makes a difference."""
     return any(isinstance(kernel, Pieces) for kernel in selection.kernels.values())
+
+
+def has_backward(selection: Selection) -> bool:
+    """Whether a choice of `apart` makes a difference."""
+    return any(isinstance(kernel, Kernel) and kernel.backward for kernel in selection.kernels.values())
 
 
 def copied_in_loops(storage: Storage) -> int:

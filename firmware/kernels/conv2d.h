@@ -14,6 +14,7 @@ struct tflmgen_conv2d_s8 {
     TFLMGEN_WINDOW_FIELDS
     int32_t dilation_height;
     int32_t dilation_width;
+    bool backward; /* a line's pixels from the last to the first */
     int32_t filter_channels;
     int32_t input_offset;  /* added to every input value; 0 where it is folded into the bias */
     int32_t padding_value; /* what the pixels around the input hold */
@@ -70,7 +71,9 @@ TFLMGEN_KERNEL void tflmgen_conv2d_s8(const int8_t *input, const int8_t *restric
             const int32_t origin_y = out_y * p->stride_height - p->padding_top;
             const struct tflmgen_taps y =
                 tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
-            for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {
+            for (int32_t i = 0; i < p->output_width; ++i) {
+                const int32_t out_x = p->backward ? p->output_width - 1 - i : i;
+                int8_t *const pixel = output + out_x * p->output_channels;
                 const int32_t origin_x = out_x * p->stride_width - p->padding_left;
                 const struct tflmgen_taps x =
                     tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
@@ -81,9 +84,10 @@ TFLMGEN_KERNEL void tflmgen_conv2d_s8(const int8_t *input, const int8_t *restric
                     sum = tflmgen_add_wrap_s32(sum, bias ? bias[channel] : 0);
                     sum = tflmgen_requantize(sum, multipliers[channel], shifts[channel]);
                     sum = tflmgen_add_wrap_s32(sum, p->output_zero_point);
-                    *output++ = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);
+                    pixel[channel] = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);
                 }
             }
+            output += p->output_width * p->output_channels;
         }
         input += p->input_height * p->input_width * p->input_channels;
     }
@@ -93,6 +97,7 @@ struct tflmgen_conv2d_f32 {
     TFLMGEN_WINDOW_FIELDS
     int32_t dilation_height;
     int32_t dilation_width;
+    bool backward; /* a line's pixels from the last to the first */
     int32_t filter_channels;
     float output_min;
     float output_max;
@@ -132,7 +137,9 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict
             const int32_t origin_y = out_y * p->stride_height - p->padding_top;
             const struct tflmgen_taps y =
                 tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
-            for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {
+            for (int32_t i = 0; i < p->output_width; ++i) {
+                const int32_t out_x = p->backward ? p->output_width - 1 - i : i;
+                float *const pixel = output + out_x * p->output_channels;
                 const int32_t origin_x = out_x * p->stride_width - p->padding_left;
                 const struct tflmgen_taps x =
                     tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
@@ -140,10 +147,11 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict
                     const int32_t first = channel / group_channels * p->filter_channels;
                     const float sum = tflmgen_conv2d_window_f32(input + first, filter + channel * filter_size,
                                                                 origin_y, origin_x, y, x, p);
-                    *output++ =
+                    pixel[channel] =
                         tflmgen_clamp_f32(sum + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
                 }
             }
+            output += p->output_width * p->output_channels;
         }
         input += p->input_height * p->input_width * p->input_channels;
     }

@@ -21,6 +21,7 @@ struct tflmgen_conv2d_dsp_s8 {
     int32_t padding_value;
     int32_t row_pitch; /* values from one row of a packed window to the next: whole words, or a row's own length */
     int32_t steps;     /* fours of values in a window */
+    bool backward;     /* blocks from the last to the first; windows of one pixel in one line only */
     int32_t output_min;
     int32_t output_max;
 };
@@ -274,6 +275,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *
     int8_t *at = output;
     int32_t left = all;
     for (; left >= 3; left -= 3) {
+        if (p->backward) {
+            next.out_x = left - 3;
+            at = output + next.out_x * p->output_channels;
+        }
         const int32_t y = next.out_y * p->stride_height - p->padding_top;
         const int32_t x = next.out_x * p->stride_width - p->padding_left;
         const int8_t *from = next.image + (y * p->input_width + x) * channels;
@@ -291,6 +296,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *
         }
         run_block(column, stream, at, &block);
         at += 3 * p->output_channels;
+    }
+    if (p->backward) {
+        next.out_x = 0;
+        at = output;
     }
     for (int32_t lane = 0; lane < left; ++lane) {
         tflmgen_conv2d_dsp_gather_next(column + lane, bytes, last, &next, p);

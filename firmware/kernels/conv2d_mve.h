@@ -18,6 +18,7 @@ struct tflmgen_conv2d_mve_s8 {
     int32_t padding_value;
     int32_t chunks; /* 16s of values in a window */
     int32_t output_zero_point;
+    bool backward; /* blocks from the last to the first; windows of one pixel in one line only */
     int32_t output_min;
     int32_t output_max;
 };
@@ -151,10 +152,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
     struct tflmgen_conv2d_mve_cursor next = {input, 0, 0};
     int8_t *at = output;
     for (int32_t left = all; left > 0; left -= 4, at += 4 * p->output_channels) {
+        const int32_t lanes = tflmgen_min_s32(left, 4);
+        if (p->backward) {
+            next.out_x = left - lanes;
+            at = output + next.out_x * p->output_channels;
+        }
         const int32_t y = next.out_y * p->stride_height - p->padding_top;
         const int32_t x = next.out_x * p->stride_width - p->padding_left;
         const int8_t *from = next.image + (y * p->input_width + x) * channels;
-        if (next.out_x + 4 <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end) {
+        if (lanes == 4 && next.out_x + 4 <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end) {
             if (p->filter_height == 1) {
                 tflmgen_conv2d_mve_gather_rows(column, from, pixel, p->filter_width * channels);
             } else {
@@ -162,7 +168,6 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
             }
             next.out_x += 4;
         } else {
-            const int32_t lanes = tflmgen_min_s32(left, 4);
             block.last = (uint32_t)(lanes - 1);
             for (int32_t lane = 0; lane < lanes; ++lane) {
                 tflmgen_conv2d_mve_gather_next(column + 16 * lane, window, &next, p);

@@ -9,6 +9,7 @@ struct tflmgen_conv2d_s16 {
     TFLMGEN_WINDOW_FIELDS
     int32_t dilation_height;
     int32_t dilation_width;
+    bool backward; /* a line's pixels from the last to the first */
     int32_t filter_channels;
     int32_t output_min;
     int32_t output_max;
@@ -50,7 +51,9 @@ TFLMGEN_HELPER int64_t tflmgen_conv2d_window_s16(const int16_t *input, const int
                 const int32_t origin_y = out_y * p->stride_height - p->padding_top;                                    \
                 const struct tflmgen_taps y =                                                                          \
                     tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);              \
-                for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {                                            \
+                for (int32_t i = 0; i < p->output_width; ++i) {                                                        \
+                    const int32_t out_x = p->backward ? p->output_width - 1 - i : i;                                   \
+                    int16_t *const pixel = output + out_x * p->output_channels;                                        \
                     const int32_t origin_x = out_x * p->stride_width - p->padding_left;                                \
                     const struct tflmgen_taps x =                                                                      \
                         tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);             \
@@ -60,9 +63,10 @@ TFLMGEN_HELPER int64_t tflmgen_conv2d_window_s16(const int16_t *input, const int
                                                                       origin_y, origin_x, y, x, p);                    \
                         const int32_t result =                                                                         \
                             finish(sum, bias ? bias + channel : NULL, multipliers[channel], shifts[channel]);          \
-                        *output++ = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);                  \
+                        pixel[channel] = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);             \
                     }                                                                                                  \
                 }                                                                                                      \
+                output += p->output_width * p->output_channels;                                                        \
             }                                                                                                          \
             input += p->input_height * p->input_width * p->input_channels;                                             \
         }                                                                                                              \

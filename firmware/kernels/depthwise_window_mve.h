@@ -187,14 +187,14 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_one(const int8_t *row0, co
     return (const int8_t *)(const void *)(factors + 24);
 }
 
-/* All channels. */
-TFLMGEN_HELPER void tflmgen_depthwise3x3_mve_pixels(const int8_t *const *rows, int32_t offset, int32_t channels,
-                                                    const int8_t *stream, int8_t *output, int32_t zero_point,
-                                                    bool two_pixels, bool with_sign)
+/* All channels. offset: from the rows' beginnings; rows of padding have the same everywhere. */
+TFLMGEN_HELPER void tflmgen_depthwise3x3_mve_pixels(const int8_t *const *rows, const int8_t *outside, int32_t offset,
+                                                    int32_t channels, const int8_t *stream, int8_t *output,
+                                                    int32_t zero_point, bool two_pixels, bool with_sign)
 {
-    const int8_t *row0 = rows[0] + offset;
-    const int8_t *row1 = rows[1] + offset;
-    const int8_t *row2 = rows[2] + offset;
+    const int8_t *row0 = rows[0] == outside ? outside : rows[0] + offset;
+    const int8_t *row1 = rows[1] == outside ? outside : rows[1] + offset;
+    const int8_t *row2 = rows[2] == outside ? outside : rows[2] + offset;
     for (int32_t left = channels; left > 0; left -= 8, row0 += 8, row1 += 8, row2 += 8, output += 8) {
         stream = two_pixels ? tflmgen_depthwise3x3_mve_two(row0, row1, row2, channels, stream, output, zero_point,
                                                            with_sign)
@@ -265,7 +265,7 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
     int8_t *const outside = (int8_t *)(taps + p->filter_height * p->filter_width);
     const int32_t channels = p->input_channels;
     const bool three = p->filter_height == 3 && p->filter_width == 3 && p->dilation_height == 1 && p->dilation_width == 1;
-    tflmgen_fill_mve(outside, p->padding_value, three ? p->input_width * channels : channels);
+    tflmgen_fill_mve(outside, p->padding_value, three ? 4 * channels : channels);
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t y = 0; y < p->output_height; ++y) {
             const int32_t in_y = y * p->stride_height - p->padding_top;
@@ -278,12 +278,12 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
                 const int32_t in_x = x * p->stride_width - p->padding_left;
                 if (three && in_x >= 0 && in_x + 3 <= p->input_width) {
                     if (p->stride_width == 1 && in_x + 4 <= p->input_width) {
-                        tflmgen_depthwise3x3_mve_pixels(rows, in_x * channels, channels, stream, output,
+                        tflmgen_depthwise3x3_mve_pixels(rows, outside, in_x * channels, channels, stream, output,
                                                         p->output_zero_point, true, with_sign);
                         ++x;
                         output += channels;
                     } else {
-                        tflmgen_depthwise3x3_mve_pixels(rows, in_x * channels, channels, stream, output,
+                        tflmgen_depthwise3x3_mve_pixels(rows, outside, in_x * channels, channels, stream, output,
                                                         p->output_zero_point, false, with_sign);
                     }
                     continue;
@@ -300,7 +300,8 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
     }
 }
 
-/* scratch: an address for each tap, and a pixel of padding, or a line of it where windows are 3x3. Outputs clamped at the zero point, or not. */
+/* scratch: an address for each tap, and a pixel of padding, or four where windows are 3x3. Outputs clamped at the zero
+ * point, or not. */
 TFLMGEN_SHARED void tflmgen_depthwise_window_mve_clamped_s8(const int8_t *input, const uint32_t *stream, void *scratch,
                                                             int8_t *output,
                                                             const struct tflmgen_depthwise_window_mve_s8 *p)

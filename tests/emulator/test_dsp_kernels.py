@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support import conv_cases, dsp_cases
 from support.emulated_kernels import M0, M4, M7, M55, Machine, Run, check_on, kernel_for
-from support.kernel_harness import Array, Case, broken_rules, run_kernels
+from support.kernel_harness import Array, Case, broken_rules, claims, run_kernels
 from support.padded_cases import explicitly_padded
 
 pytestmark = pytest.mark.emulator
@@ -46,7 +46,7 @@ def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]]
     runs = []
     for (case, values), expected in zip(fast, run_kernels(fast), strict=True):
         runs.append(Run(case, values, expected))
-        runs += [Run(case, values, expected, overlap) for overlap in kernel_for(case, machine).overlaps]
+        runs += [Run(case, values, expected, overlap) for overlap in claims(kernel_for(case, machine))]
     check_on(machine, runs, folder, optimize)
     return len(fast)
 

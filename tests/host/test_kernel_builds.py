@@ -52,7 +52,8 @@ def test_inlined_kernels_compute_the_same(compiler: str) -> None:
 
 def test_inlined_kernels_compile_for_arm(tmp_path: Path) -> None:
     _need("arm-none-eabi-gcc")
-    text = source([case for case, _ in _runs()])
+    cases = [case for case, _ in _runs()]
+    text = source(cases, [case.kernel for case in cases])
     command = [
         "arm-none-eabi-gcc",
         *ARM,

@@ -17,7 +17,7 @@ import pytest
 from tflmgen.kernel import ConstantArray, Input, Kernel, Output, Overlap, Scratch, Target
 from tflmgen.ops import OPERATORS
 
-from support.kernel_harness import KERNELS, POISON, WARNINGS, Array, Case, _argument, c_value
+from support.kernel_harness import KERNELS, POISON, WARNINGS, Array, Case, _argument, c_value, facing, offsets
 
 GUARD = 32
 
@@ -174,7 +174,7 @@ def check_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str 
 
 
 def _source(machine: Machine, runs: Sequence[Run]) -> str:
-    kernels = [kernel_for(run.case, machine) for run in runs]
+    kernels = [facing(kernel_for(run.case, machine), run.overlap) for run in runs]
     headers = sorted({kernel.header for kernel in kernels})
     parts = [*(f'#include "{header}"' for header in headers), f"#define POISON {POISON}", _START, _CHECK]
     calls = []
@@ -241,9 +241,10 @@ def _layout(run: Run, kernel: Kernel) -> tuple[dict[str, dict[int, int]], int]:
     homes: dict[str, dict[int, int]] = {"in": {}, "out": {}, "scratch": {}}
     at = GUARD
     if run.overlap is not None:
-        homes["out"][run.overlap.output] = at
-        homes["in"][run.overlap.input] = at + run.overlap.distance
-        ends = run.case.outputs[run.overlap.output].bytes, run.overlap.distance + len(_bytes(run, run.overlap.input))
+        source, output = offsets(run.overlap)
+        homes["out"][run.overlap.output] = at + output
+        homes["in"][run.overlap.input] = at + source
+        ends = output + run.case.outputs[run.overlap.output].bytes, source + len(_bytes(run, run.overlap.input))
         at += max(ends) + GUARD
     for index, item in enumerate(run.case.inputs):
         if item is not None and item.data is None and index not in homes["in"]:

@@ -158,6 +158,24 @@ def random_values(case: Case, rng: np.random.Generator) -> list[Array | None]:
     return values
 
 
+def claims(kernel: Kernel) -> tuple[Overlap, ...]:
+    """Every overlap that a kernel claims, whichever way it goes."""
+    return kernel.overlaps + (kernel.backward.overlaps if kernel.backward else ())
+
+
+def facing(kernel: Kernel, overlap: Overlap | None) -> Kernel:
+    """The kernel that goes the way in which outputs may overlap like this."""
+    if overlap is not None and overlap.behind:
+        assert kernel.backward is not None
+        return kernel.backward
+    return kernel
+
+
+def offsets(overlap: Overlap) -> tuple[int, int]:
+    """Where input and output begin that overlap by just the claimed distance."""
+    return (0, overlap.distance) if overlap.behind else (overlap.distance, 0)
+
+
 def run_kernels(
     runs: Sequence[tuple[Case, Sequence[Array | None]]],
     overlaps: Sequence[Overlap | None] = (),
@@ -165,12 +183,12 @@ def run_kernels(
     flags: Sequence[str] = CHECKED,
 ) -> list[list[Array]]:
     """The outputs of each run, from one C program. Run i has output over input as overlaps[i] says."""
-    kernels = [case.kernel for case, _ in runs]
-    program = compile_program(source([case for case, _ in runs]), compiler, flags)
+    over = [*overlaps, *([None] * (len(runs) - len(overlaps)))]
+    kernels = [facing(case.kernel, overlap) for (case, _), overlap in zip(runs, over, strict=True)]
+    program = compile_program(source([case for case, _ in runs], kernels), compiler, flags)
     requests, layouts = [], []
     for i, (case, values) in enumerate(runs):
-        overlap = overlaps[i] if i < len(overlaps) else None
-        buffers, slots = _lay_out(case, kernels[i], values, overlap)
+        buffers, slots = _lay_out(case, kernels[i], values, over[i])
         request = struct.pack("<I", len(buffers)) + b"".join(struct.pack("<I", len(b)) + b for b in buffers)
         requests.append(request + struct.pack("<I", len(slots)) + b"".join(struct.pack("<2I", *s) for s in slots))
         layouts.append((buffers, slots))
@@ -214,7 +232,7 @@ def check_against(
     """Kernels give the expected outputs, also at every overlap that they claim."""
     all_runs, overlaps, wanted = list(runs), [None] * len(runs), list(expected)
     for (case, values), want in zip(runs, expected, strict=True):
-        for overlap in case.kernel.overlaps:
+        for overlap in claims(case.kernel):
             all_runs.append((case, values))
             overlaps.append(overlap)  # type: ignore[arg-type]
             wanted.append(want)
@@ -266,9 +284,8 @@ def _file_quantization(kind: TensorType) -> dict[str, Any]:
     return {"scale": list(q.scales), "zero_point": list(q.zero_points), "axis": q.axis} if q else {}
 
 
-def source(cases: Sequence[Case]) -> str:
+def source(cases: Sequence[Case], kernels: Sequence[Kernel]) -> str:
     """The C program: one function per call, each with the pointer table `s` for its operands."""
-    kernels = [case.kernel for case in cases]
     headers = sorted({kernel.header for kernel in kernels})
     lines = ["#include <stdio.h>", "#include <stdlib.h>", "#include <string.h>"]
     lines += [f'#include "{header}"' for header in headers]
@@ -327,10 +344,11 @@ def _lay_out(
         return np.ascontiguousarray(array, dtype=item.type.dtype.numpy).tobytes()
 
     if overlap is not None:
-        over = bytes([POISON]) * overlap.distance + contents(overlap.input)
-        buffers.append(over.ljust(case.outputs[overlap.output].bytes, bytes([POISON])))
-        homes[Input(overlap.input)] = (0, overlap.distance)
-        homes[Output(overlap.output)] = (0, 0)
+        data, size = contents(overlap.input), case.outputs[overlap.output].bytes
+        at, to = offsets(overlap)
+        buffers.append((bytes([POISON]) * at + data).ljust(to + size, bytes([POISON])))
+        homes[Input(overlap.input)] = (0, at)
+        homes[Output(overlap.output)] = (0, to)
     slots = []
     for n, operand in enumerate(kernel.operands):
         key: object = operand if isinstance(operand, Input | Output) else n

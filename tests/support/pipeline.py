@@ -55,4 +55,4 @@ def _plain(module: Module, selection: Selection) -> Candidate:
     homes = {variable.home for variable in module.state.values()}
     liveness = analyze(scheduled, homes)
     storage = assign(scheduled, selection, liveness, homes)
-    return Candidate(scheduled, liveness, storage, lay_out(storage, scheduled.steps))
+    return Candidate(selection, scheduled, liveness, storage, lay_out(storage, scheduled.steps))

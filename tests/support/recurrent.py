@@ -10,7 +10,7 @@ import pytest
 from tflmgen.kernel import Overlap
 from tflmgen.ops import OPERATORS
 
-from support.kernel_harness import Array, Case, model_bytes, run_kernels
+from support.kernel_harness import Array, Case, claims, model_bytes, run_kernels
 
 Sequences = Sequence[tuple[Case, Sequence[Array]]]
 """Cases of one run-time input beside their variables, with its value at each step."""
@@ -58,16 +58,16 @@ def check_steps(runs: Sequences, reference: Callable[[Case, Sequence[Array]], li
     """Kernels equal the reference at each step, also at every overlap that they claim; floats within the tolerance."""
     expected = [reference(case, inputs) for case, inputs in runs]
     states = [initial(case) for case, _ in runs]
-    claims: list[list[Overlap | None]] = [[None, *case.kernel.overlaps] for case, _ in runs]
+    claimed: list[list[Overlap | None]] = [[None, *claims(case.kernel)] for case, _ in runs]
     for step in range(len(runs[0][1])):
         batch = []
         for (case, inputs), state in zip(runs, states, strict=True):
             values: list[Array | None] = [state.get(i) for i in range(len(case.inputs))]
             values[0] = inputs[step]
             batch.append((case, values))
-        flat = [run for run, overlaps in zip(batch, claims, strict=True) for _ in overlaps]
-        results = iter(run_kernels(flat, [overlap for overlaps in claims for overlap in overlaps]))
-        for number, ((case, _), overlaps) in enumerate(zip(batch, claims, strict=True)):
+        flat = [run for run, overlaps in zip(batch, claimed, strict=True) for _ in overlaps]
+        results = iter(run_kernels(flat, [overlap for overlaps in claimed for overlap in overlaps]))
+        for number, ((case, _), overlaps) in enumerate(zip(batch, claimed, strict=True)):
             first = next(results)
             for overlap in overlaps[1:]:
                 for got, alone in zip(next(results), first, strict=True):

@@ -79,11 +79,11 @@ def test_effort_ends_the_search() -> None:
 @pytest.mark.parametrize(
     ("blocks", "expected"),
     [
-        ([], (0, 0)),
-        ([(4, 0b1), (8, 0b10)], (8, 1)),
-        ([(4, 0b11), (8, 0b10)], (12, 1)),
-        ([(4, 0b101), (1, 0b010)], (4, 0)),
+        ([], (0, (0, 1, 2))),
+        ([(4, 0b1), (8, 0b10)], (8, (1,))),
+        ([(4, 0b11), (8, 0b10)], (12, (1,))),
+        ([(4, 0b101), (1, 0b010)], (4, (0, 2))),
     ],
 )
-def test_peak(blocks: list[tuple[int, int]], expected: tuple[int, int]) -> None:
+def test_peak(blocks: list[tuple[int, int]], expected: tuple[int, tuple[int, ...]]) -> None:
     assert peak(blocks, 3) == expected

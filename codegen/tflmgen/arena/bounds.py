@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 from tflmgen.liveness import runs
 
 
-def peak(blocks: Iterable[tuple[int, int]], steps: int, savings: Mapping[int, int] | None = None) -> tuple[int, int]:
-    """The largest sum of bytes that are live at one step, and the first step where it is reached.
+def peak(
+    blocks: Iterable[tuple[int, int]], steps: int, savings: Mapping[int, int] | None = None
+) -> tuple[int, tuple[int, ...]]:
+    """The largest sum of bytes that are live at one step, and the steps where it is reached.
 
     blocks: (bytes, live steps as a bit set); steps: how many there are; savings: step -> bytes that blocks live there
     may have in common. No packing of these blocks can be smaller.
@@ -18,10 +20,12 @@ def peak(blocks: Iterable[tuple[int, int]], steps: int, savings: Mapping[int, in
         for first, last in runs(live):
             change[first] += size
             change[last + 1] -= size
-    best = now = where = 0
+    best = now = 0
+    where: list[int] = []
     for step in range(steps):
         now += change[step]
         needed = now - (savings or {}).get(step, 0)
-        if needed > best:
-            best, where = needed, step
-    return best, where
+        if needed >= best:
+            where = [*where, step] if needed == best else [step]
+            best = needed
+    return best, tuple(where)

@@ -205,9 +205,9 @@ class _Checker:
         if not here.meets(there):
             return
         claims = [o for o in call.overlaps if (o.input, o.output) == (argument.index, output.index)]
-        distance = there.start - here.start
+        ahead = there.start - here.start
         if here.slot != there.slot or not any(
-            o.distance == distance if o.exact else o.distance <= distance for o in claims
+            o.distance == ahead if o.exact else o.distance <= (-ahead if o.behind else ahead) for o in claims
         ):
             name = argument.access.value.name
             raise InternalError(f"step {call.step}: {call.function} overwrites '{name}' as it reads it")

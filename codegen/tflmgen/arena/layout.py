@@ -22,7 +22,7 @@ def lay_out(storage: Storage, steps: int) -> Layout:
     """Places all buffers of a program of `steps` steps."""
     members = [i for i, b in enumerate(storage.buffers) if b.memory == "arena"]
     position = {buffer: i for i, buffer in enumerate(members)}
-    overlaps = {(position[o], position[i]): distance for (o, i), distance in storage.overlaps.items()}
+    overlaps = {(position[o], position[i]): distances for (o, i), distances in storage.overlaps.items()}
     arena = place([_block(storage.buffers[i]) for i in members], steps, overlaps)
     packed = iter(arena.offsets)
     offsets, end = [], 0

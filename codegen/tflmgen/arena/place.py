@@ -1,7 +1,7 @@
 """Offsets for buffers: buffers whose live ranges meet get disjoint bytes, and the arena is to be small.
 
-Where one buffer may lie over another if it begins early enough (a kernel writes into what it has finished with), the
-two need not be disjoint.
+Where one buffer may lie over another if it begins early or late enough (a kernel writes into what it has finished
+with), the two need not be disjoint.
 
 First fit in several orders (Sekiyama et al., "Profile-guided memory optimization for deep neural networks", 2018, uses
 the same family), then a deterministic local search that moves what touches the peak to the front of the order, until
@@ -36,11 +36,16 @@ class ArenaPlan:
     offsets: tuple[int, ...]
     bytes: int
     lower_bound: int
-    peak_step: int
+    fullest: tuple[int, ...]
+
+    @property
+    def peak_step(self) -> int:
+        return self.fullest[0] if self.fullest else 0
 
 
-Overlaps = Mapping[tuple[int, int], int]
-"""(output, input) -> distance: block `output` may overlap `input` if it begins `distance` or more bytes before."""
+Overlaps = Mapping[tuple[int, int], tuple[int, int]]
+"""(output, input) -> (before, after): block `output` may overlap `input` if it begins `before` or more bytes before it,
+or `after` or more bytes after it."""
 
 
 def place(blocks: Sequence[Block], steps: int, overlaps: Overlaps | None = None, effort: int = EFFORT) -> ArenaPlan:
@@ -68,9 +73,11 @@ def place(blocks: Sequence[Block], steps: int, overlaps: Overlaps | None = None,
 def _savings(blocks: Sequence[Block], overlaps: Overlaps) -> dict[int, int]:
     """The most bytes that an output can share with its inputs, by step."""
     shared: dict[tuple[int, int], int] = {}
-    for (output, source), distance in overlaps.items():
+    for (output, source), (before, after) in overlaps.items():
         out, into = blocks[output].bytes, blocks[source].bytes
-        common = max(0, out + into - max(into + distance, out))
+        # Between these two shifts of the output against the input, one of the two covers the other.
+        shifts = min(-before, max(0, into - out)), max(after, min(0, into - out))
+        common = max(0, *(out + into - (max(out + shift, into) - min(shift, 0)) for shift in shifts))
         for first, last in runs(blocks[output].steps & blocks[source].steps):
             for step in range(first, last + 1):
                 shared[step, output] = min(out, shared.get((step, output), 0) + common)
@@ -90,9 +97,9 @@ def _constraints(blocks: Sequence[Block], overlaps: Overlaps) -> list[list[tuple
                 continue
             i_below, j_below = one.bytes, other.bytes
             if (i, j) in overlaps:
-                i_below = min(i_below, overlaps[i, j])
+                i_below, j_below = (min(pair) for pair in zip((i_below, j_below), overlaps[i, j], strict=True))
             elif (j, i) in overlaps:
-                j_below = min(j_below, overlaps[j, i])
+                j_below, i_below = (min(pair) for pair in zip((j_below, i_below), overlaps[j, i], strict=True))
             found[i].append((j, i_below, j_below))
             found[j].append((i, j_below, i_below))
     return found

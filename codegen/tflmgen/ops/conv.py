@@ -15,12 +15,14 @@ from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import Activation, parse_activation
 from tflmgen.ops.rules import input_type, static_shape, zero_point
 from tflmgen.ops.weights import (
+    FORWARD,
     TYPE_RULES,
     bias_operand,
     bias_size_rule,
     channel_scales,
     filter_operand,
     filter_quantization,
+    go_backward,
     input_offset,
     is_hybrid,
     multiplier_operands,
@@ -31,7 +33,7 @@ from tflmgen.ops.weights import (
     range_fields,
     sum_suffix,
 )
-from tflmgen.ops.window import Steps, Window, four, parse_steps
+from tflmgen.ops.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.types import DType
 
 OUTPUT_CHANNELS = 0
@@ -80,13 +82,20 @@ def _fast_kernel(op: OperatorInstance, target: Target) -> Kernel | None:
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
     channels, filter_height, filter_width, filter_channels = static_shape(input_type(op, 1))
-    over, output = window_of(op), op.outputs[0]
-    geometry = (*over.fields(channels), *over.dilation_fields, ("filter_channels", filter_channels))
-    macs = output.elements * filter_height * filter_width * filter_channels
+    over = window_of(op)
+    macs = op.outputs[0].elements * filter_height * filter_width * filter_channels
     if is_hybrid(op):
         how = (("asymmetric", _quantizes_with_zero_point(op)),)
+        geometry = (*over.fields(channels), *over.dilation_fields, ("filter_channels", filter_channels))
         return hybrid_kernel("conv2d", op, op.attributes.activation, over.input[0], macs, geometry, how)
-    over_input = overlaps(output, over.overlap_distance(channels))
+    geometry = (*over.flat.fields(channels), *over.dilation_fields, *FORWARD, ("filter_channels", filter_channels))
+    unread = over.input[3] if channels > 1 else 0
+    return go_backward(op, _forward(op, geometry, macs), over, range(over.flat.input[2]), unread)
+
+
+def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:
+    channels, output = static_shape(input_type(op, 1))[0], op.outputs[0]
+    over_input = overlaps(output, window_of(op).overlap_distance(channels))
     results = output_fields(op, op.attributes.activation)
     weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
     if output.dtype is DType.FLOAT32:

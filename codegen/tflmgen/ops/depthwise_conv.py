@@ -67,7 +67,9 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     macs = output.elements * filter_height * filter_width
     if is_hybrid(op):
         return hybrid_kernel("depthwise_conv2d", op, op.attributes.activation, over.input[0], macs, geometry)
-    over_input = overlaps(output, over.overlap_distance(channels))
+    one_each = channels == static_shape(input_type(op, 0))[3]
+    distance = over.group_distance(1) if one_each else over.overlap_distance(channels)
+    over_input = overlaps(output, distance)
     results = output_fields(op, op.attributes.activation)
     weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
     header = "depthwise_conv2d.h"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tflmgen.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.ops.dsp_channels import Layer, Rescalings, first_sums, pair_words, rescalings
 from tflmgen.ops.rules import input_type, zero_point
-from tflmgen.ops.weights import params
+from tflmgen.ops.weights import FORWARD, go_backward, params
 from tflmgen.ops.window import Window
 from tflmgen.types import DType
 
@@ -36,9 +36,10 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     steps = words.shape[1]
     fields = params(
         "tflmgen_conv2d_dsp_s8",
-        flat(window).fields(channels),
+        window.flat.fields(channels),
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("row_pitch", pitch), ("steps", steps)),
+        FORWARD,
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     column = 6 * steps + (0 if window.input[3] % 4 == 0 else steps + 1)
@@ -49,7 +50,9 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    return Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
+    kernel = Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
+    pixels = window.flat.input[2]
+    return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
 
 def _with_pitch(layer: Layer, row: int, pitch: int) -> Layer:
@@ -58,15 +61,6 @@ def _with_pitch(layer: Layer, row: int, pitch: int) -> Layer:
     rows = layer.weights.reshape(channels, terms // row, row)
     padded = np.pad(rows, ((0, 0), (0, 0), (0, pitch - row)))
     return replace(layer, weights=padded.reshape(channels, -1))
-
-
-def flat(window: Window) -> Window:
-    """The same window over one long line of pixels, where each output pixel sees the input pixel of its own number."""
-    steps = window.steps
-    if window.taps != (1, 1) or (steps.stride_height, steps.stride_width) != (1, 1):
-        return window
-    batches, height, width, channels = window.input
-    return replace(window, input=(1, 1, batches * height * width, channels))
 
 
 def _stream(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Rescalings) -> NDArray[np.uint32]:

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.ops.dsp_channels import Layer
-from tflmgen.ops.dsp_conv import flat
 from tflmgen.ops.mve_channels import fit, padded_bytes, words
 from tflmgen.ops.rules import input_type, zero_point
-from tflmgen.ops.weights import params
+from tflmgen.ops.weights import FORWARD, go_backward, params
 from tflmgen.ops.window import Window
 from tflmgen.types import DType
 
@@ -35,10 +34,11 @@ def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     chunks = packed.shape[1]
     fields = params(
         "tflmgen_conv2d_mve_s8",
-        flat(window).fields(channels),
+        window.flat.fields(channels),
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("chunks", chunks)),
         (("output_zero_point", layer.zero_point),),
+        FORWARD,
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     on_stack = chunks <= STACK_CHUNKS
@@ -48,7 +48,8 @@ def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    return Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "mve")
+    kernel = Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "mve")
+    return go_backward(op, kernel, window, range(window.flat.input[2] % BLOCK, window.flat.input[2], BLOCK))
 
 
 def _stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:

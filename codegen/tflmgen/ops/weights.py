@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernel import ConstantArray, Input, Null, Operand, OperatorInstance, Overlap, Params
+from tflmgen.kernel import ConstantArray, Input, Kernel, Null, Operand, OperatorInstance, Overlap, Params
 from tflmgen.ops.operator import Rule
 from tflmgen.ops.quantize_math import MAX_SHIFT, Activation, activation_range, is_representable, quantize_multiplier
 from tflmgen.ops.rules import STATIC, input_type, per_tensor, scale, zero_point
-from tflmgen.ops.window import Fields
+from tflmgen.ops.window import Fields, Window
 from tflmgen.types import DType, Quantization, TensorType
 
 INPUT_SPAN = 255
@@ -140,6 +141,23 @@ def overlaps(output: TensorType, elements: int) -> tuple[Overlap, ...]:
     """The claim that the output may lie over input 0 at a distance of `elements`, where that saves anything."""
     distance = elements * output.dtype.bits // 8
     return (Overlap(0, 0, distance),) if distance < output.bytes else ()
+
+
+FORWARD: Fields = (("backward", False),)
+"""The params field of a kernel that goes through the pixels of a flat window from the first or from the last."""
+
+
+def go_backward(op: OperatorInstance, kernel: Kernel, window: Window, firsts: Iterable[int], unread: int = 0) -> Kernel:
+    """`kernel`, able to go backward if its window is pointwise; see Window.backward_distance."""
+    if not window.is_pointwise or kernel.params is None:
+        return kernel
+    output = op.outputs[0]
+    distance = window.backward_distance(output.max_shape[3], firsts, unread) * output.dtype.bits // 8
+    fields = tuple((name, True if name == "backward" else value) for name, value in kernel.params.fields)
+    backward = replace(
+        kernel, params=replace(kernel.params, fields=fields), overlaps=(Overlap(0, 0, distance, behind=True),)
+    )
+    return replace(kernel, backward=backward)
 
 
 def params(struct: str, *groups: Fields) -> Params:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,6 +166,26 @@ class Window:
         still_read = np.minimum.accumulate(reads[::-1])[::-1][block::block]
         written = np.arange(1, len(still_read) + 1) * block * output_channels
         return max(0, int((written - still_read).max(initial=0)))
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether each output pixel sees just the input pixel of its own number."""
+        return self.taps == (1, 1) and (self.steps.stride_height, self.steps.stride_width) == (1, 1)
+
+    @property
+    def flat(self) -> Window:
+        """A pointwise window over one long line of all pixels; any other as it is."""
+        batches, height, width, channels = self.input
+        return replace(self, input=(1, 1, batches * height * width, channels)) if self.is_pointwise else self
+
+    def backward_distance(self, output_channels: int, firsts: Iterable[int], unread: int = 0) -> int:
+        """Least distance, in elements, by which a pointwise window's output must begin after the input it lies over.
+
+        The kernel goes through the pixels from the last to the first, in blocks that begin at `firsts`; as it writes a
+        block, it may not have read the first `unread` elements of it yet.
+        """
+        more = self.input[3] - output_channels
+        return max(0, max((first * more + unread for first in firsts), default=0))
 
     def _first_reads(self) -> NDArray[np.int64]:
         """The offset of the first input element inside each output pixel's window, pixels in order."""

@@ -46,8 +46,8 @@ def compile_bytes(data: bytes, pipeline: tuple[Pass, ...] = PIPELINE) -> Stages:
     module = run_passes(import_model(model), pipeline)
     selection = select(module, HOST)
     plan = best_candidate(module, selection) if pipeline is PIPELINE else _plain(module, selection)
-    program = lower(module, selection, plan.schedule, plan.storage, plan.layout)
-    return Stages(model, module, selection, plan, program)
+    program = lower(module, plan.selection, plan.schedule, plan.storage, plan.layout)
+    return Stages(model, module, plan.selection, plan, program)
 
 
 def _plain(module: Module, selection: Selection) -> Candidate:

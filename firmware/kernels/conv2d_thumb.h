@@ -15,6 +15,7 @@ struct tflmgen_conv2d_thumb_s8 {
     int32_t dilation_height;
     int32_t dilation_width;
     int32_t padding_value;
+    bool backward; /* blocks from the last to the first; windows of one pixel in one line only */
     int32_t terms; /* values in a window */
     int32_t output_min;
     int32_t output_max;
@@ -112,6 +113,12 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_run(const int8_t *input, const uint32_t
     int32_t out_x = 0;
     for (int32_t left = all; left > 0;) {
         const int32_t lanes = tflmgen_min_s32(left, TFLMGEN_CONV2D_THUMB_LANES);
+        if (p->backward) {
+            image = input;
+            out_y = 0;
+            out_x = left - lanes;
+            at = output + out_x * pixel;
+        }
         for (int32_t lane = 0; lane < lanes; ++lane) {
             const uint32_t sum = tflmgen_conv2d_thumb_gather((uint16_t *)(void *)values + lane, image,
                                                              out_y * p->stride_height - p->padding_top,

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.ops.dsp_channels import Integers, Layer
-from tflmgen.ops.dsp_conv import flat
 from tflmgen.ops.rules import input_type, zero_point
 from tflmgen.ops.thumb_channels import Rescalings, rescalings
-from tflmgen.ops.weights import params
+from tflmgen.ops.weights import FORWARD, go_backward, params
 from tflmgen.ops.window import Window
 from tflmgen.types import DType
 
@@ -30,15 +29,16 @@ def conv2d_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kernel |
         return None
     fields = params(
         "tflmgen_conv2d_thumb_s8",
-        flat(window).fields(channels),
+        window.flat.fields(channels),
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("terms", terms)),
+        FORWARD,
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     stream = ConstantArray.of("stream", _stream(layer.weights, exact), DType.UINT32)
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    return Kernel(
+    kernel = Kernel(
         f"tflmgen_conv2d_thumb_{'signed' if exact.signed else 'clamped'}_s8",
         HEADER,
         (Input(0), stream, Scratch(4 * (BLOCK + BLOCK // 2 * terms)), Output(0)),
@@ -47,6 +47,8 @@ def conv2d_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kernel |
         op.outputs[0].elements * terms,
         "thumb",
     )
+    pixels = window.flat.input[2]
+    return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
 
 def _stream(weights: Integers, exact: Rescalings) -> NDArray[np.uint32]:

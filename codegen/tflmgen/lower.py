@@ -149,7 +149,7 @@ class _Lowering:
             return Rename(step.index, self._access(step.op.outputs[0]), self._access(source))
         if isinstance(kernel, Pieces):
             return self._assembly(step, kernel)
-        if kernel.backward and self._is_behind(step, kernel.backward):
+        if kernel.backward and self._is_behind(step, kernel, kernel.backward):
             kernel = kernel.backward
         return KernelCall(
             step.index,
@@ -164,14 +164,16 @@ class _Lowering:
             kernel.error,
         )
 
-    def _is_behind(self, step: Step, backward: Kernel) -> bool:
-        """Whether an output lies over its input, and begins later."""
+    def _is_behind(self, step: Step, kernel: Kernel, backward: Kernel) -> bool:
+        """Whether an output lies over its input such that only the kernel that goes backward may compute it."""
         for claim in backward.overlaps:
             output, source = step.op.outputs[claim.output], step.op.inputs[claim.input]
             if source is not None and {output, source} <= self._storage.home.keys():
                 here, there = self._access(output).place, self._access(source).place
                 if isinstance(here, Fixed) and isinstance(there, Fixed) and here.memory == there.memory:
-                    return bool(there.offset < here.offset < there.offset + source.type.bytes)
+                    behind = here.offset - there.offset
+                    ahead = any(o.distance <= -behind for o in kernel.overlaps if o.output == claim.output)
+                    return claim.distance <= behind < source.type.bytes and not ahead
         return False
 
     def _assembly(self, step: Step, kernel: Pieces) -> Assembly:

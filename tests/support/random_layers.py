@@ -207,7 +207,65 @@ def activation(layers: Layers) -> None:
     layers.step(name, output=layers.pick(same(layers), layers.like()))
 
 
-PIECES: tuple[Callable[[Layers], None], ...] = (convolution, convolution, squeezed, activation, dense)
+def transposed(layers: Layers) -> None:
+    """Dimensions in another order."""
+    order = layers.rng.permutation(len(layers.at.shape))
+    layers.step("TRANSPOSE", layers.constant(order.astype(np.int32)), output=same(layers))
+
+
+def between_transposes(layers: Layers) -> None:
+    """What works on elements or sums, in another layout, and mostly back again."""
+    order = layers.rng.permutation(len(layers.at.shape)).astype(np.int32)
+    if not layers.step("TRANSPOSE", layers.constant(order), output=same(layers)):
+        return
+    for _ in range(int(layers.rng.integers(1, 4))):
+        layers.pick(elementwise, elementwise, activation, pad)(layers)
+    if layers.rng.random() < 0.3:
+        reduced(layers)
+    elif layers.rng.random() < 0.8:
+        layers.step("TRANSPOSE", layers.constant(np.argsort(order).astype(np.int32)), output=same(layers))
+
+
+def elementwise(layers: Layers) -> None:
+    """A constant or an earlier value of the same shape and the chain's end, in either order."""
+    rng, shape = layers.rng, layers.at.shape
+    name = layers.pick("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
+    equals = [n for n in layers._made if n.shape == shape and n.tensor.type.dtype == layers.at.tensor.type.dtype]
+    if equals and rng.random() < 0.4:
+        other = layers.pick(*equals)
+    else:
+        sizes = [layers.pick(1, d) for d in shape][int(rng.integers(len(shape) + 1)) :]
+        other = layers.number(rng.uniform(-3, 3, sizes))
+    alike = name in ("MAXIMUM", "MINIMUM")
+    if alike and layers.at.tensor.type.quantization != other.tensor.type.quantization:
+        return
+    output = same(layers) if alike else layers.like()
+    pair = [layers.at, other] if rng.random() < 0.7 else [other, layers.at]
+    layers.at = layers.add(name, pair, output) or layers.at
+
+
+def reduced(layers: Layers) -> None:
+    rank = len(layers.at.shape)
+    if rank < 2:
+        return
+    axes = layers.rng.permutation(rank)[: int(layers.rng.integers(1, rank))].astype(np.int32)
+    name = layers.pick("MEAN", "SUM", "REDUCE_MAX")
+    output = same(layers) if name == "REDUCE_MAX" else layers.like()
+    layers.step(name, layers.constant(axes), output=output, keep_dims=bool(layers.rng.integers(2)))
+
+
+PIECES: tuple[Callable[[Layers], None], ...] = (
+    convolution,
+    convolution,
+    squeezed,
+    activation,
+    dense,
+    elementwise,
+    reduced,
+    transposed,
+    between_transposes,
+    between_transposes,
+)
 
 
 def random_layers(

@@ -10,7 +10,8 @@ from tflmgen.ops.rules import COMMON, constant, input_is, input_type, static_sha
 from tflmgen.types import DType
 
 
-def _axes(op: OperatorInstance) -> tuple[int, ...]:
+def permutation_of(op: OperatorInstance) -> tuple[int, ...]:
+    """The input's axis that each axis of the output is."""
     rank = len(input_type(op, 0).shape)
     return tuple(axis + rank if axis < 0 else axis for axis in constants_of(op, 1))
 
@@ -18,7 +19,7 @@ def _axes(op: OperatorInstance) -> tuple[int, ...]:
 def _nest(op: OperatorInstance) -> Nest:
     shape = static_shape(input_type(op, 0))
     strides = strides_of(shape)
-    return copy_nest(tuple(shape[a] for a in _axes(op)), tuple(strides[a] for a in _axes(op)))
+    return copy_nest(tuple(shape[a] for a in permutation_of(op)), tuple(strides[a] for a in permutation_of(op)))
 
 
 def _kernel(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
@@ -28,7 +29,7 @@ def _kernel(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
 
 def _infer(op: OperatorInstance) -> tuple[Shape | None, ...]:
     shape = input_type(op, 0).shape
-    return (tuple(shape[a] for a in _axes(op)),)
+    return (tuple(shape[a] for a in permutation_of(op)),)
 
 
 RULES = (
@@ -38,7 +39,7 @@ RULES = (
     constant(1, "permutation"),
     Rule(
         "the permutation names every dimension once",
-        lambda op: sorted(_axes(op)) == list(range(len(input_type(op, 0).shape))),
+        lambda op: sorted(permutation_of(op)) == list(range(len(input_type(op, 0).shape))),
     ),
     fits(_nest),
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tflmgen.graph import Module
 from tflmgen.passes.activation import fuse_activation
+from tflmgen.passes.affine import fold_affine
 from tflmgen.passes.branches import fold_branches
 from tflmgen.passes.calls import resolve_calls
 from tflmgen.passes.common import merge_common
@@ -19,6 +20,7 @@ from tflmgen.passes.hoist import hoist
 from tflmgen.passes.identities import drop_identities
 from tflmgen.passes.inline import inline
 from tflmgen.passes.invariant import substitute_invariants
+from tflmgen.passes.layout import sink_transposes
 from tflmgen.passes.mixed import merge_mixed_depthwise
 from tflmgen.passes.narrow import narrow
 from tflmgen.passes.padding import fuse_padding
@@ -27,6 +29,7 @@ from tflmgen.passes.quantization import cancel_quantization
 from tflmgen.passes.shared import share_branches
 from tflmgen.passes.sink import sink
 from tflmgen.passes.specialize import specialize
+from tflmgen.passes.transposes import fuse_transposes
 from tflmgen.verify import verify
 
 Pass = Callable[[Module], Module]
@@ -44,7 +47,10 @@ PIPELINE: tuple[Pass, ...] = (
     narrow,
     cancel_quantization,
     merge_mixed_depthwise,
+    fold_affine,
     fuse_activation,
+    fuse_transposes,
+    sink_transposes,
     fuse_padding,
     merge_common,
     merge_variables,

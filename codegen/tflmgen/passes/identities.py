@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.graph import If, Module, Node, Op, Value
+from tflmgen.ops.quantize_math import Activation
 from tflmgen.ops.reshape import VIEWS
 from tflmgen.passes.pool import Pool
 from tflmgen.passes.rewrite import Rewriter
@@ -17,9 +18,13 @@ SELECTS = frozenset({"SELECT", "SELECT_V2"})
 ALIKE = frozenset({"CAST", "SLICE", "BROADCAST_TO"})
 """Operators that change nothing where they don't change the type."""
 
+NEUTRAL = {"ADD": 0, "DIV": 1, "MUL": 1, "SUB": 0}
+"""Operators that leave x with such a second operand, or first one where that is the same."""
+
 
 def drop_identities(module: Module) -> Module:
-    """Replaces x AND x, x AND true, MAXIMUM(x, x), SELECT(c, x, x), views back to a former shape and the like by x.
+    """Replaces x AND x, x AND true, MAXIMUM(x, x), SELECT(c, x, x), x + 0, views back to a former shape and the like
+    by x.
 
     The branches of an If on NOT x change places.
     """
@@ -65,6 +70,20 @@ class _Identities(Rewriter):
             return self._logical(op.operator == "LOGICAL_AND", first, rest[0])
         if op.operator in SELECTS:
             return self._selected(first, rest)
+        if op.operator in NEUTRAL and op.attributes.activation is Activation.NONE:
+            return self._neutral(op)
+        return None
+
+    def _neutral(self, op: Op) -> Value | None:
+        """x where the other operand is 0 that is added or 1 that is multiplied with; not of what has a scale."""
+        if op.outputs[0].type.quantization is not None:
+            return None
+        first, second = op.inputs
+        pairs = ((first, second), (second, first))[: 2 if op.operator in ("ADD", "MUL") else 1]
+        for one, other in pairs:
+            array = self._pool.array(other)
+            if array is not None and array.size and (array == NEUTRAL[op.operator]).all():
+                return one
         return None
 
     def _logical(self, neutral: bool, first: Value, second: Value | None) -> Value | None:

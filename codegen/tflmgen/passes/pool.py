@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -49,6 +50,10 @@ class Pool:
         if (key, like.type) not in self._values:
             self._values[key, like.type] = Value(self.ids.take(), like.name, like.type, key)
         return self._values[key, like.type]
+
+    def table(self, numbers: Sequence[int]) -> Value:
+        """A constant int32 vector: axes, a shape, a permutation."""
+        return self.add(np.array(numbers), Value(0, "table", TensorType(DType.INT32, (len(numbers),))))
 
 
 def encode(array: NDArray[Any], dtype: DType) -> bytes:

@@ -1,0 +1,179 @@
+"""Constants that float values are multiplied with or added to become part of the weights beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.graph import Module, Node, Op, Value
+from tflmgen.ops import conv, depthwise_conv, fully_connected
+from tflmgen.ops.quantize_math import Activation
+from tflmgen.passes.dataflow import Dataflow, is_legal
+from tflmgen.passes.pool import Pool
+from tflmgen.passes.rewrite import Rewriter, resolve
+from tflmgen.types import DType, TensorType
+
+Array = NDArray[Any]
+
+CHANNELS = {
+    "CONV_2D": conv.OUTPUT_CHANNELS,
+    "DEPTHWISE_CONV_2D": depthwise_conv.OUTPUT_CHANNELS,
+    "FULLY_CONNECTED": fully_connected.UNITS,
+}
+"""Operators with weights -> the filter's dimension of output channels."""
+
+ARITHMETIC = ("ADD", "DIV", "MUL", "SUB")
+FACTORS = ("DIV", "MUL")
+
+
+def fold_affine(module: Module) -> Module:
+    """Folds MUL, DIV, ADD and SUB by constants per channel into a float operator's weights and bias.
+
+    After the operator: all four (what batch normalisation leaves behind). Before it: MUL and DIV, as what is added
+    there could cancel in a sum of large numbers. Two MULs, or two ADDs, after one another are one. Weights that
+    something else reads as well stay as they are.
+    """
+    folding = _Affine(module)
+    return folding.pool.into(folding.run(module))
+
+
+class _Affine(Rewriter):
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self.pool = Pool(module)
+        self._flow = Dataflow(module)
+        self._touched: set[int] = set()
+
+    def node(self, node: Node) -> Sequence[Node]:
+        if not isinstance(node, Op):
+            return (self.regions(node),)
+        if node.id in self._touched:
+            return ()
+        return (self._after(node) or self._before(node) or self._chain(node) or node,)
+
+    def _after(self, op: Op) -> Op | None:
+        """The operator with weights together with what its only reader does."""
+        reader = self._flow.only_reader(op.outputs[0]) if op.operator in CHANNELS else None
+        if reader is None or reader.operator not in ARITHMETIC or op.attributes.activation is not Activation.NONE:
+            return None
+        constant, is_first = self._operand(reader, op.outputs[0])
+        weights = self._weights(op, rescaled=reader.operator in FACTORS or is_first)
+        channels = op.outputs[0].type.max_shape[-1]
+        array = None if constant is None else _per_channel(constant, channels)
+        if weights is None or array is None or reader.outputs[0].type != op.outputs[0].type:
+            return None
+        (w, b), axis = weights, CHANNELS[op.operator]
+        if reader.operator in FACTORS:
+            if reader.operator == "DIV" and (is_first or not array.all()):
+                return None
+            array = 1.0 / array if reader.operator == "DIV" else array
+            w, b = _scaled(w, array, axis), b * array
+        elif is_first and reader.operator == "SUB":
+            w, b = -w, array - b
+        else:
+            b = b + (array if reader.operator == "ADD" else -array)
+        attributes = replace(op.attributes, activation=reader.attributes.activation)
+        return self._with(replace(op, attributes=attributes, outputs=reader.outputs), w, b, reader)
+
+    def _before(self, op: Op) -> Op | None:
+        """The operator with weights together with a factor of its input."""
+        source = op.inputs[0] if op.operator in CHANNELS else None
+        maker = self._flow.made_by(source, *FACTORS)
+        if maker is None or source is None or maker.id in self._touched or self._flow.only_reader(source) is None:
+            return None
+        if maker.attributes.activation is not Activation.NONE:
+            return None
+        read = maker.inputs[0] if self._flow.array(maker.inputs[0]) is None else maker.inputs[1]
+        constant, is_first = self._operand(maker, read)
+        weights = self._weights(op, rescaled=True)
+        array = None if constant is None else _per_channel(constant, source.type.max_shape[-1])
+        if read is None or array is None or weights is None or read.type != source.type:
+            return None
+        if maker.operator == "DIV":
+            if is_first or not array.all():
+                return None
+            array = 1.0 / array
+        w, b = weights
+        if np.ptp(array):
+            if op.operator == "DEPTHWISE_CONV_2D":
+                w = _scaled(w, np.repeat(array, w.shape[3] // len(array)), 3)
+            elif w.shape[-1] == len(array):
+                w = w * array
+            else:
+                return None
+        else:
+            w = w * array[0]
+        return self._with(replace(op, inputs=(resolve(read, self.mapping), *op.inputs[1:])), w, b, None)
+
+    def _chain(self, op: Op) -> Op | None:
+        """One MUL for two, one ADD for two."""
+        reader = self._flow.only_reader(op.outputs[0]) if op.operator in ("ADD", "MUL") else None
+        if reader is None or reader.operator != op.operator or reader.id in self._touched:
+            return None
+        read = op.inputs[0] if self._flow.array(op.inputs[0]) is None else op.inputs[1]
+        first, _ = self._operand(op, read)
+        second, _ = self._operand(reader, op.outputs[0])
+        if read is None or first is None or second is None or op.attributes.activation is not Activation.NONE:
+            return None
+        joined = first * second if op.operator == "MUL" else first + second
+        if joined.size > max(first.size, second.size) or reader.outputs[0].type != op.outputs[0].type:
+            return None
+        self._touched.add(reader.id)
+        return replace(reader, id=op.id, inputs=(read, self._constant(joined)))
+
+    def _operand(self, op: Op, read: Value | None) -> tuple[Array | None, bool]:
+        """The float constant that `op` combines `read` with, in double precision, and whether it comes first."""
+        for index in (0, 1):
+            array = self._flow.array(op.inputs[index])
+            other = op.inputs[1 - index]
+            if array is not None and array.dtype == np.float32 and other == read and np.isfinite(array).all():
+                return array.astype(np.float64), index == 0
+        return None, False
+
+    def _weights(self, op: Op, rescaled: bool) -> tuple[Array, Array] | None:
+        """Weights and bias, if they are float constants, the weights nobody else's where they change."""
+        value, given = op.inputs[1], op.inputs[2] if len(op.inputs) > 2 else None
+        w, b = self._flow.array(value), self._flow.array(given)
+        if value is None or w is None or w.dtype != np.float32 or (given is not None and b is None):
+            return None
+        if rescaled and self._flow.only_reader(value) is None:
+            return None
+        channels = w.shape[CHANNELS[op.operator]]
+        bias = np.zeros(channels) if b is None else b.astype(np.float64).reshape(-1)
+        return w.astype(np.float64), bias
+
+    def _with(self, op: Op, w: Array, b: Array, reader: Op | None) -> Op | None:
+        """The operator with other weights, if they are finite and it is legal; `reader` is then gone."""
+        b = np.broadcast_to(b, (w.shape[CHANNELS[op.operator]],))
+        if not (np.isfinite(w.astype(np.float32)).all() and np.isfinite(b.astype(np.float32)).all()):
+            return None
+        value = op.inputs[1]
+        assert value is not None
+        bias = self._constant(b) if b.any() else None
+        inputs = (op.inputs[0], self.pool.add(w, value), *([bias] if bias is not None else []))
+        op = replace(op, inputs=inputs)
+        if not is_legal(op, self.pool.constants):
+            return None
+        if reader is not None:
+            self._touched.add(reader.id)
+        return op
+
+    def _constant(self, array: Array) -> Value:
+        return self.pool.add(array, Value(0, "constant", TensorType(DType.FLOAT32, array.shape)))
+
+
+def _per_channel(constant: Array, channels: int) -> Array | None:
+    """A constant that varies along the last dimension at most, as one number per channel."""
+    if constant.size == 1:
+        return np.full(channels, constant.flat[0])
+    return constant.reshape(-1) if constant.size == channels == constant.shape[-1] else None
+
+
+def _scaled(w: Array, factors: Array, axis: int) -> Array:
+    shape = [1] * w.ndim
+    shape[axis] = -1
+    return w * factors.reshape(shape)

@@ -1,0 +1,56 @@
+"""Permutations of dimensions, as TRANSPOSE has them: axis `p[j]` of the input becomes axis j of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflmgen.graph import Op, Value
+from tflmgen.ops.reshape import Dimensions
+from tflmgen.ops.transpose import permutation_of
+from tflmgen.passes.dataflow import Dataflow
+from tflmgen.types import Dim
+
+Permutation = tuple[int, ...]
+
+
+def compose(first: Permutation, second: Permutation) -> Permutation:
+    """The one permutation that two after one another are."""
+    return tuple(first[axis] for axis in second)
+
+
+def inverse(permutation: Permutation) -> Permutation:
+    return tuple(permutation.index(axis) for axis in range(len(permutation)))
+
+
+def is_identity(permutation: Permutation) -> bool:
+    return permutation == tuple(range(len(permutation)))
+
+
+def permuted(shape: Sequence[Dim], permutation: Permutation) -> tuple[Dim, ...]:
+    return tuple(shape[axis] for axis in permutation)
+
+
+def moves_nothing(shape: Sequence[Dim], permutation: Permutation) -> bool:
+    """Whether only dimensions of size 1 change places: the elements stay where they are."""
+    long = [axis for axis in permutation if shape[axis] != 1]
+    return long == sorted(long)
+
+
+def transposition(flow: Dataflow, value: Value | None) -> tuple[Value, Permutation] | None:
+    """The value that `value` is a TRANSPOSE of, and how; None where it is none, or changes its quantisation."""
+    op = flow.made_by(value, "TRANSPOSE")
+    return None if op is None else transposed(flow, op)
+
+
+def transposed(flow: Dataflow, op: Op) -> tuple[Value, Permutation] | None:
+    source, result = op.inputs[0], op.outputs[0]
+    if source is None or source.type.quantization != result.type.quantization or not source.type.is_static:
+        return None
+    quantization = source.type.quantization
+    return None if quantization and quantization.per_channel else (source, permutation_of(flow.instance(op)))
+
+
+def view(op: Op, number: int, source: Value, result: Value) -> Op:
+    """A RESHAPE of `source` to `result`, in the place of `op`."""
+    attributes = Dimensions(result.type.max_shape)
+    return Op(number, "RESHAPE", (source,), (result,), attributes, op.origin)

@@ -14,8 +14,9 @@ from support.litert import run_litert
 from tflmgen.kernel import Kernel
 from tflmgen.ops import OPERATORS
 from tflmgen.ops.fold_moves import MOVES
+from tflmgen.ops.fold_quantized import ARITHMETIC
 from tflmgen.ops.folding import FOLDS, fold
-from tflmgen.types import DType
+from tflmgen.ops.int8_tables import TABLES
 
 Array = NDArray[Any]
 SPECIAL = (0.0, -0.0, 0.5, -0.5, 1.5, -2.5, 1e30, -1e30, np.inf, -np.inf, np.nan, 1e-40, 6.5, 7.0, 0.1, 3.0)
@@ -80,6 +81,27 @@ def conversions() -> list[Case]:
     return cases
 
 
+def quantised() -> list[Case]:
+    rng = np.random.default_rng(SEED)
+    cases = []
+    for name in ("ADD", "SUB", "MUL"):
+        for activation in range(4):
+            options = {"fused_activation_function": activation}
+            for dtype, shape in (("int8", (64,)), ("int16", (64,)), ("int8", (4, 1))):
+                x, z, y = (
+                    tensor(dtype, s, rng.uniform(0.01, 0.3), rng.integers(-128, 128) if dtype == "int8" else 0)
+                    for s in (shape, (64,), ())
+                )
+                cases.append(make_case(name, [x, z], [y], options))
+    for name in TABLES:
+        x, y = tensor("int8", (256,), 0.06, -20), tensor("int8", (), 0.05, -100)
+        if name == "RELU6":
+            y = tensor("int8", (), 0.06, -20)
+        y = {"TANH": tensor("int8", (), 1 / 128, 0), "LOGISTIC": tensor("int8", (), 1 / 256, -128)}.get(name, y)
+        cases.append(make_case(name, [x], [y], {"alpha": 0.1} if name == "LEAKY_RELU" else None))
+    return cases
+
+
 def reductions() -> list[Case]:
     cases = []
     for axes in ([0], [1, -1], [0, 1, 2]):
@@ -134,7 +156,7 @@ def evaluated(case: Case, values: list[Array]) -> list[Array] | None:
     return None if folded is None else list(folded)
 
 
-@pytest.mark.parametrize("cases", [elementwise, conversions, reductions, moves])
+@pytest.mark.parametrize("cases", [elementwise, conversions, quantised, reductions, moves])
 def test_folding_equals_the_kernels(cases: Callable[[], list[Case]]) -> None:
     rng = np.random.default_rng(SEED)
     runs, folded = [], []
@@ -160,6 +182,7 @@ def test_folding_equals_the_kernels(cases: Callable[[], list[Case]]) -> None:
 def test_every_folded_operator_is_tested_above() -> None:
     tested = {case.operator for cases in (elementwise, conversions, reductions, moves) for case in cases()}
     assert FOLDS.keys() | MOVES == tested | {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
+    assert {case.operator for case in quantised()} == TABLES.keys() | ARITHMETIC.keys()
 
 
 def test_pieces_and_views_are_cut_and_joined_where_they_should() -> None:
@@ -181,13 +204,6 @@ def test_pieces_and_views_are_cut_and_joined_where_they_should() -> None:
 def test_what_depends_on_the_run_time_is_not_folded() -> None:
     case = make_case("ADD", [typed("float32"), typed("float32")], [typed("float32")])
     assert fold("ADD", replace(case.instance, constants=(np.zeros(16, np.float32), None))) is None
-
-
-def test_quantised_arithmetic_is_left_to_the_kernels() -> None:
-    case = make_case("ADD", [typed("int8"), typed("int8")], [typed("int8")])
-    zeros = np.zeros(16, np.int8)
-    assert DType.INT8 is case.outputs[0].dtype
-    assert evaluated(case, [zeros, zeros]) is None
 
 
 @pytest.mark.parametrize(

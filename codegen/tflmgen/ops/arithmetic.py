@@ -23,6 +23,8 @@ from tflmgen.types import DType
 
 HEADER = "arithmetic.h"
 QUANTIZED = (DType.INT8, DType.INT16)
+LEFT_SHIFT = {DType.INT8: 20, DType.INT16: 15}
+"""Bits of headroom that ADD and SUB compute with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,7 @@ def add_scales(op: OperatorInstance) -> tuple[float, float, float]:
     """
     first, second, output = scale(input_type(op, 0)), scale(input_type(op, 1)), op.outputs[0]
     common = 2.0 * max(first, second)
-    return first / common, second / common, common / (2.0 ** _left_shift(output.dtype) * scale(output))
-
-
-def _left_shift(dtype: DType) -> int:
-    return 15 if dtype is DType.INT16 else 20
+    return first / common, second / common, common / (2.0 ** LEFT_SHIFT[output.dtype] * scale(output))
 
 
 def mul_scale(op: OperatorInstance) -> float:
@@ -100,7 +98,7 @@ def _kernel(
 
 
 def _add_fields(op: OperatorInstance) -> Fields:
-    fields: Fields = (("left_shift", _left_shift(op.outputs[0].dtype)),)
+    fields: Fields = (("left_shift", LEFT_SHIFT[op.outputs[0].dtype]),)
     for name, factor in zip(("1", "2", "_output"), add_scales(op), strict=True):
         multiplier, shift = quantize_multiplier(factor)
         fields += ((f"multiplier{name}", multiplier), (f"shift{name}", shift))

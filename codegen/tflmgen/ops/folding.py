@@ -12,6 +12,7 @@ from tflmgen.kernel import OperatorInstance, Target
 from tflmgen.ops import OPERATORS
 from tflmgen.ops.fold_elements import ELEMENTS, Fold
 from tflmgen.ops.fold_moves import FROM_ELEMENTS, MOVES, moved
+from tflmgen.ops.fold_quantized import fold_quantized
 
 FOLDS: Mapping[str, Fold] = {**ELEMENTS, **FROM_ELEMENTS}
 
@@ -30,6 +31,8 @@ def fold(name: str, op: OperatorInstance) -> Sequence[NDArray[Any]] | None:
             return entry.fold(op)
         if not op.inputs or any(array is None for array in op.constants):
             return None
+        if (quantized := fold_quantized(name, op)) is not None:
+            return quantized
         if name in FOLDS:
             return FOLDS[name](op)
         return moved(entry.kernel(op, Target("generic")), op) if name in MOVES else None

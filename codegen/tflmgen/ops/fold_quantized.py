@@ -26,11 +26,12 @@ def rescaled(values: Integers, factor: float) -> Integers:
     high = np.minimum((shifted * multiplier + (1 << 30)) >> 31, 2**31 - 1)
     right = max(-shift, 0)
     magnitude = (np.abs(high) + ((1 << right) >> 1)) >> right
-    return np.where(high < 0, -magnitude, magnitude)
+    rounded: Integers = np.where(high < 0, -magnitude, magnitude)
+    return rounded
 
 
 def _centred(op: OperatorInstance, index: int) -> Integers:
-    values: Integers = np.asarray(op.constants[index], np.int64) - zero_point(input_type(op, index))
+    values: Integers = np.asarray(op.constants[index]).astype(np.int64) - zero_point(input_type(op, index))
     return values
 
 

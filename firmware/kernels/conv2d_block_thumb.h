@@ -13,8 +13,8 @@
 
 #define TFLMGEN_CONV2D_THUMB_LANES 6
 
-/* What a block needs to know, in the order in which the assembly reads it. The loop over a channel's weights is unrolled 8
- * times; its first pass begins where the last pass ends with the last weight. */
+/* What a block needs to know, in the order in which the assembly reads it. The loop over a channel's weights is unrolled
+ * 8 times; its first pass begins where the last pass ends with the last weight. */
 struct tflmgen_conv2d_thumb_block {
     int32_t lead;          /* bytes from a channel's weights to those of the first pass, below 0 or 0 */
     int32_t span;          /* bytes of weights in all passes */
@@ -27,23 +27,17 @@ struct tflmgen_conv2d_thumb_block {
 typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const uint32_t *stream, int8_t *output,
                                                  const struct tflmgen_conv2d_thumb_block *block);
 
-/* A product of two pixels in `word` goes to S1 and S2. */
-#define TFLMGEN_CONV2D_THUMB_SPLIT(word, s1, s2) \
-    "add " s1 ", " s1 ", " word "\n\t"           \
-    "lsrs " word ", " word ", #16\n\t"           \
-    "add " s2 ", " s2 ", " word "\n\t"
-
 /* One weight times six pixels: LDRB + LDM + 3 MULS + 3 * 3 = 14 instructions per 6 MACs. */
 #define TFLMGEN_CONV2D_THUMB_STEP6_BYTES 28
-#define TFLMGEN_CONV2D_THUMB_STEP6(i)              \
-    "ldrb r5, [r1, #" i "]\n\t"                    \
-    "ldmia r0!, {r2, r3, r4}\n\t"                  \
-    "muls r2, r5, r2\n\t"                          \
-    "muls r3, r5, r3\n\t"                          \
-    "muls r4, r5, r4\n\t"                          \
-    TFLMGEN_CONV2D_THUMB_SPLIT("r2", "r8", "r9")   \
-    TFLMGEN_CONV2D_THUMB_SPLIT("r3", "r10", "r11") \
-    TFLMGEN_CONV2D_THUMB_SPLIT("r4", "r12", "lr")
+#define TFLMGEN_CONV2D_THUMB_STEP6(i)       \
+    "ldrb r5, [r1, #" i "]\n\t"             \
+    "ldmia r0!, {r2, r3, r4}\n\t"           \
+    "muls r2, r5, r2\n\t"                   \
+    "muls r3, r5, r3\n\t"                   \
+    "muls r4, r5, r4\n\t"                   \
+    TFLMGEN_THUMB_SPLIT("r2", "r8", "r9")   \
+    TFLMGEN_THUMB_SPLIT("r3", "r10", "r11") \
+    TFLMGEN_THUMB_SPLIT("r4", "r12", "lr")
 #define TFLMGEN_CONV2D_THUMB_START6 \
     "ldmia r0!, {r2, r3, r4}\n\t"   \
     "mov r8, r2\n\t"                \
@@ -56,51 +50,15 @@ typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const u
 
 /* One weight times two pixels of a column for six: 6 instructions per 2 MACs. */
 #define TFLMGEN_CONV2D_THUMB_STEP2_BYTES 12
-#define TFLMGEN_CONV2D_THUMB_STEP2(i)  \
-    "ldrb r5, [r1, #" i "]\n\t"        \
-    "ldr r2, [r0, #12 * " i "]\n\t"    \
-    "muls r2, r5, r2\n\t"              \
-    TFLMGEN_CONV2D_THUMB_SPLIT("r2", "r8", "r9")
+#define TFLMGEN_CONV2D_THUMB_STEP2(i) \
+    "ldrb r5, [r1, #" i "]\n\t"       \
+    "ldr r2, [r0, #12 * " i "]\n\t"   \
+    "muls r2, r5, r2\n\t"             \
+    TFLMGEN_THUMB_SPLIT("r2", "r8", "r9")
 #define TFLMGEN_CONV2D_THUMB_START2 \
     "ldmia r0!, {r2, r3}\n\t"       \
     "mov r8, r2\n\t"                \
     "mov r9, r3\n\t"
-
-/* The outputs of two pixels, the second one first: where both have the same place, the first one's stays. 41 instructions,
- * and 2 for each that saturates. */
-#define TFLMGEN_CONV2D_THUMB_STORE_CLAMPED(s1, s2) \
-    "mov r2, " s2 "\n\t"                           \
-    TFLMGEN_THUMB_RESCALE("")                      \
-    "ldr r4, [sp, #20]\n\t"                        \
-    "strb r2, [r0, r4]\n\t"                        \
-    "mov r3, " s2 "\n\t"                           \
-    "lsls r3, r3, #16\n\t"                         \
-    "mov r2, " s1 "\n\t"                           \
-    "subs r2, r2, r3\n\t"                          \
-    TFLMGEN_THUMB_RESCALE("")                      \
-    "strb r2, [r0]\n\t"                            \
-    "ldr r4, [sp, #24]\n\t"                        \
-    "adds r0, r0, r4\n\t"
-
-/* The same where negative sums have a c of their own, 57 instructions. */
-#define TFLMGEN_CONV2D_THUMB_STORE_SIGNED(s1, s2)   \
-    "str r0, [sp, #36]\n\t"                         \
-    "mov r2, " s2 "\n\t"                            \
-    TFLMGEN_THUMB_SIGN                              \
-    TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")    \
-    "ldr r4, [sp, #20]\n\t"                         \
-    "ldr r0, [sp, #36]\n\t"                         \
-    "strb r2, [r0, r4]\n\t"                         \
-    "mov r3, " s2 "\n\t"                            \
-    "lsls r3, r3, #16\n\t"                          \
-    "mov r2, " s1 "\n\t"                            \
-    "subs r2, r2, r3\n\t"                           \
-    TFLMGEN_THUMB_SIGN                              \
-    TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")    \
-    "ldr r0, [sp, #36]\n\t"                         \
-    "strb r2, [r0]\n\t"                             \
-    "ldr r4, [sp, #24]\n\t"                         \
-    "adds r0, r0, r4\n\t"
 
 #define TFLMGEN_CONV2D_THUMB_STORES6(STORE) STORE("r8", "r9") STORE("r10", "r11") STORE("r12", "lr")
 #define TFLMGEN_CONV2D_THUMB_STORES2(STORE) STORE("r8", "r9")
@@ -108,82 +66,68 @@ typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const u
 /* Registers: r0 column or output, r1 stream, r2-r4 products, r5 weight, r7 end of the weights, r8-lr S1 and S2. Stack:
  * column, lead, span, entry of the first pass, output, pixel, 2 * pixel, end, start, and one word. A channel costs 19
  * instructions before its weights (13 for two pixels), 9 after its outputs, and 3 per pass. */
-#define TFLMGEN_CONV2D_THUMB_BLOCK(name, START, STEP, ADVANCE, STORES, STORE, PARAMS)                               \
-    TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                        \
-                             const struct tflmgen_conv2d_thumb_block *block)                                        \
-    {                                                                                                               \
-        register const uint32_t *r0 __asm__("r0") = column;                                                         \
-        register const uint32_t *r1 __asm__("r1") = stream;                                                         \
-        register int8_t *r2 __asm__("r2") = output;                                                                 \
-        register const struct tflmgen_conv2d_thumb_block *r3 __asm__("r3") = block;                                 \
-        __asm__ volatile(".syntax unified\n\t"                                                                      \
-                         "push {r4, r5, r6, r7, lr}\n\t"                                                            \
-                         "mov r4, r8\n\t"                                                                           \
-                         "mov r5, r9\n\t"                                                                           \
-                         "mov r6, r10\n\t"                                                                          \
-                         "mov r7, r11\n\t"                                                                          \
-                         "push {r4, r5, r6, r7}\n\t"                                                                \
-                         "sub sp, #40\n\t"                                                                          \
-                         "str r0, [sp]\n\t"                                                                         \
-                         "str r2, [sp, #16]\n\t"                                                                    \
-                         "ldmia r3!, {r4, r5, r6, r7}\n\t"                                                          \
-                         "str r4, [sp, #4]\n\t"                                                                     \
-                         "str r5, [sp, #8]\n\t"                                                                     \
-                         "adr r4, 2f\n\t"                                                                           \
-                         "adds r6, r6, r4\n\t"                                                                      \
-                         "str r6, [sp, #12]\n\t"                                                                    \
-                         "str r7, [sp, #20]\n\t"                                                                    \
-                         "adds r7, r7, r7\n\t"                                                                      \
-                         "str r7, [sp, #24]\n\t"                                                                    \
-                         "ldmia r3!, {r4, r5}\n\t"                                                                  \
-                         "str r4, [sp, #32]\n\t"                                                                    \
-                         "str r5, [sp, #28]\n"                                                                      \
-                         "1:\n\t"                                                                                   \
-                         "ldr r2, [sp, #4]\n\t"                                                                     \
-                         "ldr r7, [sp, #8]\n\t"                                                                     \
-                         "adds r1, r1, r2\n\t"                                                                      \
-                         "adds r7, r7, r1\n\t"                                                                      \
-                         "ldr r0, [sp, #32]\n\t" START                                                              \
-                         "ldr r0, [sp]\n\t"                                                                         \
-                         "ldr r6, [sp, #12]\n\t"                                                                    \
-                         "mov pc, r6\n\t"                                                                           \
-                         ".p2align 2\n"                                                                             \
-                         "2:\n\t" STEP("0") STEP("1") STEP("2") STEP("3") STEP("4") STEP("5") STEP("6") STEP("7")   \
-                         "adds r1, #8\n\t" ADVANCE                                                                  \
-                         "cmp r1, r7\n\t"                                                                           \
-                         "bne 2b\n\t"                                                                               \
-                         "ldmia r1!, {r5, r6, r7}\n\t"                                                              \
-                         "ldr r0, [sp, #16]\n\t" STORES(STORE) PARAMS                                               \
-                         "ldr r0, [sp, #16]\n\t"                                                                    \
-                         "ldr r4, [sp, #28]\n\t"                                                                    \
-                         "adds r0, #1\n\t"                                                                          \
-                         "str r0, [sp, #16]\n\t"                                                                    \
-                         "cmp r0, r4\n\t"                                                                           \
-                         "beq 3f\n\t"                                                                               \
-                         "b 1b\n"                                                                                   \
-                         "3:\n\t"                                                                                   \
-                         "add sp, #40\n\t"                                                                          \
-                         "pop {r4, r5, r6, r7}\n\t"                                                                 \
-                         "mov r8, r4\n\t"                                                                           \
-                         "mov r9, r5\n\t"                                                                           \
-                         "mov r10, r6\n\t"                                                                          \
-                         "mov r11, r7\n\t"                                                                          \
-                         "pop {r4, r5, r6, r7}\n\t"                                                                 \
-                         "pop {r3}\n\t"                                                                             \
-                         "mov lr, r3"                                                                               \
-                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                   \
-                         :                                                                                          \
-                         : "r12", "cc", "memory");                                                                  \
+#define TFLMGEN_CONV2D_THUMB_BLOCK(name, START, STEP, ADVANCE, STORES, STORE, PARAMS)                             \
+    TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                      \
+                             const struct tflmgen_conv2d_thumb_block *block)                                      \
+    {                                                                                                             \
+        register const uint32_t *r0 __asm__("r0") = column;                                                       \
+        register const uint32_t *r1 __asm__("r1") = stream;                                                       \
+        register int8_t *r2 __asm__("r2") = output;                                                               \
+        register const struct tflmgen_conv2d_thumb_block *r3 __asm__("r3") = block;                               \
+        __asm__ volatile(".syntax unified\n\t" TFLMGEN_THUMB_PUSH                                                 \
+                         "sub sp, #40\n\t"                                                                        \
+                         "str r0, [sp]\n\t"                                                                       \
+                         "str r2, [sp, #16]\n\t"                                                                  \
+                         "ldmia r3!, {r4, r5, r6, r7}\n\t"                                                        \
+                         "str r4, [sp, #4]\n\t"                                                                   \
+                         "str r5, [sp, #8]\n\t"                                                                   \
+                         "adr r4, 2f\n\t"                                                                         \
+                         "adds r6, r6, r4\n\t"                                                                    \
+                         "str r6, [sp, #12]\n\t"                                                                  \
+                         "str r7, [sp, #20]\n\t"                                                                  \
+                         "adds r7, r7, r7\n\t"                                                                    \
+                         "str r7, [sp, #24]\n\t"                                                                  \
+                         "ldmia r3!, {r4, r5}\n\t"                                                                \
+                         "str r4, [sp, #32]\n\t"                                                                  \
+                         "str r5, [sp, #28]\n"                                                                    \
+                         "1:\n\t"                                                                                 \
+                         "ldr r2, [sp, #4]\n\t"                                                                   \
+                         "ldr r7, [sp, #8]\n\t"                                                                   \
+                         "adds r1, r1, r2\n\t"                                                                    \
+                         "adds r7, r7, r1\n\t"                                                                    \
+                         "ldr r0, [sp, #32]\n\t" START                                                            \
+                         "ldr r0, [sp]\n\t"                                                                       \
+                         "ldr r6, [sp, #12]\n\t"                                                                  \
+                         "mov pc, r6\n\t"                                                                         \
+                         ".p2align 2\n"                                                                           \
+                         "2:\n\t" STEP("0") STEP("1") STEP("2") STEP("3") STEP("4") STEP("5") STEP("6") STEP("7") \
+                         "adds r1, #8\n\t" ADVANCE                                                                \
+                         "cmp r1, r7\n\t"                                                                         \
+                         "bne 2b\n\t"                                                                             \
+                         "ldmia r1!, {r5, r6, r7}\n\t"                                                            \
+                         "ldr r0, [sp, #16]\n\t" STORES(STORE) PARAMS                                             \
+                         "ldr r0, [sp, #16]\n\t"                                                                  \
+                         "ldr r4, [sp, #28]\n\t"                                                                  \
+                         "adds r0, #1\n\t"                                                                        \
+                         "str r0, [sp, #16]\n\t"                                                                  \
+                         "cmp r0, r4\n\t"                                                                         \
+                         "beq 3f\n\t"                                                                             \
+                         "b 1b\n"                                                                                 \
+                         "3:\n\t"                                                                                 \
+                         "add sp, #40\n\t" TFLMGEN_THUMB_POP                                                      \
+                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                 \
+                         :                                                                                        \
+                         : "r12", "cc", "memory");                                                                \
     }
 
 TFLMGEN_CONV2D_THUMB_BLOCK(tflmgen_conv2d_thumb_block6_clamped, TFLMGEN_CONV2D_THUMB_START6, TFLMGEN_CONV2D_THUMB_STEP6,
-                           "", TFLMGEN_CONV2D_THUMB_STORES6, TFLMGEN_CONV2D_THUMB_STORE_CLAMPED, "")
+                           "", TFLMGEN_CONV2D_THUMB_STORES6, TFLMGEN_THUMB_STORE_CLAMPED, "")
 TFLMGEN_CONV2D_THUMB_BLOCK(tflmgen_conv2d_thumb_block6_signed, TFLMGEN_CONV2D_THUMB_START6, TFLMGEN_CONV2D_THUMB_STEP6,
-                           "", TFLMGEN_CONV2D_THUMB_STORES6, TFLMGEN_CONV2D_THUMB_STORE_SIGNED, "adds r1, #8\n\t")
+                           "", TFLMGEN_CONV2D_THUMB_STORES6, TFLMGEN_THUMB_STORE_SIGNED, "adds r1, #8\n\t")
 TFLMGEN_CONV2D_THUMB_BLOCK(tflmgen_conv2d_thumb_block2_clamped, TFLMGEN_CONV2D_THUMB_START2, TFLMGEN_CONV2D_THUMB_STEP2,
-                           "adds r0, #96\n\t", TFLMGEN_CONV2D_THUMB_STORES2, TFLMGEN_CONV2D_THUMB_STORE_CLAMPED, "")
+                           "adds r0, #96\n\t", TFLMGEN_CONV2D_THUMB_STORES2, TFLMGEN_THUMB_STORE_CLAMPED, "")
 TFLMGEN_CONV2D_THUMB_BLOCK(tflmgen_conv2d_thumb_block2_signed, TFLMGEN_CONV2D_THUMB_START2, TFLMGEN_CONV2D_THUMB_STEP2,
-                           "adds r0, #96\n\t", TFLMGEN_CONV2D_THUMB_STORES2, TFLMGEN_CONV2D_THUMB_STORE_SIGNED,
+                           "adds r0, #96\n\t", TFLMGEN_CONV2D_THUMB_STORES2, TFLMGEN_THUMB_STORE_SIGNED,
                            "adds r1, #8\n\t")
 
 #endif

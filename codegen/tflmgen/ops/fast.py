@@ -15,6 +15,7 @@ from tflmgen.ops.mve_conv import conv2d_mve
 from tflmgen.ops.mve_depthwise import depthwise_window_mve
 from tflmgen.ops.mve_fully_connected import fully_connected_mve
 from tflmgen.ops.thumb_conv import conv2d_thumb
+from tflmgen.ops.thumb_depthwise import depthwise_thumb
 from tflmgen.ops.window import Window
 
 FullyConnectedMaker = Callable[[OperatorInstance, Layer, int, int], Kernel | None]
@@ -39,6 +40,7 @@ CONV_2D: tuple[tuple[str, Maker], ...] = (
 DEPTHWISE: tuple[tuple[str, Maker], ...] = (
     ("mve", depthwise_window_mve),
     ("dsp", depthwise_dsp),
+    ("thumb", depthwise_thumb),
 )
 FULLY_CONNECTED: tuple[tuple[str, FullyConnectedMaker], ...] = (
     ("mve", fully_connected_mve),

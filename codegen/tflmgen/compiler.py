@@ -21,8 +21,8 @@ from tflmgen.passes import run_passes
 from tflmgen.plan import Json, plan_json
 from tflmgen.plugin_loader import load_operators
 from tflmgen.program import Program
-from tflmgen.search import Candidate, best_candidate
-from tflmgen.select import select
+from tflmgen.ram import choose, parse_budget
+from tflmgen.search import Candidate
 from tflmgen.tflite.reader import read_model
 
 ARENA_LIMIT = 1 << 30
@@ -59,19 +59,19 @@ def compile_model(
 
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
     """Compiles a graph as the importer makes it; `name` is the prefix of all generated names."""
-    limits = parse_limits(options.max_iterations or ())
+    limits, budget = parse_limits(options.max_iterations or ()), parse_budget(options.ram_budget)
     check_names(limits, imported)
-    module = run_passes(imported)
-    loop_limits = limits_by_loop(limits, module)
-    selection = select(module, target)
-    best = best_candidate(module, selection)
+    operators = run_passes(imported)
+    chosen = choose(operators, target, options.optimize, budget)
+    module, best = chosen.module, chosen.best
     _within_limit(module, best)
+    loop_limits = limits_by_loop(limits, module)
     program = lower(module, best.selection, best.schedule, best.storage, best.layout, loop_limits)
     check(program, module.constants)
     sources = emit(program, name, module.sha256, options.text, options.progress_hook)
     described = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
     plan = plan_json(module, best.selection, best, program, sources, described)
-    return Compilation(name, module, program, sources, plan, _plugin_files(module))
+    return Compilation(name, module, program, sources, plan, _plugin_files(operators))
 
 
 def _plugin_files(module: Module) -> dict[str, bytes]:

@@ -101,7 +101,7 @@ class _Entry:
 def emit(program: Program, name: str, model_sha256: str, options: str, progress_hook: bool = False) -> Sources:
     """C for `program`; every public name begins with `name`, a C identifier."""
     writer = BodyWriter(program, progress_hook)
-    bodies = [writer.function(f) for f in program.functions]
+    bodies = [body for f in program.functions for body in (*writer.streams(f), writer.function(f))]
     common = {
         "name": name,
         "NAME": name.upper(),

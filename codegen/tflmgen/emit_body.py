@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from tflmgen.c_names import unique_identifiers
 from tflmgen.c_text import comment, literal
+from tflmgen.emit_rows import PARAMETERS, stream_lines
 from tflmgen.graph import Origin
 from tflmgen.kernel import ConstantArray, Params
 from tflmgen.program import (
@@ -29,6 +30,7 @@ from tflmgen.program import (
     Program,
     ProgramFunction,
     Rename,
+    RowCallAt,
     Slot,
     Transfer,
     Work,
@@ -54,10 +56,11 @@ class Body:
     title: str
     lines: tuple[Line, ...]
     fails: bool = False
+    parameters: str = "void"
 
     @property
     def opening(self) -> str:
-        return f"static {'tflmgen_status' if self.fails else 'void'} {self.name}(void)"
+        return f"static {'tflmgen_status' if self.fails else 'void'} {self.name}({self.parameters})"
 
 
 class BodyWriter:
@@ -119,6 +122,27 @@ class BodyWriter:
         end = [Line(f"{_INDENT}return TFLMGEN_OK;")] if fails else []
         lines = (*slots, *self._block(function.body, _INDENT), *results, *end)
         return Body(self._functions[function.name], comment(f"Subgraph '{function.name}'"), lines, fails)
+
+    def streams(self, function: ProgramFunction) -> list[Body]:
+        """The functions that compute the streams which `function` calls."""
+        return [
+            Body(
+                one.function,
+                comment(f"Rows of {len(one.rows.stages)} operators at a time"),
+                tuple(
+                    Line(text, None if number else one.step)
+                    for number, text in enumerate(stream_lines(one.rows, self.pointer, self._row_call))
+                ),
+                parameters=PARAMETERS,
+            )
+            for one in walk_instructions(function.body)
+            if isinstance(one, KernelCall) and one.rows is not None
+        ]
+
+    def _row_call(self, call: RowCallAt, pointers: list[str]) -> str:
+        self._headers.add(call.header)
+        params = [] if call.params is None else [f"&{self._struct(call.params)}"]
+        return f"{call.function}({', '.join([*pointers, *params])});"
 
     def fails(self, function: str) -> bool:
         """Whether the C function returns a status."""
@@ -216,7 +240,8 @@ class BodyWriter:
             yield Line("}")
 
     def _call(self, call: KernelCall) -> Iterator[Line]:
-        self._headers.add(call.header)
+        if call.rows is None:
+            self._headers.add(call.header)
         arguments = [self._argument(a) for a in call.arguments]
         if call.params is not None:
             arguments.append(f"&{self._struct(call.params)}")

@@ -11,9 +11,22 @@ from typing import TypeVar
 
 from tflmgen.arena.layout import Layout
 from tflmgen.c_names import identifier
-from tflmgen.graph import Module, Value, Variable
+from tflmgen.graph import Module, Op, Value, Variable
 from tflmgen.homes import Spot
-from tflmgen.kernel import ConstantArray, Input, Kernel, Null, Operand, Output, Pieces, View
+from tflmgen.kernel import (
+    ConstantArray,
+    Input,
+    Kernel,
+    Null,
+    Operand,
+    Output,
+    Pieces,
+    RowCall,
+    RowPlan,
+    RowStage,
+    Scratch,
+    View,
+)
 from tflmgen.program import (
     Access,
     Argument,
@@ -33,6 +46,9 @@ from tflmgen.program import (
     Program,
     ProgramFunction,
     Rename,
+    RowArgument,
+    RowCallAt,
+    RowProgram,
     Slot,
     StateVariable,
     Transfer,
@@ -154,7 +170,7 @@ class _Lowering:
         return KernelCall(
             step.index,
             step.op.origin,
-            kernel.function,
+            kernel.function if kernel.rows is None else f"stream_{step.index}",
             kernel.header,
             kernel.variant,
             tuple(self._argument(step, position, operand) for position, operand in enumerate(kernel.operands)),
@@ -162,6 +178,46 @@ class _Lowering:
             kernel.overlaps,
             kernel.macs,
             kernel.error,
+            None if kernel.rows is None else self._rows(kernel.rows),
+        )
+
+    def _rows(self, plan: RowPlan) -> RowProgram:
+        calls = tuple(self._row_call(call, plan.stages[call.stage]) for call in plan.calls)
+        return RowProgram(plan.stages, calls, plan.order, plan.input_row_bytes)
+
+    def _row_call(self, call: RowCall, stage: RowStage) -> RowCallAt:
+        kernel, reads = call.kernel, dict(zip(stage.data, call.reads, strict=True))
+        arguments: list[RowArgument] = []
+        for operand, spot in zip(kernel.operands, call.scratch, strict=True):
+            if isinstance(operand, Input) and operand.index in reads:
+                arguments.append(reads[operand.index])
+            elif isinstance(operand, Input):
+                value = stage.op.inputs[operand.index]
+                constant = None if value is None else self._place(value)
+                arguments.append(Work(constant, 0 if value is None else value.type.bytes))
+            elif isinstance(operand, Output):
+                arguments.append(call.write)
+            elif isinstance(operand, ConstantArray):
+                arguments.append(self._array(operand, stage.op))
+            else:
+                arguments.append(spot or Work(None))
+        scratch = tuple(
+            (spot, operand.bytes)
+            for operand, spot in zip(kernel.operands, call.scratch, strict=True)
+            if isinstance(operand, Scratch) and spot is not None
+        )
+        overlaps = tuple(replace(o, input=stage.data.index(o.input)) for o in kernel.overlaps if o.input in stage.data)
+        return RowCallAt(
+            call.stage,
+            kernel.function,
+            kernel.header,
+            kernel.params,
+            call.moves,
+            tuple(arguments),
+            call.reads,
+            call.write,
+            scratch,
+            overlaps,
         )
 
     def _is_behind(self, step: Step, kernel: Kernel, backward: Kernel) -> bool:
@@ -198,13 +254,16 @@ class _Lowering:
         if isinstance(operand, Null):
             return Work(None)
         if isinstance(operand, ConstantArray):
-            origin = step.op.origin
-            where = f"s{origin.subgraph}_" if origin.subgraph else ""
-            name = f"{where}{origin.operator_name}_{origin.operator}_{operand.name}"
-            return Work(Flash(self._constant(operand, name)), len(operand.data), operand.dtype.c_type)
+            return self._array(operand, step.op)
         if not operand.bytes:
             return Work(None)
         return Work(self._fixed(self._storage.scratch[step.index, position]), operand.bytes)
+
+    def _array(self, array: ConstantArray, op: Op) -> Work:
+        origin = op.origin
+        where = f"s{origin.subgraph}_" if origin.subgraph else ""
+        name = f"{where}{origin.operator_name}_{origin.operator}_{array.name}"
+        return Work(Flash(self._constant(array, name)), len(array.data), array.dtype.c_type)
 
     def _transfer(self, boundary: Boundary) -> Transfer:
         move = self._storage.moves[boundary.index]

@@ -69,6 +69,12 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             show_default=False,
             help="A Python file that defines custom operators. Repeatable.",
         ),
+        "ram_budget": typer.Option(
+            "--ram-budget",
+            metavar="BYTES",
+            show_default=False,
+            help="Find the fastest code whose arena and state keep to this: 20000, 32K.",
+        ),
     },
     SessionOptions: {
         "emulator": typer.Option(

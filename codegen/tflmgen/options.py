@@ -14,6 +14,7 @@ class Optimize(str, Enum):
 
     SPEED = "speed"
     SIZE = "size"
+    RAM = "ram"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class BuildOptions:
     max_dim: int | None = None
     progress_hook: bool = False
     plugin: list[Path] | None = None
+    ram_budget: str | None = None
 
     def prefix(self, model: Path) -> str:
         return library_name(self.name or model.stem)
@@ -41,5 +43,6 @@ class BuildOptions:
         words += [f"--max-shape {shape}" for shape in self.max_shape or ()]
         words += [f"--max-dim {self.max_dim}"] if self.max_dim is not None else []
         words += ["--progress-hook"] if self.progress_hook else []
+        words += [f"--ram-budget {self.ram_budget}"] if self.ram_budget is not None else []
         words += [f"--plugin {path.name}" for path in self.plugin or ()]
         return " ".join([f"--optimize {self.optimize.value}", *words])

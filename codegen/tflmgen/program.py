@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tflmgen.graph import Origin, Signature, Value
-from tflmgen.kernel import ConstantArray, Memory, Overlap, Params, Part
+from tflmgen.kernel import ConstantArray, Line, LineMove, Memory, Overlap, Params, Part, RowStage, Running
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +79,44 @@ class OutputArgument:
 Argument = InputArgument | OutputArgument | Work
 
 
+RowArgument = Line | Running | Work
+"""A pointer inside a stream: into its scratch, into its input or output, or to flash."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCallAt:
+    """A RowCall with its arguments in the kernel's order. scratch: where, and how many bytes. overlaps: what the write
+    may overwrite of the reads, which it counts as inputs.
+    """
+
+    stage: int
+    function: str
+    header: str
+    params: Params | None
+    moves: tuple[LineMove, ...]
+    arguments: tuple[RowArgument, ...]
+    reads: tuple[Line | Running, ...]
+    write: Line | Running
+    scratch: tuple[tuple[Line, int], ...]
+    overlaps: tuple[Overlap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowProgram:
+    """What runs inside a stream: calls[i] for each i of `order`."""
+
+    stages: tuple[RowStage, ...]
+    calls: tuple[RowCallAt, ...]
+    order: tuple[int, ...]
+    input_row_bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class KernelCall:
     """function(arguments..., &params). Inputs and outputs may overlap only as `overlaps` allows.
 
-    Where there is an `error`, the function returns false to say that the program must end with this status.
+    Where there is an `error`, the function returns false to say that the program must end with this status. rows: what
+    the function does where it is generated.
     """
 
     step: int
@@ -96,6 +129,7 @@ class KernelCall:
     overlaps: tuple[Overlap, ...]
     macs: int
     error: str = ""
+    rows: RowProgram | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tflmgen.render import render
 
 LIBRARY = "lib/tflmgen"
 PLATFORM = "platform"
-OPTIMIZATION = {"speed": "-O2", "size": "-Os"}
+OPTIMIZATION = {"speed": "-O2", "size": "-Os", "ram": "-O2"}
 HOST_LINK = "link_host.c"
 BOARD_CONFIG = "tflmgen_board_config.h"
 RUNTIME_HEADERS = {"tflmgen.h": "include"}

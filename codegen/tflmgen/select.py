@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tflmgen.graph import Module, Op, walk
 from tflmgen.kernel import Kernel, OperatorInstance, Pieces, Target, View
@@ -21,13 +22,14 @@ class Selection:
         return self.kernels[op.id]
 
 
-def select(module: Module, target: Target) -> Selection:
-    """The kernel of every Op of the module, for one processor."""
+def select(module: Module, target: Target, made: Mapping[int, Kernel] = MappingProxyType({})) -> Selection:
+    """The kernel of every Op of the module, for one processor; `made` are those that ops/ doesn't know, by Op.id."""
     kernels: dict[int, Kernel | View | Pieces] = {}
     for function in module.functions:
         for node in walk(function.body):
             if isinstance(node, Op):
-                kernels[node.id] = OPERATORS[node.operator].kernel(_instance(module, node), target)
+                known = made.get(node.id)
+                kernels[node.id] = known or OPERATORS[node.operator].kernel(_instance(module, node), target)
     return Selection(kernels)
 
 

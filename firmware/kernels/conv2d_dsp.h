@@ -274,10 +274,23 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *
     struct tflmgen_conv2d_dsp_cursor next = {input, 0, 0};
     int8_t *at = output;
     int32_t left = all;
-    for (; left >= 3; left -= 3) {
+    for (; left >= 2; left -= 3) {
         if (p->backward) {
+            if (left == 2) {
+                break;
+            }
             next.out_x = left - 3;
             at = output + next.out_x * p->output_channels;
+        } else if (left == 2) {
+            /* Two pixels alone take longer than the three that end with them. */
+            const int32_t last_block = p->output_height * p->output_width - 3;
+            if (last_block < 0) {
+                break;
+            }
+            next.out_y = last_block / p->output_width;
+            next.out_x = last_block % p->output_width;
+            at -= p->output_channels;
+            left = 3;
         }
         const int32_t y = next.out_y * p->stride_height - p->padding_top;
         const int32_t x = next.out_x * p->stride_width - p->padding_left;

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from tflmgen.arena.check_rows import check_rows
 from tflmgen.arena.segments import Segments, Span
 from tflmgen.errors import InternalError
 from tflmgen.graph import Value
@@ -174,6 +175,8 @@ class _Checker:
         return state
 
     def _kernel(self, call: KernelCall, state: State) -> State:
+        if call.rows is not None:
+            check_rows(call, call.rows)
         inputs = [a for a in call.arguments if isinstance(a, InputArgument)]
         outputs = [a for a in call.arguments if isinstance(a, OutputArgument)]
         for argument in inputs:

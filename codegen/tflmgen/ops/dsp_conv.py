@@ -48,7 +48,7 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
     function = f"tflmgen_conv2d_dsp_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
     operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
-    distance = window.block_distance(channels, BLOCK)
+    distance = window.block_distance(channels, BLOCK, steps_back=True)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
     pixels = window.flat.input[2]

@@ -160,11 +160,17 @@ class Window:
             distance = max(distance, int((begun - reads).max()) + -channels % group)
         return distance
 
-    def block_distance(self, output_channels: int, block: int) -> int:
-        """The same for a kernel that reads the windows of `block` pixels, in order, before it writes the first."""
+    def block_distance(self, output_channels: int, block: int, steps_back: bool = False) -> int:
+        """The same for a kernel that reads the windows of `block` pixels, in order, before it writes the first.
+
+        steps_back: where the last block lacks one pixel, it begins one pixel earlier.
+        """
         reads = self._first_reads()
-        still_read = np.minimum.accumulate(reads[::-1])[::-1][block::block]
-        written = np.arange(1, len(still_read) + 1) * block * output_channels
+        starts = np.arange(block, len(reads), block)
+        written = starts * output_channels
+        if steps_back and len(starts) and len(reads) % block == block - 1:
+            starts[-1] -= 1
+        still_read = np.minimum.accumulate(reads[::-1])[::-1][starts]
         return max(0, int((written - still_read).max(initial=0)))
 
     @property

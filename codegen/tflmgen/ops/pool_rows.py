@@ -1,0 +1,45 @@
+"""AVERAGE_POOL_2D of a whole image whose rows arrive one by one: sums are kept from row to row."""
+
+from __future__ import annotations
+
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Scratch
+from tflmgen.ops.quantize_math import activation_range
+from tflmgen.ops.rules import input_type, static_shape
+from tflmgen.ops.weights import params
+from tflmgen.types import DType
+
+SUM_BYTES = 4
+"""Of one channel's sum."""
+
+
+def reduces_rows(operator: str, op: OperatorInstance) -> bool:
+    """Whether an operator makes one pixel of its whole input, int8, by a mean."""
+    shape, output = static_shape(input_type(op, 0)), static_shape(op.outputs[0])
+    return (
+        operator == "AVERAGE_POOL_2D"
+        and op.outputs[0].dtype is DType.INT8
+        and output[1:3] == (1, 1)
+        and op.attributes.taps == shape[1:3]
+        and shape[1] > 1
+    )
+
+
+def sums_bytes(op: OperatorInstance) -> int:
+    """What is kept from row to row."""
+    return SUM_BYTES * static_shape(op.outputs[0])[3]
+
+
+def pool_by_rows(op: OperatorInstance, row: int) -> Kernel:
+    """Takes in row `row`; the Scratch are the sums, which must last from the first row to the last."""
+    _, height, width, channels = static_shape(input_type(op, 0))
+    output = op.outputs[0]
+    assert output.quantization is not None
+    low, high = activation_range(op.attributes.activation, output.dtype, output.quantization)
+    fields = params(
+        "tflmgen_average_pool2d_rows_s8",
+        (("channels", channels), ("width", width), ("count", height * width)),
+        (("is_first", row == 0), ("is_last", row == height - 1)),
+        (("output_min", low), ("output_max", high)),
+    )
+    operands = (Input(0), Scratch(sums_bytes(op)), Output(0))
+    return Kernel("tflmgen_average_pool2d_rows_s8", "average_pool2d_rows.h", operands, fields)

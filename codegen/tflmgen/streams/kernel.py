@@ -1,0 +1,47 @@
+"""A STREAM as a kernel: one call that computes a chain of operators row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tflmgen.graph import Module, Op, walk
+from tflmgen.kernel import Input, Kernel, Operand, Output, Overlap, RowPlan, RowStage, Scratch, Target
+from tflmgen.streams.chain import STREAM, Chain, wire
+from tflmgen.streams.order import Wiring
+from tflmgen.streams.plan import plan_stream
+from tflmgen.streams.row_kernels import RowKernels
+from tflmgen.streams.rows import row_bytes
+
+
+def stream_kernels(module: Module, target: Target) -> dict[int, Kernel]:
+    """The kernel of each STREAM of a module, by Op.id."""
+    nodes = (node for function in module.functions for node in walk(function.body))
+    streams = [node for node in nodes if isinstance(node, Op) and node.operator == STREAM]
+    return {op.id: stream_kernel(op, module.constants, target) for op in streams}
+
+
+def stream_kernel(op: Op, constants: Mapping[str, bytes], target: Target) -> Kernel:
+    """The kernel of a STREAM that `wire` and `plan_stream` accept."""
+    chain: Chain = op.attributes
+    kernels = RowKernels(constants, target)
+    wiring = wire(chain.ops, kernels)
+    plan = plan_stream(wiring, kernels) if wiring is not None else None
+    assert wiring is not None
+    assert plan is not None
+    source = op.inputs[0]
+    assert source is not None
+    overlaps = (Overlap(0, 0, plan.distance),) if plan.distance < op.outputs[0].type.bytes else ()
+    operands: tuple[Operand, ...] = (Input(0), Scratch(plan.work), Output(0))
+    rows = RowPlan(_stages(wiring), plan.calls, plan.order, row_bytes(source))
+    return Kernel("", "", operands, None, overlaps, plan.macs, "stream", rows=rows)
+
+
+def _stages(wiring: Wiring) -> tuple[RowStage, ...]:
+    stages = []
+    for operator, sources in zip(wiring.operators, wiring.sources, strict=True):
+        ticks = range(operator.ticks)
+        made = tuple(int(not operator.reduces or tick == operator.ticks - 1) for tick in ticks)
+        needs = tuple(map(operator.needs, ticks))
+        size = row_bytes(operator.op.outputs[0])
+        stages.append(RowStage(operator.op, operator.data, sources, needs, made, size))
+    return tuple(stages)

@@ -1,0 +1,199 @@
+"""Where the rows of a stream lie, and what is called on them: line buffers in one piece of scratch.
+
+Each inner tensor has a line buffer for as many rows as exist at once; when it is full, the rows that are still needed
+move to its front. Line buffers and scratch that are not in use at the same ticks share bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tflmgen.arena.bounds import peak
+from tflmgen.arena.place import Block, place
+from tflmgen.kernel import Kernel, Line, LineMove, RowCall, Running, Scratch
+from tflmgen.streams.order import INPUT, RowOrder, Rows, Wiring, order_rows
+from tflmgen.streams.row_kernels import RowKernels
+from tflmgen.streams.rows import row_bytes
+
+WORD = 4
+EFFORT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlan:
+    """calls: what is called, each different call once; order: indices into calls. work: bytes of line buffers and
+    scratch. distance: by how many bytes the output must begin before the input to lie over it.
+    """
+
+    calls: tuple[RowCall, ...]
+    order: tuple[int, ...]
+    work: int
+    distance: int
+    macs: int
+
+
+def plan_stream(wiring: Wiring, kernels: RowKernels) -> StreamPlan | None:
+    """The plan of a stream; None where an operator has no kernel for single rows."""
+    planner = _Planner(wiring, kernels)
+    found = planner.kernels()
+    return planner.plan(found) if found is not None else None
+
+
+def estimate_stream(wiring: Wiring, kernels: RowKernels) -> tuple[int, int] | None:
+    """(work, distance) of the plan, of which the first is a lower bound; None where there is no plan."""
+    planner = _Planner(wiring, kernels)
+    found = planner.kernels()
+    if found is None:
+        return None
+    blocks = planner.blocks(found).blocks
+    return peak(((b.bytes, b.steps) for b in blocks), len(found))[0], planner.distance()
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """What needs room: line buffers by tensor, kernels' scratch by operator and operand position."""
+
+    blocks: tuple[Block, ...]
+    lines: Mapping[int, int]
+    scratch: Mapping[tuple[int, int], int]
+
+
+class _Planner:
+    def __init__(self, wiring: Wiring, kernels: RowKernels) -> None:
+        self._wiring = wiring
+        self._source = kernels
+        self._last = len(wiring.operators) - 1
+        self._bytes = [row_bytes(operator.op.outputs[0]) for operator in wiring.operators]
+        self._input_bytes = _input_row_bytes(wiring)
+        self._order: RowOrder = order_rows(wiring)
+        self._aligned = [self._is_aligned(stage) for stage in range(len(wiring.operators))]
+
+    def kernels(self) -> list[Kernel] | None:
+        """The kernel of each tick."""
+        found = []
+        for tick in self._order.ticks:
+            operator = self._wiring.operators[tick.stage]
+            kernel = self._source.kernel(operator, tick.index, self._aligned[tick.stage])
+            if kernel is None:
+                return None
+            found.append(kernel)
+        return found
+
+    def plan(self, kernels: Sequence[Kernel]) -> StreamPlan:
+        needed = self.blocks(kernels)
+        packed = place(needed.blocks, len(kernels), effort=EFFORT)
+        calls = list(self._calls(kernels, packed.offsets, needed))
+        distinct = list(dict.fromkeys(calls))
+        index = {call: i for i, call in enumerate(distinct)}
+        macs = sum(kernel.macs for kernel in kernels)
+        return StreamPlan(tuple(distinct), tuple(index[c] for c in calls), packed.bytes, self.distance(), macs)
+
+    def _is_aligned(self, stage: int) -> bool:
+        """Whether all rows that an operator reads and writes begin at words, as fast kernels want them."""
+        operator = self._wiring.operators[stage]
+        one_row = stage == self._last and operator.height == 1
+        starts = [] if one_row else [self._bytes[stage]]
+        for tensor in self._wiring.sources[stage]:
+            if tensor == INPUT:
+                starts += [operator.needs(tick)[0] * self._input_bytes for tick in range(operator.ticks)]
+            elif self._order.capacity[tensor] > 1:
+                starts.append(self._bytes[tensor])
+        return all(start % WORD == 0 for start in starts)
+
+    def blocks(self, kernels: Sequence[Kernel]) -> _Blocks:
+        rows = Rows(self._wiring)
+        live = [0] * len(self._wiring.operators)
+        scratch_bytes: dict[tuple[int, int], int] = {}
+        scratch_live: dict[tuple[int, int], int] = {}
+        for number, (tick, kernel) in enumerate(zip(self._order.ticks, kernels, strict=True)):
+            bit = 1 << number
+            for tensor in range(self._last):
+                if rows.made[tensor] > rows.first_needed(tensor) or tensor == tick.stage:
+                    live[tensor] |= bit
+            for position, operand in enumerate(kernel.operands):
+                if isinstance(operand, Scratch) and operand.bytes:
+                    key = tick.stage, position
+                    scratch_bytes[key] = max(scratch_bytes.get(key, 0), operand.bytes)
+                    scratch_live[key] = scratch_live.get(key, 0) | bit
+            rows.advance(tick.stage)
+        blocks: list[Block] = []
+        lines: dict[int, int] = {}
+        for tensor in range(self._last):
+            lines[tensor] = len(blocks)
+            blocks.append(Block(_words(self._order.capacity[tensor] * self._bytes[tensor]), WORD, live[tensor]))
+        scratch: dict[tuple[int, int], int] = {}
+        for key, size in scratch_bytes.items():
+            scratch[key] = len(blocks)
+            steps = scratch_live[key]
+            if self._wiring.operators[key[0]].reduces:
+                steps = _from_first_to_last(steps)
+            blocks.append(Block(_words(size), WORD, steps))
+        return _Blocks(tuple(blocks), lines, scratch)
+
+    def _calls(self, kernels: Sequence[Kernel], offsets: Sequence[int], needed: _Blocks) -> Iterator[RowCall]:
+        rows = Rows(self._wiring)
+        base = [0] * len(self._wiring.operators)
+        for tick, kernel in zip(self._order.ticks, kernels, strict=True):
+            stage = tick.stage
+            operator = self._wiring.operators[stage]
+            moves: tuple[LineMove, ...] = ()
+            write: Line | Running = Running(0, self._bytes[stage])
+            if stage < self._last:
+                at = offsets[needed.lines[stage]]
+                made, size = rows.made[stage], self._bytes[stage]
+                first = min(rows.first_needed(stage), made)
+                if made == first:
+                    base[stage] = made
+                elif made + 1 - base[stage] > self._order.capacity[stage]:
+                    moves = (LineMove(at, at + (first - base[stage]) * size, (made - first) * size),)
+                    base[stage] = first
+                write = Line(at + (made - base[stage]) * size)
+            elif operator.reduces or operator.height == 1:
+                write = Running(0, 0)
+            first, _ = operator.needs(tick.index)
+            reads: list[Line | Running] = []
+            for tensor in self._wiring.sources[stage]:
+                if tensor == INPUT:
+                    following = operator.needs(min(tick.index + 1, operator.ticks - 1))[0]
+                    reads.append(Running(1 + self._pointer(stage), (following - first) * self._input_bytes))
+                else:
+                    at = offsets[needed.lines[tensor]]
+                    reads.append(Line(at + (first - base[tensor]) * self._bytes[tensor]))
+            spots = {p: offsets[i] for (s, p), i in needed.scratch.items() if s == stage}
+            places = tuple(
+                Line(spots[position]) if position in spots else None for position in range(len(kernel.operands))
+            )
+            rows.advance(stage)
+            yield RowCall(stage, kernel, moves, tuple(reads), write, places)
+
+    def _pointer(self, stage: int) -> int:
+        """Which of the pointers into the input an operator uses; each reader has one."""
+        return [s for s, sources in enumerate(self._wiring.sources) if INPUT in sources].index(stage)
+
+    def distance(self) -> int:
+        rows = Rows(self._wiring)
+        distance = 0
+        for tick in self._order.ticks:
+            needed = rows.first_needed(INPUT) * self._input_bytes
+            if rows.advance(tick.stage) and tick.stage == self._last:
+                distance = max(distance, rows.made[tick.stage] * self._bytes[tick.stage] - needed)
+        return distance
+
+
+def _input_row_bytes(wiring: Wiring) -> int:
+    for operator, sources in zip(wiring.operators, wiring.sources, strict=True):
+        if INPUT in sources:
+            value = operator.op.inputs[operator.data[sources.index(INPUT)]]
+            assert value is not None
+            return row_bytes(value)
+    raise AssertionError("a stream has an input")
+
+
+def _words(size: int) -> int:
+    return -(-size // WORD) * WORD
+
+
+def _from_first_to_last(steps: int) -> int:
+    first = steps & -steps
+    return (1 << steps.bit_length()) - first

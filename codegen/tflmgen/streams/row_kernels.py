@@ -1,0 +1,37 @@
+"""The kernels of single rows for one processor, each made once however many streams are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tflmgen.graph import Op
+from tflmgen.kernel import Kernel, Target
+from tflmgen.streams.rows import RowOperator, row_operator
+
+
+class RowKernels:
+    """Operators of one module by rows, and their kernels."""
+
+    def __init__(self, constants: Mapping[str, bytes], target: Target) -> None:
+        self._constants = constants
+        self._target = target
+        self._portable = replace(target, features=target.features - {"dsp", "mve"})
+        self._operators: dict[int, RowOperator | None] = {}
+        self._kernels: dict[tuple[int, bool, int, int, int], Kernel | None] = {}
+
+    def operator(self, op: Op) -> RowOperator | None:
+        if op.id not in self._operators:
+            self._operators[op.id] = row_operator(op, self._constants)
+        return self._operators[op.id]
+
+    def kernel(self, operator: RowOperator, tick: int, aligned: bool) -> Kernel | None:
+        """What computes one tick; ticks at one distance from the borders share a kernel.
+
+        Fast kernels want all rows to begin at words: where they don't (not `aligned`), the portable one.
+        """
+        first, end = operator.needs(tick)
+        key = operator.op.id, aligned, end - first, *operator.borders(tick)
+        if key not in self._kernels:
+            self._kernels[key] = operator.kernel(tick, self._target if aligned else self._portable)
+        return self._kernels[key]

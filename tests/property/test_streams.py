@@ -1,0 +1,139 @@
+"""Streams compute what their operators compute one after another, in C under sanitizers; the checker knows bad ones."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.native import Invocation, build_native, run_native
+from support.random_chain import random_chain
+from tflmgen.arena.check import check
+from tflmgen.emit import Sources, emit
+from tflmgen.errors import InternalError
+from tflmgen.graph import Block, Module, Op
+from tflmgen.importer import import_model
+from tflmgen.kernel import Line, Target
+from tflmgen.lower import lower
+from tflmgen.passes import run_passes
+from tflmgen.program import KernelCall, Program, RowCallAt, RowProgram
+from tflmgen.search import best_candidate
+from tflmgen.select import select
+from tflmgen.streams.chain import STREAM, stream_op
+from tflmgen.streams.kernel import stream_kernels
+from tflmgen.streams.row_kernels import RowKernels
+from tflmgen.streams.segments import BlockLiveness, streams
+from tflmgen.tflite.reader import parse_model
+
+HOST = Target(core="host")
+
+
+def module_of(seed: int, dtype: str) -> Module:
+    return run_passes(import_model(parse_model(random_chain(seed, dtype), "m.tflite")))
+
+
+def ops_of(module: Module) -> list[Op]:
+    nodes = [node for node in module.functions[0].body.nodes if isinstance(node, Op)]
+    assert len(nodes) == len(module.functions[0].body.nodes)
+    return nodes
+
+
+def with_stream(module: Module, choose: random.Random) -> Module | None:
+    """The module with one of its longest streams."""
+    function = module.functions[0]
+    kernels = RowKernels(module.constants, HOST)
+    found = sorted(streams(BlockLiveness(function.body), kernels), key=lambda s: s.first - s.end)
+    if not found:
+        return None
+    segment = choose.choice(found[:3])
+    nodes = function.body.nodes
+    fused = stream_op(ops_of(module)[segment.first : segment.end])
+    body = Block((*nodes[: segment.first], fused, *nodes[segment.end :]), function.body.results)
+    return replace(module, functions=(replace(function, body=body),))
+
+
+def program_of(module: Module) -> Program:
+    selection = select(module, HOST, stream_kernels(module, HOST))
+    best = best_candidate(module, selection)
+    program = lower(module, selection, best.schedule, best.storage, best.layout)
+    check(program, module.constants)
+    return program
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 400), marks=pytest.mark.sweep)])
+def test_streams_compute_the_same(seeds: range, dtype: str) -> None:
+    lengths: Counter[int] = Counter()
+    sources: dict[str, Sources] = {}
+    signatures, calls = [], []
+    for seed in seeds:
+        module = module_of(seed, dtype)
+        streamed = with_stream(module, random.Random(seed))
+        if streamed is None:
+            continue
+        lengths.update(len(n.attributes.ops) for n in ops_of(streamed) if n.operator == STREAM)
+        shape = module.functions[0].inputs[0].type.max_shape
+        image = np.random.default_rng(seed).normal(size=shape) * (1 if dtype == "float32" else 60)
+        for name, one in (("whole", module), ("rows", streamed)):
+            calls.append(Invocation(len(sources), 0, (image.astype(dtype),)))
+            sources[f"{name}_{seed}"] = emit(program_of(one), f"{name}_{seed}", "", "")
+            signatures.append(one.signatures)
+    results = run_native(build_native(sources), calls, signatures)
+    for name, whole, rows in zip(list(sources)[::2], results[::2], results[1::2], strict=True):
+        np.testing.assert_array_equal(whole[0], rows[0], name)
+    assert max(lengths) >= 4
+    assert sum(lengths.values()) > len(seeds) // 2
+
+
+def _changed(rows: RowProgram, choose: random.Random) -> RowProgram:
+    """A stream that does something else in one place."""
+    order, calls = list(rows.order), list(rows.calls)
+    kind = choose.randrange(5)
+    if kind == 0:
+        del order[choose.randrange(len(order))]
+    elif kind == 1:
+        at = choose.randrange(len(order) - 1)
+        order[at], order[at + 1] = order[at + 1], order[at]
+    else:
+        at = choose.randrange(len(calls))
+        calls[at] = _changed_call(calls[at], kind, choose)
+    return replace(rows, order=tuple(order), calls=tuple(calls))
+
+
+def _changed_call(call: RowCallAt, kind: int, choose: random.Random) -> RowCallAt:
+    if kind == 2 and isinstance(call.write, Line):
+        return replace(call, write=Line(call.write.offset + choose.choice((-8, -4, 4, 8))))
+    if kind == 3 and call.moves:
+        return replace(call, moves=())
+    reads = tuple(Line(r.offset + choose.choice((-4, 4))) if isinstance(r, Line) else r for r in call.reads)
+    return replace(call, reads=reads)
+
+
+def test_the_checker_refuses_changed_streams() -> None:
+    """What it accepts differs from the original in nothing but the order of calls that don't depend on each other."""
+    refused = accepted = 0
+    for seed in range(16):
+        streamed = with_stream(module_of(seed, "int8"), random.Random(seed))
+        if streamed is None:
+            continue
+        program = program_of(streamed)
+        function = program.functions[0]
+        for trial in range(12):
+            body = tuple(
+                replace(one, rows=_changed(one.rows, random.Random(trial)))
+                if isinstance(one, KernelCall) and one.rows is not None
+                else one
+                for one in function.body
+            )
+            if body == function.body:
+                continue
+            changed = replace(program, functions=(replace(function, body=body), *program.functions[1:]))
+            try:
+                check(changed, streamed.constants)
+                accepted += 1
+            except InternalError:
+                refused += 1
+    assert refused > 20
+    assert accepted < refused

@@ -1,0 +1,67 @@
+"""Budgets of RAM, and which streams keep to them."""
+
+from __future__ import annotations
+
+import pytest
+from support.random_chain import random_chain
+from tflmgen.errors import ModelError, UsageError
+from tflmgen.graph import Module, Op
+from tflmgen.importer import import_model
+from tflmgen.kernel import Target
+from tflmgen.options import Optimize
+from tflmgen.passes import run_passes
+from tflmgen.ram import Choice, choose, curve, parse_budget
+from tflmgen.streams.chain import STREAM
+from tflmgen.tflite.reader import parse_model
+
+HOST = Target(core="host")
+SEED = 3
+"""Of a network in which streams save memory."""
+
+
+def network() -> Module:
+    return run_passes(import_model(parse_model(random_chain(SEED), "m.tflite")))
+
+
+def streams(choice: Choice) -> int:
+    nodes = choice.module.functions[0].body.nodes
+    return sum(isinstance(node, Op) and node.operator == STREAM for node in nodes)
+
+
+@pytest.mark.parametrize(("text", "value"), [("20000", 20000), ("32K", 32768), ("1m", 1 << 20), (None, None)])
+def test_budgets(text: str | None, value: int | None) -> None:
+    assert parse_budget(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "0", "K", "-1", "32 K", "1.5K", "32KB", "9" * 10])
+def test_bad_budgets(text: str) -> None:
+    with pytest.raises(UsageError, match="--ram-budget"):
+        parse_budget(text)
+
+
+def test_least_ram_has_streams() -> None:
+    fast, small = (choose(network(), HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
+    assert streams(fast) == 0 < streams(small)
+    assert small.bytes < fast.bytes
+
+
+def test_a_budget_takes_no_more_streams_than_it_needs() -> None:
+    fast, small = (choose(network(), HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
+    assert choose(network(), HOST, Optimize.SPEED, fast.bytes).rows == 0
+    kept = choose(network(), HOST, Optimize.SPEED, fast.bytes - 1)
+    assert kept.bytes < fast.bytes
+    assert 0 < kept.rows <= small.rows
+    assert choose(network(), HOST, Optimize.SPEED, small.bytes).bytes == small.bytes
+
+
+def test_a_budget_that_nothing_keeps_to() -> None:
+    small = choose(network(), HOST, Optimize.RAM, None)
+    with pytest.raises(ModelError, match=rf"operator \d+ .*needs at least {small.bytes} bytes .* budget is 8"):
+        choose(network(), HOST, Optimize.SPEED, 8)
+
+
+def test_the_curve_falls() -> None:
+    found = curve(network(), HOST)
+    assert len(found) > 1
+    assert [c.rows for c in found] == sorted(c.rows for c in found)
+    assert [c.bytes for c in found] == sorted({c.bytes for c in found}, reverse=True)

@@ -12,7 +12,7 @@ import typer
 from tflmgen import __version__
 from tflmgen.failure import guarded, leave_on_sigterm
 from tflmgen.option_groups import OutputOptions, SessionOptions, with_groups
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, Format
 
 app = typer.Typer(
     name="tflmgen",
@@ -181,6 +181,32 @@ def inspect(
     from tflmgen.commands.inspect import inspect_command
 
     inspect_command(model, board, dump_graph, report, options, output)
+
+
+@app.command("export", epilog="Example:  tflmgen export kws.tflite --format cmake -o kws")
+@with_groups
+@guarded
+def export_library(
+    model: Model,
+    *,
+    form: Annotated[Format, typer.Option("--format", "-f", help="What the library goes into.")],
+    directory: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", show_default="MODEL-FORMAT", help="The library's folder."),
+    ] = None,
+    board: Annotated[
+        str,
+        typer.Option(
+            "--board", "-b", metavar="BOARD", help="Whose processor the kernels are for; host: portable C, for any."
+        ),
+    ] = "host",
+    options: BuildOptions,
+    output: OutputOptions,
+) -> None:
+    """Write MODEL as a C library for the build system that you have, with an example that runs it."""
+    from tflmgen.commands.export import export_command
+
+    export_command(model, board, form, directory, options, output)
 
 
 @app.command(epilog="Example:  tflmgen boards")

@@ -18,24 +18,7 @@ from tflmgen.types import DType
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """The generated library: path below its folder -> text; its kernel headers; step -> line of the plan.
-
-    weights: the constants in flash, with their bytes.
-    """
-
-    files: Mapping[str, str]
-    headers: tuple[str, ...]
-    lines: Mapping[int, int]
-    weights: Mapping[str, int]
-
-    @property
-    def weight_bytes(self) -> int:
-        return sum(self.weights.values())
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
+class ApiRows:
     """What a tensor has whose first dimension is known at run time only, `most` at most; `bytes` are those of a row.
 
     function: sets it (an input) or gets the shape (an output); variable: keeps it; place: where the plan has it.
@@ -49,7 +32,7 @@ class _Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tensor:
+class ApiTensor:
     """One input or output in the C API."""
 
     port: Port
@@ -57,11 +40,16 @@ class _Tensor:
     macro: str
     function: str
     place: str
-    rows: _Rows | None
+    rows: ApiRows | None
 
     @property
     def c_type(self) -> str:
         return self.port.type.dtype.c_type
+
+    @property
+    def items(self) -> int:
+        """Elements of the C array: bytes, where a byte holds two."""
+        return self.port.type.elements if self.port.type.dtype.bits >= 8 else self.port.type.bytes
 
     @property
     def text(self) -> str:
@@ -83,32 +71,51 @@ class _Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class ApiEntry:
     """One signature in the C API."""
 
     key: str
     invoke: str
     body: str
     fails: bool
-    inputs: tuple[_Tensor, ...]
-    outputs: tuple[_Tensor, ...]
+    inputs: tuple[ApiTensor, ...]
+    outputs: tuple[ApiTensor, ...]
 
     @property
     def text(self) -> str:
         return comment(f"Signature '{self.key}': runs" if self.key else "Runs")
 
 
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The generated library: path below its folder -> text; its kernel headers; step -> line of the plan.
+
+    weights: the constants in flash, with their bytes. entries: the functions and macros of each signature.
+    """
+
+    files: Mapping[str, str]
+    headers: tuple[str, ...]
+    lines: Mapping[int, int]
+    weights: Mapping[str, int]
+    entries: tuple[ApiEntry, ...]
+
+    @property
+    def weight_bytes(self) -> int:
+        return sum(self.weights.values())
+
+
 def emit(program: Program, name: str, model_sha256: str, options: str, progress_hook: bool = False) -> Sources:
     """C for `program`; every public name begins with `name`, a C identifier."""
     writer = BodyWriter(program, progress_hook)
     bodies = [body for f in program.functions for body in (*writer.streams(f), writer.function(f))]
+    entries = tuple(_entries(program, writer))
     common = {
         "name": name,
         "NAME": name.upper(),
         "version": __version__,
         "sha256": model_sha256,
         "options": options,
-        "entries": _entries(program, writer),
+        "entries": entries,
         "arena_bytes": program.arena_bytes,
         "state_bytes": program.state_bytes,
         "blob_bytes": HEADER_BYTES + program.state_bytes,
@@ -133,7 +140,7 @@ def emit(program: Program, name: str, model_sha256: str, options: str, progress_
         "library.json": render("library/library.json.j2", **common),
     }
     weights = {name: len(array.data) for name, array in writer.used.items()}
-    return Sources(files, writer.headers, _step_lines(source, bodies), weights)
+    return Sources(files, writer.headers, _step_lines(source, bodies), weights, entries)
 
 
 def _arrays(writer: BodyWriter) -> list[dict[str, object]]:
@@ -162,12 +169,12 @@ def entry_names(keys: Sequence[str]) -> tuple[str, ...]:
 _RESERVED = ("invoke", "model", "reset", "state_save", "state_load")
 
 
-def _entries(program: Program, writer: BodyWriter) -> list[_Entry]:
+def _entries(program: Program, writer: BodyWriter) -> list[ApiEntry]:
     names = entry_names([s.key for s in program.signatures])
     return [_entry(program, writer, signature, name) for signature, name in zip(program.signatures, names, strict=True)]
 
 
-def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: str) -> _Entry:
+def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: str) -> ApiEntry:
     function = program.function(signature.function)
 
     def place(access: Access, index: int, role: str) -> str:
@@ -177,24 +184,24 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
             return writer.result_pointer(function.name, index)
         return writer.pointer(function.slots[access.place.index].place)
 
-    def tensors(ports: tuple[Port, ...], accesses: tuple[Access, ...], role: str) -> tuple[_Tensor, ...]:
+    def tensors(ports: tuple[Port, ...], accesses: tuple[Access, ...], role: str) -> tuple[ApiTensor, ...]:
         verb = "set_rows" if role == "input" else "shape"
         taken = [f"{identifier(p.name)}_{verb}" for p in ports if not p.type.is_static]
         suffixes = [""] if len(ports) == 1 else [f"_{n}" for n in unique_identifiers((p.name for p in ports), taken)]
         names = [f"{infix}_{role}{suffix}" for suffix in suffixes]
         places = [place(access, i, role) for i, access in enumerate(accesses)]
-        rows: dict[int, _Rows] = {}
+        rows: dict[int, ApiRows] = {}
         for at, (i, port) in enumerate((i, p) for i, p in enumerate(ports) if not p.type.is_static):
             most = port.type.max_shape[0]
             variable = f"{writer.function_name(signature.function)}{names[i]}_{'rows' if role == 'input' else 'shape'}"
             size = port.type.bytes // max(1, most)
-            rows[i] = _Rows(most, size, f"{names[i]}_{verb}", variable, places[len(ports) + at])
+            rows[i] = ApiRows(most, size, f"{names[i]}_{verb}", variable, places[len(ports) + at])
         return tuple(
-            _Tensor(port, role, name.upper(), name, at, rows.get(i))
+            ApiTensor(port, role, name.upper(), name, at, rows.get(i))
             for i, (port, name, at) in enumerate(zip(ports, names, places, strict=False))
         )
 
-    return _Entry(
+    return ApiEntry(
         signature.key,
         infix or "_invoke",
         writer.function_name(signature.function),

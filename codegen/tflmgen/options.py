@@ -17,6 +17,17 @@ class Optimize(str, Enum):
     RAM = "ram"
 
 
+class Format(str, Enum):
+    """What an exported library goes into."""
+
+    PLATFORMIO = "platformio"
+    ARDUINO = "arduino"
+    CMAKE = "cmake"
+    ZEPHYR = "zephyr"
+    ESP_IDF = "esp-idf"
+    PLAIN = "plain"
+
+
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
     """name: prefix of everything that is generated; empty: the file's stem. max_iterations: see loop_limits.

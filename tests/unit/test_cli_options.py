@@ -14,7 +14,7 @@ from tflmgen.option_groups import OPTIONS, OutputOptions, SessionOptions, with_g
 from tflmgen.options import BuildOptions
 
 COMMANDS = {command.name or command.callback.__name__: command.callback for command in cli.app.registered_commands}  # type: ignore[union-attr]
-BUILDING = ("build", "run", "test", "bench", "inspect")
+BUILDING = ("build", "run", "test", "bench", "inspect", "export")
 RUNNING = ("run", "test", "bench")
 
 

@@ -66,7 +66,7 @@ def _flash(steps: Steps) -> Iterator[str]:
         part = 100 * sum(s["weights_bytes"] for s in large) / total
         yield f"Of the weights, {part:.0f} % belong to {len(large)} of {len(layers)} steps: {named}."
     if steps.plan["options"]["optimize"] == "speed":
-        yield "--optimize size makes kernels shared functions: less code, at the price of instructions."
+        yield "--optimize size has the compiler prefer small code, at the price of instructions."
 
 
 def _copies(plan: Plan) -> Iterator[str]:

@@ -1,0 +1,47 @@
+"""tflmgen export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tflmgen.board import load_board
+from tflmgen.console import Console
+from tflmgen.errors import UsageError
+from tflmgen.export import export, write_export
+from tflmgen.firmware_build import plan_for, project_of
+from tflmgen.option_groups import OutputOptions
+from tflmgen.options import BuildOptions, Format
+from tflmgen.units import readable
+
+NEXT = {
+    Format.PLATFORMIO: "Copy it into your project's lib/.",
+    Format.ARDUINO: "Copy it into your sketchbook's libraries/.",
+    Format.CMAKE: "Add it with add_subdirectory().",
+    Format.ZEPHYR: "Name it in EXTRA_ZEPHYR_MODULES.",
+    Format.ESP_IDF: "Copy it into your project's components/.",
+    Format.PLAIN: "Add its sources to your build.",
+}
+
+
+def export_command(
+    model: Path, board_name: str, form: Format, directory: Path | None, options: BuildOptions, output: OutputOptions
+) -> None:
+    """Write the model's library to `directory`, default MODEL-FORMAT in the current one."""
+    console = Console(output)
+    board = load_board(board_name)
+    if form is Format.ESP_IDF and not board.is_host:
+        raise UsageError("--format esp-idf is for processors that take portable C: leave --board out")
+    with console.progress(f"Planning {model.name}"):
+        compilation = plan_for(model, board, options)
+    exported = export(compilation, project_of(compilation, board, options), board, form)
+    target = directory or Path(f"{model.stem}-{form.value}")
+    write_export(exported, target)
+    plan = compilation.plan
+    state = sum(part["bytes"] for part in plan["state"])
+    console.json({**plan, "export": {"format": form.value, "files": sorted({*exported.files, *exported.examples})}})
+    kernels = "portable C" if board.is_host else f"C for {board.core}"
+    ram, weights = readable(plan["arena"]["bytes"] + state), readable(plan["weights"]["bytes"])
+    console.line(f"Wrote {target}: {compilation.name} as {kernels}, {ram} of RAM, {weights} of weights.")
+    for note in plan["notes"]:
+        console.line(f"note: {note}")
+    console.line(f"{NEXT[form]} {target / 'README.md'} says how, and how to run the example.")

@@ -1,0 +1,171 @@
+"""Exported libraries in the build systems that they are for, or in stand-ins of these: the examples run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from support.commands import write_two_signatures
+from support.exported import STAND_INS, check_printed, expected_lines, exported, run
+from support.repository import ROOT
+
+GATE = ROOT / "examples" / "gate.tflite"
+LSTM = ROOT / "examples" / "lstm_sequences.tflite"
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
+
+requires_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+requires_make = pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+requires_arm = pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
+
+
+@pytest.fixture(params=["gate", "lstm_sequences", "two"])
+def model(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """int8 with an If; float32 with a While; two signatures."""
+    if request.param == "two":
+        return write_two_signatures(tmp_path / "two.tflite")
+    return ROOT / "examples" / f"{request.param}.tflite"
+
+
+@requires_make
+def test_plain(model: Path, tmp_path: Path) -> None:
+    folder = exported(model, "plain", tmp_path)
+    run("make", "-s", f"CFLAGS=-O2 -std=c99 {' '.join(WARNINGS)}", cwd=folder)
+    check_printed(run(folder / "example"), expected_lines(model))
+
+
+@requires_make
+@requires_arm
+def test_plain_for_a_board(tmp_path: Path) -> None:
+    folder = exported(GATE, "plain", tmp_path, "--board", "mps3_an547")
+    run("make", "-s", cwd=folder)
+    assert "cortex-m55" in (folder / "README.md").read_text(encoding="utf-8")
+    flags = run("arm-none-eabi-readelf", "-A", folder / "libgate.a")
+    assert "Tag_MVE_arch: MVE Integer and FP" in flags
+
+
+@requires_cmake
+def test_cmake_alone(model: Path, tmp_path: Path) -> None:
+    folder = exported(model, "cmake", tmp_path)
+    build = tmp_path / "build"
+    run("cmake", "-S", folder, "-B", build, "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_C_FLAGS={' '.join(WARNINGS)}")
+    run("cmake", "--build", build)
+    run("ctest", "--test-dir", build, "--output-on-failure")
+    check_printed(run(build / f"{model.stem}_example"), expected_lines(model))
+
+
+APPLICATION = """\
+cmake_minimum_required(VERSION 3.13)
+project(application LANGUAGES C CXX)
+add_subdirectory(library)
+add_executable(application main.cpp)
+target_link_libraries(application PRIVATE tflmgen::gate)
+"""
+
+MAIN = """\
+#include <gate.h>
+#include <cstdio>
+#include <cstring>
+
+int main() {
+  std::memset(gate_input(), 0, GATE_INPUT_BYTES);
+  if (gate_invoke() != TFLMGEN_OK) return 1;
+  const int8_t *scores = gate_output();
+  std::printf("scores:");
+  for (int i = 0; i < GATE_OUTPUT_ELEMENTS; ++i) std::printf(" %d", scores[i]);
+  std::printf("\\n");
+}
+"""
+
+
+@requires_cmake
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_cmake_within_a_program_in_cpp(tmp_path: Path) -> None:
+    shutil.copytree(exported(GATE, "cmake", tmp_path), tmp_path / "app" / "library")
+    (tmp_path / "app" / "CMakeLists.txt").write_text(APPLICATION, encoding="utf-8")
+    (tmp_path / "app" / "main.cpp").write_text(MAIN, encoding="utf-8")
+    run("cmake", "-S", tmp_path / "app", "-B", tmp_path / "build")
+    run("cmake", "--build", tmp_path / "build")
+    check_printed(run(tmp_path / "build" / "application"), expected_lines(GATE))
+
+
+@requires_cmake
+@requires_arm
+def test_cmake_for_a_board(tmp_path: Path) -> None:
+    folder = exported(GATE, "cmake", tmp_path, "--board", "mps2_an386")
+    cross = ("-DCMAKE_SYSTEM_NAME=Generic", "-DCMAKE_C_COMPILER=arm-none-eabi-gcc")
+    library = "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY"
+    flags = f"-DCMAKE_C_FLAGS=-mcpu=cortex-m4 -mthumb {' '.join(WARNINGS)}"
+    run("cmake", "-S", folder, "-B", tmp_path / "build", *cross, library, flags, "-DCMAKE_BUILD_TYPE=Release")
+    run("cmake", "--build", tmp_path / "build")
+    code = run("arm-none-eabi-objdump", "-d", tmp_path / "build" / "libgate.a")
+    assert "smlad" in code
+
+
+@requires_cmake
+def test_zephyr_sample(model: Path, tmp_path: Path) -> None:
+    folder = exported(model, "zephyr", tmp_path)
+    build = tmp_path / "build"
+    stand_in = f"-DZephyr_DIR={STAND_INS / 'zephyr'}"
+    run("cmake", "-S", folder / "samples" / model.stem, "-B", build, stand_in, f"-DCMAKE_C_FLAGS={' '.join(WARNINGS)}")
+    run("cmake", "--build", build)
+    check_printed(run(build / "app"), expected_lines(model))
+
+
+@requires_cmake
+def test_esp_idf_example(model: Path, tmp_path: Path) -> None:
+    folder = exported(model, "esp-idf", tmp_path)
+    build = tmp_path / "build"
+    environment = {**os.environ, "IDF_PATH": str(STAND_INS / "esp_idf")}
+    flags = f"-DCMAKE_C_FLAGS={' '.join(WARNINGS)}"
+    run("cmake", "-S", folder / "examples" / model.stem, "-B", build, flags, env=environment)
+    run("cmake", "--build", build)
+    check_printed(run(build / "app"), expected_lines(model))
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_arduino_sketch(model: Path, tmp_path: Path) -> None:
+    """As Arduino does it: all of src/ compiled, src/ the one folder to search, the sketch as C++ after Arduino.h."""
+    folder = exported(model, "arduino", tmp_path)
+    (sketch,) = folder.glob("examples/*/*.ino")
+    objects = []
+    for source in sorted(folder.glob("src/**/*.c")):
+        objects.append(tmp_path / f"{source.stem}.o")
+        run("gcc", "-Os", "-std=gnu11", *WARNINGS, f"-I{folder / 'src'}", "-c", source, "-o", objects[-1])
+    core = STAND_INS / "arduino" / "Arduino.h"
+    program = tmp_path / "sketch"
+    run("g++", "-include", core, f"-I{folder / 'src'}", "-xc++", sketch, "-xnone", *objects, "-lm", "-o", program)
+    check_printed(run(program), expected_lines(model))
+
+
+@requires_arm
+@pytest.mark.parametrize("level", ["-O2", "-Os"])
+def test_the_pragma_for_arduino_does_what_the_flag_does(level: str, tmp_path: Path) -> None:
+    """The same instructions as without it and with -fno-strict-aliasing."""
+    arduino, plain = exported(LSTM, "arduino", tmp_path), exported(LSTM, "plain", tmp_path)
+    compile_only = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", level, "-c")
+    code = []
+    for include, source, flags in (
+        (arduino / "src", arduino / "src" / "lstm_sequences.c", ()),
+        (plain / "include", plain / "src" / "lstm_sequences.c", ("-fno-strict-aliasing",)),
+    ):
+        run(*compile_only, *flags, f"-I{include}", source, "-o", tmp_path / "one.o")
+        code.append(run("arm-none-eabi-objdump", "-d", "--no-show-raw-insn", tmp_path / "one.o").split("\n", 3)[3])
+    assert code[0] == code[1]
+
+
+def test_platformio_library(tmp_path: Path) -> None:
+    """PlatformIO accepts the manifest, and builds the example within a project for this computer."""
+    folder = exported(GATE, "platformio", tmp_path)
+    pio = (sys.executable, "-m", "platformio")
+    run(*pio, "pkg", "pack", "-o", tmp_path / "gate.tar.gz", folder)
+    project = tmp_path / "project"
+    run(sys.executable, "-m", "tflmgen", "build", GATE, "--board", "host", "--no-compile", "-o", project)
+    shutil.rmtree(project / "lib")
+    shutil.copytree(folder, project / "lib" / "gate")
+    shutil.copy(folder / "examples" / "gate" / "src" / "main.c", project / "src" / "main.c")
+    (project / "platform" / "runtime" / "link_host.c").write_text("typedef int no_link;\n", encoding="utf-8")
+    run(*pio, "run", "-d", project)
+    check_printed(run(project / ".pio" / "build" / "host" / "firmware.elf"), expected_lines(GATE))

@@ -41,6 +41,7 @@ ONLY_IN = {
     "tflite_micro": {"oracle"},
     "ai_edge_litert": set[str](),
     "platformio": set[str](),
+    "serial": {"emulator"},
 }
 """Packages that only these modules may import; PlatformIO runs as a process of its own."""
 

@@ -163,6 +163,56 @@ def bench(
     bench_command(model, board, inputs, report, options, session, output)
 
 
+@app.command(epilog="Example:  tflmgen flash kws.tflite --board nucleo_f446re")
+@with_groups
+@guarded
+def flash(
+    model: Model,
+    *,
+    board: BoardName,
+    port: Annotated[
+        str | None, typer.Option("--port", metavar="PORT", help="The uploader's port, if it needs to be told.")
+    ] = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", show_default="none that is kept", help="The project's folder."),
+    ] = None,
+    options: BuildOptions,
+    output: OutputOptions,
+) -> None:
+    """Build MODEL's firmware and put it on an attached board."""
+    from tflmgen.commands.flash import flash_command
+
+    flash_command(model, board, port, directory, options, output)
+
+
+@app.command(epilog="Example:  tflmgen monitor --port /dev/ttyACM0")
+@with_groups
+@guarded
+def monitor(
+    *,
+    port: Annotated[
+        str | None,
+        typer.Option("--port", metavar="PORT", show_default="the only USB one", help="The board's serial port."),
+    ] = None,
+    board: Annotated[
+        str | None, typer.Option("--board", "-b", metavar="BOARD", help="The board: tells the baud rate.")
+    ] = None,
+    baud: Annotated[
+        int | None, typer.Option("--baud", metavar="N", min=300, show_default="115200", help="The baud rate.")
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", metavar="N", min=0.0, show_default="until Ctrl-C", help="For how long."),
+    ] = None,
+    output: OutputOptions,
+) -> None:
+    """Show what an attached board sends: its text, and the frames of the protocol by their meaning."""
+    from tflmgen.commands.monitor import monitor_command
+
+    monitor_command(port, board, baud, seconds, output)
+
+
 @app.command(epilog="Example:  tflmgen inspect kws.tflite")
 @with_groups
 @guarded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -91,6 +92,7 @@ class Sources:
     """The generated library: path below its folder -> text; its kernel headers; step -> line of the plan.
 
     weights: the constants in flash, with their bytes. entries: the functions and macros of each signature.
+    fingerprint: 32 bits of the model, the options, the version of tflmgen and the plan's size.
     """
 
     files: Mapping[str, str]
@@ -98,6 +100,7 @@ class Sources:
     lines: Mapping[int, int]
     weights: Mapping[str, int]
     entries: tuple[ApiEntry, ...]
+    fingerprint: int
 
     @property
     def weight_bytes(self) -> int:
@@ -106,6 +109,8 @@ class Sources:
 
 def emit(program: Program, name: str, model_sha256: str, options: str, progress_hook: bool = False) -> Sources:
     """C for `program`; every public name begins with `name`, a C identifier."""
+    made_of = (__version__, model_sha256, name, options, program.arena_bytes, program.state_bytes)
+    fingerprint = int.from_bytes(hashlib.sha256(repr(made_of).encode()).digest()[:4], "big")
     writer = BodyWriter(program, progress_hook)
     bodies = [body for f in program.functions for body in (*writer.streams(f), writer.function(f))]
     entries = tuple(_entries(program, writer))
@@ -118,6 +123,7 @@ def emit(program: Program, name: str, model_sha256: str, options: str, progress_
         "entries": entries,
         "arena_bytes": program.arena_bytes,
         "state_bytes": program.state_bytes,
+        "fingerprint": fingerprint,
         "blob_bytes": HEADER_BYTES + program.state_bytes,
     }
     source = render(
@@ -140,7 +146,7 @@ def emit(program: Program, name: str, model_sha256: str, options: str, progress_
         "library.json": render("library/library.json.j2", **common),
     }
     weights = {name: len(array.data) for name, array in writer.used.items()}
-    return Sources(files, writer.headers, _step_lines(source, bodies), weights, entries)
+    return Sources(files, writer.headers, _step_lines(source, bodies), weights, entries, fingerprint)
 
 
 def _arrays(writer: BodyWriter) -> list[dict[str, object]]:

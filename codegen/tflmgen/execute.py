@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.emulator.session import Invocation, Session
+from tflmgen.emulator.session import EmulatorError, Invocation, RestartError, Session
 from tflmgen.errors import TflmgenError
 from tflmgen.graph import Port, Signature
 from tflmgen.npz import VectorSet
@@ -19,6 +19,10 @@ STATUS = {
     2: "TFLMGEN_ERROR_ITERATIONS: a loop ran longer than allowed",
     3: "TFLMGEN_ERROR_ARGUMENT: an argument is out of range",
 }
+
+
+MOST_RESTARTS = 3
+"""In a row, without a set that ran in between."""
 
 
 class StatusError(TflmgenError):
@@ -40,13 +44,26 @@ def run_sets(
     stateful: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[Result]:
-    """Invoke the sets in order: on one instance if `stateful`, else each from the model's initial state."""
-    results = []
-    for number, one in enumerate(sets):
-        progress(f"Running set {number + 1} of {len(sets)} in {session.emulator}")
-        if number == 0 or not stateful:
-            session.reset()
-        results.append(run_set(session, signatures, one, f"set {number}"))
+    """Invoke the sets in order: on one instance if `stateful`, else each from the model's initial state.
+
+    Where the board restarts, the set is run again, and if `stateful` those before it.
+    """
+    results: list[Result] = []
+    furthest = restarts = 0
+    while (number := len(results)) < len(sets):
+        progress(f"Running set {number + 1} of {len(sets)} {session.place}")
+        try:
+            if number == 0 or not stateful:
+                session.reset()
+            results.append(run_set(session, signatures, sets[number], f"set {number}"))
+        except RestartError as error:
+            restarts += 1
+            if restarts > MOST_RESTARTS:
+                raise EmulatorError(f"{error}, {restarts} times in set {number}. A watchdog, or its supply?") from error
+            session.reopen()
+            results = [] if stateful else results
+        if len(results) > furthest:
+            furthest, restarts = len(results), 0
     return results
 
 

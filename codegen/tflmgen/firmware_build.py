@@ -14,9 +14,9 @@ from tflmgen.bounds import TensorKey
 from tflmgen.budget import check_plan, explain_overflow
 from tflmgen.compiler import Compilation, compile_model
 from tflmgen.console import Console
-from tflmgen.emulator.run import open_session
+from tflmgen.emulator.run import open_port, open_session
 from tflmgen.emulator.session import Session
-from tflmgen.errors import UsageError
+from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.option_groups import Emulator, SessionOptions
 from tflmgen.options import BuildOptions
 from tflmgen.platformio import BuildError, Firmware, build
@@ -27,9 +27,13 @@ Given = Mapping[TensorKey, int] | None
 """What inputs at hand need (given.py)."""
 
 
+class OtherFirmwareError(TflmgenError):
+    """The attached board runs something else than what it was asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A compiled model and a session with its firmware; `firmware` is None on the host."""
+    """A compiled model and a session with its firmware; `firmware` is None on the host and on an attached board."""
 
     compilation: Compilation
     session: Session
@@ -89,6 +93,8 @@ def kept_if_whole(directory: Path) -> Iterator[None]:
 def check_session_options(board: Board, options: SessionOptions) -> None:
     if board.is_host and options.emulator is not Emulator.AUTO:
         raise UsageError("--board host runs without an emulator: leave --emulator out")
+    if options.port is not None and (board.is_host or options.emulator is not Emulator.AUTO):
+        raise UsageError("--port is for a board that is attached: leave --emulator out, and name the --board")
 
 
 @contextmanager
@@ -103,7 +109,14 @@ def running(
     """The model's firmware, built in a folder of its own that goes away afterwards, and running.
 
     count  count what each invoke executes
+
+    With a port, the firmware of the board there, which must be the model's. OtherFirmwareError if it isn't.
     """
+    if session.port is not None and board.uart is not None:
+        with open_port(session.port, board.uart.baud, session.timeout) as attached:
+            _check_firmware(attached, compilation, board, session.port)
+            yield Running(compilation, attached, None)
+        return
     require_compiler(board)
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         directory = Path(folder) / compilation.name
@@ -114,3 +127,11 @@ def running(
         plan = compilation.plan if count else None
         with open_session(board, directory, elf, emulator, session.timeout, renode=renode, count=plan) as connected:
             yield Running(compilation, connected, firmware)
+
+
+def _check_firmware(attached: Session, compilation: Compilation, board: Board, port: str) -> None:
+    name, path = compilation.name, compilation.module.path
+    if (attached.model, attached.fingerprint) != (name, compilation.sources.fingerprint):
+        other = f"model '{attached.model}'" if attached.model != name else f"another build of '{name}'"
+        advice = f"tflmgen flash {path} --board {board.id}, with the same options"
+        raise OtherFirmwareError(f"{port}: the board runs {other}. Flash it: {advice}")

@@ -24,12 +24,16 @@ class Emulator(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """How a firmware is run; `timeout` in seconds, for each answer; `renode` is its program, if not the one of PATH."""
+    """How a firmware is run; `timeout` in seconds, for each answer; `renode` is its program, if not the one of PATH.
+
+    port: where a board is attached that runs the firmware already.
+    """
 
     emulator: Emulator = Emulator.AUTO
     signature: str | None = None
     timeout: float = 60.0
     renode: str | None = None
+    port: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,11 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             show_default="renode of PATH",
             envvar="TFLMGEN_RENODE",
             help="Renode's program.",
+        ),
+        "port": typer.Option(
+            "--port",
+            metavar="PORT",
+            help="Serial port of an attached board, which `tflmgen flash` has flashed with the same model and options.",
         ),
     },
     OutputOptions: {

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,10 @@ Progress = Callable[[str], None]
 
 class BuildError(TflmgenError):
     """The project does not compile or link; the text is the compiler's."""
+
+
+class UploadError(TflmgenError):
+    """The firmware could not be built for its upload, or not be uploaded; the text is the tools'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,28 @@ def build(directory: Path, environment: str, progress: Progress | None = None) -
         find_host_compiler()
     else:
         find_arm_compiler()
-    command = [sys.executable, "-m", "platformio", "run", "-d", str(directory), "-e", environment]
+    failure = _run(directory, environment, (), progress)
+    if failure is not None:
+        raise BuildError(f"{directory}: PlatformIO cannot build it\n{failure}")
+    path = directory / ".pio" / "build" / environment / "firmware.elf"
+    elf = read_elf(path)
+    return Firmware(path, elf.text, elf.data, elf.bss)
+
+
+def upload(directory: Path, environment: str, port: str | None, progress: Progress | None = None) -> None:
+    """Build environment `environment` and upload its firmware, by the uploader that the environment names.
+
+    port  the programmer's or the boot loader's, for uploaders that need one
+    """
+    words = ["-t", "upload", *(["--upload-port", port] if port else [])]
+    failure = _run(directory, environment, words, progress)
+    if failure is not None:
+        raise UploadError(f"{directory}: PlatformIO cannot upload it\n{failure}")
+
+
+def _run(directory: Path, environment: str, words: Sequence[str], progress: Progress | None) -> str | None:
+    """Run PlatformIO on an environment of the project; None if it succeeds, else what it says."""
+    command = [sys.executable, "-m", "platformio", "run", "-d", str(directory), "-e", environment, *words]
     with tempfile.TemporaryFile("w+") as errors:
         variables = environment_variables(directory)
         with subprocess.Popen(
@@ -57,11 +82,7 @@ def build(directory: Path, environment: str, progress: Progress | None = None) -
         ) as process:
             output = _follow(process, progress)
         errors.seek(0)
-        if process.returncode != 0:
-            raise BuildError(f"{directory}: PlatformIO cannot build it\n{_readable(errors.read()) or output}")
-    path = directory / ".pio" / "build" / environment / "firmware.elf"
-    elf = read_elf(path)
-    return Firmware(path, elf.text, elf.data, elf.bss)
+        return None if process.returncode == 0 else _readable(errors.read()) or output
 
 
 def _follow(process: subprocess.Popen[str], progress: Progress | None) -> str:
@@ -70,7 +91,9 @@ def _follow(process: subprocess.Popen[str], progress: Progress | None) -> str:
     try:
         for line in process.stdout or ():
             lines = [*lines[-19:], line]
-            if progress and line.startswith(("Compiling ", "Archiving ", "Linking ")):
+            if progress and line.startswith(
+                ("Compiling ", "Archiving ", "Linking ", "Downloading ", "Unpacking ", "Uploading ")
+            ):
                 progress(line.strip())
     except BaseException:
         os.killpg(process.pid, signal.SIGKILL)  # the compilers too

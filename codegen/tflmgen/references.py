@@ -51,7 +51,7 @@ def find_references(
     references = []
     if not board.is_host:
         host = plan_for(model, HOST, options)
-        with running(host, HOST, options, replace(session, emulator=Emulator.AUTO), console) as run:
+        with running(host, HOST, options, replace(session, emulator=Emulator.AUTO, port=None), console) as run:
             results = run_sets(run.session, host.module.signatures, sets)
         references.append(Reference(HOST_BUILD, [result.outputs for result in results]))
     try:

@@ -8,7 +8,7 @@
 
 enum { HELLO = 0x01, RESET, WRITE, INVOKE, READ, SIGNATURE, TENSOR, ROWS };
 enum { REPLY = 0x80, FAULT = 0xFE, REFUSED = 0xFF };
-enum { UNKNOWN_REQUEST = 1, BAD_ARGUMENT = 2 };
+enum { UNKNOWN_REQUEST = 1, BAD_ARGUMENT = 2, NOT_OPEN = 3 };
 #define INVOKE_REPLY_BYTES 13u
 
 static const tflmgen_link *active_link;
@@ -16,6 +16,7 @@ static const tflmgen_link *active_link;
 typedef struct {
   const tflmgen_model *model;
   const tflmgen_link *link;
+  bool open;    /* there was a HELLO since the start */
   bool invoked; /* the last request was an INVOKE; then its sequence number and reply */
   uint8_t sequence;
   uint8_t reply[INVOKE_REPLY_BYTES];
@@ -61,9 +62,10 @@ static uint8_t *find_range(const server *self, const tflmgen_frame *request, boo
 }
 
 static void on_hello(server *self, const tflmgen_frame *request) {
-  uint8_t head[5];
+  uint8_t head[9];
+  self->open = true;
   head[0] = TFLMGEN_PROTOCOL_VERSION;
-  put16(put16(head + 1, TFLMGEN_PROTOCOL_PAYLOAD), self->model->signature_count);
+  put32(put16(put16(head + 1, TFLMGEN_PROTOCOL_PAYLOAD), self->model->signature_count), self->model->fingerprint);
   answer(self, request, head, sizeof head, self->model->name, (uint32_t)strlen(self->model->name));
 }
 
@@ -153,6 +155,10 @@ static void on_invoke(server *self, const tflmgen_frame *request) {
 }
 
 static void serve_one(server *self, const tflmgen_frame *request) {
+  if (!self->open && request->type != HELLO) { /* restarted: what the computer has written and invoked is gone */
+    refuse(self, request, NOT_OPEN);
+    return;
+  }
   switch (request->type) {
     case HELLO: on_hello(self, request); break;
     case RESET: on_reset(self, request); break;

@@ -38,6 +38,7 @@ typedef struct {
   const tflmgen_signature *signatures;
   uint16_t signature_count;
   void (*reset)(void); /* back to the initial state; NULL for a model without state */
+  uint32_t fingerprint; /* of the model's file, the build options and the version of tflmgen */
 } tflmgen_model;
 
 #ifdef __cplusplus

@@ -13,7 +13,7 @@ from support import tiny
 from tflmgen.board import Board, list_boards, load_board
 from tflmgen.elf import read_elf
 from tflmgen.emulator.run import open_session
-from tflmgen.platformio import environment_variables
+from tflmgen.platformio import UploadError, environment_variables, upload
 
 STAND_IN = Path(__file__).parents[1] / "support" / "upload_platform"
 BARE = [b for b in list_boards() if b.platformio and not b.platformio.framework]
@@ -49,10 +49,8 @@ def run_platformio(project: Path, *words: str) -> subprocess.CompletedProcess[st
 def test_bare_firmware_is_the_local_one(tmp_path: Path) -> None:
     board = load_board("nucleo_f446re")
     project = stand_in(tiny.write_project(board, tmp_path / "project"), board.id, board.core)
-    done = run_platformio(project, "-e", f"{board.id}_upload", "-t", "upload", "--upload-port", "/dev/probe")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "uploaded" in done.stdout
-    assert "/dev/probe by stlink" in done.stdout
+    upload(project, f"{board.id}_upload", "/dev/probe")
+    assert (project / "uploaded").read_text() == "firmware.elf to /dev/probe by stlink\n"
     elf = project / ".pio" / "build" / f"{board.id}_upload" / "firmware.elf"
     assert read_elf(elf).symbols["tflmgen_vectors"] == 0x08000000
     attributes = subprocess.run(["arm-none-eabi-readelf", "-A", str(elf)], capture_output=True, text=True, check=True)
@@ -60,6 +58,13 @@ def test_bare_firmware_is_the_local_one(tmp_path: Path) -> None:
     with open_session(board, project, elf, "qemu", timeout=20) as session:
         result = session.invoke(1, [tiny.VALUES, tiny.mode(0)])
     assert tiny.total(result.outputs[0]) == tiny.TOTAL
+
+
+def test_a_failed_upload_tells_the_tools_words(tmp_path: Path) -> None:
+    board = load_board("nucleo_f446re")
+    project = stand_in(tiny.write_project(board, tmp_path / "project"), board.id, board.core)
+    with pytest.raises(UploadError, match=r"(?s)PlatformIO cannot upload it\n.*no probe"):
+        upload(project, f"{board.id}_upload", None)
 
 
 @pytest.mark.parametrize("board", ARDUINO, ids=lambda board: board.id)

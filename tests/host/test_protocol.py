@@ -16,9 +16,11 @@ from support import tiny
 from tflmgen.board import load_board
 from tflmgen.emulator.host import HostBuildError, compile_host
 from tflmgen.emulator.link import (
+    NOT_OPEN,
     REFUSED,
     Client,
     Decoder,
+    DeviceRestartedError,
     Frame,
     LinkClosedError,
     LinkTimeoutError,
@@ -53,7 +55,9 @@ def stream(program: Path) -> Iterator[PipeStream]:
 
 
 def make_client(stream: Stream, seconds: float = 20.0, retry: float = 0.5) -> Client:
-    return Client(stream, seconds, retry)
+    client = Client(stream, seconds, retry)
+    client.hello()
+    return client
 
 
 def accumulate(client: Client) -> int:
@@ -203,8 +207,23 @@ def test_requests_for_what_does_not_exist(stream: PipeStream, kind: Request, pay
 
 
 def test_unknown_request(stream: PipeStream) -> None:
+    make_client(stream)
     stream.write(encode(Frame(0x42, 9, b"what")))
     assert Decoder().feed(stream.read(10)) == [Frame(REFUSED, 9, b"\x01")]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Request if kind is not Request.HELLO])
+def test_nothing_is_done_before_hello(stream: PipeStream, kind: Request) -> None:
+    stream.write(encode(Frame(kind, 9, bytes(8))))
+    assert Decoder().feed(stream.read(10)) == [Frame(REFUSED, 9, bytes([NOT_OPEN]))]
+    with pytest.raises(DeviceRestartedError):
+        Client(stream, 20).request(kind)
+
+
+def test_hello_tells_the_model(stream: PipeStream) -> None:
+    hello = Client(stream, 20).hello()
+    assert (hello.version, hello.payload, hello.signatures) == (2, 512, 2)
+    assert (hello.fingerprint, hello.model) == (0x12345678, "tiny")
 
 
 def test_repeated_invoke_runs_once(stream: PipeStream) -> None:
@@ -217,7 +236,6 @@ def test_repeated_invoke_runs_once(stream: PipeStream) -> None:
 def test_noise_does_not_change_results(program: Path, seed: int) -> None:
     with open_pipe([str(program)]) as clean:
         client = make_client(Noise(clean, 0.0005, seed), retry=0.02)
-        assert client.hello().model == "tiny"
         for turn in range(1, 21):
             client.write(0, 0, X)
             assert client.invoke(0).status == 0
@@ -244,12 +262,12 @@ def test_closed_link_ends_the_server(program: Path) -> None:
 
 def test_silent_device_times_out() -> None:
     with open_pipe(["sleep", "60"]) as silent, pytest.raises(LinkTimeoutError, match="no answer to HELLO"):
-        make_client(silent, seconds=0.3).hello()
+        Client(silent, 0.3).hello()
 
 
 def test_device_that_is_gone() -> None:
     with open_pipe(["false"]) as gone, pytest.raises(LinkClosedError, match="exit code 1"):
-        make_client(gone).hello()
+        Client(gone, 20).hello()
 
 
 frames = st.builds(Frame, st.integers(0, 255), st.integers(0, 255), st.binary(max_size=40))

@@ -14,7 +14,7 @@ from tflmgen.option_groups import OPTIONS, OutputOptions, SessionOptions, with_g
 from tflmgen.options import BuildOptions
 
 COMMANDS = {command.name or command.callback.__name__: command.callback for command in cli.app.registered_commands}  # type: ignore[union-attr]
-BUILDING = ("build", "run", "test", "bench", "inspect", "export")
+BUILDING = ("build", "run", "test", "bench", "inspect", "export", "flash")
 RUNNING = ("run", "test", "bench")
 
 
@@ -95,5 +95,5 @@ def test_no_command_shows_the_help() -> None:
 
 
 def test_typer_is_told_of_every_command() -> None:
-    assert set(COMMANDS) == {*BUILDING, "boards"}
+    assert set(COMMANDS) == {*BUILDING, "boards", "monitor"}
     assert isinstance(cli.app, typer.Typer)

@@ -10,6 +10,7 @@ from tflmgen import __version__
 from tflmgen.bench_report import Measured, bench_json
 from tflmgen.board import Board, load_board
 from tflmgen.code_size import code_bytes
+from tflmgen.commands.bench_port import bench_port
 from tflmgen.compiler import Compilation
 from tflmgen.console import Console, Table
 from tflmgen.emulator.cycle_models import CYCLE_MODELS, CycleModel
@@ -17,7 +18,7 @@ from tflmgen.emulator.executed import Cycles
 from tflmgen.emulator.session import Session
 from tflmgen.errors import UsageError
 from tflmgen.execute import run_set, run_sets
-from tflmgen.firmware_build import compile_for, require_compiler, running
+from tflmgen.firmware_build import check_session_options, compile_for, require_compiler, running
 from tflmgen.given import given_rows
 from tflmgen.graph import Signature
 from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
@@ -49,10 +50,15 @@ def bench_command(
     board = load_board(board_name)
     if board.is_host:
         raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
-    given = given_rows(model, inputs, session.signature) if inputs is not None else None
+    check_session_options(board, session)
+    given = given_rows(model, inputs, session.signature) if inputs is not None and session.port is None else None
     compilation = compile_for(model, board, options, given)
-    require_compiler(board)
+    if session.port is None:
+        require_compiler(board)
     vectors = _vectors(model, inputs, compilation.module.signatures, session.signature)
+    if session.port is not None:
+        bench_port(compilation, board, vectors, inputs is None, options, session, console)
+        return
     with running(compilation, board, options, session, console, count=True) as run:
         assert run.firmware is not None
         with console.progress("Starting") as progress:

@@ -30,15 +30,17 @@ def run_command(
     board = load_board(board_name)
     check_session_options(board, session_options)
     check_writable(outputs)
-    given = given_rows(model, inputs, session_options.signature)
+    flashed = session_options.port is not None  # with what rows, its --max-shape or --max-dim said
+    given = None if flashed else given_rows(model, inputs, session_options.signature)
     compilation = compile_for(model, board, options, given)
-    require_compiler(board)
+    if not flashed:
+        require_compiler(board)
     signatures = compilation.module.signatures
     vectors = read_vectors(inputs, signatures, session_options.signature, expected=False)
     with running(compilation, board, options, session_options, console) as run:
         with console.progress("Starting") as progress:
             results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
-        emulator, notes = run.session.emulator, run.session.notes
+        emulator, place, notes = run.session.emulator, run.session.place, run.session.notes
     write_outputs(outputs, vectors, signatures, [result.outputs for result in results])
     stack = max(result.invocation.stack_bytes for result in results)
     console.json(
@@ -60,5 +62,5 @@ def run_command(
     )
     for note in notes:
         console.line(f"note: {note}")
-    where = emulator if board.is_host else f"{board.id} in {emulator}; {count(stack)} bytes of stack"
+    where = emulator if board.is_host else f"{board.id} {place}; {count(stack)} bytes of stack"
     console.line(f"Ran {len(results)} set{'s' * (len(results) != 1)} on {where}. Wrote {outputs}")

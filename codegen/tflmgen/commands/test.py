@@ -57,9 +57,11 @@ def test_command(
     check_session_options(board, session)
     if junit is not None:
         check_writable(junit)
-    given = given_rows(model, vectors_path, session.signature) if vectors_path is not None else None
+    flashed = session.port is not None  # with what rows, its --max-shape or --max-dim said
+    given = None if flashed or vectors_path is None else given_rows(model, vectors_path, session.signature)
     compilation = compile_for(model, board, options, given)
-    require_compiler(board)
+    if not flashed:
+        require_compiler(board)
     signatures = compilation.module.signatures
     vectors = _vectors(model, vectors_path, signatures, session.signature)
     if vectors_path is None:
@@ -69,9 +71,9 @@ def test_command(
     with running(compilation, board, options, session, console) as run:
         with console.progress("Starting") as progress:
             results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
-        emulator, notes = run.session.emulator, run.session.notes
+        emulator, place, notes = run.session.emulator, run.session.place, run.session.notes
     checks = _checks(signatures, vectors.sets, results, references, tolerance)
-    _report(console, model, board, emulator, notes, checks, references)
+    _report(console, model, board, emulator, place, notes, checks, references)
     if junit is not None:
         write_whole(junit, _junit(model, board, emulator, checks, references))
     wrong = sum(check.difference is not None for check in checks)
@@ -113,6 +115,7 @@ def _report(
     model: Path,
     board: Board,
     emulator: str,
+    place: str,
     notes: Sequence[str],
     checks: Sequence[Check],
     references: Sequence[Reference],
@@ -141,7 +144,7 @@ def _report(
         )
         for check in checks
     ]
-    where = emulator if board.is_host else f"{board.id} in {emulator}"
+    where = emulator if board.is_host else f"{board.id} {place}"
     columns = ("set", "output", "type", "compared with", "largest difference>", "")
     console.table(Table(f"{model.name} on {where}", columns, rows))
     for line in (*notes, *_about(references)):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-VERSION = 1
+VERSION = 2
 PAYLOAD = 512
 SYNC, ESCAPE = b"\x7e", b"\x7d"
 REPLY = 0x80
@@ -30,6 +30,7 @@ class Request(IntEnum):
 
 
 FAULT, REFUSED = 0xFE, 0xFF
+NOT_OPEN = 3
 
 
 class Stream(Protocol):
@@ -61,6 +62,10 @@ class RefusedError(LinkError):
     """The device understood the request and will not do it: unknown, or an index or range that does not exist."""
 
 
+class DeviceRestartedError(LinkError):
+    """The device has started anew since the last HELLO, and lost inputs, outputs and state."""
+
+
 class DeviceFaultError(LinkError):
     """The firmware ran into a processor fault. `address` is 0 where the core does not know it."""
 
@@ -74,6 +79,7 @@ class Hello:
     version: int
     payload: int
     signatures: int
+    fingerprint: int
     model: str
 
 
@@ -163,10 +169,10 @@ class Client:
 
     def hello(self) -> Hello:
         data = self.request(Request.HELLO, first_wait=self._retry / 10)  # what comes before it listens is lost
-        version, payload, signatures = struct.unpack_from("<BHH", data)
-        if version != VERSION:
-            raise LinkError(f"the device speaks version {version} of the protocol, this is version {VERSION}")
-        return Hello(version, payload, signatures, data[5:].decode(errors="replace"))
+        if data[0] != VERSION:
+            raise LinkError(f"the device speaks version {data[0]} of the protocol, this is version {VERSION}")
+        version, payload, signatures, fingerprint = struct.unpack_from("<BHHI", data)
+        return Hello(version, payload, signatures, fingerprint, data[9:].decode(errors="replace"))
 
     def signature(self, signature: int) -> SignatureInfo:
         data = self.request(Request.SIGNATURE, struct.pack("<H", signature))
@@ -236,6 +242,8 @@ class Client:
                     raise DeviceFaultError(*struct.unpack("<5I", frame.payload))
                 if frame.sequence != self._sequence:
                     continue  # the answer to an earlier request that was sent twice
+                if frame.type == REFUSED and frame.payload == bytes([NOT_OPEN]):
+                    raise DeviceRestartedError("the device has restarted")
                 if frame.type == REFUSED:
                     raise RefusedError(f"the device refused {kind.name}, reason {frame.payload.hex()}")
                 if frame.type == kind | REPLY:

@@ -14,6 +14,7 @@ from tflmgen.emulator.link import Stream
 from tflmgen.emulator.qemu import run_qemu
 from tflmgen.emulator.renode import run_renode
 from tflmgen.emulator.renode_count import renode_counter
+from tflmgen.emulator.serial_port import first_wait, open_serial
 from tflmgen.emulator.session import EmulatorError, Meter, Session
 from tflmgen.toolchain import find_renode
 
@@ -64,6 +65,13 @@ def open_session(
                 arguments, meter = plugin.arguments, plugin
             stream = stack.enter_context(run_qemu(board, firmware, arguments))
         yield Session(stream, chosen, timeout, firmware, notes, meter)
+
+
+@contextmanager
+def open_port(port: str, baud: int, timeout: float) -> Iterator[Session]:
+    """The model that runs on the board at serial port `port`."""
+    with open_serial(port, baud) as stream:
+        yield Session(stream, port, timeout, retry=first_wait(baud), place=f"at {port}")
 
 
 def _choose(board: Board, emulator: str, renode: str | None) -> tuple[str, Path | None, tuple[str, ...]]:

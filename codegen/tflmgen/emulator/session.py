@@ -13,6 +13,8 @@ from tflmgen.emulator.executed import Cycles, Executed, OperatorCount
 from tflmgen.emulator.link import (
     Client,
     DeviceFaultError,
+    DeviceRestartedError,
+    Hello,
     Invoked,
     LinkClosedError,
     LinkError,
@@ -41,6 +43,10 @@ CFSR = {
 
 class EmulatorError(TflmgenError):
     """The model did not run: no answer in time, a processor fault, the emulator gone or not installed."""
+
+
+class RestartError(EmulatorError):
+    """The device has started anew: what was written, invoked and kept as state is gone. Session.reopen() goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,8 @@ class SignatureTensors:
 class Session:
     """`emulator` and `notes` are for reports; `timeout` seconds are what each answer of the firmware may take.
 
-    `meter` tells what an invoke executed.
+    `meter` tells what an invoke executed; `retry` is after how many seconds a request is sent again; `place` is "in" or
+    "at" where the firmware runs.
     """
 
     def __init__(
@@ -90,21 +97,49 @@ class Session:
         elf: Path | None = None,
         notes: Sequence[str] = (),
         meter: Meter | None = None,
+        retry: float = 0.5,
+        place: str = "",
     ) -> None:
         self.emulator = emulator
-        self.notes = tuple(notes)
-        self._client = Client(stream, timeout)
+        self.place = place or f"in {emulator}"
+        self._notes = tuple(notes)
+        self._client = Client(stream, timeout, retry)
         self._timeout = timeout
         self._elf = elf
         self._meter = meter
+        self._restarts = 0
         with self._explained("does not answer. Does src/main.c still call tflmgen_serve()?"):
-            self.model = self._client.hello().model
-            self.signatures = self._describe()
+            hello, self.signatures = self._describe()
+        self.model, self.fingerprint = hello.model, hello.fingerprint
 
-    def _describe(self) -> tuple[SignatureTensors, ...]:
+    def _describe(self, patience: int = 3) -> tuple[Hello, tuple[SignatureTensors, ...]]:
+        """What the firmware says of itself. Opening a port restarts some boards, maybe after their first answer."""
+        try:
+            hello = self._client.hello()
+            return hello, self._signatures(hello.signatures)
+        except DeviceRestartedError:
+            if patience == 0:
+                raise
+            return self._describe(patience - 1)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know of this run."""
+        times = "once" if self._restarts == 1 else f"{self._restarts} times"
+        restarts = (f"the board restarted {times}; what it was at was run again",) if self._restarts else ()
+        return (*self._notes, *restarts)
+
+    def reopen(self) -> None:
+        """Go on with a device that has restarted; it is in its initial state."""
+        self._restarts += 1
+        with self._explained("does not answer after a restart"):
+            if self._client.hello().fingerprint != self.fingerprint:
+                raise EmulatorError(f"{self.emulator}: another firmware answers after a restart")
+
+    def _signatures(self, count: int) -> tuple[SignatureTensors, ...]:
         client = self._client
         out = []
-        for index in range(client.hello().signatures):
+        for index in range(count):
             info = client.signature(index)
             inputs = tuple(client.tensor(index, False, i) for i in range(info.inputs))
             outputs = tuple(client.tensor(index, True, i) for i in range(info.outputs))
@@ -126,7 +161,7 @@ class Session:
         tensors = self.signatures[signature]
         if len(inputs) != len(tensors.inputs):
             raise EmulatorError(f"signature '{tensors.key}' has {len(tensors.inputs)} inputs, not {len(inputs)}")
-        with self._explained(f"did not finish '{tensors.key}'"):
+        with self._explained(f"did not finish {_quoted(tensors.key)}"):
             for index, (data, tensor) in enumerate(zip(inputs, tensors.inputs, strict=True)):
                 if tensor.row_bytes and len(data) <= tensor.bytes and len(data) % tensor.row_bytes == 0:
                     self._client.set_rows(signature, index, len(data) // tensor.row_bytes)
@@ -160,6 +195,8 @@ class Session:
             raise EmulatorError(f"{self.emulator} ended: {error}") from error
         except DeviceFaultError as error:
             raise EmulatorError(f"{self.emulator}: {self._explain(error)}") from error
+        except DeviceRestartedError as error:
+            raise RestartError(f"{self.emulator}: the board has restarted: the firmware {failure}") from error
         except LinkError as error:
             raise EmulatorError(f"{self.emulator}: {error}") from error
 
@@ -185,3 +222,7 @@ class Session:
         if done.returncode != 0 or function in ("", "??"):
             return ""
         return f" in {function}()" + (f" ({line})" if "?" not in line else "")
+
+
+def _quoted(key: str) -> str:
+    return f"'{key}'" if key else "the invoke"

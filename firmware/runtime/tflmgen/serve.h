@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define TFLMGEN_PROTOCOL_VERSION 1
+#define TFLMGEN_PROTOCOL_VERSION 2
 #define TFLMGEN_PROTOCOL_PAYLOAD 512
 
 /* Answers requests until the link is closed (on a UART: for ever). Resets the model first. Not reentrant. */

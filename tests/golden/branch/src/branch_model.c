@@ -39,4 +39,5 @@ signature_0_inputs, signature_0_outputs,
      3, 1},
 };
 
-const tflmgen_model branch_model = {"branch", signatures, 1, branch_reset};
+const tflmgen_model branch_model = {"branch", signatures, 1, branch_reset,
+    0x1C73E0B8u};

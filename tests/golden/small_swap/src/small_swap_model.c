@@ -45,4 +45,5 @@ signature_0_inputs, signature_0_outputs,
      3, 2},
 };
 
-const tflmgen_model small_swap_model = {"small_swap", signatures, 1, small_swap_reset};
+const tflmgen_model small_swap_model = {"small_swap", signatures, 1, small_swap_reset,
+    0xB2D31575u};

@@ -27,4 +27,5 @@ signature_0_inputs, signature_0_outputs,
      1, 1},
 };
 
-const tflmgen_model straight_model = {"straight", signatures, 1, straight_reset};
+const tflmgen_model straight_model = {"straight", signatures, 1, straight_reset,
+    0x1024F9BAu};

@@ -45,4 +45,5 @@ signature_0_inputs, signature_0_outputs,
      3, 2},
 };
 
-const tflmgen_model swap_model = {"swap", signatures, 1, swap_reset};
+const tflmgen_model swap_model = {"swap", signatures, 1, swap_reset,
+    0xBADDDD48u};

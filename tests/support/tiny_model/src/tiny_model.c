@@ -15,4 +15,4 @@ static const tflmgen_signature signatures[] = {
     {"accumulate", tiny_accumulate, accumulate_inputs, accumulate_outputs, 2, 1},
 };
 
-const tflmgen_model tiny_model = {"tiny", signatures, 2, tiny_reset};
+const tflmgen_model tiny_model = {"tiny", signatures, 2, tiny_reset, 0x12345678u};

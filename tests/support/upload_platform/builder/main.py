@@ -1,5 +1,8 @@
 """As a builder of PlatformIO's own: tools and upload actions of its own, soft-float flags for bare metal."""
 
+import sys
+from pathlib import Path
+
 from SCons.Script import AlwaysBuild, Default, DefaultEnvironment
 
 env = DefaultEnvironment()
@@ -22,6 +25,17 @@ if not env.get("PIOFRAMEWORK"):
         LIBS=["c", "gcc", "m", "stdc++"],
     )
 elf = env.BuildProgram()
-upload = env.VerboseAction("echo uploaded $SOURCE to $UPLOAD_PORT by $UPLOAD_PROTOCOL", "Uploading $SOURCE")
-AlwaysBuild(env.Alias("upload", elf, upload))
+
+
+def upload(source, env, **_):
+    port = env.subst("$UPLOAD_PORT")
+    if not port:
+        sys.stderr.write("no probe\n")
+        return 1
+    text = f"{Path(str(source[0])).name} to {port} by {env.subst('$UPLOAD_PROTOCOL')}\n"
+    Path(env.subst("$PROJECT_DIR"), "uploaded").write_text(text)
+    return 0
+
+
+AlwaysBuild(env.Alias("upload", elf, env.VerboseAction(upload, "Uploading $SOURCE")))
 Default(env.Alias("buildprog", elf))

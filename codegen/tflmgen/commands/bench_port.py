@@ -1,0 +1,86 @@
+"""tflmgen bench --port: cycles that an attached board has counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tflmgen import __version__
+from tflmgen.bench_report import Measured
+from tflmgen.board import Board
+from tflmgen.compiler import Compilation
+from tflmgen.console import Console, Table, count
+from tflmgen.execute import run_set, run_sets
+from tflmgen.firmware_build import running
+from tflmgen.npz import Vectors
+from tflmgen.option_groups import SessionOptions
+from tflmgen.options import BuildOptions
+
+
+def bench_port(
+    compilation: Compilation,
+    board: Board,
+    vectors: Vectors,
+    generated: bool,
+    options: BuildOptions,
+    session: SessionOptions,
+    console: Console,
+) -> None:
+    """Print the DWT's cycles of each set. The JSON has the schema schema/bench_port.json."""
+    with (
+        running(compilation, board, options, session, console) as run,
+        console.progress("Starting") as progress,
+    ):
+        signatures = compilation.module.signatures
+        results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
+        if generated:
+            results = [run_set(run.session, signatures, vectors.sets[0], "second invoke")]
+        place, notes = run.session.place, run.session.notes
+    measured = [Measured(s.label, s.signature, r.invocation) for s, r in zip(vectors.sets, results, strict=True)]
+    sets = [_set(one, compilation, board) for one in measured]
+    plan = compilation.plan
+    console.json(
+        {
+            "tflmgen": __version__,
+            "model": plan["model"],
+            "options": plan["options"],
+            "board": board.id,
+            "port": session.port,
+            "notes": list(notes),
+            "clock_hz": board.clock,
+            "sets": sets,
+            "arena_bytes": plan["arena"]["bytes"],
+            "weights_bytes": plan["weights"]["bytes"],
+        }
+    )
+    _print(console, f"{plan['model']['path']} on {board.id} {place}", board, sets, notes)
+
+
+def _set(one: Measured, compilation: Compilation, board: Board) -> dict[str, Any]:
+    cycles = one.invocation.cycles or None
+    return {
+        "label": one.label,
+        "signature": compilation.module.signatures[one.signature].key,
+        "cycles": cycles,
+        "milliseconds": None if cycles is None else round(1000 * cycles / board.clock, 3),
+        "stack_bytes": one.invocation.stack_bytes,
+    }
+
+
+def _print(console: Console, title: str, board: Board, sets: list[dict[str, Any]], notes: tuple[str, ...]) -> None:
+    rows = [
+        (
+            str(number),
+            one["label"],
+            "not counted" if one["cycles"] is None else count(one["cycles"]),
+            "" if one["cycles"] is None else f"{one['milliseconds']:,.3f}",
+            count(one["stack_bytes"]),
+        )
+        for number, one in enumerate(sets)
+    ]
+    console.table(Table(title, ("#>", "inputs", "cycles>", "ms>", "stack>"), rows))
+    if any(one["cycles"] is None for one in sets):
+        console.line(f"{board.core} counts no cycles here: it has no DWT cycle counter, or an emulator stands for it.")
+    else:
+        console.line(f"Cycles of the DWT's counter; milliseconds at {count(board.clock)} Hz, the clock after reset.")
+    for note in notes:
+        console.line(f"note: {note}")

@@ -1,0 +1,40 @@
+"""tflmgen flash."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from tflmgen.board import load_board
+from tflmgen.console import Console
+from tflmgen.firmware_build import compile_for, kept_if_whole, project_of
+from tflmgen.flash import check_flashable, flash
+from tflmgen.option_groups import OutputOptions
+from tflmgen.options import BuildOptions
+from tflmgen.project import write
+
+
+def flash_command(
+    model: Path,
+    board_name: str,
+    port: str | None,
+    directory: Path | None,
+    options: BuildOptions,
+    output: OutputOptions,
+) -> None:
+    """Build `model` and flash it, from the project `directory`, by default one that goes away afterwards."""
+    console = Console(output)
+    board = load_board(board_name)
+    check_flashable(board)
+    with console.progress(f"Planning {model.name}"):
+        compilation = compile_for(model, board, options)
+    with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
+        target = directory or Path(folder) / compilation.name
+        with kept_if_whole(target):
+            write(project_of(compilation, board, options), target)
+            uploader = flash(target, compilation, board, port, console)
+    console.json({"model": model.name, "board": board.id, "uploader": uploader})
+    for note in board.notes:
+        console.line(f"note: {note}")
+    console.line(f"Flashed {model.name} on {board.id} by {uploader}.")
+    console.line(f"Test it with: tflmgen test {model} --board {board_name} --port PORT")

@@ -1,0 +1,74 @@
+"""`tflmgen flash` by the board's own command; by PlatformIO's platforms: test_upload_environment.py."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from support.commands import tflmgen
+from support.repository import ROOT
+from tflmgen.board import load_board
+
+pytestmark = [
+    pytest.mark.emulator,
+    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
+]
+
+GATE = ROOT / "examples" / "gate.tflite"
+FLASHER = """\
+import pathlib, shutil, sys
+elf, image, port, folder = sys.argv[1:]
+if port == "nowhere":
+    sys.exit("no board at nowhere")
+shutil.copy(elf, folder)
+shutil.copy(image, folder)
+pathlib.Path(folder, "port").write_text(port)
+"""
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Path:
+    folder = load_board("nucleo_f446re").folder
+    assert folder
+    data = json.loads((folder / "board.json").read_text())
+    (tmp_path / "flasher.py").write_text(FLASHER)
+    (tmp_path / "flashed").mkdir()
+    command = [sys.executable, str(tmp_path / "flasher.py"), "{elf}", "{bin}", "{port}", str(tmp_path / "flashed")]
+    own = tmp_path / "own_board"
+    own.mkdir()
+    (own / "board.json").write_text(json.dumps({**data, "upload": command, "notes": ["a note"]}))
+    return own
+
+
+def test_the_boards_own_command_gets_the_firmware(board: Path, tmp_path: Path) -> None:
+    finished = tflmgen("flash", GATE, "--board", board, "--port", "/dev/probe")
+    assert finished.code == 0, finished.err
+    flashed = tmp_path / "flashed"
+    assert (flashed / "firmware.elf").read_bytes()[:4] == b"\x7fELF"
+    assert (flashed / "firmware.bin").read_bytes()[3] == 0x20  # the stack's top, in RAM
+    assert (flashed / "port").read_text() == "/dev/probe"
+    assert "note: a note" in finished.out
+    assert f"tflmgen test {GATE} --board {board} --port PORT" in finished.out
+
+
+def test_a_command_that_fails(board: Path) -> None:
+    finished = tflmgen("flash", GATE, "--board", board, "--port", "nowhere")
+    assert finished.code == 1
+    assert "exit code 1" in finished.err
+    assert "no board at nowhere" in finished.err
+
+
+def test_a_command_that_needs_a_port(board: Path) -> None:
+    finished = tflmgen("flash", GATE, "--board", board)
+    assert finished.code == 2
+    assert "the board's upload command needs a --port" in finished.err
+
+
+@pytest.mark.parametrize(("name", "what"), [("host", "this computer"), ("mps2_an386", "an emulated board")])
+def test_what_cannot_be_flashed(name: str, what: str) -> None:
+    finished = tflmgen("flash", GATE, "--board", name)
+    assert finished.code == 2
+    assert f"--board {name} is not flashed: it is {what}" in finished.err

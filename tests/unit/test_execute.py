@@ -1,0 +1,58 @@
+"""Sets that a restart of the board interrupts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from tflmgen.emulator.session import EmulatorError, Invocation, RestartError
+from tflmgen.execute import MOST_RESTARTS, run_sets
+from tflmgen.graph import Port, Signature
+from tflmgen.npz import VectorSet
+from tflmgen.types import DType, TensorType
+
+
+class Restarting:
+    """A session whose model returns the sum of all inputs since its reset; each invoke in `fails` restarts instead."""
+
+    model = "sum"
+    place = "at a port"
+
+    def __init__(self, fails: Sequence[int]) -> None:
+        self.fails, self.invokes, self.total, self.down = set(fails), 0, 0, False
+
+    def reset(self) -> None:
+        if self.down:
+            raise RestartError("the board has restarted")
+        self.total = 0
+
+    def reopen(self) -> None:
+        self.down, self.total = False, 0
+
+    def invoke(self, signature: int, inputs: Sequence[bytes]) -> Invocation:
+        assert signature == 0
+        self.invokes += 1
+        if self.down or self.invokes - 1 in self.fails:
+            self.down = True
+            raise RestartError("the board has restarted")
+        self.total += int.from_bytes(inputs[0], "little")
+        return Invocation((self.total.to_bytes(4, "little"),), 0, 0, 0, None)
+
+
+def run(fails: Sequence[int], stateful: bool) -> list[int]:
+    port = Port("x", TensorType(DType.INT32, (1,)))
+    sets = [VectorSet("", 0, (np.array([value], np.int32),)) for value in (1, 2, 3)]
+    results = run_sets(Restarting(fails), [Signature("", "main", (port,), (port,))], sets, stateful)  # type: ignore[arg-type]
+    return [int(result.outputs[0][0]) for result in results]
+
+
+@pytest.mark.parametrize("fails", [(), (0,), (1,), (2,), (0, 2), (1, 2, 3), (2, 5)])
+def test_results_are_those_of_an_undisturbed_run(fails: tuple[int, ...]) -> None:
+    assert run(fails, stateful=False) == [1, 2, 3]
+    assert run(fails, stateful=True) == [1, 3, 6]
+
+
+def test_restarts_without_end_are_an_error() -> None:
+    with pytest.raises(EmulatorError, match=rf"{MOST_RESTARTS + 1} times in set 1. A watchdog"):
+        run(range(1, 50), stateful=False)

@@ -51,6 +51,8 @@ def bench_command(
     if board.is_host:
         raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
     check_session_options(board, session)
+    if page is not None and session.port is not None:
+        raise UsageError("--report shows instructions, which an emulator counts: leave --port out")
     given = given_rows(model, inputs, session.signature) if inputs is not None and session.port is None else None
     compilation = compile_for(model, board, options, given)
     if session.port is None:

@@ -8,12 +8,13 @@ from tflmgen import __version__
 from tflmgen.bench_report import Measured
 from tflmgen.board import Board
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console, Table, count
+from tflmgen.console import Console, Table
 from tflmgen.execute import run_set, run_sets
 from tflmgen.firmware_build import running
 from tflmgen.npz import Vectors
 from tflmgen.option_groups import SessionOptions
 from tflmgen.options import BuildOptions
+from tflmgen.units import count
 
 
 def bench_port(

@@ -40,4 +40,4 @@ signature_0_inputs, signature_0_outputs,
 };
 
 const tflmgen_model branch_model = {"branch", signatures, 1, branch_reset,
-    0x1C73E0B8u};
+    0x6776C3DDu};

@@ -46,4 +46,4 @@ signature_0_inputs, signature_0_outputs,
 };
 
 const tflmgen_model small_swap_model = {"small_swap", signatures, 1, small_swap_reset,
-    0xB2D31575u};
+    0x6EE28B72u};

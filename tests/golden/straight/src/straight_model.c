@@ -28,4 +28,4 @@ signature_0_inputs, signature_0_outputs,
 };
 
 const tflmgen_model straight_model = {"straight", signatures, 1, straight_reset,
-    0x1024F9BAu};
+    0x8AE66595u};

@@ -46,4 +46,4 @@ signature_0_inputs, signature_0_outputs,
 };
 
 const tflmgen_model swap_model = {"swap", signatures, 1, swap_reset,
-    0xBADDDD48u};
+    0x18E8C429u};

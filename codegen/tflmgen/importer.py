@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from tflmgen.bidirectional import without_bidirectional
 from tflmgen.bounds import NO_BOUNDS, Bounds, is_open
 from tflmgen.case_operators import without_cases
 from tflmgen.errors import ModelError
@@ -29,7 +30,7 @@ def import_model(model: Model, bounds: Bounds = NO_BOUNDS) -> Module:
     Raises ModelError with every operator that is unsupported, every broken rule of an operator, every If or While whose
     sides don't agree, every shape that stays open, and every recursion, with its call chain.
     """
-    model = without_cases(model)
+    model = without_cases(without_bidirectional(model))
     entries = sorted({s.subgraph for s in model.signatures} or {0})
     call_order(model, entries)
     context = Context(model, find_variables(model), bounds)

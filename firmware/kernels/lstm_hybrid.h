@@ -9,6 +9,7 @@ struct tflmgen_lstm_hybrid {
     int32_t batches;
     int32_t steps;
     bool time_major;
+    bool backward; /* from the last step on */
     int32_t inputs;
     int32_t cells;
     int32_t outputs;
@@ -49,7 +50,8 @@ TFLMGEN_KERNEL void tflmgen_lstm_hybrid(const float *input, const int8_t *restri
     tflmgen_lstm_start(h, h_in, p->batches * p->outputs * 4, cell, cell_in, p->batches * p->cells * 4);
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t step = 0; step < p->steps; ++step) {
-            const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;
+            const int32_t at = p->backward ? p->steps - 1 - step : step;
+            const int32_t row = p->time_major ? at * p->batches + batch : batch * p->steps + at;
             for (int32_t i = 0; i < rows; ++i) {
                 gates[i] = norms ? 0.0f : biases[i];
             }

@@ -15,6 +15,7 @@
     int32_t batches;                             \
     int32_t steps;                               \
     bool time_major;                             \
+    bool backward; /* from the last step on */   \
     int32_t inputs;                              \
     int32_t units;                               \
     bool tangent; /* the activation is tanh() */ \
@@ -44,7 +45,8 @@ TFLMGEN_KERNEL void tflmgen_rnn_f32(const float *input, const float *restrict we
     }
     for (int32_t batch = 0; batch < p->batches; ++batch, h += p->units) {
         for (int32_t step = 0; step < p->steps; ++step) {
-            const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;
+            const int32_t at = p->backward ? p->steps - 1 - step : step;
+            const int32_t row = p->time_major ? at * p->batches + batch : batch * p->steps + at;
             for (int32_t i = 0; i < p->units; ++i) {
                 sums[i] = bias[i];
                 sums[i] += tflmgen_dot_f32(0.0f, input + row * p->inputs, weights + i * p->inputs, p->inputs);
@@ -80,7 +82,8 @@ TFLMGEN_KERNEL void tflmgen_rnn_hybrid(const float *input, const int8_t *restric
     }
     for (int32_t batch = 0; batch < p->batches; ++batch, h += p->units) {
         for (int32_t step = 0; step < p->steps; ++step) {
-            const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;
+            const int32_t at = p->backward ? p->steps - 1 - step : step;
+            const int32_t row = p->time_major ? at * p->batches + batch : batch * p->steps + at;
             memcpy(sums, bias, (size_t)p->units * sizeof(float));
             tflmgen_rnn_add_hybrid(sums, input + row * p->inputs, quantized, weights, p->inputs, p->scale, p);
             tflmgen_rnn_add_hybrid(sums, h, quantized, recurrent_weights, p->units, p->recurrent_scale, p);

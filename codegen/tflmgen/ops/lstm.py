@@ -48,7 +48,7 @@ from tflmgen.ops.lstm_tensors import (
     shape_rules,
     sizes_of,
 )
-from tflmgen.ops.operator import INTERMEDIATES, Operator, Options, Rule, Shape
+from tflmgen.ops.operator import BACKWARD, INTERMEDIATES, Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.rules import input_type, scale
 from tflmgen.types import DType, Quantization
@@ -62,6 +62,7 @@ TANH = 4
 @dataclass(frozen=True, slots=True)
 class LstmAttributes:
     time_major: bool
+    backward: bool
     cell_clip: float
     projection_clip: float
     asymmetric: bool
@@ -80,8 +81,8 @@ def parse(options: Options | None) -> LstmAttributes:
     if not all(np.isfinite(clip) and clip >= 0 for clip in clips):
         raise ValueError("cell_clip or proj_clip is negative or not finite")
     asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
-    time_major = bool(options.get("time_major", False))
-    return LstmAttributes(time_major, clips[0], clips[1], asymmetric, tuple(options.get(INTERMEDIATES, ())))
+    time_major, backward = (bool(options.get(name, False)) for name in ("time_major", BACKWARD))
+    return LstmAttributes(time_major, backward, clips[0], clips[1], asymmetric, tuple(options.get(INTERMEDIATES, ())))
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
@@ -119,6 +120,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         operands = (Input(0), *arrays, *numbers_of_gates(op), *states, gates)
         return Kernel(f"tflmgen_lstm_{suffix}", "lstm.h", operands, fields, in_place, macs)
     variant = (
+        ("backward", op.attributes.backward),
         ("outputs", sizes.outputs),
         ("coupled", not has(op, INPUT_GATE)),
         ("cell_clip", op.attributes.cell_clip),
@@ -175,8 +177,14 @@ def _real_values(op: OperatorInstance, index: int) -> NDArray[np.float32]:
     return scaled
 
 
+FORWARD = Rule(
+    "an int8 or int16 sequence is run from the first step to the last",
+    lambda op: not (op.attributes.backward and is_integer(op)),
+)
+
+
 def _operator(name: str, rank: int) -> Operator:
-    rules: tuple[Rule, ...] = (*shape_rules(rank), *INTEGER_RULES)
+    rules: tuple[Rule, ...] = (*shape_rules(rank), FORWARD, *INTEGER_RULES)
     return Operator(name, parse, (1, 24), 1, rules, infer, kernel, updates=(OUTPUT_STATE, CELL_STATE))
 
 

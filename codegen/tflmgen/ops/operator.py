@@ -16,7 +16,10 @@ Options = Mapping[str, Any]
 """An operator's options as the file has them: field name in the schema's snake_case -> number, bool, str or tuple."""
 
 INTERMEDIATES = "intermediate_quantization"
-"""The one key of Options that is no field of the schema: a tuple of Quantization or None, by intermediate tensor."""
+"""A key of Options that is no field of the schema: a tuple of Quantization or None, by intermediate tensor."""
+
+BACKWARD = "backward"
+"""Another one, of recurrent layers: whether they run from the last step to the first."""
 
 CUSTOM_OPTIONS = "custom_options"
 """The key under which the Options of a custom operator have its option bytes as they are.

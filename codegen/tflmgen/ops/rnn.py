@@ -20,7 +20,7 @@ from tflmgen.kernel import (
     Scratch,
     Target,
 )
-from tflmgen.ops.operator import Operator, Options, Rule, Shape
+from tflmgen.ops.operator import BACKWARD, Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import Activation, parse_activation
 from tflmgen.ops.rules import COMMON, input_type, per_tensor, scale, static_shape, zero_point
@@ -37,6 +37,7 @@ class RnnAttributes:
     """`activation` is None for tanh()."""
 
     time_major: bool
+    backward: bool
     activation: Activation | None
     asymmetric: bool
 
@@ -46,7 +47,8 @@ def parse(options: Options | None) -> RnnAttributes:
     code = int(options.get("fused_activation_function", 0))
     activation = None if code == TANH else parse_activation(code)
     asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
-    return RnnAttributes(bool(options.get("time_major", False)), activation, asymmetric)
+    time_major, backward = (bool(options.get(name, False)) for name in ("time_major", BACKWARD))
+    return RnnAttributes(time_major, backward, activation, asymmetric)
 
 
 def _extents(op: OperatorInstance) -> tuple[int, int, int]:
@@ -75,6 +77,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         ("batches", batches),
         ("steps", steps),
         ("time_major", op.attributes.time_major),
+        ("backward", op.attributes.backward),
         ("inputs", channels),
         ("units", units),
         ("tangent", activation is None),

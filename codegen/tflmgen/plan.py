@@ -12,7 +12,7 @@ from tflmgen.emit import Sources
 from tflmgen.graph import Module, Op, Port, Value, walk
 from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, runs
-from tflmgen.plan_flow import operand_steps, subgraph_names, tensors_of, weights_by_step
+from tflmgen.plan_flow import operand_steps, stages_of, subgraph_names, tensors_of, weights_by_step
 from tflmgen.program import Access, Assembly, Fixed, Loop, Program, StateVariable, walk_instructions
 from tflmgen.schedule import Boundary, CallStep, IfStep, Schedule, ScheduleItem, Sequence, Step, WhileStep, walk_items
 from tflmgen.search import Candidate
@@ -211,6 +211,7 @@ def _step(op: Op, index: int, parent: int, function: str, selection: Selection, 
         "kernel": called.function if called else None,
         "variant": called.variant if called else "view",
         "macs": called.macs if called else 0,
+        **({"stages": stages} if (stages := stages_of(op, selection)) else {}),
         "line": sources.lines.get(index),
     }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tflmgen.graph import Function, Module, Value, walk
+from tflmgen.graph import Function, Module, Op, Value, walk
+from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, runs
 from tflmgen.program import (
     Assembly,
@@ -34,6 +35,7 @@ from tflmgen.schedule import (
     boundaries,
     walk_items,
 )
+from tflmgen.select import Selection
 from tflmgen.storage import Storage
 
 Json = dict[str, Any]
@@ -104,6 +106,22 @@ def _results(function: Function) -> tuple[Value, ...]:
     return function.body.results[: len(function.body.results) - len(function.state)]
 
 
+def stages_of(op: Op, selection: Selection) -> list[Json]:
+    """The operators of a stream, in the order in which they were; none for an operator that is no stream."""
+    kernel = selection.of(op)
+    if not isinstance(kernel, Kernel) or kernel.rows is None:
+        return []
+    return [
+        {
+            "subgraph": stage.op.origin.subgraph,
+            "operator": stage.op.origin.operator,
+            "name": stage.op.operator,
+            "outputs": [str(v.type) for v in stage.op.outputs],
+        }
+        for stage in kernel.rows.stages
+    ]
+
+
 def weights_by_step(program: Program, used: Mapping[str, int]) -> dict[int, int]:
     """Step -> bytes of constants that it is the first to read; `used` are the bytes of those in flash, by name."""
     found: dict[int, int] = {}
@@ -124,6 +142,8 @@ def _places(one: Instruction) -> Iterator[Place | None]:
                 yield argument.access.place
             elif isinstance(argument, Work):
                 yield argument.place
+        if one.rows is not None:
+            yield from (a.place for call in one.rows.calls for a in call.arguments if isinstance(a, Work))
     elif isinstance(one, Assembly | Transfer):
         yield from (copy.source for copy in one.copies)
     elif isinstance(one, Branch):

@@ -10,11 +10,12 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from support.random_chain import random_chain
 from support.random_program import Seeded, random_program
 from support.repository import ROOT
 from tflmgen.compiler import compile_model
 from tflmgen.kernel import Target
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, Optimize
 
 SCHEMA = json.loads(files("tflmgen.schema").joinpath("plan.json").read_text())
 SCHEMA["required"].remove("board")  # which the build command adds
@@ -93,3 +94,16 @@ def test_buffers_that_live_together_are_apart(folder: Path) -> None:
                     one["offset"] + one["bytes"] <= other["offset"] or other["offset"] + other["bytes"] <= one["offset"]
                 )
                 assert apart or len(live_steps[i] & live_steps[j]) <= 1, (seed, one["name"], other["name"])
+
+
+def test_a_stream_names_its_operators_and_their_weights(tmp_path: Path) -> None:
+    model = tmp_path / "chain.tflite"
+    model.write_bytes(random_chain(3))
+    plan = compile_model(model, Target("host"), BuildOptions(optimize=Optimize.RAM)).plan
+    streams = [step for step in plan["steps"] if step.get("variant") == "stream"]
+    assert streams
+    jsonschema.validate(plan, SCHEMA)
+    for step in streams:
+        assert len(step["stages"]) > 1
+        assert step["stages"][-1]["outputs"] == step["outputs"]
+    assert sum(step["weights_bytes"] for step in streams) > 0

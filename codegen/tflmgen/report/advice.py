@@ -13,6 +13,9 @@ WORTH = 0.02
 
 LAYERS = 3
 
+IMAGES = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D"})
+"""Operators that streams are made of (docs/streams.md)."""
+
 
 def advice(steps: Steps, occupancy: Occupancy) -> list[str]:
     """Sentences, the largest effect first in each of: arena, flash, time."""
@@ -42,6 +45,8 @@ def _arena(steps: Steps, occupancy: Occupancy) -> Iterator[str]:
             f"No single buffer binds the arena: {len(occupancy.fullest)} of {len(occupancy.bytes)} steps need all "
             f"{count(occupancy.peak)} bytes, or come close. Narrower layers on the whole would help."
         )
+    if steps.plan["options"]["optimize"] != "ram" and any(s.get("name") in IMAGES for s in steps.by_index.values()):
+        yield "--optimize ram looks for chains of convolutions and pools to compute row by row, at some cost in time."
     loose = arena["bytes"] - arena["lower_bound"]
     if loose > 0:
         yield (

@@ -120,7 +120,7 @@ class _Painter:
     def _label(self, tensor: Json, first: int) -> str:
         step = self.steps.by_index[first]
         if tensor["subgraph"] is not None and step["kind"] == "operator":
-            return str(step["name"])
+            return self.steps.title(first)
         return short(tensor["name"], 24)
 
     def _lives(self, first: int, last: int) -> str:

@@ -188,7 +188,8 @@ class _Artist:
     def _tip(self, step: Json, title: str, detail: str) -> str:
         lines = [f"step {step['index']}: {title}", detail]
         if step["kind"] == "operator":
-            lines.append(f"{step['kernel'] or 'no code'} ({step['variant']})")
+            lines += [f"{one['name']} -> {shapes(one['outputs'])}" for one in step.get("stages", ())]
+            lines.append(f"{step['kernel'] or 'no kernel'} ({step['variant']})")
             lines += [f"{count(step['macs'])} MACs"] if step["macs"] else []
             lines += [f"{count(step['weights_bytes'])} bytes of weights"] if step["weights_bytes"] else []
         return "\n".join(line for line in lines if line)

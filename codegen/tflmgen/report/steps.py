@@ -82,7 +82,7 @@ class Steps:
         step = self.by_index[index]
         kind = step["kind"]
         if kind == "operator":
-            return str(step["name"])
+            return f"{step['name']} of {len(step['stages'])}" if "stages" in step else str(step["name"])
         if kind == "while":
             return "while" if step["trips"] is None else f"while, {step['trips']} times"
         if kind == "call":

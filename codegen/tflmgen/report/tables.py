@@ -80,10 +80,11 @@ def operator_rows(steps: Steps, palette: Palette, occupied: list[int], bench: Js
             continue
         index = step["index"]
         kernel = (step["kernel"] or "").removeprefix("tflmgen_") or f"({step['variant']})"
+        kernel = ", ".join(one["name"] for one in step.get("stages", ())) or kernel
         cells = [
             _number(index),
             Cell(f"{step['subgraph']}.{step['operator']}", step["subgraph"] * 1e6 + step["operator"]),
-            Cell(step["name"]),
+            Cell(steps.title(index)),
             Cell(shapes(step["outputs"])),
             Cell(kernel),
             _number(step["macs"]),

@@ -21,7 +21,7 @@ TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_s16, int16_t, int16_t, tflmgen_
                       tflmgen_squared_difference_finish(tflmgen_add_scale1(a, params) - tflmgen_add_scale2(b, params),
                                                         params))
 
-struct tflmgen_prelu_s8 {
+struct tflmgen_prelu {
     TFLMGEN_BINARY_NEST
     int32_t input_offset; /* minus the zero point */
     int32_t alpha_offset; /* minus the zero point */
@@ -30,18 +30,22 @@ struct tflmgen_prelu_s8 {
     int32_t shift_positive;
     int32_t multiplier_negative;
     int32_t shift_negative;
+    int32_t least;
+    int32_t greatest;
 };
 
-TFLMGEN_HELPER int32_t tflmgen_prelu_value(int32_t x, int32_t alpha, const struct tflmgen_prelu_s8 *params)
+TFLMGEN_HELPER int32_t tflmgen_prelu_value(int32_t x, int32_t alpha, const struct tflmgen_prelu *params)
 {
     const int32_t scaled =
         x >= 0 ? tflmgen_requantize(x, params->multiplier_positive, params->shift_positive)
                : tflmgen_requantize(x * alpha, params->multiplier_negative, params->shift_negative);
-    return tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), INT8_MIN, INT8_MAX);
+    return tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), params->least, params->greatest);
 }
 
-TFLMGEN_DEFINE_BINARY(tflmgen_prelu_s8, int8_t, int8_t, tflmgen_prelu_s8,
+TFLMGEN_DEFINE_BINARY(tflmgen_prelu_s8, int8_t, int8_t, tflmgen_prelu,
                       tflmgen_prelu_value(a + params->input_offset, b + params->alpha_offset, params))
+TFLMGEN_DEFINE_MIXED_BINARY(tflmgen_prelu_s16, int16_t, int8_t, int16_t, tflmgen_prelu,
+                            tflmgen_prelu_value(a + params->input_offset, b + params->alpha_offset, params))
 
 struct tflmgen_div_s8 {
     TFLMGEN_BINARY_NEST

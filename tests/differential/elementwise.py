@@ -177,7 +177,8 @@ def prelu(rng: Rng, dtype: str) -> Run:
     shape = shape_of(rng, 1, 4)
     kept = shape[int(rng.integers(0, len(shape))) :]
     slopes = tuple(1 if rng.random() < 0.5 else d for d in kept)
-    items = [typed(rng, dtype, s) for s in (shape, slopes, ())]
+    kinds = dtype, "int8" if dtype == "int16" else dtype, dtype
+    items = [typed(rng, kind, s) for kind, s in zip(kinds, (shape, slopes, ()), strict=True)]
     case = make_case("PRELU", items[:2], items[2:])
     case, values = finished(rng, case, 0.05)
     return _some_constant(rng, case, values, dtype)
@@ -375,7 +376,7 @@ FAMILIES = (
     Family("POW", ("float32", "int32"), powers, rtol=1e-6),
     Family("BITWISE_XOR", BITS, binary("BITWISE_XOR", 4), expected=numpy_as(np.bitwise_xor)),
     Family("RIGHT_SHIFT", ("int8", "int16", "int32"), shifts),
-    Family("PRELU", ("float32", "int8"), prelu),
+    Family("PRELU", ("float32", "int8", "int16"), prelu),
     Family("ADD_N", ("float32", "int8", "int32"), add_n),
     *(Family(name, (*COMPARED, "bool"), comparison(name)) for name in ("EQUAL", "NOT_EQUAL")),
     *(Family(name, COMPARED, comparison(name)) for name in ("LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")),

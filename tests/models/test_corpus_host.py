@@ -73,7 +73,7 @@ def test_golden_outputs(name: str) -> None:
         pytest.fail(str(error))
     for (k, _), arrays in zip(calls, outputs, strict=True):
         for j, array in enumerate(arrays):
-            _compare(array, golden[f"s{k}_out_{j}"], MODELS[name]["tolerance"], f"set {k}, output {j}")
+            _compare(array, golden[f"s{k}_out_{j}"], name, f"set {k}, output {j}")
 
 
 def _invocation(stages: Stages, golden: Any, k: int) -> tuple[int, tuple[Array, ...]]:
@@ -91,9 +91,22 @@ def _fits(stages: Stages, golden: Any, k: int) -> bool:
     return all(a.shape == p.type.max_shape for a, p in zip(inputs, ports, strict=True))
 
 
-def _compare(got: Array, wanted: Array, tolerance: Any, where: str) -> None:
+def _steps(name: str) -> int:
+    """How far integers may be off: one step where LiteRT made the outputs of an int16 FULLY_CONNECTED.
+
+    TFLite Micro, to which the kernels are equal, cuts the multiplier of 64-bit sums to 16 bits, LiteRT does not.
+    """
+    entry = MODELS[name]
+    rounded = any(kind.startswith("FULLY_CONNECTED|int16") for kind in entry["ops_typed"])
+    return 1 if rounded and entry["oracle"] == "litert_builtin_ref" else 0
+
+
+def _compare(got: Array, wanted: Array, name: str, where: str) -> None:
     assert got.dtype == wanted.dtype, where
+    tolerance = MODELS[name]["tolerance"]
     if tolerance and wanted.dtype.kind == "f":
         np.testing.assert_allclose(got.ravel(), wanted.ravel(), err_msg=where, **tolerance)
+    elif _steps(name):
+        np.testing.assert_allclose(got.ravel(), wanted.ravel(), err_msg=where, rtol=0, atol=_steps(name))
     else:
         np.testing.assert_array_equal(got.ravel(), wanted.ravel(), err_msg=where)

@@ -71,7 +71,16 @@ def _prelu(op: OperatorInstance, target: Target) -> Kernel:
     for name, factor in zip(("positive", "negative"), _prelu_scales(op), strict=True):
         multiplier, shift = quantize_multiplier(factor)
         fields += ((f"multiplier_{name}", multiplier), (f"shift_{name}", shift))
-    return binary_kernel(op, "tflmgen_prelu_s8", QUANTIZED_HEADER, "tflmgen_prelu_s8", fields)
+    dtype = op.outputs[0].dtype
+    least, greatest = dtype.limits
+    fields += (("least", least), ("greatest", greatest))
+    return binary_kernel(op, f"tflmgen_prelu_{SUFFIX[dtype]}", QUANTIZED_HEADER, "tflmgen_prelu", fields)
+
+
+def _prelu_types_fit(op: OperatorInstance) -> bool:
+    types = input_type(op, 0).dtype, input_type(op, 1).dtype
+    known = (DType.FLOAT32, DType.FLOAT32), (DType.INT8, DType.INT8), (DType.INT16, DType.INT8)
+    return types in known and op.outputs[0].dtype is types[0]
 
 
 def _plain(name: str, *rules: Rule) -> Operator:
@@ -105,7 +114,9 @@ SQUARED_DIFFERENCE_RULES = (
 
 PRELU_RULES = (
     *BROADCASTS,
-    one_type(DType.FLOAT32, DType.INT8),
+    Rule(
+        "the input, the slopes and the output are all float32 or all int8, or int16 with int8 slopes", _prelu_types_fit
+    ),
     QUANTIZED_PER_TENSOR,
     Rule("the slopes broadcast to the input's shape", lambda op: binary_shape(op) == static_shape(input_type(op, 0))),
     Rule(

@@ -19,6 +19,10 @@ PLAIN_WIDTH = 160
 """Columns of a table where the output is no terminal: nothing is to be cut off."""
 
 
+STYLES = {"ok": "green", "WRONG": "bold red"}
+"""What a cell that begins with such a word looks like, on a terminal and without NO_COLOR."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Columns by title; a title that ends in '>' has its column right-aligned. Cells are plain text."""
@@ -96,5 +100,5 @@ def _rich_table(table: Table) -> Any:
         justify: Any = "right" if title.endswith(">") else "left"
         shown.add_column(Text(title.rstrip(">")), justify=justify, overflow="fold")
     for row in table.rows:
-        shown.add_row(*map(Text, row))
+        shown.add_row(*(Text(cell, style=STYLES.get(cell.partition(":")[0], "")) for cell in row))
     return shown

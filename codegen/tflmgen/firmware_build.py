@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -125,7 +125,11 @@ def running(
         elf = firmware.elf if firmware else None
         emulator, renode = session.emulator.value, session.renode
         plan = compilation.plan if count else None
-        with open_session(board, directory, elf, emulator, session.timeout, renode=renode, count=plan) as connected:
+        opened = open_session(board, directory, elf, emulator, session.timeout, renode=renode, count=plan)
+        with ExitStack() as stack:
+            what = f"Compiling {compilation.name} for host" if board.is_host else f"Starting {board.id}"
+            with console.progress(what):
+                connected = stack.enter_context(opened)
             yield Running(compilation, connected, firmware)
 
 

@@ -178,7 +178,7 @@ def test_inspect_writes_a_report_where_asked(tmp_path: Path) -> None:
     assert "<h1>gate.tflite</h1>" in page.read_text(encoding="utf-8")
     done = tflmgen("inspect", GATE, "--report", tmp_path / "missing" / "gate.html")
     assert done.code == 1
-    assert "No such file or directory" in done.err
+    assert "cannot be written: there is no folder" in done.err
 
 
 def test_the_project_has_a_report(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tflmgen.emulator.executed import Cycles
 from tflmgen.emulator.session import Session
 from tflmgen.errors import UsageError
 from tflmgen.execute import run_set, run_sets
+from tflmgen.files import check_writable, write_whole
 from tflmgen.firmware_build import check_session_options, compile_for, require_compiler, running
 from tflmgen.given import given_rows
 from tflmgen.graph import Signature
@@ -51,10 +52,13 @@ def bench_command(
     if board.is_host:
         raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
     check_session_options(board, session)
+    if page is not None:
+        check_writable(page)
     if page is not None and session.port is not None:
         raise UsageError("--report shows instructions, which an emulator counts: leave --port out")
     given = given_rows(model, inputs, session.signature) if inputs is not None and session.port is None else None
-    compilation = compile_for(model, board, options, given)
+    with console.progress(f"Planning {model.name}"):
+        compilation = compile_for(model, board, options, given)
     if session.port is None:
         require_compiler(board)
     vectors = _vectors(model, inputs, compilation.module.signatures, session.signature)
@@ -81,7 +85,7 @@ def bench_command(
         "memory": sizes,
     }
     if page is not None:
-        page.write_text(report_html(compilation.plan, board, bench=report), encoding="utf-8")
+        write_whole(page, report_html(compilation.plan, board, bench=report).encode())
     console.json(report)
     _print(console, board, report, cycle_model)
     if page is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from tflmgen.board import load_board
 from tflmgen.compiler import Compilation
 from tflmgen.console import Console, Table
+from tflmgen.files import check_writable, write_whole
 from tflmgen.firmware_build import plan_for
 from tflmgen.graph_text import module_text
 from tflmgen.option_groups import OutputOptions
@@ -31,18 +32,21 @@ def inspect_command(
     """
     console = Console(output)
     board = load_board(board_name)
+    if report is not None:
+        check_writable(report)
     subgraphs = read_model(path).subgraphs
     if not dump_graph:
         for graph in subgraphs:
             _print_subgraph(console, graph)
-    compilation = plan_for(path, board, options)
+    with console.progress(f"Planning {path.name}"):
+        compilation = plan_for(path, board, options)
     if dump_graph:
         console.line(module_text(compilation.module).rstrip())
     else:
         _print_signatures(console, compilation)
         _print_arena(console, compilation.plan)
     if report is not None:
-        report.write_text(report_html(compilation.plan, board), encoding="utf-8")
+        write_whole(report, report_html(compilation.plan, board).encode())
         console.line(f"Wrote {report}.")
     console.json({**compilation.plan, "subgraphs": [_describe(graph) for graph in subgraphs]})
 

@@ -32,7 +32,8 @@ def run_command(
     check_writable(outputs)
     flashed = session_options.port is not None  # with what rows, its --max-shape or --max-dim said
     given = None if flashed else given_rows(model, inputs, session_options.signature)
-    compilation = compile_for(model, board, options, given)
+    with console.progress(f"Planning {model.name}"):
+        compilation = compile_for(model, board, options, given)
     if not flashed:
         require_compiler(board)
     signatures = compilation.module.signatures

@@ -59,7 +59,8 @@ def test_command(
         check_writable(junit)
     flashed = session.port is not None  # with what rows, its --max-shape or --max-dim said
     given = None if flashed or vectors_path is None else given_rows(model, vectors_path, session.signature)
-    compilation = compile_for(model, board, options, given)
+    with console.progress(f"Planning {model.name}"):
+        compilation = compile_for(model, board, options, given)
     if not flashed:
         require_compiler(board)
     signatures = compilation.module.signatures

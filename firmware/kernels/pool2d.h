@@ -1,8 +1,9 @@
-/* AVERAGE_POOL_2D and MAX_POOL_2D: tensors [batch, height, width, channels]. Padding takes no part in a result. */
+/* AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D: tensors [batch, height, width, channels]. Padding takes no part in a result. */
 #ifndef TFLMGEN_KERNELS_POOL2D_H
 #define TFLMGEN_KERNELS_POOL2D_H
 
 #include <float.h>
+#include <math.h>
 
 #include "window.h"
 
@@ -48,6 +49,9 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s32(int32_t sum, int32_t count)
 #define TFLMGEN_POOL_START_MAX_f32 (-FLT_MAX)
 #define TFLMGEN_POOL_ADD_MAX_f32(result, value) ((value) > (result) ? (value) : (result))
 #define TFLMGEN_POOL_END_MAX_f32(result, count) (result)
+#define TFLMGEN_POOL_START_L2_f32 0.0f
+#define TFLMGEN_POOL_ADD_L2_f32(result, value) ((result) + (value) * (value))
+#define TFLMGEN_POOL_END_L2_f32(result, count) sqrtf((result) / (float)(count))
 
 /* Each channel of an output pixel is written after the channel's whole window was read. */
 #define TFLMGEN_POOL_2D(name, KIND, type, element, sum_type, clamp)                                                    \
@@ -86,5 +90,6 @@ TFLMGEN_POOL_2D(tflmgen_average_pool2d_f32, AVERAGE, f32, float, float, tflmgen_
 TFLMGEN_POOL_2D(tflmgen_max_pool2d_s8, MAX, s8, int8_t, int32_t, tflmgen_clamp_s32)
 TFLMGEN_POOL_2D(tflmgen_max_pool2d_s16, MAX, s16, int16_t, int32_t, tflmgen_clamp_s32)
 TFLMGEN_POOL_2D(tflmgen_max_pool2d_f32, MAX, f32, float, float, tflmgen_clamp_f32)
+TFLMGEN_POOL_2D(tflmgen_l2_pool2d_f32, L2, f32, float, float, tflmgen_clamp_f32)
 
 #endif

@@ -172,6 +172,14 @@ def rank(rng: Rng, dtype: str) -> Run:
     return finished(rng, make_case("RANK", [typed(rng, dtype, shape_of(rng))], [tensor("int32", ())]))
 
 
+def broadcast_args(rng: Rng, dtype: str) -> Run:
+    shape = rng.integers(0, 6, int(rng.integers(1, 6)))
+    sides = [np.where(rng.random(shape.size) < 0.4, 1, shape), shape[int(rng.integers(0, shape.size)) :]]
+    first, second = (side.astype(dtype) for side in (sides if rng.random() < 0.5 else reversed(sides)))
+    case = make_case("BROADCAST_ARGS", [tensor(dtype, first.shape), tensor(dtype, second.shape)], [tensor(dtype, ())])
+    return case, [first, second]
+
+
 def range_(rng: Rng, dtype: str) -> Run:
     step = float(rng.integers(1, 5)) * (0.25 if dtype == "float32" else 1) * (-1 if rng.random() < 0.4 else 1)
     start = float(rng.integers(-9, 10))
@@ -213,6 +221,7 @@ FAMILIES = (
     Family("FILL", MOVED, fill, moves=True, expected=lambda case, values: [np.full(*operands(case, values))]),
     Family("SHAPE", MOVED, shape, expected=lambda case, values: [np.array(operands(case, values)[0].shape)]),
     Family("RANK", MOVED, rank, expected=lambda case, values: [np.array(operands(case, values)[0].ndim)]),
+    Family("BROADCAST_ARGS", ("int32", "int64"), broadcast_args),
     Family(
         "RANGE",
         ("float32", "int32", "int64"),

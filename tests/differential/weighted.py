@@ -40,6 +40,33 @@ def batch_matmul(rng: Rng, dtype: str) -> Run:
     return case, random_values(case, rng)
 
 
+def transpose_conv(rng: Rng, dtype: str) -> Run:
+    strides, taps, outside = ([int(n) for n in rng.integers(1, 5, 2)] for _ in range(3))
+    channels, filters, same = int(rng.integers(1, 6)), int(rng.integers(1, 6)), bool(rng.integers(2))
+    # The sizes of what a convolution takes to what the operator gets.
+    sizes = [max(o * 3, t) + int(rng.integers(4)) for o, t in zip(outside, taps, strict=True)]
+    inner = [
+        -(-n // stride) if same else (n + stride - t) // stride
+        for n, stride, t in zip(sizes, strides, taps, strict=True)
+    ]
+    batches = int(rng.integers(1, 3))
+    source = typed(rng, dtype, (batches, *inner, channels), 1e-4 if dtype == "int16" else 1e-3)
+    shape = (filters, *taps, channels)
+    scales = rng.uniform(0.0005, 0.05, filters if rng.random() < 0.6 else 1)
+    if dtype == "float32":
+        weights = constant("float32", rng.normal(size=shape))
+    else:
+        weights = constant("int8", rng.integers(-127, 128, shape), scales)
+    inputs: list[Tensor | None] = [constant("int32", [batches, *sizes, filters]), weights, source]
+    # TFLite Micro dies of an int16 operator without a bias.
+    if rng.random() < 0.7 or dtype == "int16":
+        kind = {"float32": "float32", "int8": "int32", "int16": "int64"}[dtype]
+        inputs.append(constant(kind, rng.normal(size=filters) * (1 if dtype == "float32" else 20000)))
+    options = {"padding": int(not same), "stride_h": strides[0], "stride_w": strides[1]}
+    case = make_case("TRANSPOSE_CONV", inputs, [typed(rng, dtype, (), 1e-2, 5.0)], options)
+    return case, random_values(case, rng)
+
+
 def pooling(operator: str) -> Callable[[Rng, str], Run]:
     return lambda rng, dtype: pool2d(rng, dtype, operator)
 
@@ -58,6 +85,8 @@ FAMILIES = (
     Family("DEPTHWISE_CONV_2D", NUMBERS, depthwise_conv2d, **CLOSE),
     Family("FULLY_CONNECTED", NUMBERS, fully_connected, **CLOSE),
     Family("BATCH_MATMUL", NUMBERS, batch_matmul, **CLOSE),
+    Family("TRANSPOSE_CONV", NUMBERS, transpose_conv, **CLOSE),
     *(Family(name, NUMBERS, pooling(name), **CLOSE) for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")),
+    Family("L2_POOL_2D", ("float32",), pooling("L2_POOL_2D"), **CLOSE),
     Family("RESIZE_BILINEAR", ("float32", "int8"), resize_bilinear, rtol=1e-6, atol=1e-6),
 )

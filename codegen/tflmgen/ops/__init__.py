@@ -12,6 +12,7 @@ from tflmgen.ops import (
     arithmetic,
     batch_matmul,
     binary_functions,
+    broadcast_args,
     cast,
     comparison,
     concatenation,
@@ -47,6 +48,7 @@ from tflmgen.ops import (
     space_batch,
     svdf,
     transpose,
+    transpose_conv,
     update_slice,
 )
 from tflmgen.ops.operator import Operator
@@ -57,6 +59,7 @@ FAMILIES: tuple[tuple[Operator, ...], ...] = (
     arithmetic.OPERATORS,
     batch_matmul.OPERATORS,
     binary_functions.OPERATORS,
+    broadcast_args.OPERATORS,
     cast.OPERATORS,
     comparison.OPERATORS,
     concatenation.OPERATORS,
@@ -92,6 +95,7 @@ FAMILIES: tuple[tuple[Operator, ...], ...] = (
     space_batch.OPERATORS,
     svdf.OPERATORS,
     transpose.OPERATORS,
+    transpose_conv.OPERATORS,
     update_slice.OPERATORS,
 )
 

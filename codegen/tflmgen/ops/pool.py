@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D, int8, int16 and float32."""
+"""AVERAGE_POOL_2D and MAX_POOL_2D, int8, int16 and float32; L2_POOL_2D, float32."""
 
 from __future__ import annotations
 
@@ -76,21 +76,26 @@ def _sums_fit(op: OperatorInstance) -> bool:
     return int(op.attributes.taps[0] * op.attributes.taps[1]) < most
 
 
-RULES = (
-    *COMMON,
-    one_type(DType.INT8, DType.INT16, DType.FLOAT32),
-    Rule(
-        "the input has 4 dimensions, none of them zero",
-        lambda op: len(input_type(op, 0).shape) == 4 and 0 not in input_type(op, 0).shape,
-    ),
-    QUANTIZED_PER_TENSOR,
-    Rule("input and output share one scale (to 1e-6) and zero point", _same_quantization),
-    Rule("the window has less than 2^23 pixels, less than 2^15 of int16", _sums_fit),
-    Rule("the window fits into the input, or the padding is SAME", lambda op: _window(op).fits),
-    Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
-)
+def _rules(*types: DType) -> tuple[Rule, ...]:
+    return (
+        *COMMON,
+        one_type(*types),
+        Rule(
+            "the input has 4 dimensions, none of them zero",
+            lambda op: len(input_type(op, 0).shape) == 4 and 0 not in input_type(op, 0).shape,
+        ),
+        QUANTIZED_PER_TENSOR,
+        Rule("input and output share one scale (to 1e-6) and zero point", _same_quantization),
+        Rule("the window has less than 2^23 pixels, less than 2^15 of int16", _sums_fit),
+        Rule("the window fits into the input, or the padding is SAME", lambda op: _window(op).fits),
+        Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
+    )
+
+
+RULES = _rules(DType.INT8, DType.INT16, DType.FLOAT32)
 
 OPERATORS = (
     Operator("AVERAGE_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("average")),
     Operator("MAX_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("max")),
+    Operator("L2_POOL_2D", parse, (1, 1), 1, _rules(DType.FLOAT32), infer, _kernel("l2")),
 )

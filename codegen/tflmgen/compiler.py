@@ -21,7 +21,7 @@ from tflmgen.passes import run_passes
 from tflmgen.plan import Json, plan_json
 from tflmgen.plugin_loader import load_operators
 from tflmgen.program import Program
-from tflmgen.ram import choose, parse_budget
+from tflmgen.ram import apart, choose, parse_budget
 from tflmgen.search import Candidate
 from tflmgen.tflite.reader import read_model
 
@@ -62,7 +62,8 @@ def compile_module(imported: Module, name: str, target: Target, options: BuildOp
     limits, budget = parse_limits(options.max_iterations or ()), parse_budget(options.ram_budget)
     check_names(limits, imported)
     operators = run_passes(imported)
-    chosen = choose(operators, target, options.optimize, budget)
+    how = options.optimize, budget
+    chosen = apart(operators, target, *how) if options.no_overlap else choose(operators, target, *how)
     module, best = chosen.module, chosen.best
     _within_limit(module, best)
     loop_limits = limits_by_loop(limits, module)

@@ -67,6 +67,10 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
         "progress_hook": typer.Option(
             "--progress-hook", help="Run the macro TFLMGEN_PROGRESS(step) after each operator, for a watchdog."
         ),
+        "no_overlap": typer.Option(
+            "--no-overlap",
+            help="Keep the output of every operator apart from its inputs, to see what the overlap saves.",
+        ),
         "plugin": typer.Option(
             "--plugin",
             metavar="FILE.py",

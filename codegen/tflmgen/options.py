@@ -33,7 +33,8 @@ class BuildOptions:
     """name: prefix of everything that is generated; empty: the file's stem. max_iterations: see loop_limits.
 
     max_shape, max_dim: the most that dimensions may become which a file leaves open; see bounds. progress_hook: a macro
-    after each operator. plugin: Python files with custom operators.
+    after each operator. no_overlap: no output over an input, and the fastest kernels whatever their scratch. plugin:
+    Python files with custom operators.
     """
 
     name: str = ""
@@ -42,6 +43,7 @@ class BuildOptions:
     max_shape: list[str] | None = None
     max_dim: int | None = None
     progress_hook: bool = False
+    no_overlap: bool = False
     plugin: list[Path] | None = None
     ram_budget: str | None = None
 
@@ -55,5 +57,6 @@ class BuildOptions:
         words += [f"--max-dim {self.max_dim}"] if self.max_dim is not None else []
         words += ["--progress-hook"] if self.progress_hook else []
         words += [f"--ram-budget {self.ram_budget}"] if self.ram_budget is not None else []
+        words += ["--no-overlap"] if self.no_overlap else []
         words += [f"--plugin {path.name}" for path in self.plugin or ()]
         return " ".join([f"--optimize {self.optimize.value}", *words])

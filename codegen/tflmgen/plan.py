@@ -12,7 +12,14 @@ from tflmgen.emit import Sources
 from tflmgen.graph import Module, Op, Port, Value, walk
 from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, runs
-from tflmgen.plan_flow import operand_steps, stages_of, subgraph_names, tensors_of, weights_by_step
+from tflmgen.plan_flow import (
+    operand_steps,
+    overlaps_by_step,
+    stages_of,
+    subgraph_names,
+    tensors_of,
+    weights_by_step,
+)
 from tflmgen.program import Access, Assembly, Fixed, Loop, Program, StateVariable, walk_instructions
 from tflmgen.schedule import Boundary, CallStep, IfStep, Schedule, ScheduleItem, Sequence, Step, WhileStep, walk_items
 from tflmgen.search import Candidate
@@ -43,6 +50,7 @@ def plan_json(
     schedule, storage, layout = best.schedule, best.storage, best.layout
     copied = _copied_pieces(program)
     read, weights = operand_steps(schedule), weights_by_step(program, sources.weights)
+    overlaps = overlaps_by_step(program)
     steps = (_with_pieces(step, copied) for step in _steps(schedule, selection, sources))
     return {
         "tflmgen": __version__,
@@ -68,7 +76,7 @@ def plan_json(
             }
             for number, (buffer, offset) in enumerate(zip(storage.buffers, layout.offsets, strict=True))
         ],
-        "steps": [_with_flow(step, read, weights) for step in steps],
+        "steps": [_with_flow(step, read, weights) | overlaps.get(step["index"], {}) for step in steps],
         "copies": list(_copies(storage)),
         "loops": list(_loops(schedule, program)),
         "state": [_variable(v, storage) for v in program.state],

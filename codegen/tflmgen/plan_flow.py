@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tflmgen.graph import Function, Module, Op, Value, walk
@@ -120,6 +121,30 @@ def stages_of(op: Op, selection: Selection) -> list[Json]:
         }
         for stage in kernel.rows.stages
     ]
+
+
+def overlaps_by_step(program: Program) -> dict[int, Json]:
+    """Step of a kernel's call -> how many bytes outputs and inputs have in common, and whether it goes backward."""
+    return {
+        one.step: {"overlapped_bytes": _overlapped(one), "backward": any(o.behind for o in one.overlaps)}
+        for function in program.functions
+        for one in walk_instructions(function.body)
+        if isinstance(one, KernelCall)
+    }
+
+
+def _overlapped(call: KernelCall) -> int:
+    common = 0
+    for output in call.arguments:
+        for source in call.arguments:
+            if isinstance(output, OutputArgument) and isinstance(source, InputArgument):
+                here, there = output.access.place, source.access.place
+                if isinstance(here, Flash) or isinstance(there, Flash):
+                    continue
+                if replace(here, offset=0) == replace(there, offset=0):
+                    end = min(here.offset + output.access.bytes, there.offset + source.access.bytes)
+                    common += max(0, end - max(here.offset, there.offset))
+    return common
 
 
 def weights_by_step(program: Program, used: Mapping[str, int]) -> dict[int, int]:

@@ -12,7 +12,7 @@ from tflmgen.kernel import Target
 from tflmgen.options import Optimize
 from tflmgen.schedule import Step, walk_items
 from tflmgen.search import Candidate, best_candidate
-from tflmgen.select import select
+from tflmgen.select import select, without_overlap
 from tflmgen.streams.choose import Streams
 from tflmgen.streams.kernel import stream_kernels
 
@@ -54,6 +54,14 @@ def choose(module: Module, target: Target, optimize: Optimize, budget: int | Non
     if optimize is Optimize.RAM:
         return min((plain, *_smallest(plain, target)), key=lambda choice: (*choice.best.cost, choice.rows))
     return plain
+
+
+def apart(module: Module, target: Target, optimize: Optimize, budget: int | None) -> Choice:
+    """The fastest way with every output apart from the inputs. Raises UsageError where little RAM is asked for, too."""
+    if budget is not None or optimize is Optimize.RAM:
+        raise UsageError("--no-overlap goes with neither --ram-budget nor --optimize ram")
+    selection = without_overlap(select(module, target, stream_kernels(module, target)))
+    return Choice(module, best_candidate(module, selection), 0)
 
 
 def curve(module: Module, target: Target) -> list[Choice]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tflmgen.graph import Module, Op, walk
@@ -31,6 +31,18 @@ def select(module: Module, target: Target, made: Mapping[int, Kernel] = MappingP
                 known = made.get(node.id)
                 kernels[node.id] = known or OPERATORS[node.operator].kernel(_instance(module, node), target)
     return Selection(kernels)
+
+
+def without_overlap(selection: Selection) -> Selection:
+    """The same kernels, with every output apart from the inputs."""
+    return Selection(
+        {
+            number: replace(kernel, overlaps=(), alternatives=(), backward=None)
+            if isinstance(kernel, Kernel)
+            else kernel
+            for number, kernel in selection.kernels.items()
+        }
+    )
 
 
 def _instance(module: Module, op: Op) -> OperatorInstance:

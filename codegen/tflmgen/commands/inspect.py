@@ -91,6 +91,9 @@ def _print_arena(console: Console, plan: dict[str, Any]) -> None:
         f"{count(arena['lower_bound'])}; fullest at step {arena['peak_step']}"
     )
     console.table(Table(title, ("memory", "offset>", "bytes>", "live in steps", "buffer"), rows))
+    over = [step for step in plan["steps"] if step.get("overlapped_bytes")]
+    back = sum(step["backward"] for step in over)
+    console.line(f"{len(over)} outputs lie over inputs that are no longer needed; {back} kernels go backward for that.")
     console.line(f"Weights: {count(plan['weights']['bytes'])} bytes. Copies: {len(plan['copies'])}.")
     for note in plan["notes"]:
         console.line(f"note: {note}")

@@ -51,6 +51,9 @@ TFLMGEN_DEFINE_UNARY(tflmgen_hard_swish_f32, float, tflmgen_unary, x * tflmgen_c
 /* Below -9 the sum 1 + exp(-x) would lose digits, and exp(x) is within half a unit in the last place. */
 TFLMGEN_DEFINE_UNARY(tflmgen_logistic_f32, float, tflmgen_unary, x < -9.0f ? expf(x) : 1.0f / (1.0f + expf(-x)))
 
+/* x times the logistic function of x (Elfwing, Uchibe and Doya 2018). */
+TFLMGEN_DEFINE_UNARY(tflmgen_silu_f32, float, tflmgen_unary, x * (x < -9.0f ? expf(x) : 1.0f / (1.0f + expf(-x))))
+
 /* x * P(X <= x) for a standard normal X, and its approximation by a hyperbolic tangent (Hendrycks and Gimpel 2016). */
 TFLMGEN_DEFINE_UNARY(tflmgen_gelu_f32, float, tflmgen_unary, 0.5f * x * erfcf(x * -0.70710678f))
 TFLMGEN_DEFINE_UNARY(tflmgen_gelu_tanh_f32, float, tflmgen_unary,

@@ -244,6 +244,35 @@ def elementwise(layers: Layers) -> None:
     layers.at = layers.add(name, pair, output) or layers.at
 
 
+def gated(layers: Layers) -> None:
+    """x times a function of x, spelled out: swish, hard-swish, and with other constants neither."""
+    x = layers.at
+    if layers.rng.random() < 0.5:
+        unit = layers.like((), 1 / 256, -128)
+        gate = layers.add("LOGISTIC", [x], unit if layers.dtype == "int8" else same(layers))
+    else:
+        three = layers.number(float(layers.pick(3.0, 3.0, 2.0)))
+        gate = layers.add("ADD", [x, three], layers.like(), {"fused_activation_function": 3})
+    product = layers.add("MUL", layers.pick([x, gate], [gate, x]), layers.like()) if gate else None
+    if product is not None:
+        layers.at = product
+        layers.step("MUL", layers.number(1 / 6), output=layers.like())
+
+
+def curved(layers: Layers) -> None:
+    """The approximation of GELU by a hyperbolic tangent, in one of its groupings."""
+    if layers.dtype != "float32":
+        return
+    x, number = layers.at, layers.number
+    square = layers.add("MUL", [x, x], layers.like())
+    cube = layers.add("MUL", [x, square], layers.like())
+    small = layers.add("MUL", [cube, number(0.044715)], layers.like())
+    inner = layers.add("MUL", [layers.add("ADD", [small, x], layers.like()), number(0.79788456)], layers.like())
+    one = layers.add("ADD", [number(1.0), layers.add("TANH", [inner], layers.like())], layers.like())
+    half = layers.add("MUL", [number(0.5), x], layers.like())
+    layers.at = layers.add("MUL", [half, one], layers.like()) or layers.at
+
+
 def reduced(layers: Layers) -> None:
     rank = len(layers.at.shape)
     if rank < 2:
@@ -265,6 +294,9 @@ PIECES: tuple[Callable[[Layers], None], ...] = (
     transposed,
     between_transposes,
     between_transposes,
+    gated,
+    gated,
+    curved,
 )
 
 

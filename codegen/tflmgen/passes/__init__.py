@@ -16,11 +16,13 @@ from tflmgen.passes.duplicates import merge_variables
 from tflmgen.passes.echo import view_after_loop
 from tflmgen.passes.fold import fold_constants
 from tflmgen.passes.frozen import freeze_variables
+from tflmgen.passes.functions import fuse_functions
 from tflmgen.passes.hoist import hoist
 from tflmgen.passes.identities import drop_identities
 from tflmgen.passes.inline import inline
 from tflmgen.passes.invariant import substitute_invariants
 from tflmgen.passes.layout import sink_transposes
+from tflmgen.passes.lookup import fuse_lookups
 from tflmgen.passes.mixed import merge_mixed_depthwise
 from tflmgen.passes.narrow import narrow
 from tflmgen.passes.padding import fuse_padding
@@ -47,6 +49,8 @@ PIPELINE: tuple[Pass, ...] = (
     narrow,
     cancel_quantization,
     merge_mixed_depthwise,
+    fuse_functions,
+    fuse_lookups,
     fold_affine,
     fuse_activation,
     fuse_transposes,

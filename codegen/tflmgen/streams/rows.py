@@ -32,6 +32,8 @@ ELEMENTWISE = frozenset(
         "LEAKY_RELU",
         "HARD_SWISH",
         "LOGISTIC",
+        "LOOKUP",
+        "SILU",
         "TANH",
         "QUANTIZE",
         "REQUANTIZE",

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from support.conv_cases import conv2d, depthwise_conv2d, fully_connected, int8_tensor, int16_tensor, pick, pool2d
+from support.conv_cases import (
+    conv2d,
+    conv3d,
+    depthwise_conv2d,
+    fully_connected,
+    int8_tensor,
+    int16_tensor,
+    pick,
+    pool2d,
+)
 from support.differential import Family, Rng, Run, finished, typed
 from support.kernel_harness import Tensor, constant, make_case, random_values, tensor
 
@@ -83,6 +92,7 @@ NUMBERS = ("float32", "int8", "int16")
 FAMILIES = (
     Family("CONV_2D", NUMBERS, conv2d, **CLOSE),
     Family("DEPTHWISE_CONV_2D", NUMBERS, depthwise_conv2d, **CLOSE),
+    Family("CONV_3D", ("float32",), conv3d, **CLOSE),
     Family("FULLY_CONNECTED", NUMBERS, fully_connected, **CLOSE),
     Family("BATCH_MATMUL", NUMBERS, batch_matmul, **CLOSE),
     Family("TRANSPOSE_CONV", NUMBERS, transpose_conv, **CLOSE),

@@ -146,6 +146,36 @@ def test_reductions_refuse(case: Case, sentence: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"x": tensor("int8", (1, 3, 3, 3, 2), 0.5)}, "are float32"),
+        ({"x": tensor("float32", (3, 3, 3, 2))}, "have 5 dimensions"),
+        ({"w": tensor("float32", (2, 2, 2, 2, 4))}, "the filter is a constant"),
+        ({"w": constant("float32", np.ones((2, 2, 2, 3, 4)))}, "as many channels as the input"),
+        ({"b": constant("float32", np.zeros(3))}, "one value per output channel"),
+        ({"options": {"padding": 1, "dilation_d_factor": 3}}, "fits into the input"),
+        ({"y": tensor("float32", (1, 3, 3, 2, 4))}, "the output has the shape that the input gives"),
+    ],
+)
+def test_conv3d_refuses(changes: dict[str, Any], sentence: str) -> None:
+    parts: dict[str, Any] = {
+        "x": tensor("float32", (1, 3, 3, 3, 2)),
+        "w": constant("float32", np.ones((2, 2, 2, 2, 4))),
+        "b": constant("float32", np.zeros(4)),
+        "y": tensor("float32", (1, 3, 3, 3, 4)),
+        "options": {},
+    }
+    steps = {f"stride_{axis}": 1 for axis in "dhw"}
+
+    def case(p: dict[str, Any]) -> Case:
+        return Case("CONV_3D", (p["x"], p["w"], p["b"]), (p["y"].type,), steps | p["options"])
+
+    assert broken_rules(case(parts)) == []
+    (broken,) = broken_rules(case(parts | changes))
+    assert sentence in broken
+
+
+@pytest.mark.parametrize(
     ("dtype", "right", "sentence"),
     [
         ("int16", constant("int8", np.ones((3, 4)), [0.1] * 4, 0, 1), "one scale each"),

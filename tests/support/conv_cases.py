@@ -151,6 +151,20 @@ def depthwise_conv2d(rng: np.random.Generator, dtype: str) -> Run:
     return case, values_of(case, rng)
 
 
+def conv3d(rng: np.random.Generator, dtype: str) -> Run:
+    taps, dilations = (tuple(int(n) for n in rng.integers(1, most, 3)) for most in (4, 3))
+    options = {"padding": int(rng.integers(2)), "fused_activation_function": activation(rng)}
+    options |= {f"stride_{axis}": int(rng.integers(1, 4)) for axis in "dhw"}
+    options |= {f"dilation_{axis}_factor": dilation for axis, dilation in zip("dhw", dilations, strict=True)}
+    least = [1 if options["padding"] == 0 else (t - 1) * d + 1 for t, d in zip(taps, dilations, strict=True)]
+    channels, outputs = (int(n) for n in rng.integers(1, 5, 2))
+    x = tensor(dtype, (int(pick(rng, 1, 1, 2)), *(n + int(rng.integers(4)) for n in least), channels))
+    w = constant(dtype, rng.normal(size=(*taps, channels, outputs)))
+    b = at_run_time(rng, bias(rng, outputs, dtype, 1.0))
+    case = make_case("CONV_3D", [x, w, b] if b else [x, w], [tensor(dtype, ())], options)
+    return case, random_values(case, rng)
+
+
 def fully_connected(rng: np.random.Generator, dtype: str) -> Run:
     depth, units = int(rng.integers(1, 40)), int(rng.integers(1, 12))
     lead = pick(rng, (1,), (3,), (2, 2))

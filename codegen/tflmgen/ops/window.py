@@ -43,6 +43,14 @@ class Steps:
         return self.same or any(self.before + self.after)
 
 
+def parse_padding(options: Options) -> bool:
+    """Whether the field `padding` is SAME, not VALID."""
+    padding = int(options.get("padding", 0))
+    if padding not in (0, 1):
+        raise ValueError(f"padding is {padding}, but only 0 (SAME) and 1 (VALID) exist")
+    return padding == 0
+
+
 def parse_steps(options: Options, dilated: bool) -> Steps:
     """The fields `padding`, `stride_h` ... of a convolution or pool; ValueError where one is out of range."""
     padding = int(options.get("padding", 0))

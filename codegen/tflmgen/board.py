@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -149,6 +150,11 @@ class Board:
     def ram_bytes(self) -> int:
         return sum(m.size for m in self.memories if m.kind == "ram")
 
+    def bytes_for(self, what: str) -> int:
+        """Of the memory that holds `what`, a key of PLACED; 0 on the host."""
+        name = dict(self.placement).get(what)
+        return next((m.size for m in self.memories if m.name == name), 0)
+
 
 HOST = Board("host", "This computer, with its own C compiler", "host", frozenset({"fpu"}))
 
@@ -246,7 +252,10 @@ def _size(value: int | str) -> int:
 
 def _contradictions(board: Board) -> list[str]:
     """What the schema cannot say."""
-    problems = [f"$.memories: no memory of kind {kind}" for kind in ("flash", "ram") if not _of_kind(board, kind)]
+    problems = (
+        [] if re.fullmatch(r"[\w-]+", board.id) else [f"the folder's name, '{board.id}', has more than a-z, 0-9, _, -"]
+    )
+    problems += [f"$.memories: no memory of kind {kind}" for kind in ("flash", "ram") if not _of_kind(board, kind)]
     kinds = {m.name: m.kind for m in board.memories}
     if len(kinds) != len(board.memories):
         problems.append("$.memories: two have the same name")

@@ -259,11 +259,67 @@ def export_library(
     export_command(model, board, form, directory, options, output)
 
 
-@app.command(epilog="Example:  tflmgen boards")
+boards_app = typer.Typer(invoke_without_command=True, context_settings=app.info.context_settings)
+app.add_typer(boards_app, name="boards")
+
+
+@boards_app.callback(epilog="Example:  tflmgen boards")
 @with_groups
 @guarded
-def boards(*, output: OutputOptions) -> None:
+def boards(context: typer.Context, *, output: OutputOptions) -> None:
     """List the boards, their memory, and the emulators found here that run them."""
     from tflmgen.commands.boards import boards_command
 
-    boards_command(output)
+    if context.invoked_subcommand is None:
+        boards_command(output)
+
+
+@boards_app.command("new", epilog="Example:  tflmgen boards new my_board --like nucleo_f446re")
+@with_groups
+@guarded
+def boards_new(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The new board's folder; its name is the board's.")],
+    *,
+    like: Annotated[
+        str | None, typer.Option("--like", metavar="BOARD", help="The board that it is like; the rest as there.")
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What it is.")] = None,
+    core: Annotated[
+        str | None, typer.Option("--core", metavar="CORE", help="Its processor, cortex-m4 for example.")
+    ] = None,
+    fpu: Annotated[
+        str | None,
+        typer.Option("--fpu", metavar="NAME", help="GCC's -mfpu name where it isn't the usual one, or none."),
+    ] = None,
+    memory: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--memory",
+            metavar="NAME=ORIGIN:SIZE:KIND",
+            help="A memory, KIND flash or ram: RAM=0x20000000:128K:ram. Repeatable.",
+        ),
+    ] = None,
+    uart: Annotated[
+        str | None,
+        typer.Option(
+            "--uart", metavar="DRIVER@BASE:CLOCK", help="Its serial port: stm32v2@0x40004800:16000000[:BAUD]."
+        ),
+    ] = None,
+    stack: Annotated[
+        int | None, typer.Option("--stack", metavar="BYTES", help="How much must stay free for the stack.")
+    ] = None,
+    place: Annotated[
+        list[str] | None,
+        typer.Option("--place", metavar="WHAT=MEMORY", help="Which memory holds what: arena=dtcm. Repeatable."),
+    ] = None,
+    qemu: Annotated[
+        str | None, typer.Option("--qemu", metavar="MACHINE[:SERIAL]", help="QEMU's machine that runs its firmware.")
+    ] = None,
+    output: OutputOptions,
+) -> None:
+    """Make the folder of a board of your own, for --board DIR."""
+    from tflmgen.board_new import Answers
+    from tflmgen.commands.boards_new import boards_new_command
+
+    answers = Answers(like, title, core, fpu, memory or (), uart, stack, place or (), qemu)
+    boards_new_command(directory, answers, output)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tflmgen.board import Board
 from tflmgen.bounds import TensorKey
@@ -50,7 +51,11 @@ def compile_for(model: Path, board: Board, options: BuildOptions, given: Given =
 def plan_for(model: Path, board: Board, options: BuildOptions, given: Given = None) -> Compilation:
     """`model` compiled for the processor of `board`, however much memory it needs, with room for the rows `given`."""
     compilation = compile_model(model, replace(board.target, optimize=options.optimize.value), options, given)
-    return replace(compilation, plan={**compilation.plan, "board": board.id})
+    return replace(compilation, plan={**compilation.plan, **_about(board)})
+
+
+def _about(board: Board) -> dict[str, Any]:
+    return {"board": board.id} if board.is_host else {"board": board.id, "placement": dict(board.placement)}
 
 
 def project_of(compilation: Compilation, board: Board, options: BuildOptions, report: str = "") -> Project:

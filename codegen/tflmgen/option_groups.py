@@ -83,6 +83,12 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             show_default=False,
             help="Find the fastest code whose arena and state keep to this: 20000, 32K.",
         ),
+        "place": typer.Option(
+            "--place",
+            metavar="WHAT=MEMORY",
+            show_default=False,
+            help="Which memory of the board holds the arena, state, weights, code or data: arena=dtcm. Repeatable.",
+        ),
     },
     SessionOptions: {
         "emulator": typer.Option(

@@ -34,7 +34,8 @@ class BuildOptions:
 
     max_shape, max_dim: the most that dimensions may become which a file leaves open; see bounds. progress_hook: a macro
     after each operator. no_overlap: no output over an input, and the fastest kernels whatever their scratch. plugin:
-    Python files with custom operators.
+    Python files with custom operators. place: see placement; it is no part of `text`, since the C is the same wherever
+    it lies.
     """
 
     name: str = ""
@@ -46,6 +47,7 @@ class BuildOptions:
     no_overlap: bool = False
     plugin: list[Path] | None = None
     ram_budget: str | None = None
+    place: list[str] | None = None
 
     def prefix(self, model: Path) -> str:
         return library_name(self.name or model.stem)

@@ -14,6 +14,8 @@ from tflmgen.option_groups import OPTIONS, OutputOptions, SessionOptions, with_g
 from tflmgen.options import BuildOptions
 
 COMMANDS = {command.name or command.callback.__name__: command.callback for command in cli.app.registered_commands}  # type: ignore[union-attr]
+COMMANDS["boards"] = cli.boards_app.registered_callback.callback  # type: ignore[union-attr]
+COMMANDS["boards new"] = cli.boards_new
 BUILDING = ("build", "run", "test", "bench", "inspect", "export", "flash")
 RUNNING = ("run", "test", "bench")
 
@@ -47,7 +49,7 @@ def test_a_group_arrives_as_one_value() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_each_command_has_an_example(command: str) -> None:
-    finished = tflmgen(command, "--help")
+    finished = tflmgen(*command.split(), "--help")
     assert finished.code == 0
     assert f"tflmgen {command}" in finished.out
 
@@ -95,5 +97,5 @@ def test_no_command_shows_the_help() -> None:
 
 
 def test_typer_is_told_of_every_command() -> None:
-    assert set(COMMANDS) == {*BUILDING, "boards", "monitor"}
+    assert set(COMMANDS) == {*BUILDING, "boards", "boards new", "monitor"}
     assert isinstance(cli.app, typer.Typer)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tflmgen import __version__
 from tflmgen.bench_report import Measured, bench_json
-from tflmgen.board import Board, load_board
+from tflmgen.board import Board
 from tflmgen.code_size import code_bytes
 from tflmgen.commands.bench_port import bench_port
 from tflmgen.compiler import Compilation
@@ -25,6 +25,7 @@ from tflmgen.graph import Signature
 from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
 from tflmgen.option_groups import OutputOptions, SessionOptions
 from tflmgen.options import BuildOptions
+from tflmgen.placement import board_for
 from tflmgen.platformio import Firmware
 from tflmgen.report import report_html
 from tflmgen.seeded import generator_inputs
@@ -48,7 +49,7 @@ def bench_command(
     `page`: where the figures go together with the plan in pictures, if anywhere.
     """
     console = Console(output)
-    board = load_board(board_name)
+    board = board_for(board_name, options)
     if board.is_host:
         raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
     check_session_options(board, session)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tflmgen.board import Board, load_board
+from tflmgen.board import Board
 from tflmgen.budget import peak_operator
 from tflmgen.code_size import code_bytes
 from tflmgen.compiler import Compilation
@@ -15,6 +15,7 @@ from tflmgen.emit import entry_names
 from tflmgen.firmware_build import compile_for, compile_project, kept_if_whole, project_of, require_compiler
 from tflmgen.option_groups import OutputOptions
 from tflmgen.options import BuildOptions
+from tflmgen.placement import board_for, memory_use
 from tflmgen.platformio import Firmware
 from tflmgen.project import write
 from tflmgen.report import report_html
@@ -27,7 +28,7 @@ def build_command(
 ) -> None:
     """Write the project to `directory`, default MODEL-BOARD in the current one, and compile it if `compiled`."""
     console = Console(output)
-    board = load_board(board_name)
+    board = board_for(board_name, options)
     with console.progress(f"Planning {model.name}"):
         compilation = compile_for(model, board, options)
     if compiled:
@@ -58,6 +59,7 @@ def _sizes(
         "bss": firmware.bss,
         "code_bytes": code_bytes(firmware, compilation, board, options, console),
         "stack_worst_case": stack,
+        "memories": memory_use(firmware.elf, board),
     }
 
 
@@ -72,19 +74,29 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
     state = sum(part["bytes"] for part in plan["state"])
     ram, flash = (0, 0) if board.is_host else (board.ram_bytes, board.flash_bytes)
     rows = [
-        _row("arena", arena["bytes"], ram, _arena_note(plan)),
-        _row("state", state, ram, ""),
-        _row("weights", plan["weights"]["bytes"], flash, ""),
+        _row("arena", arena["bytes"], board.bytes_for("arena"), _arena_note(plan)),
+        _row("state", state, board.bytes_for("state"), ""),
+        _row("weights", plan["weights"]["bytes"], board.bytes_for("weights"), ""),
     ]
     if firmware is not None:
         rows += [
-            _row("code", plan["firmware"]["code_bytes"], flash, "of the model: no weights, no firmware around"),
+            _row(
+                "code",
+                plan["firmware"]["code_bytes"],
+                board.bytes_for("code"),
+                "of the model: no weights, no firmware around",
+            ),
             _row("flash, in all", firmware.text + firmware.data, flash, "code, weights, start-up, test server"),
             _row("static RAM, in all", firmware.data + firmware.bss, ram, "arena, state, variables; no stack"),
         ]
         stack = plan["firmware"]["stack_worst_case"]
         if stack is not None:
-            rows.append(_row("stack, at most", stack, ram, "of an invoke; interrupt handlers not counted"))
+            rows.append(
+                _row("stack, at most", stack, board.bytes_for("data"), "of an invoke; interrupt handlers not counted")
+            )
+        if len(board.memories) > 2:
+            use = plan["firmware"]["memories"]
+            rows += [_row(f"in {m.name}", use[m.name], m.size, _held(board, m.name)) for m in board.memories]
     title = f"{plan['model']['path']} on {board.id}"
     console.table(Table(title, ("", "bytes>", ">", "board has>", "%>", ""), rows))
     for note in plan["notes"]:
@@ -93,6 +105,12 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
 
 def _row(what: str, used: int, budget: int, note: str) -> tuple[str, ...]:
     return what, count(used), readable(used), readable(budget) if budget else "-", share(used, budget), note
+
+
+def _held(board: Board, memory: str) -> str:
+    """What a memory holds, in words."""
+    held = [what for what, name in board.placement if name == memory]
+    return ", ".join([*held, *(["stack"] if "data" in held else [])])
 
 
 def _arena_note(plan: Mapping[str, Any]) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tflmgen.board import load_board
 from tflmgen.console import Console
 from tflmgen.errors import UsageError
 from tflmgen.export import export, write_export
 from tflmgen.firmware_build import plan_for, project_of
 from tflmgen.option_groups import OutputOptions
 from tflmgen.options import BuildOptions, Format
+from tflmgen.placement import board_for
 from tflmgen.units import readable
 
 NEXT = {
@@ -28,7 +28,7 @@ def export_command(
 ) -> None:
     """Write the model's library to `directory`, default MODEL-FORMAT in the current one."""
     console = Console(output)
-    board = load_board(board_name)
+    board = board_for(board_name, options)
     if form is Format.ESP_IDF and not board.is_host:
         raise UsageError("--format esp-idf is for processors that take portable C: leave --board out")
     with console.progress(f"Planning {model.name}"):

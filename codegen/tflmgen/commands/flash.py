@@ -5,12 +5,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tflmgen.board import load_board
 from tflmgen.console import Console
 from tflmgen.firmware_build import compile_for, kept_if_whole, project_of
 from tflmgen.flash import check_flashable, flash
 from tflmgen.option_groups import OutputOptions
 from tflmgen.options import BuildOptions
+from tflmgen.placement import board_for
 from tflmgen.project import write
 
 
@@ -24,7 +24,7 @@ def flash_command(
 ) -> None:
     """Build `model` and flash it, from the project `directory`, by default one that goes away afterwards."""
     console = Console(output)
-    board = load_board(board_name)
+    board = board_for(board_name, options)
     check_flashable(board)
     with console.progress(f"Planning {model.name}"):
         compilation = compile_for(model, board, options)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tflmgen.board import load_board
 from tflmgen.compiler import Compilation
 from tflmgen.console import Console, Table
 from tflmgen.files import check_writable, write_whole
@@ -14,6 +13,7 @@ from tflmgen.firmware_build import plan_for
 from tflmgen.graph_text import module_text
 from tflmgen.option_groups import OutputOptions
 from tflmgen.options import BuildOptions
+from tflmgen.placement import board_for
 from tflmgen.report import report_html
 from tflmgen.tflite.model import SubGraph, Tensor
 from tflmgen.tflite.reader import read_model
@@ -31,7 +31,7 @@ def inspect_command(
     What the file holds is printed even where an operator in it is not supported, before the error.
     """
     console = Console(output)
-    board = load_board(board_name)
+    board = board_for(board_name, options)
     if report is not None:
         check_writable(report)
     subgraphs = read_model(path).subgraphs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tflmgen.board import load_board
 from tflmgen.console import Console
 from tflmgen.execute import run_sets
 from tflmgen.files import check_writable
@@ -13,6 +12,7 @@ from tflmgen.given import given_rows
 from tflmgen.npz import read_vectors, write_outputs
 from tflmgen.option_groups import OutputOptions, SessionOptions
 from tflmgen.options import BuildOptions
+from tflmgen.placement import board_for
 from tflmgen.units import count
 
 
@@ -27,7 +27,7 @@ def run_command(
 ) -> None:
     """Run the sets of `inputs` and write their outputs to `outputs`."""
     console = Console(output)
-    board = load_board(board_name)
+    board = board_for(board_name, options)
     check_session_options(board, session_options)
     check_writable(outputs)
     flashed = session_options.port is not None  # with what rows, its --max-shape or --max-dim said

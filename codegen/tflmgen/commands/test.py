@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tflmgen.board import Board, load_board
+from tflmgen.board import Board
 from tflmgen.compare import Difference, Tolerance, difference, largest_distance
 from tflmgen.console import Console, Table
 from tflmgen.errors import TflmgenError
@@ -20,6 +20,7 @@ from tflmgen.junit import Case, junit_xml
 from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
 from tflmgen.option_groups import OutputOptions, SessionOptions
 from tflmgen.options import BuildOptions
+from tflmgen.placement import board_for
 from tflmgen.references import VECTORS, Reference, find_references
 from tflmgen.seeded import seeded_sets
 
@@ -53,7 +54,7 @@ def test_command(
 ) -> None:
     """Compare the outputs of the firmware with what they should be; exit code 1 where one differs."""
     console = Console(output)
-    board = load_board(board_name)
+    board = board_for(board_name, options)
     check_session_options(board, session)
     if junit is not None:
         check_writable(junit)

@@ -1,0 +1,56 @@
+"""tflmgen boards new."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import typer
+
+from tflmgen.board_new import CORES, Answers, missing, new_board
+from tflmgen.console import Console
+from tflmgen.option_groups import OutputOptions
+
+
+def boards_new_command(directory: Path, answers: Answers, output: OutputOptions) -> None:
+    """Write the board's folder. A terminal is asked for what is missing."""
+    console = Console(output)
+    if missing(answers) and console.shows_text and _is_terminal():
+        answers = _ask(answers)
+    board = new_board(directory, answers)
+    console.json({"id": board.id, "folder": str(directory), "board": _written(directory)})
+    console.line(f"Wrote {directory}: {board.title}.")
+    if answers.uart is not None:
+        console.line("Its UART's clocks and pins are not set up yet: see `setup` in docs/boards.md.")
+    if board.qemu is None and board.renode is None:
+        console.line("No emulator runs it, unless its board.json names one: `qemu`, `renode`.")
+    console.line(f"Build for it with: tflmgen build MODEL --board {_path(directory)}")
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _ask(answers: Answers) -> Answers:
+    like = typer.prompt("Like which board? (Enter: like none)", default="", show_default=False)
+    if like:
+        return replace(answers, like=like)
+    core = answers.core or typer.prompt(f"Processor ({', '.join(CORES)})")
+    memories = list(answers.memories)
+    if not memories:
+        flash = typer.prompt("Flash, ORIGIN:SIZE", default="0x08000000:512K")
+        ram = typer.prompt("RAM, ORIGIN:SIZE", default="0x20000000:128K")
+        memories = [f"FLASH={flash}:flash", f"RAM={ram}:ram"]
+    uart = answers.uart or typer.prompt("UART, DRIVER@BASE:CLOCK")
+    return replace(answers, core=core, memories=memories, uart=uart)
+
+
+def _written(directory: Path) -> object:
+    return json.loads((directory / "board.json").read_text(encoding="utf-8"))
+
+
+def _path(directory: Path) -> str:
+    text = directory.as_posix()
+    return text if "/" in text else f"./{text}"

@@ -1,0 +1,60 @@
+"""A board of the user's own, made by `boards new`, with three memories; and where --place puts things."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from support.commands import tflmgen
+from support.repository import ROOT
+from tflmgen.elf import read_elf
+
+pytestmark = [
+    pytest.mark.emulator,
+    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
+    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
+]
+
+GATE, VECTORS = ROOT / "examples" / "gate.tflite", ROOT / "examples" / "gate.npz"
+MEMORIES = ("FLASH=0x0:128K:flash", "EXTERNAL=0x100000:512K:flash", "RAM=0x20000000:64K:ram", "FAST=0x20100000:4K:ram")
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("boards") / "three_memories"
+    words = [word for memory in MEMORIES for word in ("--memory", memory)]
+    words += ["--core", "cortex-m4", "--uart", "cmsdk@0x40004000:25000000", "--qemu", "mps2-an386"]
+    finished = tflmgen("boards", "new", folder, *words)
+    assert finished.code == 0, finished.err
+    return folder
+
+
+def test_it_runs(board: Path) -> None:
+    finished = tflmgen("test", GATE, "--board", board, "--vectors", VECTORS)
+    assert finished.code == 0, finished.err
+    assert "on three_memories in QEMU" in finished.out
+
+
+def test_places_are_where_the_linker_puts_them(board: Path, tmp_path: Path) -> None:
+    places = ("--place", "arena=fast", "--place", "weights=external")
+    finished = tflmgen("build", GATE, "--board", board, "-o", tmp_path / "p", *places, "--json")
+    assert finished.code == 0, finished.err
+    plan = finished.json
+    sections = {s.name: s for s in read_elf(Path(plan["firmware"]["elf"])).sections}
+    assert sections[".tflmgen_arena"].address == 0x20100000
+    assert sections[".tflmgen_weights"].address == 0x100000
+    assert sections[".bss"].address == 0x20000000
+    use = plan["firmware"]["memories"]
+    assert plan["arena"]["bytes"] <= use["FAST"] == sections[".tflmgen_arena"].size
+    assert plan["weights"]["bytes"] <= use["EXTERNAL"] < plan["weights"]["bytes"] + 64
+    assert use["FLASH"] + use["EXTERNAL"] >= plan["firmware"]["text"]
+    assert use["RAM"] + use["FAST"] == plan["firmware"]["data"] + plan["firmware"]["bss"]
+    finished = tflmgen("test", GATE, "--board", board, "--vectors", VECTORS, *places)
+    assert finished.code == 0, finished.err
+
+
+def test_what_the_linker_finds_too_large_is_told_by_its_memory(board: Path, tmp_path: Path) -> None:
+    finished = tflmgen("build", GATE, "--board", board, "-o", tmp_path / "p", "--place", "data=fast")
+    assert finished.code == 1
+    assert "the RAM of board three_memories leaves less than 4,096 bytes for the stack" in finished.err

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support import tiny
+from support.commands import tflmgen, write_adder
+from tflmgen.board import load_board
+from tflmgen.errors import UsageError
+from tflmgen.placement import placed
+
+
+def test_places_replace_the_boards_own() -> None:
+    board = load_board("nucleo_h753zi")
+    assert dict(board.placement)["arena"] == "AXI"
+    moved = placed(board, ["arena=dtcm", "STATE=SRAM4", "arena=sram4"])
+    assert dict(moved.placement) == {**dict(board.placement), "arena": "SRAM4", "state": "SRAM4"}
+    assert moved.bytes_for("arena") == 65536
+    assert replace(moved, placement=board.placement) == board
+
+
+@pytest.mark.parametrize(
+    ("board", "wish", "problem"),
+    [
+        ("nucleo_h753zi", "arena", r"not of the form WHAT=MEMORY, WHAT being one of code, weights, data, state, arena"),
+        ("nucleo_h753zi", "heap=DTCM", "not of the form WHAT=MEMORY"),
+        ("nucleo_h753zi", "arena=CCM", r"board nucleo_h753zi has no such memory. For arena: DTCM, AXI, SRAM4"),
+        ("nucleo_h753zi", "weights=DTCM", "DTCM is ram, not flash"),
+        ("host", "arena=RAM", "this computer has but one memory"),
+    ],
+)
+def test_wrong_places(board: str, wish: str, problem: str) -> None:
+    with pytest.raises(UsageError, match=f"--place {wish}: {problem}"):
+        placed(load_board(board), [wish])
+
+
+def test_linker_script_and_plan_follow(tmp_path: Path) -> None:
+    board = placed(load_board("nucleo_f767zi"), ["arena=DTCM"])
+    script = dict(tiny.project(board).files)["platform/ldscripts/board.ld"].decode()
+    assert 'REGION_ALIAS("ARENA", DTCM)' in script
+    assert 'REGION_ALIAS("STATE", SRAM)' in script
+    model = write_adder(tmp_path / "adder.tflite")
+    words = ("--board", "nucleo_f767zi", "--place", "arena=dtcm", "--no-compile", "--json", "-o", tmp_path / "p")
+    assert tflmgen("build", model, *words).json["placement"]["arena"] == "DTCM"
+
+
+def test_the_budget_is_that_of_the_memory(tmp_path: Path) -> None:
+    model = write_adder(tmp_path / "adder.tflite", shape=(1, 20000))
+    words = ("build", model, "--board", "nucleo_f767zi", "--no-compile", "-o", tmp_path / "p")
+    assert tflmgen(*words).code == 0
+    finished = tflmgen(*words, "--place", "arena=dtcm")
+    assert finished.code == 1
+    assert "bytes of DTCM are needed, and board nucleo_f767zi has 131,072" in finished.err
+
+
+def test_the_library_is_the_same_wherever_it_lies(tmp_path: Path) -> None:
+    model = write_adder(tmp_path / "adder.tflite")
+    for name, words in (("one", ()), ("other", ("--place", "arena=dtcm"))):
+        command = ("build", model, "--board", "nucleo_f767zi", "--no-compile", "-o", tmp_path / name, *words)
+        assert tflmgen(*command).code == 0
+    files = [p.relative_to(tmp_path / "one") for p in (tmp_path / "one" / "lib").rglob("*") if p.is_file()]
+    assert [(tmp_path / "one" / f).read_bytes() for f in files] == [
+        (tmp_path / "other" / f).read_bytes() for f in files
+    ]

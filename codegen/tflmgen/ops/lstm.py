@@ -100,7 +100,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         ("cells", sizes.cells),
     )
     states: tuple[Operand, ...] = (Input(OUTPUT_STATE), Input(CELL_STATE), Output(0), Output(1), Output(2))
-    in_place = Overlap(OUTPUT_STATE, 1), Overlap(CELL_STATE, 2)
+    in_place = (Overlap(OUTPUT_STATE, 1), Overlap(CELL_STATE, 2), *_over_input(op))
     dtype = DType.FLOAT32 if input_type(op, INPUT_GATE + 1).dtype is DType.FLOAT32 else DType.INT8
     arrays = [
         ConstantArray.of(n, by_gate(op, i), dtype) for n, i in (("weights", INPUT_GATE), ("recurrent", RECURRENT))
@@ -133,6 +133,15 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     fields = Params("tflmgen_lstm_hybrid", (*sequence, *variant, *_weight_scales(op)))
     quantized = Scratch(max(sizes.inputs, sizes.cells, sizes.outputs), 1)
     return Kernel("tflmgen_lstm_hybrid", "lstm_hybrid.h", (*operands, quantized), fields, in_place, macs)
+
+
+def _over_input(op: OperatorInstance) -> tuple[Overlap, ...]:
+    """A row of the output is written once the input's is read, if rows follow one another in memory."""
+    sizes, size = sizes_of(op), op.outputs[0].dtype.bits // 8
+    if op.attributes.backward or (op.attributes.time_major and sizes.batches > 1 and sizes.steps > 1):
+        return ()
+    distance = max(0, (sizes.batches * sizes.steps - 1) * (sizes.outputs - sizes.inputs) * size)
+    return (Overlap(0, 0, distance),)
 
 
 def _weight_scales(op: OperatorInstance) -> ParamFields:

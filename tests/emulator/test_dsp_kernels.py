@@ -34,7 +34,7 @@ ANY: dict[str, Make] = {
 """The portable kernels' own cases: whatever the fast kernels take of them."""
 
 
-THUMB = ("conv2d", "depthwise3x3", "depthwise_window")
+THUMB = ("conv2d", "depthwise3x3", "depthwise_window", "fully_connected")
 """Those that there are kernels for which run on every Cortex-M."""
 
 VARIANTS = ("thumb", "dsp", "mve")

@@ -16,6 +16,7 @@ from tflmgen.ops.mve_depthwise import depthwise_window_mve
 from tflmgen.ops.mve_fully_connected import fully_connected_mve
 from tflmgen.ops.thumb_conv import conv2d_thumb
 from tflmgen.ops.thumb_depthwise import depthwise_thumb
+from tflmgen.ops.thumb_fully_connected import fully_connected_thumb
 from tflmgen.ops.window import Window
 
 FullyConnectedMaker = Callable[[OperatorInstance, Layer, int, int], Kernel | None]
@@ -45,6 +46,7 @@ DEPTHWISE: tuple[tuple[str, Maker], ...] = (
 FULLY_CONNECTED: tuple[tuple[str, FullyConnectedMaker], ...] = (
     ("mve", fully_connected_mve),
     ("dsp", fully_connected_dsp),
+    ("thumb", fully_connected_thumb),
 )
 
 

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from tflmgen.ops.dsp_channels import Integers, Layer, accumulators
 
+MOST_TERMS = 2**16
+"""Sums of more products of 16 bits could leave 32."""
+
 _BITS = 10
 _LIMIT = 2**31
 _OFFSETS = (0, *(sign * 2**n for n in range(15) for sign in (1, -1, 3, -3)))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.ops.dsp_channels import Integers, Layer
 from tflmgen.ops.rules import input_type, zero_point
-from tflmgen.ops.thumb_channels import Rescalings, rescalings
+from tflmgen.ops.thumb_channels import MOST_TERMS, Rescalings, rescalings
 from tflmgen.ops.weights import FORWARD, go_backward, params
 from tflmgen.ops.window import Window
 from tflmgen.types import DType
@@ -16,9 +16,6 @@ from tflmgen.types import DType
 HEADER = "conv2d_thumb.h"
 BLOCK = 6
 """Pixels whose windows are read before any of their outputs is written."""
-
-MOST_TERMS = 2**16
-"""Sums of more products of 16 bits could leave 32."""
 
 
 def conv2d_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:

@@ -1,0 +1,54 @@
+"""FULLY_CONNECTED in int8 for every Cortex-M: the stream of weights, and when the kernel is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ops.dsp_channels import Integers, Layer
+from tflmgen.ops.thumb_channels import MOST_TERMS, Rescalings, rescalings
+from tflmgen.ops.weights import params
+from tflmgen.types import DType
+
+HEADER = "fully_connected_thumb.h"
+GROUP = 4
+"""Units that are computed at a time."""
+
+
+def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int, _: int) -> Kernel | None:
+    """The kernel; None where it would not be exact."""
+    units, depth = layer.weights.shape
+    exact = rescalings(layer, layer.bias - 128 * layer.weights.sum(axis=1))
+    if exact is None or depth > MOST_TERMS:
+        return None
+    stream = _stream(layer.weights, exact)
+    fields = params(
+        "tflmgen_fully_connected_thumb_s8",
+        (("batches", batches), ("depth", depth), ("units", units), ("group_words", stream.shape[1])),
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    packed = ConstantArray.of("stream", stream.reshape(-1), DType.UINT32)
+    distance = max(0, (batches - 1) * (units - depth))
+    return Kernel(
+        f"tflmgen_fully_connected_thumb_{'signed' if exact.signed else 'clamped'}_s8",
+        HEADER,
+        (Input(0), packed, Scratch(depth + depth % 2), Output(0)),
+        fields,
+        (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
+        op.outputs[0].elements * depth,
+        "thumb",
+    )
+
+
+def _stream(weights: Integers, exact: Rescalings) -> NDArray[np.uint32]:
+    """[groups, words]: bytes 0, 2 of a word are the lower and upper half of one product, 1, 3 of another."""
+    units, depth = weights.shape
+    groups = -(-units // GROUP)
+    values = np.zeros((groups * GROUP, depth + depth % 2), dtype=np.uint8)
+    values[:units, :depth] = weights + 128
+    lanes = values.reshape(groups, GROUP, -1).transpose(0, 2, 1)
+    words = np.zeros((groups * GROUP, exact.words.shape[1]), dtype=np.uint32)
+    words[:units] = exact.words
+    packed = np.ascontiguousarray(lanes).view("<u4").reshape(groups, -1)
+    return np.concatenate([packed, words.reshape(groups, -1)], axis=1)

@@ -1,0 +1,204 @@
+/* FULLY_CONNECTED in int8 for every Cortex-M: one row times four units at a time (see thumb.h).
+ *
+ * Here two weights share a word, and the products have one input. The weights, with 128 added, are a stream of groups of
+ * four units, in the order of use:
+ *     four bytes, one of each unit, for each value of a row, an even number of times | m c (256 f + s) of each unit, where
+ *     signed also its bias and what negative sums add to c
+ * The last group is filled up with units of zeros. A row is copied first, with 128 added.
+ */
+#ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_THUMB_H
+#define TFLMGEN_KERNELS_FULLY_CONNECTED_THUMB_H
+
+#include "thumb.h"
+
+#ifdef __thumb__
+
+struct tflmgen_fully_connected_thumb_s8 {
+    int32_t batches;
+    int32_t depth;
+    int32_t units;
+    int32_t group_words;
+    int32_t output_min;
+    int32_t output_max;
+};
+
+/* What the groups need to know, in the order in which the assembly reads it. The loop over a row is unrolled 8 times; its
+ * first pass begins where the last pass ends with the last value. */
+struct tflmgen_fully_connected_thumb_groups {
+    const uint8_t *first; /* where the first pass would begin in the row */
+    int32_t skip;         /* bytes of code that the first pass leaves out */
+    const uint8_t *row_end;
+    uint32_t start; /* of S2; S1 begins with 65537 times that */
+    int8_t *end;    /* of the outputs */
+};
+
+typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8_t *output,
+                                                    const struct tflmgen_fully_connected_thumb_groups *groups);
+
+/* One value times four weights in `four`: LDRB, 4 to part the weights, 2 MULS, 2 * 3: 13 instructions. */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(i, four) \
+    "ldrb r4, [r0, #" i "]\n\t"                      \
+    "mov r3, " four "\n\t"                           \
+    "ands r3, r3, r5\n\t"                            \
+    "lsrs " four ", " four ", #8\n\t"                \
+    "ands " four ", " four ", r5\n\t"                \
+    "muls r3, r4, r3\n\t"                            \
+    "muls " four ", r4, " four "\n\t"                \
+    TFLMGEN_THUMB_SPLIT("r3", "r8", "r9")            \
+    TFLMGEN_THUMB_SPLIT(four, "r10", "r11")
+
+/* Two values times four units: 27 instructions per 8 MACs. */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_STEP_BYTES 54
+#define TFLMGEN_FULLY_CONNECTED_THUMB_STEP(i, j) \
+    "ldmia r1!, {r6, r7}\n\t"                    \
+    TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(i, "r6") \
+    TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(j, "r7")
+
+/* The unit of the lower halves, and that of the upper ones. */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_LOW(s1, s2) \
+    "mov r3, " s2 "\n\t"                          \
+    "mov r2, " s1 "\n\t"                          \
+    "lsls r3, r3, #16\n\t"                        \
+    "subs r2, r2, r3\n\t"
+#define TFLMGEN_FULLY_CONNECTED_THUMB_HIGH(s2) "mov r2, " s2 "\n\t"
+
+#define TFLMGEN_FULLY_CONNECTED_THUMB_STORE_CLAMPED \
+    "ldmia r1!, {r5, r6, r7}\n\t"                   \
+    TFLMGEN_THUMB_RESCALE("")                       \
+    "ldr r0, [sp, #16]\n\t"                         \
+    "strb r2, [r0]\n\t"                             \
+    "adds r0, #1\n\t"                               \
+    "str r0, [sp, #16]\n\t"
+#define TFLMGEN_FULLY_CONNECTED_THUMB_STORE_SIGNED \
+    "ldmia r1!, {r5, r6, r7}\n\t"                  \
+    TFLMGEN_THUMB_SIGN                             \
+    "adds r1, #8\n\t"                              \
+    TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")   \
+    "ldr r0, [sp, #16]\n\t"                        \
+    "strb r2, [r0]\n\t"                            \
+    "adds r0, #1\n\t"                              \
+    "str r0, [sp, #16]\n\t"
+
+/* Registers: r0 row, r1 stream, r3 and r6 or r7 weights, r4 value, r5 0x00FF00FF, r8-r11 S1 and S2, r12 end of the row.
+ * Stack: first, entry of the first pass, start of S2 and of S1, output, end, 0x00FF00FF. A group costs 12 instructions
+ * before its values, 4 after its outputs, and 3 per pass. */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(name, STORE)                                      \
+    TFLMGEN_SHARED void name(const uint32_t *stream, int8_t *output,                           \
+                             const struct tflmgen_fully_connected_thumb_groups *groups)        \
+    {                                                                                          \
+        register const uint32_t *r0 __asm__("r0") = stream;                                    \
+        register int8_t *r1 __asm__("r1") = output;                                            \
+        register const struct tflmgen_fully_connected_thumb_groups *r2 __asm__("r2") = groups; \
+        __asm__ volatile(".syntax unified\n\t" TFLMGEN_THUMB_PUSH                              \
+                         "sub sp, #28\n\t"                                                     \
+                         "str r1, [sp, #16]\n\t"                                               \
+                         "mov r1, r0\n\t"                                                      \
+                         "ldmia r2!, {r3, r4, r5, r6, r7}\n\t"                                 \
+                         "str r3, [sp]\n\t"                                                    \
+                         "adr r3, 2f\n\t"                                                      \
+                         "adds r4, r4, r3\n\t"                                                 \
+                         "str r4, [sp, #4]\n\t"                                                \
+                         "mov r12, r5\n\t"                                                     \
+                         "str r6, [sp, #8]\n\t"                                                \
+                         "lsls r5, r6, #16\n\t"                                                \
+                         "adds r5, r5, r6\n\t"                                                 \
+                         "str r5, [sp, #12]\n\t"                                               \
+                         "str r7, [sp, #20]\n\t"                                               \
+                         "movs r5, #255\n\t"                                                   \
+                         "lsls r4, r5, #16\n\t"                                                \
+                         "orrs r5, r5, r4\n\t"                                                 \
+                         "str r5, [sp, #24]\n"                                                 \
+                         "1:\n\t"                                                              \
+                         "ldr r2, [sp, #8]\n\t"                                                \
+                         "ldr r3, [sp, #12]\n\t"                                               \
+                         "mov r8, r3\n\t"                                                      \
+                         "mov r9, r2\n\t"                                                      \
+                         "mov r10, r3\n\t"                                                     \
+                         "mov r11, r2\n\t"                                                     \
+                         "ldr r0, [sp]\n\t"                                                    \
+                         "ldr r5, [sp, #24]\n\t"                                               \
+                         "ldr r6, [sp, #4]\n\t"                                                \
+                         "mov pc, r6\n\t"                                                      \
+                         ".p2align 2\n"                                                        \
+                         "2:\n\t"                                                              \
+                         TFLMGEN_FULLY_CONNECTED_THUMB_STEP("0", "1")                          \
+                         TFLMGEN_FULLY_CONNECTED_THUMB_STEP("2", "3")                          \
+                         TFLMGEN_FULLY_CONNECTED_THUMB_STEP("4", "5")                          \
+                         TFLMGEN_FULLY_CONNECTED_THUMB_STEP("6", "7")                          \
+                         "adds r0, #8\n\t"                                                     \
+                         "cmp r0, r12\n\t"                                                     \
+                         "bne 2b\n\t"                                                          \
+                         TFLMGEN_FULLY_CONNECTED_THUMB_LOW("r8", "r9") STORE                   \
+                         TFLMGEN_FULLY_CONNECTED_THUMB_LOW("r10", "r11") STORE                 \
+                         TFLMGEN_FULLY_CONNECTED_THUMB_HIGH("r9") STORE                        \
+                         TFLMGEN_FULLY_CONNECTED_THUMB_HIGH("r11") STORE                       \
+                         "ldr r4, [sp, #20]\n\t"                                               \
+                         "cmp r0, r4\n\t"                                                      \
+                         "beq 3f\n\t"                                                          \
+                         "b 1b\n"                                                              \
+                         "3:\n\t"                                                              \
+                         "add sp, #28\n\t" TFLMGEN_THUMB_POP                                   \
+                         : "+r"(r0), "+r"(r1), "+r"(r2)                                        \
+                         :                                                                     \
+                         : "r3", "r12", "cc", "memory");                                       \
+    }
+
+TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_clamped, TFLMGEN_FULLY_CONNECTED_THUMB_STORE_CLAMPED)
+TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_signed, TFLMGEN_FULLY_CONNECTED_THUMB_STORE_SIGNED)
+
+/* row: depth bytes, and one more where that is odd. */
+TFLMGEN_SHARED void tflmgen_fully_connected_thumb_run(const int8_t *input, const uint32_t *stream, uint8_t *row,
+                                                      int8_t *output,
+                                                      const struct tflmgen_fully_connected_thumb_s8 *p,
+                                                      tflmgen_fully_connected_thumb_function *run)
+{
+    const int32_t values = (p->depth + 1) & ~1;
+    const int32_t skipped = -values & 7;
+    const int32_t rest = p->units % 4;
+    struct tflmgen_fully_connected_thumb_groups groups;
+    groups.first = row - skipped;
+    groups.skip = skipped / 2 * TFLMGEN_FULLY_CONNECTED_THUMB_STEP_BYTES;
+    groups.row_end = row + values;
+    for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
+        uint32_t sum = 0;
+        for (int32_t i = 0; i < p->depth; ++i) {
+            const uint32_t x = (uint8_t)input[i] ^ 128u;
+            row[i] = (uint8_t)x;
+            sum += x;
+        }
+        groups.start = 0u - 128u * sum;
+        if (p->units >= 4) {
+            groups.end = output + (p->units - rest);
+            run(stream, output, &groups);
+        }
+        if (rest > 0) {
+            int8_t last[4];
+            groups.end = last + 4;
+            run(stream + p->units / 4 * p->group_words, last, &groups);
+            for (int32_t i = 0; i < rest; ++i) {
+                output[p->units - rest + i] = last[i];
+            }
+        }
+    }
+    const int32_t count = p->batches * p->units;
+    tflmgen_clamp_thumb_s8(output - count, count, p->output_min, p->output_max);
+}
+
+/* Outputs clamped at the zero point, or not. */
+TFLMGEN_SHARED void tflmgen_fully_connected_thumb_clamped_s8(const int8_t *input, const uint32_t *stream, void *row,
+                                                             int8_t *output,
+                                                             const struct tflmgen_fully_connected_thumb_s8 *p)
+{
+    tflmgen_fully_connected_thumb_run(input, stream, (uint8_t *)row, output, p, tflmgen_fully_connected_thumb_clamped);
+}
+
+TFLMGEN_SHARED void tflmgen_fully_connected_thumb_signed_s8(const int8_t *input, const uint32_t *stream, void *row,
+                                                            int8_t *output,
+                                                            const struct tflmgen_fully_connected_thumb_s8 *p)
+{
+    tflmgen_fully_connected_thumb_run(input, stream, (uint8_t *)row, output, p, tflmgen_fully_connected_thumb_signed);
+}
+
+#endif
+
+#endif

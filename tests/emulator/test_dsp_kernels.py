@@ -34,7 +34,7 @@ ANY: dict[str, Make] = {
 """The portable kernels' own cases: whatever the fast kernels take of them."""
 
 
-THUMB = ("conv2d", "depthwise3x3", "depthwise_window", "fully_connected")
+THUMB = ("conv2d", "depthwise3x3", "depthwise_window", "fully_connected", "add")
 """Those that there are kernels for which run on every Cortex-M."""
 
 VARIANTS = ("thumb", "dsp", "mve")
@@ -93,7 +93,7 @@ def test_explicit_padding(name: str, machine: Machine, tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("machine", [M4, M55], ids=["m4", "m55"])
+@pytest.mark.parametrize("machine", [M0, M4, M55], ids=["m0", "m4", "m55"])
 @pytest.mark.parametrize("seed", range(100, 104))
 @pytest.mark.parametrize("name", FAST)
 def test_many_fast_cases(name: str, seed: int, machine: Machine, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflmgen.kernel import Kernel, OperatorInstance, Target
 from tflmgen.ops.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary
-from tflmgen.ops.dsp_add import add_dsp
+from tflmgen.ops.fast import fast_add
 from tflmgen.ops.operator import Operator, Options, Rule
 from tflmgen.ops.quantize_math import (
     Activation,
@@ -80,10 +80,10 @@ def _kernel(
 ) -> Callable[[OperatorInstance, Target], Kernel]:
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
         dtype = op.outputs[0].dtype
-        if "dsp" in target.features and dtype is DType.INT8 and name in ("add", "sub"):
+        if dtype is DType.INT8 and name in ("add", "sub"):
             assert op.outputs[0].quantization is not None
             limits = activation_range(op.attributes.activation, dtype, op.outputs[0].quantization)
-            if fast := add_dsp(op, add_scales(op), 1 if name == "add" else -1, *limits):
+            if fast := fast_add(op, add_scales(op), 1 if name == "add" else -1, limits, target):
                 return fast
         function = f"tflmgen_{name}_{SUFFIX[dtype]}"
         if dtype is DType.INT64:

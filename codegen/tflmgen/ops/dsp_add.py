@@ -12,11 +12,10 @@ from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Par
 from tflmgen.ops.quantize_math import quantize_multiplier
 from tflmgen.ops.rules import input_type, zero_point
 
-HEADER = "add_dsp.h"
 SHIFTS = (22, 21, 20, 19)
 """Fraction bits of the sum, the best first; fewer where factors or sums are large."""
 
-_EXTRA = 8
+EXTRA = 8
 """Fraction bits that factors have more."""
 
 _LEFT_SHIFT = 20
@@ -33,16 +32,23 @@ def add_dsp(op: OperatorInstance, factors: Sequence[float], sign: int, low: int,
 
     factors: those of both inputs and of their sum (see arithmetic.add_scales).
     """
+    return affine_kernel(op, factors, sign, (low, high), "dsp", EXTRA)
+
+
+def affine_kernel(
+    op: OperatorInstance, factors: Sequence[float], sign: int, limits: tuple[int, int], variant: str, extra: int
+) -> Kernel | None:
+    """The kernel of one instruction set, whose factors have `extra` fraction bits more than their sum."""
     first, second, output = input_type(op, 0), input_type(op, 1), op.outputs[0]
     if first.shape != output.shape or second.shape != output.shape:
         return None
-    pairs = [quantize_multiplier(f) for f in factors]
     zeros = zero_point(first), zero_point(second), zero_point(output)
-    results = reference(pairs, zeros, sign)
+    results = reference([quantize_multiplier(f) for f in factors], zeros, sign)
     wanted = np.clip(results, -128, 127)
-    found = next((fit for shift in SHIFTS if (fit := _fit(factors, zeros, sign, shift, wanted))), None)
+    found = next((fit for shift in SHIFTS if (fit := _fit(factors, zeros, sign, shift, extra, wanted))), None)
     if found is None:
         return None
+    low, high = limits
     clamped = int(results.min()) < low > -128 or int(results.max()) > high < 127
     fields = (
         ("count", output.elements),
@@ -54,12 +60,12 @@ def add_dsp(op: OperatorInstance, factors: Sequence[float], sign: int, low: int,
         ("greatest", high if clamped else 127),
     )
     return Kernel(
-        f"tflmgen_add_dsp_{'signed_' if found.signed else ''}{found.shift}_s8",
-        HEADER,
+        f"tflmgen_add_{variant}_{'signed_' if found.signed else ''}{found.shift}_s8",
+        f"add_{variant}.h",
         (Input(0), Input(1), Output(0)),
-        Params("tflmgen_add_dsp_s8", fields),
+        Params(f"tflmgen_add_{variant}_s8", fields),
         (Overlap(0, 0), Overlap(1, 0)),
-        variant="dsp",
+        variant=variant,
     )
 
 
@@ -91,9 +97,9 @@ def _rescale(values: Integers, pair: tuple[int, int]) -> Integers:
 
 
 def _fit(
-    factors: Sequence[float], zeros: tuple[int, int, int], sign: int, shift: int, results: Integers
+    factors: Sequence[float], zeros: tuple[int, int, int], sign: int, shift: int, extra: int, results: Integers
 ) -> _Affine | None:
-    scale = factors[2] * 2.0 ** (_LEFT_SHIFT + shift + _EXTRA)
+    scale = factors[2] * 2.0 ** (_LEFT_SHIFT + shift + extra)
     a, b = round(factors[0] * scale), round(sign * factors[1] * scale)
     if max(abs(a), abs(b)) + _NEAR.stop >= _INT32:
         return None
@@ -101,7 +107,7 @@ def _fit(
     for signed in (False, True):
         watched: list[tuple[int, int]] = []
         for da, db in near:
-            trial = _Trial((a + da, b + db), zeros, shift, signed)
+            trial = _Trial((a + da, b + db), zeros, shift, extra, signed)
             if watched and not trial.fits(results, watched):
                 continue
             found = trial.solve(results)
@@ -114,12 +120,14 @@ def _fit(
 class _Trial:
     """One pair of factors."""
 
-    def __init__(self, factors: tuple[int, int], zeros: tuple[int, int, int], shift: int, signed: bool) -> None:
+    def __init__(
+        self, factors: tuple[int, int], zeros: tuple[int, int, int], shift: int, extra: int, signed: bool
+    ) -> None:
         a, b = factors
         values = np.arange(-128, 128, dtype=np.int64)
-        self.factors, self.shift, self.signed = factors, shift, signed
-        self.zero = -(a * zeros[0] + b * zeros[1] >> _EXTRA) if signed else 0
-        self.sums = np.add.outer((a * values) >> _EXTRA, (b * values) >> _EXTRA) + self.zero
+        self.factors, self.shift, self.extra, self.signed = factors, shift, extra, signed
+        self.zero = -(a * zeros[0] + b * zeros[1] >> extra) if signed else 0
+        self.sums = np.add.outer((a * values) >> extra, (b * values) >> extra) + self.zero
         self.known = self.sums + (self.sums >> 63) if signed else self.sums
 
     def fits(self, results: Integers, cells: list[tuple[int, int]]) -> bool:
@@ -137,7 +145,7 @@ class _Trial:
         constant = (int(low.max()) + int(high.min())) // 2
         start, offset = (self.zero, constant) if self.signed else (constant, 0)
         sums = [int(end) + (start - self.zero) for end in (self.sums.min(), self.sums.max())]
-        span = abs(self.factors[0]) // 2 + 1
+        span = (abs(self.factors[0]) << 7 >> self.extra) + 1
         reached = [*sums, *(end + offset - 1 for end in sums), *(end + offset for end in sums)]
         reached += [start - span, start + span, offset]
         if min(reached) < -_INT32 or max(reached) >= _INT32:

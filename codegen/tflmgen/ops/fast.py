@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tflmgen.kernel import Kernel, OperatorInstance, Target
+from tflmgen.ops.dsp_add import add_dsp
 from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.dsp_conv import conv2d_dsp
 from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
@@ -14,12 +15,14 @@ from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
 from tflmgen.ops.mve_conv import conv2d_mve
 from tflmgen.ops.mve_depthwise import depthwise_window_mve
 from tflmgen.ops.mve_fully_connected import fully_connected_mve
+from tflmgen.ops.thumb_add import add_thumb
 from tflmgen.ops.thumb_conv import conv2d_thumb
 from tflmgen.ops.thumb_depthwise import depthwise_thumb
 from tflmgen.ops.thumb_fully_connected import fully_connected_thumb
 from tflmgen.ops.window import Window
 
-FullyConnectedMaker = Callable[[OperatorInstance, Layer, int, int], Kernel | None]
+FullyConnectedAddMaker = Callable[[OperatorInstance, Sequence[float], int, int, int], Kernel | None]
+Maker = Callable[[OperatorInstance, Layer, int, int], Kernel | None]
 Maker = Callable[[OperatorInstance, Window, Layer], Kernel | None]
 
 
@@ -48,6 +51,7 @@ FULLY_CONNECTED: tuple[tuple[str, FullyConnectedMaker], ...] = (
     ("dsp", fully_connected_dsp),
     ("thumb", fully_connected_thumb),
 )
+ADD: tuple[tuple[str, AddMaker], ...] = (("dsp", add_dsp), ("thumb", add_thumb))
 
 
 def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> Kernel | None:
@@ -63,6 +67,16 @@ def fast_fully_connected(
 ) -> Kernel | None:
     for feature, make in FULLY_CONNECTED:
         kernel = make(op, layer, batches, long_distance) if feature in target.instructions else None
+        if kernel is not None:
+            return kernel
+    return None
+
+
+def fast_add(
+    op: OperatorInstance, factors: Sequence[float], sign: int, limits: tuple[int, int], target: Target
+) -> Kernel | None:
+    for feature, make in ADD:
+        kernel = make(op, factors, sign, *limits) if feature in target.instructions else None
         if kernel is not None:
             return kernel
     return None

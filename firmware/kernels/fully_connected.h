@@ -10,6 +10,8 @@ struct tflmgen_fully_connected_s8 {
     int32_t depth;
     int32_t units;
     int32_t input_offset; /* added to every input value; 0 where it is folded into the bias */
+    int32_t filter_offset; /* minus the filter's zero point */
+    int32_t row_offset;    /* minus the input's zero point, for a row of them */
     int32_t multiplier;
     int32_t shift;
     int32_t output_zero_point;
@@ -23,9 +25,12 @@ TFLMGEN_KERNEL void tflmgen_fully_connected_s8(const int8_t *input, const int8_t
                                                const struct tflmgen_fully_connected_s8 *p)
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
+        /* What the filter's zero point adds to each sum. */
+        const int32_t row_sum = p->filter_offset ? tflmgen_sum_s8(input, p->depth) + p->row_offset : 0;
+        const int32_t shared = (int32_t)((uint32_t)row_sum * (uint32_t)p->filter_offset);
         for (int32_t unit = 0; unit < p->units; ++unit) {
             int32_t sum = tflmgen_dot_s8(input, filter + unit * p->depth, p->depth, p->input_offset);
-            sum = tflmgen_add_wrap_s32(sum, bias ? bias[unit] : 0);
+            sum = tflmgen_add_wrap_s32(tflmgen_add_wrap_s32(sum, shared), bias ? bias[unit] : 0);
             sum = tflmgen_requantize(sum, p->multiplier, p->shift);
             sum = tflmgen_add_wrap_s32(sum, p->output_zero_point);
             *output++ = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);

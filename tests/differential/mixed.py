@@ -1,4 +1,4 @@
-"""Operators whose weights have another type than their input: int8 beside float32 and int16, and int4."""
+"""Operators whose weights are otherwise than their input: int8 beside float32 and int16, int4, or with a zero point."""
 
 from __future__ import annotations
 
@@ -36,6 +36,21 @@ def hybrid(make: Make) -> Make:
 def packed(make: Make) -> Make:
     """Cases of `make` with an int4 filter."""
     return lambda rng, dtype: with_int4_filter(rng, make(rng, "hybrid" if dtype == "float32" else dtype))
+
+
+def centred(make: Make) -> Make:
+    """Cases of `make` with a filter that has a zero point."""
+
+    def made(rng: Rng, dtype: str) -> Run:
+        case, values = make(rng, dtype)
+        source, weights, *rest = case.inputs
+        assert weights
+        assert weights.type.quantization
+        points = (int(rng.integers(-128, 128)),) * len(weights.type.quantization.scales)
+        kind = replace(weights.type, quantization=replace(weights.type.quantization, zero_points=points))
+        return replace(case, inputs=(source, Tensor(kind, weights.data), *rest)), values
+
+    return made
 
 
 def with_int8_filter(case: Case) -> Case:
@@ -124,6 +139,7 @@ FAMILIES = (
         Family(name, ("int8", "int16", "float32"), packed(make), litert=False, expected=as_int8, **CLOSE)
         for name, make in WEIGHTED
     ),
+    Family("FULLY_CONNECTED", ("int8",), centred(conv_cases.fully_connected), litert=False),
     Family("BATCH_MATMUL", ("int16", "float32"), batch_matmul, tflm=False, **CLOSE),
     Family("EMBEDDING_LOOKUP", ("int8", "int4"), embedding_lookup, tflm=False),
 )

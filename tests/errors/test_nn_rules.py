@@ -213,6 +213,21 @@ def test_fully_connected_refuses(
 
 
 @pytest.mark.parametrize(
+    ("dtype", "w"),
+    [
+        ("int8", constant("int8", np.ones((4, 6)), [0.1] * 4, 3)),
+        ("int16", constant("int8", np.ones((4, 6)), 0.1, 3)),
+        ("float32", constant("int8", np.ones((4, 6)), 0.1, 3)),
+    ],
+)
+def test_fully_connected_refuses_zero_points_of_filters(dtype: str, w: Tensor) -> None:
+    scale = None if dtype == "float32" else 0.5
+    case = make_case("FULLY_CONNECTED", [tensor(dtype, (2, 6), scale), w], [tensor(dtype, (), scale)], FC_OPTIONS)
+    (broken,) = broken_rules(case)
+    assert broken == "a filter that has a zero point has one for all channels, and an int8 input"
+
+
+@pytest.mark.parametrize(
     ("operator", "x", "y", "sentence"),
     [
         ("SOFTMAX", tensor("int8", (1, 4), 0.1), tensor("int8", (1, 4), 0.1, -128), "scale 1/256"),

@@ -14,7 +14,7 @@ from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import Activation, parse_activation
-from tflmgen.ops.rules import input_type, static_shape
+from tflmgen.ops.rules import input_type, per_tensor, static_shape, zero_point
 from tflmgen.ops.weights import (
     TYPE_RULES,
     bias_operand,
@@ -22,6 +22,7 @@ from tflmgen.ops.weights import (
     channel_scales,
     filter_operand,
     filter_quantization,
+    has_zero_point,
     input_offset,
     is_hybrid,
     multiplier_operands,
@@ -32,6 +33,7 @@ from tflmgen.ops.weights import (
     range_fields,
     sum_suffix,
 )
+from tflmgen.ops.window import Fields
 from tflmgen.types import DType, dim_max
 
 UNITS = 0
@@ -80,7 +82,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
 def _fast_kernel(op: OperatorInstance, target: Target) -> Kernel | None:
     """The kernel for the target's vector or DSP instructions, where there is one for this layer."""
     weights = op.constants[1]
-    if op.outputs[0].dtype is not DType.INT8 or weights is None:
+    if op.outputs[0].dtype is not DType.INT8 or weights is None or zero_point(input_type(op, 1)):
         return None
     units, depth = weights.shape
     layer = layer_of(op, np.asarray(weights, dtype=np.int64), channel_scales(op, units), op.attributes.activation)
@@ -114,12 +116,14 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
             over_input,
             macs,
         )
-    offset = (("input_offset", input_offset(op)),)
+    offset: Fields = (("input_offset", input_offset(op)),)
     if filter_quantization(op).per_channel:
         per_unit = (Input(0), weights, bias, *multiplier_operands(op, units), Output(0))
         fields = params("tflmgen_fully_connected_channels_s8", sizes, offset, results)
         return Kernel("tflmgen_fully_connected_channels_s8", HEADER, per_unit, fields, over_input, macs)
     ((multiplier, shift),) = channel_scales(op, 1)
+    row_offset = -depth * zero_point(input_type(op, 0))
+    offset += (("filter_offset", -zero_point(input_type(op, 1))), ("row_offset", row_offset))
     fields = params(
         "tflmgen_fully_connected_s8", sizes, offset, (("multiplier", multiplier), ("shift", shift)), results
     )
@@ -145,7 +149,11 @@ RULES = (
         lambda op: not op.attributes.keep_dims or input_type(op, 0).shape[-1:] == input_type(op, 1).shape[1:],
     ),
     bias_size_rule(UNITS),
-    *quantization_rules(UNITS),
+    Rule(
+        "a filter that has a zero point has one for all channels, and an int8 input",
+        lambda op: not has_zero_point(op) or (input_type(op, 0).dtype is DType.INT8 and per_tensor(input_type(op, 1))),
+    ),
+    *quantization_rules(UNITS, symmetric=False),
     Rule("the output has one row for each row of the input, and one column per output channel", _shape_fits),
 )
 

@@ -62,21 +62,27 @@ def output_multipliers(op: OperatorInstance, channels: int) -> list[float]:
     return factors if len(factors) == channels else factors * channels
 
 
-def channel_sums(op: OperatorInstance, axis: int, absolute: bool = False) -> NDArray[np.int64]:
-    """Sum of a constant filter's weights per output channel, which lie along `axis`."""
-    weights = np.asarray(op.constants[1], dtype=np.int64)
-    values = np.abs(weights) if absolute else weights
-    sums: NDArray[np.int64] = np.moveaxis(values, axis, 0).reshape(weights.shape[axis], -1).sum(axis=1)
+def _channel_sums(weights: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
+    """Sum of weights per output channel, which lie along `axis`."""
+    sums: NDArray[np.int64] = np.moveaxis(weights, axis, 0).reshape(weights.shape[axis], -1).sum(axis=1)
     return sums
+
+
+def has_zero_point(op: OperatorInstance) -> bool:
+    """Whether some weight that is not 0 stands for 0."""
+    quantization = input_type(op, 1).quantization
+    return quantization is not None and any(quantization.zero_points)
 
 
 def sums_fit(op: OperatorInstance, axis: int) -> bool:
     """Whether no sum of products can leave 32 bits."""
+    zero = zero_point(input_type(op, 1))
     if op.constants[1] is None:
         shape = input_type(op, 1).max_shape
-        greatest = 128 * math.prod(shape) // shape[axis]
+        greatest = (128 + abs(zero)) * math.prod(shape) // shape[axis]
     else:
-        greatest = int(channel_sums(op, axis, absolute=True).max(initial=0))
+        weights = np.abs(np.asarray(op.constants[1], dtype=np.int64) - zero)
+        greatest = int(_channel_sums(weights, axis).max(initial=0))
     return greatest * INPUT_SPAN < 2**31
 
 
@@ -93,7 +99,9 @@ def bias_operand(op: OperatorInstance, axis: int) -> Operand:
     """The bias as the kernel gets it; the input's zero point is folded in where filter and bias are constant."""
     bias = bias_type(op)
     if input_type(op, 0).dtype is DType.INT8 and op.constants[1] is not None and _bias_is_known(op):
-        folded: NDArray[Any] = -zero_point(input_type(op, 0)) * channel_sums(op, axis)
+        folded: NDArray[Any] = -zero_point(input_type(op, 0)) * _channel_sums(
+            np.asarray(op.constants[1], dtype=np.int64), axis
+        )
         if bias is not None:
             folded = folded + np.asarray(op.constants[2], dtype=np.int64).reshape(-1)
         if not folded.any():
@@ -230,12 +238,11 @@ TYPE_RULES = (
 )
 
 
-def quantization_rules(axis: int) -> tuple[Rule, ...]:
-    """Rules about int8 quantisation and arithmetic; `axis` is the filter's dimension of output channels."""
+def quantization_rules(axis: int, symmetric: bool = True) -> tuple[Rule, ...]:
+    """Rules about int8 quantisation and arithmetic; `axis` is the filter's dimension of output channels.
 
-    def filter_is_symmetric(op: OperatorInstance) -> bool:
-        quantization = input_type(op, 1).quantization
-        return quantization is not None and not any(quantization.zero_points)
+    symmetric: kernels take no filter that has a zero point.
+    """
 
     def channels_are_on_axis(op: OperatorInstance) -> bool:
         quantization = filter_quantization(op)
@@ -255,8 +262,11 @@ def quantization_rules(axis: int) -> tuple[Rule, ...]:
             lambda op: not is_int16(op) or zero_point(input_type(op, 0)) == 0 == zero_point(op.outputs[0]),
         ),
         Rule(
-            "an int8 or int4 filter is quantised with zero point 0",
-            lambda op: not has_int8_filter(op) or filter_is_symmetric(op),
+            f"an int8 or int4 filter is quantised{' with zero point 0' if symmetric else ''}",
+            lambda op: (
+                not has_int8_filter(op)
+                or (input_type(op, 1).quantization is not None and not (symmetric and has_zero_point(op)))
+            ),
         ),
         Rule(
             f"a filter quantised per channel has one scale for each index of dimension {axis}",

@@ -21,8 +21,8 @@ from tflmgen.ops.thumb_depthwise import depthwise_thumb
 from tflmgen.ops.thumb_fully_connected import fully_connected_thumb
 from tflmgen.ops.window import Window
 
-FullyConnectedAddMaker = Callable[[OperatorInstance, Sequence[float], int, int, int], Kernel | None]
-Maker = Callable[[OperatorInstance, Layer, int, int], Kernel | None]
+FullyConnectedMaker = Callable[[OperatorInstance, Layer, int, int], Kernel | None]
+AddMaker = Callable[[OperatorInstance, Sequence[float], int, int, int], Kernel | None]
 Maker = Callable[[OperatorInstance, Window, Layer], Kernel | None]
 
 

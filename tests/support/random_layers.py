@@ -273,6 +273,31 @@ def curved(layers: Layers) -> None:
     layers.at = layers.add("MUL", [half, one], layers.like()) or layers.at
 
 
+def normalised(layers: Layers) -> None:
+    """Layer or RMS normalisation of rows, or their softmax, spelled out."""
+    rng, x, rank = layers.rng, layers.at, len(layers.at.shape)
+    if layers.dtype != "float32" or rank < 2 or x.shape[-1] < 2:
+        return
+    axis, keep = layers.constant(np.array([rank - 1], np.int32)), {"keep_dims": True}
+
+    def add(name: str, *inputs: Node | None, **options: Any) -> Node | None:
+        return layers.add(name, list(inputs), layers.like(), options)
+
+    if rng.random() < 0.25:
+        exps = add("EXP", add("SUB", x, add("REDUCE_MAX", x, axis, **keep)))
+        layers.at = add("DIV", exps, add("SUM", exps, axis, **keep)) or layers.at
+        return
+    mean = add("MEAN", x, axis, **keep)
+    centred = add("SUB", x, mean) if rng.random() < 0.6 else x
+    squares = add("SQUARED_DIFFERENCE", x, mean) if centred is not x and rng.random() < 0.5 else add("SQUARE", centred)
+    variance = add(layers.pick("MEAN", "SUM"), squares, axis, **keep)
+    root = add("RSQRT", add("ADD", variance, layers.number(layers.pick(1e-3, 1e-6))))
+    layers.at = add("MUL", centred, root) or layers.at
+    if rng.random() < 0.5:
+        layers.step("MUL", layers.number(rng.normal(size=x.shape[-1])))
+        layers.step("ADD", layers.number(rng.normal(size=x.shape[-1])))
+
+
 def reduced(layers: Layers) -> None:
     rank = len(layers.at.shape)
     if rank < 2:
@@ -297,6 +322,7 @@ PIECES: tuple[Callable[[Layers], None], ...] = (
     gated,
     gated,
     curved,
+    normalised,
 )
 
 

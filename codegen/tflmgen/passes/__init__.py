@@ -25,6 +25,7 @@ from tflmgen.passes.layout import sink_transposes
 from tflmgen.passes.lookup import fuse_lookups
 from tflmgen.passes.mixed import merge_mixed_depthwise
 from tflmgen.passes.narrow import narrow
+from tflmgen.passes.normalization import fuse_normalization
 from tflmgen.passes.padding import fuse_padding
 from tflmgen.passes.prune import prune
 from tflmgen.passes.quantization import cancel_quantization
@@ -50,6 +51,7 @@ PIPELINE: tuple[Pass, ...] = (
     cancel_quantization,
     merge_mixed_depthwise,
     fuse_functions,
+    fuse_normalization,
     fuse_lookups,
     fold_affine,
     fuse_activation,

@@ -1,0 +1,151 @@
+"""Normalisations and softmaxes of rows that are spelled out in several operators become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflmgen.graph import Module, Node, Op, Value
+from tflmgen.ops.normalize import NormalizeAttributes
+from tflmgen.ops.reshape import VIEWS
+from tflmgen.ops.softmax import SoftmaxAttributes
+from tflmgen.passes.dataflow import Dataflow, is_legal
+from tflmgen.passes.pool import Pool
+from tflmgen.passes.reals import ARITHMETIC, ELEMENTWISE, REDUCTIONS, Array, evaluate, is_real
+from tflmgen.passes.regions import Region, Regions
+from tflmgen.passes.rewrite import Rewriter, resolve
+from tflmgen.types import DType, TensorType
+
+TAKEN = ELEMENTWISE | REDUCTIONS.keys() | VIEWS | {"BROADCAST_TO"}
+SAMPLES = 8
+"""Inputs that regions are compared on, each with a mean and a spread of its own."""
+TOLERANCE = 1e-6
+
+
+def fuse_normalization(module: Module) -> Module:
+    """Replaces float operators that together normalise contiguous rows, or are the softmax of them, by one operator.
+
+    Layer, group and instance normalisation with gain and bias along a row, RMS and L2 normalisation, SOFTMAX and
+    LOG_SOFTMAX. They are recognised by their values: however the sums are arranged, whatever views stand between.
+    """
+    fusing = _Normalization(module)
+    return fusing.pool.into(fusing.run(module))
+
+
+class _Normalization(Rewriter):
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self.pool = Pool(module)
+        self._flow = Dataflow(module)
+        regions = Regions(module, self._flow, lambda op: op.operator in TAKEN and is_real(op))
+        self._fused: dict[int, Op] = {}
+        taken: set[int] = set()
+        # From the end, so that a gain and a bias after a normalisation belong to it.
+        for op in reversed(list(self._flow.maker.values())):
+            if op.operator not in ARITHMETIC or op.id in taken:
+                continue
+            for region in reversed(list(regions.ending_with(op))):
+                if region.source.type.elements == op.outputs[0].type.elements and (fused := self._match(region)):
+                    self._fused[op.id] = fused
+                    taken.update(one.id for one in region.ops)
+                    break
+
+    def node(self, node: Node) -> Sequence[Node]:
+        if not isinstance(node, Op):
+            return (self.regions(node),)
+        fused = self._fused.get(node.id, node)
+        return (replace(fused, inputs=tuple(v and resolve(v, self.mapping) for v in fused.inputs)),)
+
+    def _match(self, region: Region) -> Op | None:
+        depths = {_depth(op) for op in region.ops if op.operator in REDUCTIONS}
+        if len(depths) != 1 or (depth := depths.pop()) < 2:
+            return None
+        rows = region.source.type.elements // depth
+        if rows * depth != region.source.type.elements:
+            return None
+        samples = _samples(rows, depth)
+        results = np.stack([evaluate(region, x, self._flow).reshape(rows, depth) for x in samples])
+        if not np.isfinite(results).all():
+            return None
+        if any(op.operator == "EXP" for op in region.ops):
+            return self._softmax(region, depth, samples, results)
+        return self._normalization(region, depth, samples, results)
+
+    def _softmax(self, region: Region, depth: int, samples: Array, results: Array) -> Op | None:
+        last = region.ops[-1]
+        if depth != region.source.type.max_shape[-1] or region.source.type.shape != last.outputs[0].type.shape:
+            return None
+        exps = np.exp(samples - samples.max(axis=-1, keepdims=True))
+        soft = exps / exps.sum(axis=-1, keepdims=True)
+        for name, wanted, attributes in (
+            ("SOFTMAX", soft, SoftmaxAttributes(1.0)),
+            ("LOG_SOFTMAX", np.log(soft), None),
+        ):
+            if _agree(results, wanted):
+                fused = replace(last, operator=name, inputs=(region.source,), attributes=attributes)
+                return fused if is_legal(fused, self.pool.constants) else None
+        return None
+
+    def _normalization(self, region: Region, depth: int, samples: Array, results: Array) -> Op | None:
+        for attributes in self._candidates(region, depth):
+            normal = _normalized(samples, attributes)
+            affine = _affine(normal, results)
+            if affine is not None:
+                return self._made(region, attributes, *affine)
+        return None
+
+    def _candidates(self, region: Region, depth: int) -> Iterator[NormalizeAttributes]:
+        """The normalisations that the region's constants allow."""
+        added = [v for op in region.ops if op.operator == "ADD" for v in op.inputs]
+        known = {number for v in added if (number := self._flow.number(v)) is not None and number >= 0}
+        for epsilon in sorted({0.0, *known}, reverse=True):
+            for factor in (1.0 / depth, 1.0):
+                for centred in (True, False):
+                    yield NormalizeAttributes(depth, epsilon, float(np.float32(factor)), centred)
+
+    def _made(self, region: Region, attributes: NormalizeAttributes, gain: Array, bias: Array) -> Op | None:
+        last = region.ops[-1]
+        kind = TensorType(DType.FLOAT32, (attributes.depth,))
+        source = region.source
+        gains = None if _agree(gain, 1.0) else self.pool.add(gain, Value(0, "gain", kind))
+        biases = None if _agree(bias, 0.0) else self.pool.add(bias, Value(0, "bias", kind))
+        fused = replace(last, operator="NORMALIZE", inputs=(source, gains, biases), attributes=attributes)
+        return fused if is_legal(fused, self.pool.constants) else None
+
+
+def _depth(op: Op) -> int:
+    """How many elements a reduction makes one of."""
+    source = op.inputs[0]
+    return source.type.elements // max(1, op.outputs[0].type.elements) if source is not None else 0
+
+
+def _samples(rows: int, depth: int) -> Array:
+    """Inputs by rows: zeros, and from spreads where an epsilon counts to where it doesn't; always the same."""
+    rng = np.random.default_rng(1)
+    spreads = np.geomspace(1e-4, 10, SAMPLES)[:, None, None] * rng.uniform(0.5, 2, (SAMPLES, rows, 1))
+    spreads[0] = 0.0
+    return (rng.normal(size=(SAMPLES, rows, depth)) + rng.normal(size=(SAMPLES, rows, 1))) * spreads
+
+
+def _normalized(samples: Array, attributes: NormalizeAttributes) -> Array:
+    centred = samples - samples.mean(axis=-1, keepdims=True) if attributes.centred else samples
+    squares = np.square(centred).sum(axis=-1, keepdims=True) * attributes.factor + attributes.epsilon
+    with np.errstate(all="ignore"):
+        return np.asarray(centred / np.sqrt(squares))
+
+
+def _affine(normal: Array, results: Array) -> tuple[Array, Array] | None:
+    """(gain, bias) along a row that make `results` of `normal`, by least squares; None if there are none."""
+    mean, other = normal.mean(axis=(0, 1)), results.mean(axis=(0, 1))
+    spread = np.square(normal - mean).sum(axis=(0, 1))
+    if not spread.all():
+        return None
+    gain = ((normal - mean) * (results - other)).sum(axis=(0, 1)) / spread
+    bias = other - gain * mean
+    return (gain, bias) if _agree(results, normal * gain + bias) else None
+
+
+def _agree(one: Array, other: Array | float) -> bool:
+    return bool(np.all(np.abs(one - other) <= TOLERANCE * np.maximum(1.0, np.abs(other))))

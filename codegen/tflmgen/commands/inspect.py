@@ -86,11 +86,11 @@ def _print_arena(console: Console, plan: dict[str, Any]) -> None:
         )
         for buffer in sorted(plan["buffers"], key=lambda b: (b["memory"], b["offset"], b["ranges"]))
     ]
-    title = (
+    console.line(
         f"Arena: {count(arena['bytes'])} bytes; no plan of this schedule can have less than "
         f"{count(arena['lower_bound'])}; fullest at step {arena['peak_step']}"
     )
-    console.table(Table(title, ("memory", "offset>", "bytes>", "live in steps", "buffer"), rows))
+    console.table(Table("Buffers", ("memory", "offset>", "bytes>", "live in steps", "buffer"), rows))
     over = [step for step in plan["steps"] if step.get("overlapped_bytes")]
     back = sum(step["backward"] for step in over)
     console.line(f"{len(over)} outputs lie over inputs that are no longer needed; {back} kernels go backward for that.")

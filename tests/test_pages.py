@@ -1,0 +1,129 @@
+"""Pages of the documentation are tried: commands print what is shown, workflows run, messages exist.
+
+--update-golden puts in what the commands print now; where a page leaves something out, that is for the author.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.repository import ROOT
+from support.transcripts import Shown, agrees, parts_of, run_page, updated
+
+DOCS = ROOT / "docs"
+TRANSCRIPTS = ("getting-started.md", "export.md", "transcripts.md")
+COMPILER = "12.2"
+
+needs_arm = pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
+needs_qemu = pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="needs qemu-system-arm")
+needs_no_renode = pytest.mark.skipif(shutil.which("renode") is not None, reason="shows what is printed without Renode")
+
+
+def compiler_version() -> str:
+    if shutil.which("arm-none-eabi-gcc") is None:
+        return "none"
+    return subprocess.run(["arm-none-eabi-gcc", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.emulator
+@needs_arm
+@needs_qemu
+@needs_no_renode
+@pytest.mark.skipif(not compiler_version().startswith(COMPILER), reason=f"needs arm-none-eabi-gcc {COMPILER}")
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_commands_print_what_is_shown(name: str, tmp_path: Path, update_golden: bool) -> None:
+    page = (DOCS / name).read_text(encoding="utf-8")
+    ran = run_page(page, tmp_path)
+    assert ran
+    if update_golden:
+        page = updated(page, ran)
+        (DOCS / name).write_text(page, encoding="utf-8")
+        shown = [part for part in parts_of(page) if isinstance(part, Shown)]
+        ran = [(one, printed) for one, (_, printed) in zip(shown, ran, strict=True)]
+    for one, printed in ran:
+        assert agrees(one.output, printed), f"$ {one.command}\n{printed}"
+
+
+def test_every_command_has_a_transcript() -> None:
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+    commands = set(re.findall(r"^\| `(\w+)[ `]", page, re.MULTILINE)) - {"TFLMGEN"}
+    texts = [(DOCS / name).read_text(encoding="utf-8") for name in TRANSCRIPTS]
+    commands_shown = (part.command for text in texts for part in parts_of(text) if isinstance(part, Shown))
+    shown = {command.split()[1] for command in commands_shown if command.startswith("tflmgen ")}
+    at_a_board = {"flash", "monitor"}
+    assert commands - at_a_board <= shown
+
+
+def workflow() -> dict[str, Any]:
+    yaml = pytest.importorskip("yaml", reason="needs PyYAML")
+    page = (DOCS / "ci.md").read_text(encoding="utf-8")
+    blocks = [yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)]
+    return dict(blocks[0])
+
+
+def steps_of(job: str) -> list[str]:
+    """What a job runs once everything is installed."""
+    steps = workflow()["jobs"][job]["steps"]
+    return [step["run"] for step in steps if "run" in step and step["name"] != "Install"]
+
+
+def run_steps(job: str, folder: Path) -> None:
+    variables = " ".join(f"{name}={value}" for name, value in workflow()["env"].items())
+    script = "\n".join(["set -e", f"export {variables}", *steps_of(job)])
+    (folder / "script").write_text(script, encoding="utf-8")
+    ((_, printed),) = run_page("```console\n$ bash -e script && echo done\n```\n", folder)
+    assert printed.endswith("done\n"), printed
+
+
+@pytest.mark.emulator
+@needs_arm
+@needs_qemu
+def test_the_workflow_with_qemu(tmp_path: Path) -> None:
+    run_steps("qemu", tmp_path)
+    assert (tmp_path / "test.xml").is_file()
+    assert "Instructions" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.emulator
+@needs_arm
+@pytest.mark.skipif(shutil.which("renode-test") is None, reason="needs Renode")
+def test_the_workflow_with_renode(tmp_path: Path) -> None:
+    run_steps("renode", tmp_path)
+
+
+def test_the_workflow_has_what_github_wants() -> None:
+    made = workflow()
+    assert made[True] == ["push", "pull_request"]  # YAML 1.1 reads `on` as a truth value, which GitHub knows
+    for job in made["jobs"].values():
+        assert job["runs-on"].startswith("ubuntu-")
+        for step in job["steps"]:
+            assert len({"uses", "run"} & step.keys()) == 1
+            assert step.keys() <= {"uses", "run", "name", "with", "if"}
+
+
+def literals() -> set[str]:
+    """Every text in the code, with an ellipsis for what is filled in."""
+    found = set()
+    for path in (ROOT / "codegen").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = (v.value if isinstance(v, ast.Constant) else "…" for v in node.values)
+                found.add("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value)
+    return found
+
+
+def test_messages_under_troubleshooting_exist() -> None:
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8").split("\n## C\n")[0]
+    messages = re.findall(r"^### `(.*)`$", page, re.MULTILINE)
+    assert len(messages) == page.count("\n### ") > 15
+    known = literals()
+    for message in messages:
+        assert any(message in text for text in known), message

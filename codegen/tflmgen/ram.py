@@ -22,11 +22,11 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to run a module: with its streams, the plan, and how many rows they make one by one."""
+    """One way to run a module: with its streams, what they cost (calls for single rows), and the plan."""
 
     module: Module
+    cost: int
     best: Candidate
-    rows: int
 
     @property
     def bytes(self) -> int:
@@ -52,7 +52,7 @@ def choose(module: Module, target: Target, optimize: Optimize, budget: int | Non
     if budget is not None:
         return plain if plain.bytes <= budget else _within(budget, plain, target)
     if optimize is Optimize.RAM:
-        return min((plain, *_smallest(plain, target)), key=lambda choice: (*choice.best.cost, choice.rows))
+        return min((plain, *_smallest(plain, target)), key=lambda choice: (*choice.best.cost, choice.cost))
     return plain
 
 
@@ -65,9 +65,9 @@ def apart(module: Module, target: Target, optimize: Optimize, budget: int | None
 
 
 def curve(module: Module, target: Target) -> list[Choice]:
-    """All ways of which none has both less RAM and fewer rows in streams than another one, from most RAM to least."""
+    """All ways of which none has both less RAM and cheaper streams than another one, from most RAM to least."""
     plain = _choice(module, 0, target)
-    found = sorted((plain, *_streamed(plain, target)), key=lambda choice: (choice.rows, choice.bytes))
+    found = sorted((plain, *_streamed(plain, target)), key=lambda choice: (choice.cost, choice.bytes))
     kept: list[Choice] = []
     for choice in found:
         if not kept or choice.bytes < kept[-1].bytes:
@@ -75,20 +75,20 @@ def curve(module: Module, target: Target) -> list[Choice]:
     return kept
 
 
-def _choice(module: Module, rows: int, target: Target) -> Choice:
+def _choice(module: Module, cost: int, target: Target) -> Choice:
     selection = select(module, target, stream_kernels(module, target))
-    return Choice(module, best_candidate(module, selection), rows)
+    return Choice(module, cost, best_candidate(module, selection))
 
 
 def _streamed(plain: Choice, target: Target, most: int | None = None) -> Iterator[Choice]:
-    """The ways with streams, those with the fewest rows first; only those whose estimate is at most `most`."""
+    """The ways with streams, the cheapest first; only those whose estimate is at most `most`."""
     streams = Streams(plain.module, plain.best.selection, target)
     seen = {0}
     for limit in reversed([limit for limit in streams.limits if most is None or limit <= most]):
-        module, rows = streams.streamed(limit)
-        if rows not in seen:
-            seen.add(rows)
-            yield _choice(module, rows, target)
+        module, cost = streams.streamed(limit)
+        if cost not in seen:
+            seen.add(cost)
+            yield _choice(module, cost, target)
 
 
 def _smallest(plain: Choice, target: Target) -> Iterator[Choice]:

@@ -47,10 +47,10 @@ def test_least_ram_has_streams() -> None:
 
 def test_a_budget_takes_no_more_streams_than_it_needs() -> None:
     fast, small = (choose(network(), HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
-    assert choose(network(), HOST, Optimize.SPEED, fast.bytes).rows == 0
+    assert choose(network(), HOST, Optimize.SPEED, fast.bytes).cost == 0
     kept = choose(network(), HOST, Optimize.SPEED, fast.bytes - 1)
     assert kept.bytes < fast.bytes
-    assert 0 < kept.rows <= small.rows
+    assert 0 < kept.cost <= small.cost
     assert choose(network(), HOST, Optimize.SPEED, small.bytes).bytes == small.bytes
 
 
@@ -63,5 +63,5 @@ def test_a_budget_that_nothing_keeps_to() -> None:
 def test_the_curve_falls() -> None:
     found = curve(network(), HOST)
     assert len(found) > 1
-    assert [c.rows for c in found] == sorted(c.rows for c in found)
+    assert [c.cost for c in found] == sorted(c.cost for c in found)
     assert [c.bytes for c in found] == sorted({c.bytes for c in found}, reverse=True)

@@ -15,9 +15,13 @@ STREAM = "STREAM"
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The attributes of a STREAM: its operators in order. Its inputs are the rows' source, then the constants."""
+    """The attributes of a STREAM: its operators in order. Its inputs are the rows' source, then the constants.
+
+    frugal: kernels with little scratch rather than fast ones.
+    """
 
     ops: tuple[Op, ...]
+    frugal: bool = False
 
 
 def wire(ops: Sequence[Op], kernels: RowKernels) -> Wiring | None:
@@ -41,10 +45,10 @@ def wire(ops: Sequence[Op], kernels: RowKernels) -> Wiring | None:
     return Wiring(tuple(operators), tuple(sources)) if len(entering) == 1 else None
 
 
-def stream_op(ops: Sequence[Op]) -> Op:
+def stream_op(ops: Sequence[Op], frugal: bool = False) -> Op:
     """The STREAM of some operators, which `wire` accepts."""
     made = {op.outputs[0] for op in ops}
     read = dict.fromkeys(v for op in ops for v in op.inputs if v is not None and v not in made)
     inputs = sorted(read, key=lambda v: v.is_constant)
     last = ops[-1]
-    return Op(last.id, STREAM, tuple(inputs), last.outputs, Chain(tuple(ops)), last.origin)
+    return Op(last.id, STREAM, tuple(inputs), last.outputs, Chain(tuple(ops), frugal), last.origin)

@@ -48,13 +48,13 @@ class Streams:
         return tuple(sorted(p for p in peaks if p >= least))
 
     def streamed(self, limit: int) -> tuple[Module, int]:
-        """The module with the fewest rows in streams such that no segment needs more than `limit` bytes, and how many.
+        """The module with the cheapest streams such that no segment needs more than `limit` bytes, and what they cost.
 
         A block that cannot keep to it gets the least that it can.
         """
-        chosen = {key: _fewest_rows(cuts, max(limit, _least_peak(cuts))) for key, cuts in self._cuts.items()}
-        rows = sum(segment.rows for segments in chosen.values() for segment in segments)
-        return _Fuse(chosen).run(self._module), rows
+        chosen = {key: _cheapest(cuts, max(limit, _least_peak(cuts))) for key, cuts in self._cuts.items()}
+        cost = sum(segment.cost for segments in chosen.values() for segment in segments)
+        return _Fuse(chosen).run(self._module), cost
 
 
 def _key(nodes: Sequence[Node]) -> tuple[int, ...]:
@@ -71,17 +71,17 @@ def _least_peak(cuts: Cuts) -> int:
     return best[-1]
 
 
-def _fewest_rows(cuts: Cuts, limit: int) -> tuple[Segment, ...]:
-    """The cut with the fewest rows among those whose segments all keep to `limit`."""
+def _cheapest(cuts: Cuts, limit: int) -> tuple[Segment, ...]:
+    """The cut of least cost among those whose segments all keep to `limit`."""
     best: list[tuple[int, tuple[Segment, ...]] | None] = [(0, ())] + [None] * len(cuts.nodes)
-    for segment in sorted(cuts.segments, key=lambda s: (s.end, s.rows)):
+    for segment in sorted(cuts.segments, key=lambda s: (s.end, s.cost)):
         before = best[segment.first]
         if before is None or segment.bytes > limit:
             continue
-        rows = before[0] + segment.rows
+        cost = before[0] + segment.cost
         known = best[segment.end]
-        if known is None or rows < known[0]:
-            best[segment.end] = (rows, (*before[1], segment))
+        if known is None or cost < known[0]:
+            best[segment.end] = (cost, (*before[1], segment))
     last = best[-1]
     assert last is not None
     return last[1]
@@ -106,10 +106,11 @@ class _Fuse(Rewriter):
 
     def block(self, block: Block) -> Block:
         segments = self._chosen.get(_key(block.nodes), ())
-        nodes = [node for segment in segments for node in _fused(block.nodes[segment.first : segment.end])]
+        nodes = [node for segment in segments for node in _fused(block.nodes, segment)]
         return super().block(replace(block, nodes=tuple(nodes)) if segments else block)
 
 
-def _fused(nodes: Sequence[Node]) -> Sequence[Node]:
+def _fused(block: Sequence[Node], segment: Segment) -> Sequence[Node]:
+    nodes = block[segment.first : segment.end]
     ops = [node for node in nodes if isinstance(node, Op)]
-    return (stream_op(ops),) if len(nodes) > 1 else nodes
+    return (stream_op(ops, segment.frugal),) if segment.rows else nodes

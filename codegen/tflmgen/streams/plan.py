@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tflmgen.arena.bounds import peak
 from tflmgen.arena.place import Block, place
 from tflmgen.kernel import Kernel, Line, LineMove, RowCall, Running, Scratch
+from tflmgen.streams.lines import Lines, lay_lines
 from tflmgen.streams.order import INPUT, RowOrder, Rows, Wiring, order_rows
 from tflmgen.streams.row_kernels import RowKernels
 from tflmgen.streams.rows import row_bytes
@@ -33,16 +34,19 @@ class StreamPlan:
     macs: int
 
 
-def plan_stream(wiring: Wiring, kernels: RowKernels) -> StreamPlan | None:
-    """The plan of a stream; None where an operator has no kernel for single rows."""
-    planner = _Planner(wiring, kernels)
+def plan_stream(wiring: Wiring, kernels: RowKernels, frugal: bool) -> StreamPlan | None:
+    """The plan of a stream; None where an operator has no kernel for single rows.
+
+    frugal: the kernels with the least scratch instead of the fastest.
+    """
+    planner = _Planner(wiring, kernels, frugal)
     found = planner.kernels()
     return planner.plan(found) if found is not None else None
 
 
-def estimate_stream(wiring: Wiring, kernels: RowKernels) -> tuple[int, int] | None:
+def estimate_stream(wiring: Wiring, kernels: RowKernels, frugal: bool) -> tuple[int, int] | None:
     """(work, distance) of the plan, of which the first is a lower bound; None where there is no plan."""
-    planner = _Planner(wiring, kernels)
+    planner = _Planner(wiring, kernels, frugal)
     found = planner.kernels()
     if found is None:
         return None
@@ -55,13 +59,15 @@ class _Blocks:
     """What needs room: line buffers by tensor, kernels' scratch by operator and operand position."""
 
     blocks: tuple[Block, ...]
-    lines: Mapping[int, int]
+    lines: Lines
+    placed: Mapping[int, int]
     scratch: Mapping[tuple[int, int], int]
 
 
 class _Planner:
-    def __init__(self, wiring: Wiring, kernels: RowKernels) -> None:
+    def __init__(self, wiring: Wiring, kernels: RowKernels, frugal: bool) -> None:
         self._wiring = wiring
+        self._frugal = frugal
         self._source = kernels
         self._last = len(wiring.operators) - 1
         self._bytes = [row_bytes(operator.op.outputs[0]) for operator in wiring.operators]
@@ -74,7 +80,7 @@ class _Planner:
         found = []
         for tick in self._order.ticks:
             operator = self._wiring.operators[tick.stage]
-            kernel = self._source.kernel(operator, tick.index, self._aligned[tick.stage])
+            kernel = self._source.kernel(operator, tick.index, self._aligned[tick.stage], self._frugal)
             if kernel is None:
                 return None
             found.append(kernel)
@@ -118,10 +124,16 @@ class _Planner:
                     scratch_live[key] = scratch_live.get(key, 0) | bit
             rows.advance(tick.stage)
         blocks: list[Block] = []
-        lines: dict[int, int] = {}
+        placed: dict[int, int] = {}
+        lines = lay_lines(self._wiring, self._order, kernels, self._bytes)
+        for stage, guest in lines.guests.items():
+            live[guest.host] |= live[stage]
+        leads = {guest.host: guest.lead for guest in lines.guests.values()}
         for tensor in range(self._last):
-            lines[tensor] = len(blocks)
-            blocks.append(Block(_words(self._order.capacity[tensor] * self._bytes[tensor]), WORD, live[tensor]))
+            if tensor not in lines.guests:
+                placed[tensor] = len(blocks)
+                size = lines.slots[tensor] * self._bytes[tensor] + leads.get(tensor, 0)
+                blocks.append(Block(_words(size), WORD, live[tensor]))
         scratch: dict[tuple[int, int], int] = {}
         for key, size in scratch_bytes.items():
             scratch[key] = len(blocks)
@@ -129,42 +141,42 @@ class _Planner:
             if self._wiring.operators[key[0]].reduces:
                 steps = _from_first_to_last(steps)
             blocks.append(Block(_words(size), WORD, steps))
-        return _Blocks(tuple(blocks), lines, scratch)
+        return _Blocks(tuple(blocks), lines, placed, scratch)
 
     def _calls(self, kernels: Sequence[Kernel], offsets: Sequence[int], needed: _Blocks) -> Iterator[RowCall]:
-        rows = Rows(self._wiring)
-        base = [0] * len(self._wiring.operators)
-        for tick, kernel in zip(self._order.ticks, kernels, strict=True):
+        lines = needed.lines
+        begins = {tensor: offsets[block] for tensor, block in needed.placed.items()}
+        for stage, guest in lines.guests.items():
+            begins[stage] = begins[guest.host]
+        for guest in lines.guests.values():
+            begins[guest.host] += guest.lead
+
+        def line(tensor: int, slot: int | None) -> Line:
+            return Line(begins[tensor] + (slot or 0) * self._bytes[tensor])
+
+        for tick, kernel, slots in zip(self._order.ticks, kernels, lines.ticks, strict=True):
             stage = tick.stage
             operator = self._wiring.operators[stage]
             moves: tuple[LineMove, ...] = ()
-            write: Line | Running = Running(0, self._bytes[stage])
-            if stage < self._last:
-                at = offsets[needed.lines[stage]]
-                made, size = rows.made[stage], self._bytes[stage]
-                first = min(rows.first_needed(stage), made)
-                if made == first:
-                    base[stage] = made
-                elif made + 1 - base[stage] > self._order.capacity[stage]:
-                    moves = (LineMove(at, at + (first - base[stage]) * size, (made - first) * size),)
-                    base[stage] = first
-                write = Line(at + (made - base[stage]) * size)
-            elif operator.reduces or operator.height == 1:
+            if slots.move is not None:
+                to, source, count = slots.move
+                moves = (LineMove(line(stage, to).offset, line(stage, source).offset, count * self._bytes[stage]),)
+            write: Line | Running = line(stage, slots.write) if stage < self._last else Running(0, self._bytes[stage])
+            if stage == self._last and operator.height == 1:
                 write = Running(0, 0)
-            first, _ = operator.needs(tick.index)
             reads: list[Line | Running] = []
-            for tensor in self._wiring.sources[stage]:
+            for tensor, slot in zip(self._wiring.sources[stage], slots.reads, strict=True):
                 if tensor == INPUT:
-                    following = operator.needs(min(tick.index + 1, operator.ticks - 1))[0]
+                    first, following = (
+                        operator.needs(min(t, operator.ticks - 1))[0] for t in (tick.index, tick.index + 1)
+                    )
                     reads.append(Running(1 + self._pointer(stage), (following - first) * self._input_bytes))
                 else:
-                    at = offsets[needed.lines[tensor]]
-                    reads.append(Line(at + (first - base[tensor]) * self._bytes[tensor]))
+                    reads.append(line(tensor, slot))
             spots = {p: offsets[i] for (s, p), i in needed.scratch.items() if s == stage}
             places = tuple(
                 Line(spots[position]) if position in spots else None for position in range(len(kernel.operands))
             )
-            rows.advance(stage)
             yield RowCall(stage, kernel, moves, tuple(reads), write, places)
 
     def _pointer(self, stage: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tflmgen.graph import Op
-from tflmgen.kernel import Kernel, Target
+from tflmgen.kernel import Kernel, Scratch, Target
 from tflmgen.streams.rows import RowOperator, row_operator
 
 
@@ -25,13 +25,19 @@ class RowKernels:
             self._operators[op.id] = row_operator(op, self._constants)
         return self._operators[op.id]
 
-    def kernel(self, operator: RowOperator, tick: int, aligned: bool) -> Kernel | None:
+    def kernel(self, operator: RowOperator, tick: int, aligned: bool, frugal: bool) -> Kernel | None:
         """What computes one tick; ticks at one distance from the borders share a kernel.
 
-        Fast kernels want all rows to begin at words: where they don't (not `aligned`), the portable one.
+        Fast kernels want all rows to begin at words: where they don't (not `aligned`), the portable one. `frugal`: the
+        one with the least scratch, of these the fastest.
         """
         first, end = operator.needs(tick)
         key = operator.op.id, aligned, end - first, *operator.borders(tick)
         if key not in self._kernels:
             self._kernels[key] = operator.kernel(tick, self._target if aligned else self._portable)
-        return self._kernels[key]
+        kernel = self._kernels[key]
+        return min((kernel, *kernel.alternatives), key=_scratch) if kernel is not None and frugal else kernel
+
+
+def _scratch(kernel: Kernel) -> int:
+    return sum(operand.bytes for operand in kernel.operands if isinstance(operand, Scratch))

@@ -18,13 +18,20 @@ from tflmgen.streams.row_kernels import RowKernels
 class Segment:
     """Nodes [first, end) of a block, as a stream where there are more than one; the most bytes that live meanwhile.
 
-    rows: how many rows it makes one by one; 0 where it is an operator as it is.
+    rows: how many rows it makes one by one; 0 where it is an operator as it is. frugal: with kernels that need little
+    scratch.
     """
 
     first: int
     end: int
     bytes: int
     rows: int = 0
+    frugal: bool = False
+
+    @property
+    def cost(self) -> int:
+        """What it is to be avoided by: calls for single rows, the more so with slower kernels."""
+        return self.rows * 2 if self.frugal else self.rows
 
 
 class BlockLiveness:
@@ -94,17 +101,19 @@ def streams(live: BlockLiveness, kernels: RowKernels) -> Iterator[Segment]:
             if not isinstance(node, Op) or kernels.operator(node) is None:
                 break
             if end - first > 1:
-                found = _stream(live, first, end, kernels)
-                if found is not None:
-                    yield found
+                fast, frugal = (_stream(live, first, end, kernels, choice) for choice in (False, True))
+                if fast is not None:
+                    yield fast
+                if fast is not None and frugal is not None and frugal.bytes < fast.bytes:
+                    yield frugal
 
 
-def _stream(live: BlockLiveness, first: int, end: int, kernels: RowKernels) -> Segment | None:
+def _stream(live: BlockLiveness, first: int, end: int, kernels: RowKernels, frugal: bool) -> Segment | None:
     ops = [node for node in live.nodes[first:end] if isinstance(node, Op)]
     if not all(live.dies(op.outputs[0], end) for op in ops[:-1]):
         return None
     wiring = wire(ops, kernels)
-    found = estimate_stream(wiring, kernels) if wiring is not None else None
+    found = estimate_stream(wiring, kernels, frugal) if wiring is not None else None
     if wiring is None or found is None:
         return None
     work, distance = found
@@ -113,7 +122,7 @@ def _stream(live: BlockLiveness, first: int, end: int, kernels: RowKernels) -> S
     into, out = live.root(source).type.bytes, ops[-1].outputs[0].type.bytes
     together = max(into + distance, out) if live.dies(source, end) else out
     rows = sum(operator.ticks for operator in wiring.operators)
-    return Segment(first, end, live.through(first, end) + work + min(together, into + out), rows)
+    return Segment(first, end, live.through(first, end) + work + min(together, into + out), rows, frugal)
 
 
 def _read(node: Node) -> Sequence[Value]:

@@ -41,7 +41,6 @@ def _stages(wiring: Wiring) -> tuple[RowStage, ...]:
     for operator, sources in zip(wiring.operators, wiring.sources, strict=True):
         ticks = range(operator.ticks)
         made = tuple(int(not operator.reduces or tick == operator.ticks - 1) for tick in ticks)
-        needs = tuple(map(operator.needs, ticks))
         size = row_bytes(operator.op.outputs[0])
-        stages.append(RowStage(operator.op, operator.data, sources, needs, made, size))
+        stages.append(RowStage(operator.op, operator.data, sources, operator.needs, made, size))
     return tuple(stages)

@@ -94,7 +94,7 @@ def _as_guest(
         rows.next[stage] += 1
         survivor = rows.first_needed(host)
         rows.next[stage] -= 1
-        first, _ = operator.needs(tick.index)
+        first, _ = operator.needs[tick.index]
         survives = (read + survivor - first) * host_size + lead if survivor < rows.made[host] else size
         if (ahead < size and not allowed) or survives < size:
             return None
@@ -116,7 +116,8 @@ def _walk(wiring: Wiring, order: RowOrder, guests: Mapping[int, Guest]) -> Itera
             first = min(rows.first_needed(stage), made)
             following = base[stage]
             if stage in visitors:
-                following = max(following, _first_slot(wiring, visitors[stage], rows.next[visitors[stage]]))
+                ahead = _first_slot(wiring, visitors[stage], rows.next[visitors[stage]])
+                following = max(following, min(ahead, made))
             elif made == first:
                 following = made
             elif made + 1 - base[stage] > order.capacity[stage]:
@@ -125,7 +126,7 @@ def _walk(wiring: Wiring, order: RowOrder, guests: Mapping[int, Guest]) -> Itera
                 move = first - following, first - base[stage], made - first
             base[stage] = following
             write = made - base[stage]
-        first_read, _ = wiring.operators[stage].needs(tick.index)
+        first_read, _ = wiring.operators[stage].needs[tick.index]
         sources = wiring.sources[stage]
         reads = tuple(None if t == INPUT or t in guests else first_read - base[t] for t in sources)
         yield Slots(write, reads, move), rows

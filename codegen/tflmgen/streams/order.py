@@ -66,7 +66,7 @@ class Rows:
         for stage in readers:
             operator = self._wiring.operators[stage]
             if self.next[stage] < operator.ticks:
-                needed.append(operator.needs(self.next[stage])[0])
+                needed.append(operator.needs[self.next[stage]][0])
         return min(needed)
 
     def advance(self, stage: int) -> int:
@@ -86,7 +86,7 @@ def order_rows(wiring: Wiring) -> RowOrder:
     last = len(wiring.operators) - 1
 
     def run(stage: int) -> None:
-        _, end = wiring.operators[stage].needs(rows.next[stage])
+        _, end = wiring.operators[stage].needs[rows.next[stage]]
         for tensor in wiring.sources[stage]:
             while tensor != INPUT and rows.made[tensor] < end:
                 run(tensor)

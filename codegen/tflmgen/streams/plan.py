@@ -102,7 +102,7 @@ class _Planner:
         starts = [] if one_row else [self._bytes[stage]]
         for tensor in self._wiring.sources[stage]:
             if tensor == INPUT:
-                starts += [operator.needs(tick)[0] * self._input_bytes for tick in range(operator.ticks)]
+                starts += [operator.needs[tick][0] * self._input_bytes for tick in range(operator.ticks)]
             elif self._order.capacity[tensor] > 1:
                 starts.append(self._bytes[tensor])
         return all(start % WORD == 0 for start in starts)
@@ -128,11 +128,12 @@ class _Planner:
         lines = lay_lines(self._wiring, self._order, kernels, self._bytes)
         for stage, guest in lines.guests.items():
             live[guest.host] |= live[stage]
-        leads = {guest.host: guest.lead for guest in lines.guests.values()}
+        visitors = {guest.host: (guest.lead, self._bytes[stage]) for stage, guest in lines.guests.items()}
         for tensor in range(self._last):
             if tensor not in lines.guests:
                 placed[tensor] = len(blocks)
-                size = lines.slots[tensor] * self._bytes[tensor] + leads.get(tensor, 0)
+                lead, visitor = visitors.get(tensor, (0, 0))
+                size = max(lead + lines.slots[tensor] * self._bytes[tensor], visitor)
                 blocks.append(Block(_words(size), WORD, live[tensor]))
         scratch: dict[tuple[int, int], int] = {}
         for key, size in scratch_bytes.items():
@@ -168,7 +169,7 @@ class _Planner:
             for tensor, slot in zip(self._wiring.sources[stage], slots.reads, strict=True):
                 if tensor == INPUT:
                     first, following = (
-                        operator.needs(min(t, operator.ticks - 1))[0] for t in (tick.index, tick.index + 1)
+                        operator.needs[min(t, operator.ticks - 1)][0] for t in (tick.index, tick.index + 1)
                     )
                     reads.append(Running(1 + self._pointer(stage), (following - first) * self._input_bytes))
                 else:

@@ -31,7 +31,7 @@ class RowKernels:
         Fast kernels want all rows to begin at words: where they don't (not `aligned`), the portable one. `frugal`: the
         one with the least scratch, of these the fastest.
         """
-        first, end = operator.needs(tick)
+        first, end = operator.needs[tick]
         key = operator.op.id, aligned, end - first, *operator.borders(tick)
         if key not in self._kernels:
             self._kernels[key] = operator.kernel(tick, self._target if aligned else self._portable)

@@ -46,7 +46,10 @@ ELEMENTWISE = frozenset(
 class RowOperator:
     """One operator of a stream. `data` are the indices of the inputs that come by rows; the others are constant.
 
-    reduces  all input rows make the one output row, which is there after the last tick
+    reduces        all input rows make the one output row, which is there after the last tick
+    height         rows of the output
+    input_height   rows of every data input
+    needs          the input rows [first, end) that each tick reads, of every data input
     """
 
     op: Op
@@ -54,32 +57,17 @@ class RowOperator:
     data: tuple[int, ...]
     window: Window | None
     reduces: bool
+    height: int
+    input_height: int
+    needs: tuple[tuple[int, int], ...]
 
     @property
     def output(self) -> TensorType:
         return self.instance.outputs[0]
 
     @property
-    def height(self) -> int:
-        """Rows of the output."""
-        return four(self.output.max_shape)[1]
-
-    @property
     def ticks(self) -> int:
-        return self.input_height if self.reduces else self.height
-
-    @property
-    def input_height(self) -> int:
-        data = self.instance.inputs[self.data[0]]
-        assert data is not None
-        return four(data.max_shape)[1]
-
-    def needs(self, tick: int) -> tuple[int, int]:
-        """The input rows [first, end) that a tick reads, of every data input."""
-        if self.window is None or self.reduces:
-            return tick, tick + 1
-        first = tick * self.window.steps.stride_height - self.window.height.padding
-        return max(first, 0), min(first + self.window.reach[0], self.input_height)
+        return len(self.needs)
 
     def borders(self, tick: int) -> tuple[int, int]:
         """How many rows of a window lie above the input and below it; for a reduction, whether it begins and ends."""
@@ -91,10 +79,10 @@ class RowOperator:
         return max(-first, 0), max(first + self.window.reach[0] - self.input_height, 0)
 
     def kernel(self, tick: int, target: Target) -> Kernel | None:
-        """What computes one tick; Input(i) are the operator's own, of which the data inputs begin at `needs(tick)`."""
+        """What computes one tick; Input(i) are the operator's own, of which the data inputs begin at needs[tick]."""
         if self.reduces:
             return pool_by_rows(self.instance, tick)
-        first, end = self.needs(tick)
+        first, end = self.needs[tick]
         inputs = tuple(
             _rows(type_, end - first) if type_ is not None and index in self.data else type_
             for index, type_ in enumerate(self.instance.inputs)
@@ -128,10 +116,23 @@ def row_operator(op: Op, constants: Mapping[str, bytes]) -> RowOperator | None:
         if data != (0,) or taps is None:
             return None
         window = Window(op.attributes.steps, four(types[0].max_shape), taps)
-        return RowOperator(op, instance, data, window, reduces_rows(op.operator, instance))
+        return _made(op, instance, data, window, reduces_rows(op.operator, instance))
     if any(type_.max_shape != types[-1].max_shape for type_ in types) or not _broadcasts_over_rows(op):
         return None
-    return RowOperator(op, instance, data, None, False)
+    return _made(op, instance, data, None, False)
+
+
+def _made(
+    op: Op, instance: OperatorInstance, data: tuple[int, ...], window: Window | None, reduces: bool
+) -> RowOperator:
+    source = instance.inputs[data[0]]
+    assert source is not None
+    above, height = four(source.max_shape)[1], four(instance.outputs[0].max_shape)[1]
+    needs = [(row, row + 1) for row in range(above)]
+    if window is not None and not reduces:
+        firsts = range(-window.height.padding, height * window.steps.stride_height, window.steps.stride_height)
+        needs = [(max(first, 0), min(first + window.reach[0], above)) for first in firsts[:height]]
+    return RowOperator(op, instance, data, window, reduces, height, above, tuple(needs))
 
 
 def _taps(op: Op) -> tuple[int, int] | None:

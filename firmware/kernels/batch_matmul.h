@@ -1,23 +1,26 @@
 /* BATCH_MATMUL: output[b, i, j] = sum over k of left[b, i, k] * right[b, k, j].
  *
- * Strides, in elements, cover adjoint operands and broadcast batches (stride 0). The output is contiguous.
+ * Strides, in elements, cover adjoint and permuted operands, a permuted output, and broadcast batches (stride 0).
  */
 #ifndef TFLMGEN_KERNELS_BATCH_MATMUL_H
 #define TFLMGEN_KERNELS_BATCH_MATMUL_H
 
 #include "requantize.h"
 
-#define TFLMGEN_BATCH_MATMUL_FIELDS \
-    int32_t batches[3];             \
-    int32_t left_batch_strides[3];  \
-    int32_t right_batch_strides[3]; \
-    int32_t rows;                   \
-    int32_t columns;                \
-    int32_t depth;                  \
-    int32_t left_row_stride;        \
-    int32_t left_depth_stride;      \
-    int32_t right_depth_stride;     \
-    int32_t right_column_stride;
+#define TFLMGEN_BATCH_MATMUL_FIELDS  \
+    int32_t batches[3];              \
+    int32_t left_batch_strides[3];   \
+    int32_t right_batch_strides[3];  \
+    int32_t output_batch_strides[3]; \
+    int32_t rows;                    \
+    int32_t columns;                 \
+    int32_t depth;                   \
+    int32_t left_row_stride;         \
+    int32_t left_depth_stride;       \
+    int32_t right_depth_stride;      \
+    int32_t right_column_stride;     \
+    int32_t output_row_stride;       \
+    int32_t output_column_stride;
 
 struct tflmgen_batch_matmul_f32 {
     TFLMGEN_BATCH_MATMUL_FIELDS
@@ -89,12 +92,14 @@ TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t)
                     const right_element *right_matrix = right + a * p->right_batch_strides[0] +                        \
                                                         b * p->right_batch_strides[1] +                                \
                                                         c * p->right_batch_strides[2];                                 \
+                    element *matrix = output + a * p->output_batch_strides[0] + b * p->output_batch_strides[1] +       \
+                                      c * p->output_batch_strides[2];                                                  \
                     for (int32_t row = 0; row < p->rows; ++row) {                                                      \
+                        const element *left_row = left_matrix + row * p->left_row_stride;                              \
                         for (int32_t column = 0; column < p->columns; ++column) {                                      \
-                            *output++ = tflmgen_batch_matmul_sum_##suffix(left_matrix + row * p->left_row_stride,      \
-                                                                          right_matrix +                               \
-                                                                              column * p->right_column_stride,         \
-                                                                          p);                                          \
+                            matrix[row * p->output_row_stride + column * p->output_column_stride] =                    \
+                                tflmgen_batch_matmul_sum_##suffix(                                                     \
+                                    left_row, right_matrix + column * p->right_column_stride, p);                      \
                         }                                                                                              \
                     }                                                                                                  \
                 }                                                                                                      \

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.conv_cases import Run, int8_tensor, int16_tensor, pick
-from support.kernel_harness import Tensor, check_against_tflm, constant, make_case, random_values, tensor
+from support.kernel_harness import (
+    Tensor,
+    check_against,
+    check_against_tflm,
+    constant,
+    make_case,
+    random_values,
+    run_tflm,
+    tensor,
+)
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
 
@@ -48,6 +57,30 @@ def batch_matmul(rng: np.random.Generator, dtype: str) -> Run:
 def test_random_cases(dtype: str) -> None:
     rng = np.random.default_rng(1)
     check_against_tflm([batch_matmul(rng, dtype) for _ in range(30)])
+
+
+def permuted(rng: np.random.Generator, dtype: str) -> tuple[Run, Run]:
+    """(a product of transposed operands, itself transposed, in one; the product of what is transposed beforehand)."""
+    case, values = batch_matmul(rng, dtype)
+    options, operands, given = dict(case.options), list(case.inputs), list(values)
+    for index, key in enumerate(("left_axes", "right_axes")):
+        item, value = operands[index], given[index]
+        assert item is not None
+        order = rng.permutation(len(item.type.max_shape))
+        data = None if item.data is None else item.data.transpose(order)
+        operands[index] = Tensor(item.type.with_shape(tuple(item.type.max_shape[a] for a in order)), data)
+        given[index] = None if value is None else np.ascontiguousarray(value.transpose(order))
+        options[key] = tuple(int(a) for a in np.argsort(order))
+    options["output_axes"] = tuple(int(a) for a in rng.permutation(len(case.outputs[0].max_shape)))
+    return (make_case("BATCH_MATMUL", operands, [Tensor(case.outputs[0])], options), given), (case, values)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
+def test_permuted_operands_and_products(dtype: str) -> None:
+    rng = np.random.default_rng(6)
+    pairs = [permuted(rng, dtype) for _ in range(30)]
+    wanted = [run_tflm(*plain)[0].transpose(one[0].options["output_axes"]) for one, plain in pairs]
+    check_against([one for one, _ in pairs], [[w] for w in wanted])
 
 
 @pytest.mark.sweep

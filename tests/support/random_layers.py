@@ -298,6 +298,26 @@ def normalised(layers: Layers) -> None:
         layers.step("ADD", layers.number(rng.normal(size=x.shape[-1])))
 
 
+def heads(layers: Layers) -> None:
+    """Products of transposed matrices, as in attention, and perhaps their softmax."""
+    rank = len(layers.at.shape)
+    if not 2 <= rank <= 4:
+        return
+    order = layers.constant(layers.rng.permutation(rank).astype(np.int32))
+    x = layers.at
+    one = layers.add("TRANSPOSE", [x, order], same(layers)) if layers.rng.random() < 0.7 else x
+    other = layers.add("TRANSPOSE", [x, order], same(layers)) if layers.rng.random() < 0.7 else one
+    options = layers.pick({"adj_y": True}, {"adj_x": True}, {})
+    product = layers.add("BATCH_MATMUL", [one, other], layers.like((), 2.0), options)
+    if product is None:
+        return
+    layers.at = product
+    transposed(layers)
+    if layers.dtype == "float32" and layers.rng.random() < 0.5:
+        layers.step("MUL", layers.number(0.25))
+        layers.step("SOFTMAX", beta=1.0)
+
+
 def reduced(layers: Layers) -> None:
     rank = len(layers.at.shape)
     if rank < 2:
@@ -323,6 +343,7 @@ PIECES: tuple[Callable[[Layers], None], ...] = (
     gated,
     curved,
     normalised,
+    heads,
 )
 
 

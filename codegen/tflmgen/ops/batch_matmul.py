@@ -22,7 +22,7 @@ from tflmgen.kernel import (
     Scratch,
     Target,
 )
-from tflmgen.ops.layout import broadcast_shape, broadcast_strides, collapse, strides_of
+from tflmgen.ops.layout import broadcast_shape, collapse, strides_of
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
@@ -43,54 +43,83 @@ MAX_DEPTH_S8 = (2**31 - 1) // 255**2
 """Products of two int8 values less their zero points that 32 bits hold."""
 
 
+Axes = tuple[int, ...]
+
+PERMUTATIONS = ("left_axes", "right_axes", "output_axes")
+"""Keys of Options that are no fields of the schema: attributes that only passes set."""
+
+
 @dataclass(frozen=True, slots=True)
 class BatchMatmulAttributes:
+    """left_axes, right_axes, output_axes: permutations of the dimensions of operands before, and of the product after
+    the multiplication, as TRANSPOSEs leave them that a pass has made part of the operator; empty for none.
+    """
+
     adjoint_left: bool
     adjoint_right: bool
     asymmetric: bool
+    left_axes: Axes = ()
+    right_axes: Axes = ()
+    output_axes: Axes = ()
 
 
 def parse(options: Options | None) -> BatchMatmulAttributes:
     options = present(options)
     asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
-    return BatchMatmulAttributes(bool(options.get("adj_x", False)), bool(options.get("adj_y", False)), asymmetric)
+    axes = (tuple(options.get(key, ())) for key in PERMUTATIONS)
+    adjoint = bool(options.get("adj_x", False)), bool(options.get("adj_y", False))
+    return BatchMatmulAttributes(*adjoint, asymmetric, *axes)
 
 
 @dataclass(frozen=True, slots=True)
 class Matrices:
-    """An operand: shape of its batch, and extent and stride of what are rows and columns once it is adjoint."""
+    """An operand as the product sees it: batch, rows and columns, and the strides of each."""
 
     batch: tuple[int, ...]
+    batch_strides: tuple[int, ...]
     rows: int
     columns: int
     row_stride: int
     column_stride: int
 
 
-def _matrices(shape: tuple[int, ...], adjoint: bool) -> Matrices:
-    rows, columns = shape[-2:]
+def _matrices(shape: tuple[int, ...], axes: Axes, adjoint: bool) -> Matrices:
+    strides = strides_of(shape)
+    if axes:
+        shape, strides = tuple(shape[a] for a in axes), tuple(strides[a] for a in axes)
+    (*batch, rows, columns), (*batch_strides, row_stride, column_stride) = shape, strides
     if adjoint:
-        return Matrices(shape[:-2], columns, rows, 1, columns)
-    return Matrices(shape[:-2], rows, columns, columns, 1)
+        rows, columns, row_stride, column_stride = columns, rows, column_stride, row_stride
+    return Matrices(tuple(batch), tuple(batch_strides), rows, columns, row_stride, column_stride)
 
 
 def left_of(op: OperatorInstance) -> Matrices:
-    return _matrices(static_shape(input_type(op, 0)), op.attributes.adjoint_left)
+    return _matrices(static_shape(input_type(op, 0)), op.attributes.left_axes, op.attributes.adjoint_left)
 
 
 def right_of(op: OperatorInstance) -> Matrices:
-    return _matrices(static_shape(input_type(op, 1)), op.attributes.adjoint_right)
+    return _matrices(static_shape(input_type(op, 1)), op.attributes.right_axes, op.attributes.adjoint_right)
+
+
+def _product_of(op: OperatorInstance) -> Matrices:
+    """The output with the dimensions in the order in which the operands have them."""
+    axes = op.attributes.output_axes
+    return _matrices(static_shape(op.outputs[0]), tuple(axes.index(a) for a in range(len(axes))), False)
 
 
 def infer(op: OperatorInstance) -> tuple[Shape | None]:
     left, right = left_of(op), right_of(op)
     batch = broadcast_shape(left.batch, right.batch)
-    return (None if batch is None else (*batch, left.rows, right.columns),)
+    if batch is None:
+        return (None,)
+    shape = (*batch, left.rows, right.columns)
+    return (tuple(shape[a] for a in op.attributes.output_axes) or shape,)
 
 
 def _batch_strides(operand: Matrices, batch: tuple[int, ...]) -> tuple[int, ...]:
-    size = operand.rows * operand.columns
-    return tuple(stride * size for stride in broadcast_strides(operand.batch, batch))
+    """Strides along every dimension of the whole batch: 0 where the operand is repeated."""
+    own = tuple(0 if d == 1 else s for d, s in zip(operand.batch, operand.batch_strides, strict=True))
+    return (0,) * (len(batch) - len(own)) + own
 
 
 def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
@@ -104,13 +133,14 @@ def real_multiplier(op: OperatorInstance) -> float:
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
     del target
-    left, right, output = left_of(op), right_of(op), op.outputs[0]
-    batch = static_shape(output)[:-2]
-    nest = collapse(batch, _batch_strides(left, batch), _batch_strides(right, batch), strides_of(batch))
+    left, right, product, output = left_of(op), right_of(op), _product_of(op), op.outputs[0]
+    batch = product.batch
+    nest = collapse(batch, *(_batch_strides(one, batch) for one in (left, right, product)))
     fields: tuple[tuple[str, ParamValue], ...] = (
         ("batches", _three(nest.extents, 1)),
         ("left_batch_strides", _three(nest.strides[0], 0)),
         ("right_batch_strides", _three(nest.strides[1], 0)),
+        ("output_batch_strides", _three(nest.strides[2], 0)),
         ("rows", left.rows),
         ("columns", right.columns),
         ("depth", left.columns),
@@ -118,6 +148,8 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         ("left_depth_stride", left.column_stride),
         ("right_depth_stride", right.row_stride),
         ("right_column_stride", right.column_stride),
+        ("output_row_stride", product.row_stride),
+        ("output_column_stride", product.column_stride),
     )
     macs = output.elements * left.columns
     if _is_hybrid(op):
@@ -167,10 +199,10 @@ def _types_fit(op: OperatorInstance) -> bool:
 
 
 def _hybrid_scales_fit(op: OperatorInstance) -> bool:
-    """One scale, or one per column of the right matrices, and no zero point."""
+    """One scale, or one per column of the right matrices, and no zero point; nothing but the left ones is permuted."""
     weights = input_type(op, 1)
     quantization = weights.quantization
-    if quantization is None or any(quantization.zero_points):
+    if quantization is None or any(quantization.zero_points) or op.attributes.right_axes or op.attributes.output_axes:
         return False
     columns = len(weights.shape) - (2 if op.attributes.adjoint_right else 1)
     on_columns = quantization.axis == columns and len(quantization.scales) == right_of(op).columns

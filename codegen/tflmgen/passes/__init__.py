@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tflmgen.graph import Module
 from tflmgen.passes.activation import fuse_activation
 from tflmgen.passes.affine import fold_affine
+from tflmgen.passes.attention import fuse_attention
 from tflmgen.passes.branches import fold_branches
 from tflmgen.passes.calls import resolve_calls
 from tflmgen.passes.common import merge_common
@@ -56,6 +57,7 @@ PIPELINE: tuple[Pass, ...] = (
     fold_affine,
     fuse_activation,
     fuse_transposes,
+    fuse_attention,
     sink_transposes,
     fuse_padding,
     merge_common,

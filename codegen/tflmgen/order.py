@@ -44,15 +44,21 @@ def _node(node: Node) -> Node:
 
 
 def _ordered(block: Block, variables: Sequence[Value], following: Sequence[Value]) -> Block:
-    nodes = block.nodes
-    if len(nodes) < 2 or not variables:
+    if len(block.nodes) < 2 or not variables:
         return block
+    after = must_precede(block, variables, following)
+    return replace(block, nodes=tuple(block.nodes[i] for i in _topological(after)))
+
+
+def must_precede(block: Block, variables: Sequence[Value], following: Sequence[Value]) -> list[set[int]]:
+    """For each node of a block those that come after it: its readers, and what renews the variables that it reads."""
+    nodes = block.nodes
     producer = {output: i for i, node in enumerate(nodes) for output in node.outputs}
-    origin = _view_origins(nodes)
+    origin = view_origins(nodes)
     readers: dict[Value, set[int]] = {}
     after: list[set[int]] = [set() for _ in nodes]
     for i, node in enumerate(nodes):
-        for value in _reads(node):
+        for value in reads(node):
             readers.setdefault(origin.get(value, value), set()).add(i)
             if value in producer:
                 after[producer[value]].add(i)
@@ -68,10 +74,10 @@ def _ordered(block: Block, variables: Sequence[Value], following: Sequence[Value
         for reader in sorted(set().union(*(readers.get(v, ()) for v in old)) - {maker}):
             if not _reaches(after, maker, reader):
                 after[reader].add(maker)
-    return replace(block, nodes=tuple(nodes[i] for i in _topological(after)))
+    return after
 
 
-def _view_origins(nodes: Sequence[Node]) -> dict[Value, Value]:
+def view_origins(nodes: Sequence[Node]) -> dict[Value, Value]:
     """What each view is a view of."""
     origin: dict[Value, Value] = {}
     for node in nodes:
@@ -80,7 +86,8 @@ def _view_origins(nodes: Sequence[Node]) -> dict[Value, Value]:
     return origin
 
 
-def _reads(node: Node) -> set[Value]:
+def reads(node: Node) -> set[Value]:
+    """Everything that a node and its regions read."""
     found = set(operands_of(node))
     for block in blocks_of(node):
         found.update(uses_in(block))

@@ -62,6 +62,7 @@ def plan_json(
             "packing_bound": packing_bound(best.liveness, storage, schedule.steps),
             "lower_bound": layout.arena.lower_bound,
             "peak_step": layout.arena.peak_step,
+            "order_proved": best.order_proved,
         },
         "subgraphs": [{"index": index, "name": name} for index, name in subgraph_names(module).items()],
         "buffers": [

@@ -12,6 +12,7 @@ from tflmgen.graph import Module, Value
 from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, analyze
 from tflmgen.order import update_last
+from tflmgen.order_peak import order_for_peak
 from tflmgen.schedule import Schedule, Step, schedule, walk_items
 from tflmgen.select import Selection
 from tflmgen.storage import JOINS, Storage, assign, copied_in_loops, has_backward, has_pieces
@@ -25,13 +26,17 @@ SLOWER = 20
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One fixed execution plan with its kernels and its memory."""
+    """One fixed execution plan with its kernels and its memory.
+
+    order_proved: no order of any block has less than the least peak that was found, as order_peak estimates it.
+    """
 
     selection: Selection
     schedule: Schedule
     liveness: Liveness
     storage: Storage
     layout: Layout
+    order_proved: bool = False
 
     @property
     def cost(self) -> tuple[int, int]:
@@ -43,9 +48,12 @@ class Candidate:
 def best_candidate(module: Module, selection: Selection) -> Candidate:
     """The best plan of the fastest kernels, and then of slower ones as long as they save memory."""
     variables = {v.home for v in module.state.values()}
-    reordered = update_last(module)
+    by_peak = order_for_peak(module, selection)
+    modules = [module]
+    for ordered in (by_peak.module, update_last(module)):
+        modules += [] if ordered in modules else [ordered]
     orders = []
-    for ordered in (module,) if reordered == module else (reordered, module):
+    for ordered in reversed(modules):
         scheduled = schedule(ordered)
         orders.append((scheduled, analyze(scheduled, variables)))
     best = min(_plans(selection, orders, variables), key=lambda candidate: candidate.cost)
@@ -53,7 +61,7 @@ def best_candidate(module: Module, selection: Selection) -> Candidate:
     while (slower := _slower(trial, selection)) is not None:
         trial = min(_plans(slower, orders, variables), key=lambda candidate: candidate.cost)
         best = min(best, trial, key=lambda candidate: candidate.cost)
-    return best
+    return replace(best, order_proved=by_peak.is_proved)
 
 
 def _plans(

@@ -12,6 +12,7 @@ from support.conv_cases import at_run_time, int16_tensor, pick, with_int4_filter
 from support.differential import Family, Rng, Run, shape_of
 from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, run_tflm, tensor
 from support.litert import run_litert
+from tflmgen.kernel import Target
 from tflmgen.types import DType, Quantization
 
 Make = Callable[[Rng, str], Run]
@@ -36,6 +37,16 @@ def hybrid(make: Make) -> Make:
 def packed(make: Make) -> Make:
     """Cases of `make` with an int4 filter."""
     return lambda rng, dtype: with_int4_filter(rng, make(rng, "hybrid" if dtype == "float32" else dtype))
+
+
+def small(make: Make) -> Make:
+    """The same where code is to be small: int4 stays packed in flash."""
+
+    def made(rng: Rng, dtype: str) -> Run:
+        case, values = packed(make)(rng, dtype)
+        return replace(case, target=Target("host", optimize="size")), values
+
+    return made
 
 
 def centred(make: Make) -> Make:
@@ -138,6 +149,10 @@ FAMILIES = (
     *(
         Family(name, ("int8", "int16", "float32"), packed(make), litert=False, expected=as_int8, **CLOSE)
         for name, make in WEIGHTED
+    ),
+    *(
+        Family(name, ("int8",), small(make), litert=False, expected=as_int8)
+        for name, make in (WEIGHTED[0], WEIGHTED[2])
     ),
     Family("FULLY_CONNECTED", ("int8",), centred(conv_cases.fully_connected), litert=False),
     Family("BATCH_MATMUL", ("int16", "float32"), batch_matmul, tflm=False, **CLOSE),

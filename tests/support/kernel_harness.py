@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from tflmgen.kernel import ConstantArray, Input, Kernel, Null, OperatorInstance, Output, Overlap, Scratch, Target
 from tflmgen.ops import OPERATORS
 from tflmgen.ops.operator import INTERMEDIATES
+from tflmgen.passes.pool import encode
 from tflmgen.types import DType, Quantization, TensorType
 
 from support.kernel_main import MAIN
@@ -55,6 +56,7 @@ class Case:
     """One operator with its tensors and options; an input is None where an optional one is absent.
 
     states: how many of the last inputs, and of the last outputs, are the operator's own state
+    target: what its kernel is chosen for
     """
 
     operator: str
@@ -62,6 +64,7 @@ class Case:
     outputs: tuple[TensorType, ...]
     options: Mapping[str, Any]
     states: int = 0
+    target: Target = HOST
 
     @property
     def without_state(self) -> Case:
@@ -82,7 +85,7 @@ class Case:
     def kernel(self) -> Kernel:
         """The call; the case must satisfy every support rule."""
         assert not (broken := broken_rules(self)), broken
-        kernel = OPERATORS[self.operator].kernel(self.instance, HOST)
+        kernel = OPERATORS[self.operator].kernel(self.instance, self.target)
         assert isinstance(kernel, Kernel)
         return kernel
 
@@ -341,7 +344,7 @@ def _lay_out(
         array = item.data if item.data is not None else values[index]
         assert array is not None
         assert array.shape == item.type.max_shape, "the value's shape is not the input's"
-        return np.ascontiguousarray(array, dtype=item.type.dtype.numpy).tobytes()
+        return encode(array, item.type.dtype)
 
     if overlap is not None:
         data, size = contents(overlap.input), case.outputs[overlap.output].bytes

@@ -12,6 +12,7 @@ from tflmgen.ops.fast import fast_conv2d
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
+from tflmgen.ops.packed import packed_kernel, stays_packed
 from tflmgen.ops.quantize_math import Activation, parse_activation
 from tflmgen.ops.rules import input_type, static_shape, zero_point
 from tflmgen.ops.weights import (
@@ -64,7 +65,17 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    if stays_packed(op, target):
+        channels, over = static_shape(input_type(op, 1))[0], window_of(op)
+        padding: Fields = (("padding_value", zero_point(input_type(op, 0))),)
+        fields = (*_geometry(op, over, channels), *padding)
+        return packed_kernel("tflmgen_conv2d_s4", "tflmgen_conv2d_s8", op, op.attributes.activation, fields, ())
     return _fast_kernel(op, target) or portable_kernel(op)
+
+
+def _geometry(op: OperatorInstance, over: Window, channels: int) -> Fields:
+    channel = ("filter_channels", static_shape(input_type(op, 1))[3])
+    return (*over.fields(channels), *over.dilation_fields, *FORWARD, channel)
 
 
 def _fast_kernel(op: OperatorInstance, target: Target) -> Kernel | None:
@@ -88,7 +99,7 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         how = (("asymmetric", _quantizes_with_zero_point(op)),)
         geometry = (*over.fields(channels), *over.dilation_fields, ("filter_channels", filter_channels))
         return hybrid_kernel("conv2d", op, op.attributes.activation, over.input[0], macs, geometry, how)
-    geometry = (*over.flat.fields(channels), *over.dilation_fields, *FORWARD, ("filter_channels", filter_channels))
+    geometry = _geometry(op, over.flat, channels)
     unread = over.input[3] if channels > 1 else 0
     return go_backward(op, _forward(op, geometry, macs), over, range(over.flat.input[2]), unread)
 

@@ -13,6 +13,7 @@ from tflmgen.ops.fast import fast_fully_connected
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
+from tflmgen.ops.packed import packed_kernel, stays_packed
 from tflmgen.ops.quantize_math import Activation, parse_activation
 from tflmgen.ops.rules import input_type, per_tensor, static_shape, zero_point
 from tflmgen.ops.weights import (
@@ -76,7 +77,23 @@ def overlap_distance(batches: int, depth: int, units: int) -> int:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    if stays_packed(op, target):
+        return _packed_kernel(op)
     return _fast_kernel(op, target) or portable_kernel(op)
+
+
+def _packed_kernel(op: OperatorInstance) -> Kernel:
+    sizes = _sizes(op)
+    batches, depth, units = (size for _, size in sizes)
+    # Each unit reads every row, so that of several rows none may be written before the last is read.
+    over_input = overlaps(op.outputs[0], overlap_distance(1, depth, units)) if batches == 1 else ()
+    struct = "tflmgen_fully_connected_channels_s8"
+    return packed_kernel("tflmgen_fully_connected_s4", struct, op, op.attributes.activation, sizes, over_input)
+
+
+def _sizes(op: OperatorInstance) -> tuple[tuple[str, int], ...]:
+    units, depth = static_shape(input_type(op, 1))
+    return ("batches", op.outputs[0].elements // units), ("depth", depth), ("units", units)
 
 
 def _fast_kernel(op: OperatorInstance, target: Target) -> Kernel | None:
@@ -92,14 +109,14 @@ def _fast_kernel(op: OperatorInstance, target: Target) -> Kernel | None:
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
-    units, depth = static_shape(input_type(op, 1))
-    sizes = (("batches", op.outputs[0].elements // units), ("depth", depth), ("units", units))
+    sizes = _sizes(op)
+    batches, depth, units = (size for _, size in sizes)
     macs = op.outputs[0].elements * depth
-    over_input = overlaps(op.outputs[0], overlap_distance(op.outputs[0].elements // units, depth, units))
+    over_input = overlaps(op.outputs[0], overlap_distance(batches, depth, units))
     results = output_fields(op, op.attributes.activation)
     if is_hybrid(op):
         how = (("asymmetric", op.attributes.asymmetric),)
-        return hybrid_kernel("fully_connected", op, op.attributes.activation, sizes[0][1], macs, sizes, how)
+        return hybrid_kernel("fully_connected", op, op.attributes.activation, batches, macs, sizes, how)
     weights, bias = filter_operand(op), bias_operand(op, UNITS)
     operands = (Input(0), weights, bias, Output(0))
     if op.outputs[0].dtype is DType.FLOAT32:

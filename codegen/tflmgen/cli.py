@@ -223,11 +223,19 @@ def inspect(
     dump_graph: Annotated[
         bool, typer.Option("--dump-graph", help="Print the graph as the passes leave it, one line per node.")
     ] = False,
+    pareto: Annotated[
+        bool, typer.Option("--pareto", help="Print how little RAM the model can do with, and what that costs.")
+    ] = False,
     report: Report = None,
     options: BuildOptions,
     output: OutputOptions,
 ) -> None:
     """Show what MODEL holds: subgraphs, operators, tensors, signatures, and the plan of its arena."""
+    if pareto:
+        from tflmgen.commands.pareto import pareto_command
+
+        pareto_command(model, board, options, output)
+        return
     from tflmgen.commands.inspect import inspect_command
 
     inspect_command(model, board, dump_graph, report, options, output)

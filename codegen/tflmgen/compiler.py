@@ -21,7 +21,7 @@ from tflmgen.passes import run_passes
 from tflmgen.plan import Json, plan_json
 from tflmgen.plugin_loader import load_operators
 from tflmgen.program import Program
-from tflmgen.ram import apart, choose, parse_budget
+from tflmgen.ram import Choice, apart, choose, curve, parse_budget
 from tflmgen.search import Candidate
 from tflmgen.tflite.reader import read_model
 
@@ -55,6 +55,15 @@ def compile_model(
     names = [op.name for subgraph in model.subgraphs for op in subgraph.operators]
     with plugged_in(load_operators(options.plugin or (), names)):
         return compile_module(import_model(model, bounds), options.prefix(path), target, options)
+
+
+def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[Choice]:
+    """The ways to run a model's operators that trade speed for RAM, from the fastest to the smallest; see ram.curve."""
+    model = read_model(path)
+    bounds = find_bounds(model, options.max_shape or (), options.max_dim)
+    names = [op.name for subgraph in model.subgraphs for op in subgraph.operators]
+    with plugged_in(load_operators(options.plugin or (), names)):
+        return curve(run_passes(import_model(model, bounds)), target)
 
 
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:

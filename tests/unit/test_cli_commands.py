@@ -10,6 +10,7 @@ import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from support.commands import tflmgen, write_adder, write_two_signatures
+from support.random_chain import random_chain
 from tflmgen.board import list_boards
 
 LEFT = np.array([[1, 2, 3, 4]], np.float32)
@@ -177,3 +178,18 @@ def test_boards() -> None:
 def test_output_that_is_no_terminal_has_no_escapes(adder: Path) -> None:
     for words in (("boards",), ("inspect", adder), ("build", adder, "--board", "host", "--no-compile")):
         assert "\x1b" not in tflmgen(*words).out
+
+
+def test_the_curve_of_ram(tmp_path: Path) -> None:
+    model = tmp_path / "chain.tflite"
+    model.write_bytes(random_chain(3))
+    points = tflmgen("inspect", model, "--pareto", "--json").json["points"]
+    assert len(points) > 1
+    assert points[0]["row_calls"] == 0 < points[-1]["row_calls"]
+    assert [p["ram_bytes"] for p in points] == sorted((p["ram_bytes"] for p in points), reverse=True)
+    assert len({p["macs"] for p in points}) == 1
+    budget = points[-1]["ram_bytes"]
+    plan = tflmgen("build", model, "--no-compile", "--board", "host", "--ram-budget", budget, "--json").json
+    assert plan["arena"]["bytes"] <= budget
+    assert tflmgen("build", model, "--no-compile", "--board", "host", "--ram-budget", budget - 1).code == 1
+    assert tflmgen("build", model, "--no-compile", "--board", "host", "--ram-budget", "much").code == 2

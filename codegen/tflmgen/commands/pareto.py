@@ -1,0 +1,55 @@
+"""tflmgen inspect --pareto."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from tflmgen.compiler import ram_curve
+from tflmgen.console import Console, Table
+from tflmgen.graph import Op, walk
+from tflmgen.kernel import Kernel, LineMove, RowPlan
+from tflmgen.option_groups import OutputOptions
+from tflmgen.options import BuildOptions
+from tflmgen.placement import board_for
+from tflmgen.ram import Choice
+from tflmgen.units import count
+
+
+def pareto_command(path: Path, board_name: str, options: BuildOptions, output: OutputOptions) -> None:
+    """Prints the ways to run a model of which none has less RAM and fewer calls for single rows than another."""
+    console = Console(output)
+    board = board_for(board_name, options)
+    with console.progress(f"Planning {path.name}"):
+        points = [_point(c) for c in ram_curve(path, replace(board.target, optimize=options.optimize.value), options)]
+    titles = ("RAM>", "MACs>", "row calls>", "bytes moved>", "operators in streams>")
+    rows = [tuple(count(number) for number in point.values()) for point in points]
+    console.table(Table(f"RAM of {path.name} and what it costs per invoke", titles, rows))
+    console.line("Each of these is what --ram-budget with its RAM gives. No way computes anything twice.")
+    console.json({"model": path.name, "board": board.id, "points": points})
+
+
+def _point(choice: Choice) -> dict[str, int]:
+    plans = list(_plans(choice))
+    kernels = [kernel for kernel in choice.best.selection.kernels.values() if isinstance(kernel, Kernel)]
+    return {
+        "ram_bytes": choice.bytes,
+        "macs": sum(kernel.macs for kernel in kernels),
+        "row_calls": sum(len(plan.order) for plan in plans),
+        "bytes_moved": sum(move.bytes for plan in plans for move in _moves(plan)),
+        "streamed_operators": sum(len(plan.stages) for plan in plans),
+    }
+
+
+def _plans(choice: Choice) -> Iterator[RowPlan]:
+    for function in choice.module.functions:
+        for node in walk(function.body):
+            kernel = choice.best.selection.of(node) if isinstance(node, Op) else None
+            if isinstance(kernel, Kernel) and kernel.rows is not None:
+                yield kernel.rows
+
+
+def _moves(plan: RowPlan) -> Iterator[LineMove]:
+    for number in plan.order:
+        yield from plan.calls[number].moves

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -151,7 +152,20 @@ def test_weights_and_memory_add_up() -> None:
     ram, flash = memory_bars(plan, board, firmware)
     assert (ram.used, ram.total) == (76 + 1124 + 276, board.ram_bytes)
     assert (flash.used, flash.total) == (9076, board.flash_bytes)
+    assert ram.title == "RAM"
     assert ram.parts[0].percent == pytest.approx(100 * plan["arena"]["bytes"] / board.ram_bytes)
+
+
+def test_each_memory_has_its_bar() -> None:
+    board = load_board("disco_f407vg")
+    moved = replace(board, placement=tuple({**dict(board.placement), "arena": "CCM"}.items()))
+    plan = plan_for(GATE, board, BuildOptions()).plan
+    firmware = {"text": 9000, "data": 76, "bss": 1124, "code_bytes": 3000, "stack_worst_case": None}
+    bars = {bar.title: bar for bar in memory_bars(plan, moved, firmware)}
+    assert bars["RAM CCM"].used == plan["arena"]["bytes"]
+    assert bars["RAM SRAM"].used == 1200 - plan["arena"]["bytes"]
+    assert bars["Flash"].used == 9076
+    assert [bar.total for bar in memory_bars(plan, HOST, None)] == [0, 0]
 
 
 def test_nothing_from_a_model_becomes_markup(tmp_path: Path) -> None:

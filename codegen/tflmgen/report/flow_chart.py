@@ -190,6 +190,8 @@ class _Artist:
         if step["kind"] == "operator":
             lines += [f"{one['name']} -> {shapes(one['outputs'])}" for one in step.get("stages", ())]
             lines.append(f"{step['kernel'] or 'no kernel'} ({step['variant']})")
+            over = step.get("overlapped_bytes", 0)
+            lines += [f"{count(over)} bytes of it lie over an input that is no longer needed"] if over else []
             lines += [f"{count(step['macs'])} MACs"] if step["macs"] else []
             lines += [f"{count(step['weights_bytes'])} bytes of weights"] if step["weights_bytes"] else []
         return "\n".join(line for line in lines if line)

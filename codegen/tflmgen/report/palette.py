@@ -56,4 +56,5 @@ class Palette:
         """(class, words) of each colour in use."""
         names = self.steps.subgraph_names
         shown = [(self.of_subgraph(i), f"{i} {names.get(i, '')}".strip()) for i in self.subgraphs]
-        return [*shown, (NEUTRAL, "inputs, loop variables"), (f"{NEUTRAL} scratch", "scratch")]
+        scratch = any(not buffer["tensors"] for buffer in self.steps.plan["buffers"])
+        return [*shown, (NEUTRAL, "inputs, loop variables"), *([(f"{NEUTRAL} scratch", "scratch")] if scratch else [])]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.board import Board
+from tflmgen.board import Board, Memory
 from tflmgen.report.palette import Palette
 from tflmgen.report.steps import Json, Plan, Steps, shapes
 from tflmgen.units import count, readable, share
@@ -124,27 +124,45 @@ def _layer(step: Json, steps: Steps, palette: Palette, largest: int) -> Part:
     return Part(title, step["weights_bytes"], 100 * step["weights_bytes"] / largest, palette.of_step(step))
 
 
+KINDS = {"ram": "RAM", "flash": "Flash"}
+IN_FLASH = frozenset({"weights", "code"})
+
+
 def memory_bars(plan: Plan, board: Board, firmware: Mapping[str, Any] | None) -> list[Bar]:
-    """RAM and flash beside what the board has; of the model alone where there is no firmware."""
+    """Each memory that something is placed in, RAM first, beside its size; of the model alone without a firmware."""
+    places = dict(board.placement)
+    found: dict[str, list[tuple[str, int, str]]] = {}
+    for what, title, size, style in _placed(plan, firmware):
+        kind = KINDS["flash" if what in IN_FLASH else "ram"]
+        found.setdefault(places.get(what, kind), []).append((title, size, style))
+    memories = sorted(board.memories, key=lambda m: m.kind != "ram")
+    limits = {m.name: (_memory_title(m), m.size) for m in memories} or {kind: (kind, 0) for kind in KINDS.values()}
+    return [_bar(*limits[name], found[name]) for name in limits if name in found]
+
+
+def _memory_title(memory: Memory) -> str:
+    kind = KINDS[memory.kind]
+    return kind if memory.name.lower() == memory.kind else f"{kind} {memory.name}"
+
+
+def _placed(plan: Plan, firmware: Mapping[str, Any] | None) -> Iterator[tuple[str, str, int, str]]:
+    """(what the linker script places, title, bytes, colour)"""
     arena, state = plan["arena"]["bytes"], sum(part["bytes"] for part in plan["state"])
     weights = plan["weights"]["bytes"]
-    ram, flash = [("arena", arena, "c0"), ("state", state, "c1")], [("weights", weights, "c0")]
+    yield "arena", "arena", arena, "c0"
+    yield "state", "state", state, "c1"
     if firmware is not None:
-        code = firmware["code_bytes"]
-        static, image = firmware["data"] + firmware["bss"], firmware["text"] + firmware["data"]
-        ram.append(("other variables", static - arena - state, "c2"))
-        if firmware["stack_worst_case"] is not None:
-            ram.append(("stack of an invoke, at most", firmware["stack_worst_case"], "c3"))
-        flash += [("code of the model", code, "c1"), ("start-up, test server", image - weights - code, "c2")]
-    limits = (0, 0) if board.is_host else (board.ram_bytes, board.flash_bytes)
-    return [
-        _bar(title, limit, parts) for title, limit, parts in zip(("RAM", "Flash"), limits, (ram, flash), strict=True)
-    ]
+        yield "data", "other variables", firmware["data"] + firmware["bss"] - arena - state, "c2"
+        yield "data", "stack of an invoke, at most", firmware["stack_worst_case"] or 0, "c3"
+    yield "weights", "weights", weights, "c0"
+    if firmware is not None:
+        yield "code", "code of the model", firmware["code_bytes"], "c1"
+        image = firmware["text"] + firmware["data"]
+        yield "code", "start-up, test server", image - weights - firmware["code_bytes"], "c2"
 
 
 def _bar(title: str, limit: int, parts: list[tuple[str, int, str]]) -> Bar:
     used = sum(size for _, size, _ in parts)
     whole = max(limit, used, 1)
-    return Bar(
-        title, used, limit, tuple(Part(t, size, 100 * size / whole, style) for t, size, style in parts if size > 0)
-    )
+    shown = [Part(title, size, 100 * size / whole, style) for title, size, style in parts if size > 0]
+    return Bar(title, used, limit, tuple(shown))

@@ -133,15 +133,24 @@ def compare(
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML too.")
     ] = None,
+    layers: Annotated[
+        bool,
+        typer.Option(
+            "--layers",
+            help="Compare each operator's output with TFLite Micro or the host build; name the first that differs.",
+        ),
+    ] = False,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
     """Show that MODEL's firmware computes what it should: integers exactly, floats within a tolerance."""
     from tflmgen.commands.test import test_command
+    from tflmgen.commands.test_layers import layers_command
     from tflmgen.compare import Tolerance
 
-    test_command(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
+    command = layers_command if layers else test_command
+    command(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
 
 
 @app.command(epilog="Example:  tflmgen bench kws.tflite --board mps2_an386")

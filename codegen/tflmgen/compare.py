@@ -40,18 +40,22 @@ def difference(expected: Array, actual: Array, tolerance: Tolerance) -> Differen
     if expected.shape != actual.shape:
         shapes = f"shape {list(expected.shape)}", f"shape {list(actual.shape)}"
         return Difference(max(expected.size, 1), max(expected.size, 1), (), *shapes)
-    gap = distance(expected, actual)
-    if expected.dtype.kind == "f":
-        with np.errstate(invalid="ignore", over="ignore"):
-            allowed = tolerance.absolute + tolerance.relative * np.abs(expected.astype(np.float64))
-        wrong = ~(gap <= np.where(np.isfinite(expected), allowed, 0.0))
-    else:
-        wrong = gap != 0
+    wrong, gap = wrong_elements(expected, actual, tolerance), distance(expected, actual)
     if not wrong.any():
         return None
     worst = int(np.argmax(np.where(wrong, gap, 0).reshape(-1)))
     index = tuple(int(i) for i in np.unravel_index(worst, expected.shape))
     return Difference(int(wrong.sum()), expected.size, index, str(expected[index]), str(actual[index]))
+
+
+def wrong_elements(expected: Array, actual: Array, tolerance: Tolerance) -> NDArray[np.bool_]:
+    """Which elements of `actual`, of the shape and type of `expected`, differ by more than they may."""
+    gap = distance(expected, actual)
+    if expected.dtype.kind != "f":
+        return np.asarray(gap != 0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        allowed = tolerance.absolute + tolerance.relative * np.abs(expected.astype(np.float64))
+    return np.asarray(~(gap <= np.where(np.isfinite(expected), allowed, 0.0)))
 
 
 def distance(expected: Array, actual: Array) -> Array:

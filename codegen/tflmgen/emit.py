@@ -107,11 +107,16 @@ class Sources:
         return sum(self.weights.values())
 
 
-def emit(program: Program, name: str, model_sha256: str, options: str, progress_hook: bool = False) -> Sources:
-    """C for `program`; every public name begins with `name`, a C identifier."""
+def emit(
+    program: Program, name: str, model_sha256: str, options: str, progress_hook: bool = False, layers: bool = False
+) -> Sources:
+    """C for `program`; every public name begins with `name`, a C identifier.
+
+    layers: after each operator the C shows its outputs (TFLMGEN_LAYER_LOOP in tflmgen/memory.h).
+    """
     made_of = (__version__, model_sha256, name, options, program.arena_bytes, program.state_bytes)
     fingerprint = int.from_bytes(hashlib.sha256(repr(made_of).encode()).digest()[:4], "big")
-    writer = BodyWriter(program, progress_hook)
+    writer = BodyWriter(program, progress_hook, layers)
     bodies = [body for f in program.functions for body in (*writer.streams(f), writer.function(f))]
     entries = tuple(_entries(program, writer))
     common = {

@@ -66,8 +66,9 @@ class Body:
 class BodyWriter:
     """Writes the functions of one program; collects the headers and params structs that they use."""
 
-    def __init__(self, program: Program, progress_hook: bool = False) -> None:
+    def __init__(self, program: Program, progress_hook: bool = False, layers: bool = False) -> None:
         self._progress_hook = progress_hook
+        self._layers = layers
         self._program = program
         self._functions = dict(
             zip(
@@ -162,12 +163,14 @@ class BodyWriter:
             outputs = [a.access for a in instruction.arguments if isinstance(a, OutputArgument)]
             yield Line(_title(instruction.origin, outputs))
             yield from self._call(instruction)
+            yield from self._shown(instruction.step, outputs)
         elif isinstance(instruction, Rename):
             return
         elif isinstance(instruction, Assembly):
             yield Line(_title(instruction.origin, instruction.outputs))
             for copy in instruction.copies:
                 yield Line(self._copy(copy), instruction.step)
+            yield from self._shown(instruction.step, instruction.outputs)
         elif isinstance(instruction, Transfer):
             yield from self._transfer(instruction)
         elif isinstance(instruction, Branch):
@@ -180,12 +183,16 @@ class BodyWriter:
     def _loop(self, loop: Loop) -> Iterator[Line]:
         yield Line(_title(loop.origin, ()))
         trip = f"trip_{loop.step}"
+        if self._layers:
+            yield Line(_layer(loop.step, "TFLMGEN_LAYER_LOOP", "NULL", 0))
         if loop.trips is not None:
             yield Line(f"for (uint32_t {trip} = 0; {trip} < {loop.trips}; ++{trip}) {{", loop.step)
         elif loop.limit is not None:
             yield Line(f"for (uint32_t {trip} = 0;; ++{trip}) {{")
         else:
             yield Line("for (;;) {")
+        if self._layers:
+            yield Line(f"{_INDENT}{_layer(loop.step, 'TFLMGEN_LAYER_ITERATION', 'NULL', 0)}")
         yield from self._block(loop.condition, _INDENT)
         if loop.test is not None:
             yield Line(f"{_INDENT}if (!{self._bool(loop.test)}) {{", loop.step)
@@ -199,6 +206,11 @@ class BodyWriter:
         if self._progress_hook and not any(isinstance(one, KernelCall) for one in (*loop.condition, *loop.body)):
             yield Line(f"{_INDENT}{_progress(loop.step)}")
         yield Line("}")
+
+    def _shown(self, step: int, outputs: Sequence[Access]) -> Iterator[Line]:
+        """What shows the outputs of a step, if the library is to."""
+        for number, access in enumerate(outputs) if self._layers else ():
+            yield Line(_layer(step, f"{number}u", self.pointer(access.place), access.bytes))
 
     def _branch(self, branch: Branch) -> Iterator[Line]:
         then, orelse = list(self._block(branch.then, _INDENT)), list(self._block(branch.orelse, _INDENT))
@@ -313,6 +325,10 @@ def _may_fail(instruction: Instruction, failing: set[str]) -> bool:
     if isinstance(instruction, KernelCall):
         return bool(instruction.error)
     return isinstance(instruction, Loop) and instruction.limit is not None
+
+
+def _layer(step: int, output: str, pointer: str, size: int) -> str:
+    return f"tflmgen_layer({step}u, {output}, {pointer}, {size}u);"
 
 
 def _progress(step: int) -> str:

@@ -1,7 +1,8 @@
 """TFLite Micro's own kernels as a reference, by the optional package tflite_micro.
 
 They run in a process of their own, since on some models they crash or never end: `python -m tflmgen.oracle MODEL IN
-OUT ARENA` reads the sets of IN (see npz.py) and writes OUT.
+OUT ARENA` reads the sets of IN (see npz.py) and writes OUT. Where IN has an array `tensors` of (subgraph, tensor), the
+sets run in order on one interpreter, and OUT has what these tensors hold in the end.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,25 @@ def tflm_outputs(
     model: Path, sets: Sequence[VectorSet], arena_bytes: int, timeout: float
 ) -> list[tuple[NDArray[Any], ...]]:
     """The outputs of each set, each on an interpreter of its own. OracleError if that doesn't work."""
+    found = _asked(model, sets, arena_bytes, timeout, {})
+    return [tuple(found[f"s{k}_out_{j}"] for j in range(int(found[f"n{k}"]))) for k in range(len(sets))]
+
+
+def tflm_tensors(
+    model: Path, sets: Sequence[VectorSet], arena_bytes: int, timeout: float, tensors: Sequence[tuple[int, int]]
+) -> list[NDArray[Any]]:
+    """What `tensors`, (subgraph, tensor) each, hold after the sets ran in order on one interpreter.
+
+    Of those in a loop that is their last iteration's. OracleError if that doesn't work.
+    """
+    found = _asked(model, sets, arena_bytes, timeout, {"tensors": np.array(tensors, np.int64).reshape(-1, 2)})
+    return [found[f"t{i}"] for i in range(len(tensors))]
+
+
+def _asked(
+    model: Path, sets: Sequence[VectorSet], arena_bytes: int, timeout: float, more: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """What the process that runs TFLite Micro wrote."""
     if find_spec("tflite_micro") is None:
         raise OracleError("not installed (pip install tflite-micro)")
     signatures = read_model(model).signatures
@@ -44,11 +64,11 @@ def tflm_outputs(
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         inputs, outputs = Path(folder) / "in.npz", Path(folder) / "out.npz"
         arrays = {f"s{k}_in_{i}": a for k, one in enumerate(sets) for i, a in enumerate(one.inputs)}
-        np.savez(inputs, n_sets=np.array(len(sets)), **arrays)  # type: ignore[arg-type]
+        np.savez(inputs, n_sets=np.array(len(sets)), **arrays, **more)  # type: ignore[arg-type]
         words = [str(model), str(inputs), str(outputs), str(ARENA + 4 * arena_bytes)]
         _run([sys.executable, "-m", "tflmgen.oracle", *words], timeout)
         with np.load(outputs, allow_pickle=False) as found:
-            return [tuple(found[f"s{k}_out_{j}"] for j in range(int(found[f"n{k}"]))) for k in range(len(sets))]
+            return dict(found)
 
 
 def _run(command: Sequence[str], timeout: float) -> None:
@@ -70,18 +90,33 @@ def _main(model: str, inputs: str, outputs: str, arena: str) -> None:
     from tflite_micro.python.tflite_micro import runtime  # type: ignore[import-untyped]
 
     data = Path(model).read_bytes()
+    with np.load(inputs, allow_pickle=False) as file:
+        given = dict(file)
     results: dict[str, Any] = {}
-    with np.load(inputs, allow_pickle=False) as given:
+    if "tensors" in given:
+        kept = runtime.InterpreterConfig.kPreserveAllTensors
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=int(arena), intrepreter_config=kept)
         for k in range(int(given["n_sets"])):
-            interpreter = runtime.Interpreter.from_bytes(data, arena_size=int(arena))
-            for name in given.files:
-                if name.startswith(f"s{k}_in_"):
-                    interpreter.set_input(given[name], int(name.rpartition("_")[2]))
-            interpreter.invoke()
-            found = _outputs(interpreter)
-            results[f"n{k}"] = np.array(len(found))
-            results |= {f"s{k}_out_{j}": array for j, array in enumerate(found)}
+            _invoke(interpreter, given, k)
+        for i, (subgraph, tensor) in enumerate(given["tensors"].tolist()):
+            results[f"t{i}"] = np.array(interpreter.GetTensor(tensor, subgraph)["tensor_data"])
+        np.savez(outputs, **results)
+        return
+    for k in range(int(given["n_sets"])):
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=int(arena))
+        _invoke(interpreter, given, k)
+        found = _outputs(interpreter)
+        results[f"n{k}"] = np.array(len(found))
+        results |= {f"s{k}_out_{j}": array for j, array in enumerate(found)}
     np.savez(outputs, **results)
+
+
+def _invoke(interpreter: Any, given: Mapping[str, NDArray[Any]], k: int) -> None:
+    """Runs set k."""
+    for name, array in given.items():
+        if name.startswith(f"s{k}_in_"):
+            interpreter.set_input(array, int(name.rpartition("_")[2]))
+    interpreter.invoke()
 
 
 def _outputs(interpreter: Any) -> list[NDArray[Any]]:

@@ -3,6 +3,8 @@
 #ifndef TFLMGEN_MEMORY_H
 #define TFLMGEN_MEMORY_H
 
+#include <stdint.h>
+
 #ifndef TFLMGEN_ARENA_ALIGNMENT
 #define TFLMGEN_ARENA_ALIGNMENT 16
 #endif
@@ -29,5 +31,11 @@
 #ifndef TFLMGEN_PROGRESS
 #define TFLMGEN_PROGRESS(step) ((void)0)
 #endif
+
+/* What a library calls that `tflmgen test --layers` builds, after each operator and for each of its outputs, which are
+ * `bytes` at `data`; in place of an output, where a loop begins, and where each of its iterations does. */
+#define TFLMGEN_LAYER_LOOP 0xFFFEu
+#define TFLMGEN_LAYER_ITERATION 0xFFFFu
+void tflmgen_layer(uint32_t step, uint32_t output, const void *data, uint32_t bytes);
 
 #endif

@@ -7,11 +7,14 @@
 #include "measure.h"
 
 enum { HELLO = 0x01, RESET, WRITE, INVOKE, READ, SIGNATURE, TENSOR, ROWS };
-enum { REPLY = 0x80, FAULT = 0xFE, REFUSED = 0xFF };
+enum { LAYER = 0x40, REPLY = 0x80, FAULT = 0xFE, REFUSED = 0xFF };
 enum { UNKNOWN_REQUEST = 1, BAD_ARGUMENT = 2, NOT_OPEN = 3 };
 #define INVOKE_REPLY_BYTES 13u
+#define LAYER_HEAD_BYTES 14u
 
 static const tflmgen_link *active_link;
+static uint8_t active_sequence;
+static uint32_t layer_frames; /* sent since the INVOKE began */
 
 typedef struct {
   const tflmgen_model *model;
@@ -147,11 +150,29 @@ static void on_invoke(server *self, const tflmgen_frame *request) {
     return;
   }
   if (!self->invoked || self->sequence != request->sequence) {
+    active_sequence = request->sequence;
+    layer_frames = 0;
     tflmgen_timed_invoke(signature, self->link->stack_limit, &measured);
     self->reply[0] = (uint8_t)measured.status;
     put32(put32(put32(self->reply + 1, measured.stack_bytes), measured.stack_room), measured.cycles);
   }
   answer(self, request, self->reply, sizeof self->reply, NULL, 0);
+}
+
+/* Declared where the libraries see it, in tflmgen/memory.h. */
+void tflmgen_layer(uint32_t step, uint32_t output, const void *data, uint32_t bytes);
+void tflmgen_layer(uint32_t step, uint32_t output, const void *data, uint32_t bytes) {
+  uint32_t at = 0;
+  if (active_link == NULL) return;
+  do {
+    const uint32_t room = TFLMGEN_PROTOCOL_PAYLOAD - LAYER_HEAD_BYTES;
+    const uint32_t count = bytes - at < room ? bytes - at : room;
+    const uint8_t *from = bytes == 0 ? NULL : (const uint8_t *)data + at;
+    uint8_t head[LAYER_HEAD_BYTES];
+    put32(put16(put32(put32(head, layer_frames++), step), output), at);
+    tflmgen_frame_send(active_link, LAYER, active_sequence, head, sizeof head, from, count);
+    at += count;
+  } while (at < bytes);
 }
 
 static void serve_one(server *self, const tflmgen_frame *request) {

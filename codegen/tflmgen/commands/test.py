@@ -65,7 +65,7 @@ def test_command(
     if not flashed:
         require_compiler(board)
     signatures = compilation.module.signatures
-    vectors = _vectors(model, vectors_path, signatures, session.signature)
+    vectors = sets_of(model, vectors_path, signatures, session.signature)
     if vectors_path is None:
         references = find_references(model, board, compilation, vectors.sets, options, session, console)
     else:
@@ -83,7 +83,8 @@ def test_command(
         raise MismatchError(f"{model}: FAILED: {wrong} of {len(checks)} outputs differ")
 
 
-def _vectors(model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None) -> Vectors:
+def sets_of(model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None) -> Vectors:
+    """The sets of the file, else seeded ones for the signature called `key`, or for all."""
     if path is not None:
         return read_vectors(path, signatures, key, expected=True)
     chosen = range(len(signatures)) if key is None else [choose_signature(signatures, key, str(model))]

@@ -29,7 +29,7 @@ class Request(IntEnum):
     ROWS = 0x08
 
 
-FAULT, REFUSED = 0xFE, 0xFF
+LAYER, FAULT, REFUSED = 0x40, 0xFE, 0xFF
 NOT_OPEN = 3
 
 
@@ -154,6 +154,8 @@ class Decoder:
 class Client:
     """Stop and wait: one request at a time, sent again until its reply comes or `patience` seconds have passed.
 
+    `layers` are the payloads of the LAYER frames of the last INVOKE, in order.
+
     `retry` is the first wait in seconds before a request is sent again. Each further wait is twice as long, up to 4
     times `retry`, or 16 times for an INVOKE, which may take long.
     """
@@ -166,6 +168,8 @@ class Client:
         self._sequence = 0
         self._decoder = Decoder()
         self._arrived: list[Frame] = []
+        self._heard = 0.0
+        self.layers: list[bytes] = []
 
     def hello(self) -> Hello:
         data = self.request(Request.HELLO, first_wait=self._retry / 10)  # what comes before it listens is lost
@@ -204,6 +208,7 @@ class Client:
             self.request(Request.WRITE, head + data[offset : offset + step])
 
     def invoke(self, signature: int) -> Invoked:
+        self.layers = []
         return Invoked(*struct.unpack("<BIII", self.request(Request.INVOKE, struct.pack("<H", signature))))
 
     def read(self, signature: int, index: int, size: int) -> bytes:
@@ -224,12 +229,12 @@ class Client:
         while True:
             try:
                 self._stream.write(frame)
-                reply = self._await(kind, min(time.monotonic() + wait, deadline))
+                reply = self._await(kind, min(time.monotonic() + wait, max(deadline, self._heard + self._patience)))
             except EOFError as error:
                 raise LinkClosedError(str(error)) from error
             if reply is not None:
                 return reply
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= max(deadline, self._heard + self._patience):
                 raise LinkTimeoutError(f"no answer to {kind.name}")
             self.retransmissions += 1
             wait = min(2 * wait, longest)
@@ -240,6 +245,10 @@ class Client:
                 frame = self._arrived.pop(0)
                 if frame.type == FAULT and len(frame.payload) == 20:
                     raise DeviceFaultError(*struct.unpack("<5I", frame.payload))
+                if frame.type == LAYER and frame.sequence == self._sequence:
+                    self.layers.append(frame.payload)
+                    self._heard = time.monotonic()
+                    continue
                 if frame.sequence != self._sequence:
                     continue  # the answer to an earlier request that was sent twice
                 if frame.type == REFUSED and frame.payload == bytes([NOT_OPEN]):

@@ -54,7 +54,7 @@ class Invocation:
     """One invoke. `status` is a tflmgen_status; there are no outputs unless it is 0.
 
     `stack_bytes` (the invoke's own) and `cycles` are 0, the others None, where they are not measured. `operators` are
-    those that ran.
+    those that ran. `layers` are what a firmware that shows its intermediate values sent (docs/protocol.md).
     """
 
     outputs: tuple[bytes, ...]
@@ -64,6 +64,7 @@ class Invocation:
     instructions: int | None
     operators: tuple[OperatorCount, ...] | None = None
     cycles_estimated: Cycles | None = None
+    layers: tuple[bytes, ...] = ()
 
 
 class Meter(Protocol):
@@ -175,7 +176,8 @@ class Session:
             if done.status == 0:
                 outputs = tuple(self._read(signature, i, tensor) for i, tensor in enumerate(tensors.outputs))
         if self._meter is None:
-            return Invocation(outputs, done.status, done.stack_bytes, done.cycles, None)
+            layers = tuple(self._client.layers)
+            return Invocation(outputs, done.status, done.stack_bytes, done.cycles, None, layers=layers)
         cost = self._meter.measure(signature, inputs, done)
         counted = cost.instructions, cost.operators, cost.cycles
         return Invocation(outputs, done.status, done.stack_bytes, done.cycles, *counted)

@@ -6,9 +6,14 @@
 #ifndef TFLMGEN_KERNELS_COMMON_H
 #define TFLMGEN_KERNELS_COMMON_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#if INT_MAX < 0x7fffffff
+#error "the kernels of tflmgen compute with an int of 32 bits"
+#endif
 
 /* Inlined, a kernel is specialised for the literal parameters of its call. With TFLMGEN_OPTIMIZE_SIZE it is compiled
  * once per source file and shared by all its calls. */

@@ -169,3 +169,28 @@ def test_platformio_library(tmp_path: Path) -> None:
     (project / "platform" / "runtime" / "link_host.c").write_text("typedef int no_link;\n", encoding="utf-8")
     run(*pio, "run", "-d", project)
     check_printed(run(project / ".pio" / "build" / "host" / "firmware.elf"), expected_lines(GATE))
+
+
+RISC_V_MEMORY = {"__flash": 0x80000000, "__flash_size": 0x200000, "__ram": 0x80200000, "__ram_size": 0x200000}
+"""Of QEMU's machine virt, for picolibc's linker script."""
+
+
+@pytest.mark.emulator
+@pytest.mark.skipif(
+    shutil.which("riscv64-unknown-elf-gcc") is None or not Path("/usr/lib/picolibc/riscv64-unknown-elf").is_dir(),
+    reason="needs gcc-riscv64-unknown-elf and picolibc-riscv64-unknown-elf",
+)
+@pytest.mark.skipif(shutil.which("qemu-system-riscv32") is None, reason="needs qemu-system-riscv32")
+def test_on_another_architecture(model: Path, tmp_path: Path) -> None:
+    """Portable C on RV32IMC, the instruction set of an ESP32-C3."""
+    folder = exported(model, "plain", tmp_path)
+    processor = ("-march=rv32imc", "-mabi=ilp32", "-O2", "-std=c99", "-fno-strict-aliasing", *WARNINGS)
+    system = ("--specs=picolibc.specs", "--oslib=semihost", "--crt0=semihost", "-Tpicolibc.ld")
+    memory = [f"-Wl,--defsym={name}={value}" for name, value in RISC_V_MEMORY.items()]
+    sources = (*sorted(folder.glob("src/*.c")), folder / "examples" / "main.c")
+    elf = tmp_path / "example.elf"
+    compiler = ("riscv64-unknown-elf-gcc", *processor, *system, *memory)
+    run(*compiler, f"-I{folder / 'include'}", *sources, "-lm", "-o", elf)
+    machine = ("-machine", "virt", "-bios", "none", "-display", "none", "-serial", "none", "-monitor", "none")
+    output = ("-chardev", "stdio,id=out", "-semihosting-config", "enable=on,target=native,chardev=out")
+    check_printed(run("qemu-system-riscv32", *machine, *output, "-kernel", elf), expected_lines(model))

@@ -305,6 +305,10 @@ def heads(layers: Layers) -> None:
         return
     order = layers.constant(layers.rng.permutation(rank).astype(np.int32))
     x = layers.at
+    if layers.rng.random() < 0.3:
+        matrix = layers.number(layers.rng.normal(size=(x.shape[-1], 3)))
+        layers.step("BATCH_MATMUL", matrix, output=layers.like((), 1.0))
+        return
     one = layers.add("TRANSPOSE", [x, order], same(layers)) if layers.rng.random() < 0.7 else x
     other = layers.add("TRANSPOSE", [x, order], same(layers)) if layers.rng.random() < 0.7 else one
     options = layers.pick({"adj_y": True}, {"adj_x": True}, {})

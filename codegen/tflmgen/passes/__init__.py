@@ -28,12 +28,14 @@ from tflmgen.passes.mixed import merge_mixed_depthwise
 from tflmgen.passes.narrow import narrow
 from tflmgen.passes.normalization import fuse_normalization
 from tflmgen.passes.padding import fuse_padding
+from tflmgen.passes.products import use_fully_connected
 from tflmgen.passes.prune import prune
 from tflmgen.passes.quantization import cancel_quantization
 from tflmgen.passes.shared import share_branches
 from tflmgen.passes.sink import sink
 from tflmgen.passes.specialize import specialize
 from tflmgen.passes.transposes import fuse_transposes
+from tflmgen.passes.views import delay_views
 from tflmgen.verify import verify
 
 Pass = Callable[[Module], Module]
@@ -54,6 +56,8 @@ PIPELINE: tuple[Pass, ...] = (
     fuse_functions,
     fuse_normalization,
     fuse_lookups,
+    use_fully_connected,
+    delay_views,
     fold_affine,
     fuse_activation,
     fuse_transposes,

@@ -1,0 +1,76 @@
+"""Views behind an operator move behind element-wise operators that follow, so that these meet what they can join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tflmgen.graph import Module, Node, Op, Value
+from tflmgen.ops.reshape import VIEWS
+from tflmgen.passes.activation import CLAMPS, TAKES
+from tflmgen.passes.dataflow import Dataflow, is_legal
+from tflmgen.passes.rewrite import Ids, Rewriter
+
+CONSTANT_OPERAND = frozenset({"ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "SUB"})
+
+
+def delay_views(module: Module) -> Module:
+    """Exchanges a view and the activation, or the arithmetic with constants, that alone reads it.
+
+    Only after operators that can take these in, and for constants along the last dimension, which the view must keep.
+    """
+    return _Views(module).run(module)
+
+
+class _Views(Rewriter):
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self._constants = module.constants
+        self._flow = Dataflow(module)
+        self._ids = Ids(module)
+        self._gone: set[int] = set()
+
+    def node(self, node: Node) -> Sequence[Node]:
+        if not isinstance(node, Op):
+            return (self.regions(node),)
+        if node.id in self._gone:
+            return ()
+        return self._exchanged(node) if node.operator in VIEWS else (node,)
+
+    def _exchanged(self, view: Op) -> Sequence[Op]:
+        source, reader = view.inputs[0], self._flow.only_reader(view.outputs[0])
+        if source is None or reader is None or not self._follows(source, view):
+            return (view,)
+        if not self._is_free(reader, view.outputs[0], source):
+            return (view,)
+        result = reader.outputs[0]
+        before = Value(self._ids.take(), result.name, result.type.with_shape(source.type.shape))
+        inputs = tuple(source if v == view.outputs[0] else v for v in reader.inputs)
+        moved = replace(reader, inputs=inputs, outputs=(before,))
+        if not is_legal(moved, self._constants):
+            return (view,)
+        self._gone.add(reader.id)
+        return moved, replace(view, inputs=(before, *view.inputs[1:]), outputs=(result,))
+
+    def _follows(self, source: Value, view: Op) -> bool:
+        """Whether the view is all that reads what an operator gives that can take more in."""
+        maker = self._flow.made_by(source, *TAKES)
+        return maker is not None and self._flow.only_reader(source) == view
+
+    def _is_free(self, reader: Op, viewed: Value, source: Value) -> bool:
+        """Whether an operator does the same to the elements under either shape."""
+        if reader.outputs[0].type.shape != viewed.type.shape:
+            return False
+        if reader.operator in CLAMPS:
+            return True
+        if reader.operator not in CONSTANT_OPERAND:
+            return False
+        others = [v for v in reader.inputs if v != viewed]
+        channels = viewed.type.max_shape[-1:]
+        same_channels = channels == source.type.max_shape[-1:]
+        return len(others) == 1 and all(
+            v is not None
+            and v.is_constant
+            and (v.type.elements == 1 or (same_channels and v.type.max_shape == channels))
+            for v in others
+        )

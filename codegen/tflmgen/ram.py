@@ -61,7 +61,7 @@ def apart(module: Module, target: Target, optimize: Optimize, budget: int | None
     if budget is not None or optimize is Optimize.RAM:
         raise UsageError("--no-overlap goes with neither --ram-budget nor --optimize ram")
     selection = without_overlap(select(module, target, stream_kernels(module, target)))
-    return Choice(module, best_candidate(module, selection), 0)
+    return Choice(module, 0, best_candidate(module, selection))
 
 
 def curve(module: Module, target: Target) -> list[Choice]:

@@ -45,8 +45,10 @@ def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]]
     fast = [run for run in cases if kernel_for(run[0], machine).variant in VARIANTS]
     runs = []
     for (case, values), expected in zip(fast, run_kernels(fast), strict=True):
-        runs.append(Run(case, values, expected))
-        runs += [Run(case, values, expected, overlap) for overlap in claims(kernel_for(case, machine))]
+        chosen = kernel_for(case, machine)
+        for kernel in (chosen, *chosen.alternatives):
+            overlaps = None, *claims(kernel)
+            runs += [Run(case, values, expected, overlap, kernel) for overlap in overlaps]
     check_on(machine, runs, folder, optimize)
     return len(fast)
 

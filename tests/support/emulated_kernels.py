@@ -131,12 +131,16 @@ static void check_guard(uint32_t number, uint32_t at, uint32_t size)
 
 @dataclass(frozen=True)
 class Run:
-    """One call: its case, the values of its run-time inputs, what it must give, and how output lies over input."""
+    """One call: its case, the values of its run-time inputs, what it must give, and how output lies over input.
+
+    kernel: another one than the machine's first choice.
+    """
 
     case: Case
     values: Sequence[Array | None]
     expected: Sequence[Array]
     overlap: Overlap | None = None
+    kernel: Kernel | None = None
 
 
 def kernel_for(case: Case, machine: Machine) -> Kernel:
@@ -174,7 +178,7 @@ def check_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str 
 
 
 def _source(machine: Machine, runs: Sequence[Run]) -> str:
-    kernels = [facing(kernel_for(run.case, machine), run.overlap) for run in runs]
+    kernels = [facing(run.kernel or kernel_for(run.case, machine), run.overlap) for run in runs]
     headers = sorted({kernel.header for kernel in kernels})
     parts = [*(f'#include "{header}"' for header in headers), f"#define POISON {POISON}", _START, _CHECK]
     calls = []

@@ -14,6 +14,7 @@ from support.random_chain import random_chain
 from support.random_program import Seeded, random_program
 from support.repository import ROOT
 from tflmgen.compiler import compile_model
+from tflmgen.errors import UsageError
 from tflmgen.kernel import Target
 from tflmgen.options import BuildOptions, Optimize
 
@@ -107,3 +108,21 @@ def test_a_stream_names_its_operators_and_their_weights(tmp_path: Path) -> None:
         assert len(step["stages"]) > 1
         assert step["stages"][-1]["outputs"] == step["outputs"]
     assert sum(step["weights_bytes"] for step in streams) > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS[:10])
+def test_outputs_lie_over_inputs_unless_told_not_to(folder: Path, seed: int) -> None:
+    path = folder / f"chain{seed}.tflite"
+    path.write_bytes(random_chain(seed))
+    plans = [compile_model(path, Target("host"), BuildOptions(no_overlap=no)).plan for no in (False, True)]
+    overlapped, apart = ([s.get("overlapped_bytes", 0) for s in plan["steps"]] for plan in plans)
+    assert any(overlapped)
+    assert not any(apart)
+    assert plans[0]["arena"]["bytes"] <= plans[1]["arena"]["bytes"]
+
+
+def test_no_overlap_and_little_ram_contradict_each_other(folder: Path) -> None:
+    path = folder / "chain.tflite"
+    path.write_bytes(random_chain(0))
+    with pytest.raises(UsageError, match="--no-overlap goes with neither"):
+        compile_model(path, Target("host"), BuildOptions(no_overlap=True, optimize=Optimize.RAM))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,9 @@ from tflmgen.types import DType
 HEADER = "conv2d_dsp.h"
 BLOCK = 3
 """Pixels whose windows are read before any of their outputs is written."""
+
+PART_STEPS = 20
+"""TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS."""
 
 STACK_WORDS = 6 * 25
 """TFLMGEN_CONV2D_DSP_STACK_WORDS."""
@@ -51,8 +56,47 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     distance = window.block_distance(channels, BLOCK, steps_back=True)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
+    kernel = replace(kernel, instructions=_instructions(op, steps, 1), alternatives=_split(op, window, layer, kernel))
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
+
+
+def _split(op: OperatorInstance, window: Window, layer: Layer, whole: Kernel) -> tuple[Kernel, ...]:
+    """The kernel that goes through the window in parts, where it takes less scratch than `whole`."""
+    channels, terms = layer.weights.shape
+    exact, words = rescalings(layer), pair_words(layer.weights)
+    if exact is None or words is None or window.input[3] % 4 or window.steps.dilation_width > 1:
+        return ()
+    steps, pairs = words.shape[1], -(-channels // 2)
+    parts = -(-steps // PART_STEPS)
+    part = -(-steps // parts)
+    pixels = math.prod(op.outputs[0].max_shape[:3])
+    scratch = Scratch(24 * pairs + (-(-BLOCK * channels // 4) * 4 if pixels % BLOCK else 0))
+    if parts < 2 or scratch.bytes >= sum(o.bytes for o in whole.operands if isinstance(o, Scratch)):
+        return ()
+    fields = params(
+        "tflmgen_conv2d_split_dsp_s8",
+        window.fields(channels),
+        (("dilation_height", window.steps.dilation_height), ("padding_value", zero_point(input_type(op, 0)))),
+        (("steps", steps), ("part_steps", part)),
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    rows = _stream(words, first_sums(layer, exact), exact).reshape(pairs, -1)
+    cuts = [0, *(2 + 2 * n for n in range(part, steps, part)), rows.shape[1]]
+    values = np.concatenate([rows[:, a:b].reshape(-1) for a, b in pairwise(cuts)])
+    operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
+    function = f"tflmgen_conv2d_split_dsp_{'signed' if exact.signed else 'clamped'}_s8"
+    macs, instructions = op.outputs[0].elements * terms, _instructions(op, steps, parts)
+    header = "conv2d_split_dsp.h"
+    return (Kernel(function, header, operands, fields, whole.overlaps, macs, "dsp", instructions=instructions),)
+
+
+def _instructions(op: OperatorInstance, steps: int, parts: int) -> int:
+    """Counted in the kernels' code, and with what GCC 12 makes of the rest."""
+    *pixels, channels = op.outputs[0].max_shape
+    pairs = -(-channels // 2)
+    gathering = 3 * (7 * steps + 60 * parts)
+    return -(-math.prod(pixels) // BLOCK) * (pairs * (38 + 17 * steps + 16 * (parts - 1)) + gathering)
 
 
 def _with_pitch(layer: Layer, row: int, pitch: int) -> Layer:

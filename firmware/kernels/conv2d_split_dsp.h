@@ -1,0 +1,250 @@
+/* CONV_2D in int8 for cores with the DSP extension whose windows are long: a part of the window at a time, so that the
+ * column (see conv2d_block_dsp.h) stays short. Between the parts the sums are in scratch memory.
+ *
+ * The stream has the parts one after the other, in each of them the channel pairs: bias0 bias1 in the first part, the
+ * weights of the part's steps, and m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * (to the next pair) in the last part.
+ */
+#ifndef TFLMGEN_KERNELS_CONV2D_SPLIT_DSP_H
+#define TFLMGEN_KERNELS_CONV2D_SPLIT_DSP_H
+
+#include <string.h>
+
+#include "conv2d_dsp.h"
+
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+
+#define TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS 20
+
+/* Channels are whole words, dilation_width is 1. */
+struct tflmgen_conv2d_split_dsp_s8 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t dilation_height;
+    int32_t padding_value;
+    int32_t steps;      /* fours of values in a window */
+    int32_t part_steps; /* of these at a time */
+    int32_t output_min;
+    int32_t output_max;
+};
+
+/* What a part of a block needs to know, in the order in which the assembly reads it. */
+struct tflmgen_conv2d_split_dsp_part {
+    int32_t passes; /* of the loop over the part's steps, unrolled 8 times */
+    int32_t skip;   /* bytes of code that the first pass leaves out */
+    int32_t channels;
+    uint32_t *sums;
+    uint32_t *sums_end;
+};
+
+typedef void tflmgen_conv2d_split_dsp_function(const uint32_t *column, const uint32_t *stream, int8_t *output,
+                                               const struct tflmgen_conv2d_split_dsp_part *part);
+
+/* All parts but the last. Registers as in conv2d_block_dsp.h. Stack: column, passes, entry of the first pass, sums, end
+ * of the sums. */
+#define TFLMGEN_CONV2D_SPLIT_DSP_PART(name, BEGIN)                                                                     \
+    TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                           \
+                             const struct tflmgen_conv2d_split_dsp_part *part)                                         \
+    {                                                                                                                  \
+        register const uint32_t *r0 __asm__("r0") = column;                                                            \
+        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
+        register int8_t *r2 __asm__("r2") = output;                                                                    \
+        register const struct tflmgen_conv2d_split_dsp_part *r3 __asm__("r3") = part;                                  \
+        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
+                         "ldmia.w r3, {r4, r5, r6, r7, r8}\n\t"                                                        \
+                         "adr r9, 2f\n\t"                                                                              \
+                         "add r5, r5, r9\n\t"                                                                          \
+                         "orr r5, r5, #1\n\t"                                                                          \
+                         "push {r0, r4, r5, r7, r8}\n"                                                                 \
+                         "1:\n\t" BEGIN                                                                                \
+                         "ldr r0, [sp]\n\t"                                                                            \
+                         "ldr lr, [sp, #4]\n\t"                                                                        \
+                         "ldr pc, [sp, #8]\n\t"                                                                        \
+                         ".p2align 2\n"                                                                                \
+                         "2:\n\t"                                                                                      \
+                         ".rept 8\n\t" TFLMGEN_CONV2D_DSP_MORE ".endr\n\t"                                             \
+                         "subs lr, lr, #1\n\t"                                                                         \
+                         "bne.w 2b\n\t"                                                                                \
+                         "ldrd r2, r3, [sp, #12]\n\t"                                                                  \
+                         "stmia.w r2!, {r7, r8, r9, r10, r11, r12}\n\t"                                                \
+                         "str r2, [sp, #12]\n\t"                                                                       \
+                         "cmp r2, r3\n\t"                                                                              \
+                         "bne.w 1b\n\t"                                                                                \
+                         "add sp, sp, #20\n\t"                                                                         \
+                         "pop {r4-r11, lr}"                                                                            \
+                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
+                         :                                                                                             \
+                         : "r12", "cc", "memory");                                                                     \
+    }
+
+TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_first,
+                              "ldrd r7, r10, [r1], #8\n\t"
+                              "mov r8, r7\n\t"
+                              "mov r9, r7\n\t"
+                              "mov r11, r10\n\t"
+                              "mov r12, r10\n\t")
+TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle,
+                              "ldr r2, [sp, #12]\n\t"
+                              "ldmia.w r2, {r7, r8, r9, r10, r11, r12}\n\t")
+
+/* Stack: column, output, passes, entry of the first pass, channels, sums. */
+#define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(name, RESCALE)                                                              \
+    TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                           \
+                             const struct tflmgen_conv2d_split_dsp_part *part)                                         \
+    {                                                                                                                  \
+        register const uint32_t *r0 __asm__("r0") = column;                                                            \
+        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
+        register int8_t *r2 __asm__("r2") = output;                                                                    \
+        register const struct tflmgen_conv2d_split_dsp_part *r3 __asm__("r3") = part;                                  \
+        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
+                         "ldmia.w r3, {r4, r5, r6, r7}\n\t"                                                            \
+                         "adr r9, 2f\n\t"                                                                              \
+                         "add r5, r5, r9\n\t"                                                                          \
+                         "orr r5, r5, #1\n\t"                                                                          \
+                         "push {r0, r2, r4, r5, r6, r7}\n"                                                             \
+                         "1:\n\t"                                                                                      \
+                         "ldr r2, [sp, #20]\n\t"                                                                       \
+                         "ldmia.w r2!, {r7, r8, r9, r10, r11, r12}\n\t"                                                \
+                         "str r2, [sp, #20]\n\t"                                                                       \
+                         "ldr r0, [sp]\n\t"                                                                            \
+                         "ldr lr, [sp, #8]\n\t"                                                                        \
+                         "ldr pc, [sp, #12]\n\t"                                                                       \
+                         ".p2align 2\n"                                                                                \
+                         "2:\n\t"                                                                                      \
+                         ".rept 8\n\t" TFLMGEN_CONV2D_DSP_MORE ".endr\n\t"                                             \
+                         "subs lr, lr, #1\n\t"                                                                         \
+                         "bne.w 2b\n\t"                                                                                \
+                         TFLMGEN_CONV2D_DSP_FINISH(RESCALE)                                                            \
+                         "add sp, sp, #24\n\t"                                                                         \
+                         "pop {r4-r11, lr}"                                                                            \
+                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
+                         :                                                                                             \
+                         : "r12", "cc", "memory");                                                                     \
+    }
+
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_clamped, TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED)
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_signed, TFLMGEN_CONV2D_DSP_RESCALE_SIGNED)
+
+/* A window: its image, where it begins, and which of its columns lie inside; `whole` if all of it does. */
+struct tflmgen_conv2d_split_dsp_window {
+    const int8_t *image;
+    int32_t y;
+    int32_t x;
+    struct tflmgen_taps inside;
+    bool whole;
+};
+
+/* `count` fours of a window, from the `at`-th of row ky on. */
+TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_gather(uint32_t *lane, const struct tflmgen_conv2d_split_dsp_window *window,
+                                                    int32_t ky, int32_t at, int32_t count,
+                                                    const struct tflmgen_conv2d_split_dsp_s8 *p)
+{
+    const int32_t fours = p->input_channels >> 2;
+    const int32_t row = p->filter_width * fours;
+    const uint32_t padding = tflmgen_splat4(p->padding_value);
+    const int32_t line = p->dilation_height * p->input_width * p->input_channels;
+    const int8_t *from = window->image + ky * line + 4 * at +
+                         (window->y * p->input_width + window->x) * p->input_channels;
+    for (;;) {
+        const int32_t here = tflmgen_min_s32(row - at, count);
+        if (window->whole) {
+            lane = tflmgen_conv2d_dsp_widen(lane, from, here);
+        } else {
+            const int32_t y = window->y + ky * p->dilation_height;
+            const bool inside = y >= 0 && y < p->input_height;
+            const int32_t begin = inside ? tflmgen_clamp_s32(window->inside.first * fours - at, 0, here) : here;
+            const int32_t end = inside ? tflmgen_clamp_s32(window->inside.end * fours - at, begin, here) : here;
+            lane = tflmgen_conv2d_dsp_fill(lane, padding, begin);
+            lane = tflmgen_conv2d_dsp_widen(lane, from + 4 * begin, end - begin);
+            lane = tflmgen_conv2d_dsp_fill(lane, padding, here - end);
+        }
+        count -= here;
+        if (count == 0) {
+            return;
+        }
+        from += line - 4 * at;
+        ++ky;
+        at = 0;
+    }
+}
+
+/* The next three windows, or as many as there are; the others repeat the last one. */
+TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_windows(struct tflmgen_conv2d_split_dsp_window *window, int32_t pixel,
+                                                     int32_t all, const int8_t *input,
+                                                     const struct tflmgen_conv2d_split_dsp_s8 *p)
+{
+    for (int32_t lane = 0; lane < 3; ++lane, ++window) {
+        const int32_t number = tflmgen_min_s32(pixel + lane, all - 1);
+        const int32_t line = number / p->output_width;
+        const int32_t batch = line / p->output_height;
+        window->image = input + batch * p->input_height * p->input_width * p->input_channels;
+        window->y = (line - batch * p->output_height) * p->stride_height - p->padding_top;
+        window->x = (number - line * p->output_width) * p->stride_width - p->padding_left;
+        window->inside = tflmgen_taps_inside(window->x, 1, p->filter_width, p->input_width);
+        window->whole = window->x >= 0 && window->x + p->filter_width <= p->input_width && window->y >= 0 &&
+                        window->y + (p->filter_height - 1) * p->dilation_height < p->input_height;
+    }
+}
+
+/* scratch: 6 words for each pair of channels, and three pixels of output where their number is no multiple of three. */
+TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
+                                                 uint32_t *scratch, int8_t *output,
+                                                 const struct tflmgen_conv2d_split_dsp_s8 *p,
+                                                 tflmgen_conv2d_split_dsp_function *last)
+{
+    const int32_t channels = p->output_channels;
+    const int32_t pairs = (channels + 1) >> 1;
+    const int32_t all = p->batches * p->output_height * p->output_width;
+    const int32_t row = p->filter_width * p->input_channels >> 2;
+    struct tflmgen_conv2d_split_dsp_window windows[3];
+    struct tflmgen_conv2d_split_dsp_part part;
+    part.channels = channels;
+    part.sums = scratch;
+    part.sums_end = scratch + 6 * pairs;
+    for (int32_t pixel = 0; pixel < all; pixel += 3, output += 3 * channels) {
+        const uint32_t *weights = stream;
+        tflmgen_conv2d_split_dsp_windows(windows, pixel, all, input, p);
+        for (int32_t first = 0; first < p->steps; first += p->part_steps) {
+            const int32_t count = tflmgen_min_s32(p->part_steps, p->steps - first);
+            const int32_t ky = first / row;
+            for (int32_t lane = 0; lane < 3; ++lane) {
+                tflmgen_conv2d_split_dsp_gather(column + lane, windows + lane, ky, first - ky * row, count, p);
+            }
+            part.passes = (count + 7) / 8;
+            part.skip = (8 * part.passes - count) * TFLMGEN_CONV2D_DSP_STEP_BYTES;
+            if (first + count < p->steps) {
+                tflmgen_conv2d_split_dsp_function *const run =
+                    first > 0 ? tflmgen_conv2d_split_dsp_middle : tflmgen_conv2d_split_dsp_first;
+                run(column, weights, output, &part);
+                weights += (first > 0 ? 2 * count : 2 * count + 2) * pairs;
+            } else if (pixel + 3 <= all) {
+                last(column, weights, output, &part);
+            } else {
+                int8_t *const three = (int8_t *)part.sums_end;
+                last(column, weights, three, &part);
+                memcpy(output, three, (size_t)((all - pixel) * channels));
+                output -= (3 - (all - pixel)) * channels;
+            }
+        }
+    }
+    if (p->output_min > -128 || p->output_max < 127) {
+        tflmgen_clamp_dsp_s8(output - all * channels, all * channels, p->output_min, p->output_max);
+    }
+}
+
+/* Outputs clamped at the zero point, or not. */
+TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_clamped_s8(const int8_t *input, const uint32_t *stream, void *sums,
+                                                        int8_t *output, const struct tflmgen_conv2d_split_dsp_s8 *p)
+{
+    uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];
+    tflmgen_conv2d_split_dsp_run(input, stream, column, sums, output, p, tflmgen_conv2d_split_dsp_last_clamped);
+}
+
+TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_signed_s8(const int8_t *input, const uint32_t *stream, void *sums,
+                                                       int8_t *output, const struct tflmgen_conv2d_split_dsp_s8 *p)
+{
+    uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];
+    tflmgen_conv2d_split_dsp_run(input, stream, column, sums, output, p, tflmgen_conv2d_split_dsp_last_signed);
+}
+
+#endif
+
+#endif

@@ -37,7 +37,7 @@ TFLMGEN_HELPER int32_t tflmgen_smlaw_high(int32_t factor, uint32_t halves, int32
 TFLMGEN_HELPER int8_t tflmgen_add_dsp_finish(int32_t sum, bool with_sign, int32_t offset, int32_t shift)
 {
     if (with_sign) {
-        sum += (sum >> 31) + offset;
+        sum += tflmgen_sign_mask(sum) + offset;
     }
     return (int8_t)tflmgen_saturate_s8(sum >> shift);
 }

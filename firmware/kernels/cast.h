@@ -2,6 +2,8 @@
 #ifndef TFLMGEN_KERNELS_CAST_H
 #define TFLMGEN_KERNELS_CAST_H
 
+#include <math.h>
+
 #include "common.h"
 
 struct tflmgen_cast {
@@ -18,7 +20,7 @@ TFLMGEN_HELPER int32_t tflmgen_cast_to_32(float value)
     if (value < -2147483648.0f) {
         return INT32_MIN;
     }
-    return value <= 0.0f || value > 0.0f ? (int32_t)value : 0;
+    return isnan(value) ? 0 : (int32_t)value;
 }
 
 TFLMGEN_HELPER int64_t tflmgen_cast_to_64(float value)
@@ -29,7 +31,7 @@ TFLMGEN_HELPER int64_t tflmgen_cast_to_64(float value)
     if (value < -9223372036854775808.0f) {
         return INT64_MIN;
     }
-    return value <= 0.0f || value > 0.0f ? (int64_t)value : 0;
+    return isnan(value) ? 0 : (int64_t)value;
 }
 
 #define TFLMGEN_DEFINE_CAST(name, from_type, to_type, expression)                                          \

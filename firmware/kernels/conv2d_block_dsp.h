@@ -136,8 +136,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const uint32_t *lane, const uint32_
             sum1 = tflmgen_smlad(tflmgen_even_bytes(stream[1]), x[3], sum1);
         }
         control = stream[4];
-        const int32_t scaled0 = tflmgen_smmla(sum0, (int32_t)stream[0], (int32_t)stream[1]) + (sum0 >> 31) * sign_fix;
-        const int32_t scaled1 = tflmgen_smmla(sum1, (int32_t)stream[2], (int32_t)stream[3]) + (sum1 >> 31) * sign_fix;
+        const int32_t scaled0 = tflmgen_smmla(sum0, (int32_t)stream[0], (int32_t)stream[1]) + tflmgen_sign_mask(sum0) * sign_fix;
+        const int32_t scaled1 = tflmgen_smmla(sum1, (int32_t)stream[2], (int32_t)stream[3]) + tflmgen_sign_mask(sum1) * sign_fix;
         output[0] = (int8_t)tflmgen_saturate_s8(scaled0 >> (control & 255u));
         output[1] = (int8_t)tflmgen_saturate_s8(scaled1 >> (control >> 8 & 255u));
         output += control >> 16;

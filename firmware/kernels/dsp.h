@@ -28,6 +28,12 @@ TFLMGEN_HELPER int32_t tflmgen_smlad(uint32_t a, uint32_t b, int32_t sum)
     return sum;
 }
 
+/* -1 for a negative value, else 0. */
+TFLMGEN_HELPER int32_t tflmgen_sign_mask(int32_t value)
+{
+    return value < 0 ? -1 : 0;
+}
+
 /* Bytes 0 and 2, sign-extended into halves. */
 TFLMGEN_HELPER uint32_t tflmgen_even_bytes(uint32_t bytes)
 {

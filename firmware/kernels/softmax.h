@@ -184,8 +184,8 @@ TFLMGEN_KERNEL void tflmgen_log_softmax_f32(const float *input, float *output, c
 {
     for (int32_t row = 0; row < p->rows; ++row) {
         const float greatest = tflmgen_row_max_f32(input, p->depth);
-        float sum = 0.0f;
-        for (int32_t i = 0; i < p->depth; ++i) {
+        float sum = expf(input[0] - greatest);
+        for (int32_t i = 1; i < p->depth; ++i) {
             sum += expf(input[i] - greatest);
         }
         const float log_sum = logf(sum);

@@ -139,6 +139,13 @@ def test_a_strange_file_name_stays_in_its_place(tmp_path: Path) -> None:
             assert {p for p in files if files[p] != usual[p]} == {"README.md"}
 
 
+@pytest.mark.parametrize(("form", "place"), [("arduino", "src/tflmgen"), ("cmake", "include/tflmgen")])
+def test_plug_ins_come_along(form: str, place: str, tmp_path: Path) -> None:
+    erfinv = ROOT / "examples" / "erfinv"
+    folder = exported(erfinv / "erfinv.tflite", form, tmp_path, "--plugin", str(erfinv / "erfinv.py"))
+    assert (folder / place / "erfinv.h").read_bytes() == (erfinv / "erfinv.h").read_bytes()
+
+
 def test_what_the_command_says(tmp_path: Path) -> None:
     model = write_two_signatures(tmp_path / "two.tflite")
     done = tflmgen("export", model, "--format", "cmake", "-o", tmp_path / "out")
@@ -156,6 +163,8 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
         2,
         "Usage error: --format esp-idf is for processors that take portable C: leave --board out\n",
     )
+    done = tflmgen("export", GATE, "--format", "cmake", "-b", "disco_f407vg", "--place", "arena=CCM")
+    assert (done.code, done.err[:12]) == (2, "Usage error:")
     assert tflmgen("export", GATE, "--format", "bazel", "-o", tmp_path / "out").code == 2
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "README.md").write_text("mine", encoding="utf-8")

@@ -31,6 +31,10 @@ def export_command(
     board = board_for(board_name, options)
     if form is Format.ESP_IDF and not board.is_host:
         raise UsageError("--format esp-idf is for processors that take portable C: leave --board out")
+    if options.place:
+        raise UsageError(
+            "--place is for the linker script of a project: an exported library has macros for its sections"
+        )
     with console.progress(f"Planning {model.name}"):
         compilation = plan_for(model, board, options)
     exported = export(compilation, project_of(compilation, board, options), board, form)

@@ -13,9 +13,11 @@ struct tflmgen_row_scale {
     int32_t zero_point;
 };
 
+/* NaN becomes the least. */
 TFLMGEN_HELPER int8_t tflmgen_round_to_s8(float value, float least)
 {
-    return (int8_t)tflmgen_clamp_f32(roundf(value), least, 127.0f);
+    const float rounded = roundf(value);
+    return (int8_t)(rounded > least ? (rounded < 127.0f ? rounded : 127.0f) : least);
 }
 
 TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_symmetric(const float *values, int8_t *quantized,
@@ -55,8 +57,8 @@ TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_asymmetric(const float 
         const double from_least = -128.0 - least / scale;
         const double from_greatest = 127.0 - greatest / scale;
         const double point = 128.0 + fabs(least / scale) < 127.0 + fabs(greatest / scale) ? from_least : from_greatest;
-        const int32_t rounded = (int32_t)(point < 0.0 ? point - 0.5 : point + 0.5);
-        result.zero_point = tflmgen_clamp_s32(rounded, -128, 127);
+        const double inside = point > -128.0 ? (point < 127.0 ? point : 127.0) : -128.0;
+        result.zero_point = (int32_t)(inside < 0.0 ? inside - 0.5 : inside + 0.5);
         result.scale = (float)scale;
         inverse = 1.0f / result.scale;
     }

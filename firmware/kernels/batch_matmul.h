@@ -5,6 +5,7 @@
 #ifndef TFLMGEN_KERNELS_BATCH_MATMUL_H
 #define TFLMGEN_KERNELS_BATCH_MATMUL_H
 
+#include "dot.h"
 #include "requantize.h"
 
 #define TFLMGEN_BATCH_MATMUL_FIELDS  \
@@ -49,9 +50,13 @@ TFLMGEN_HELPER int8_t tflmgen_batch_matmul_sum_s8(const int8_t *left, const int8
                                                   const struct tflmgen_batch_matmul_s8 *p)
 {
     int32_t sum = 0;
-    for (int32_t k = 0; k < p->depth; ++k) {
-        sum += (left[k * p->left_depth_stride] - p->left_zero_point) *
-               (right[k * p->right_depth_stride] - p->right_zero_point);
+    if (p->left_depth_stride == 1 && p->right_depth_stride == 1) {
+        sum = tflmgen_dot_offsets_s8(left, right, p->depth, -p->left_zero_point, -p->right_zero_point);
+    } else {
+        for (int32_t k = 0; k < p->depth; ++k) {
+            sum += (left[k * p->left_depth_stride] - p->left_zero_point) *
+                   (right[k * p->right_depth_stride] - p->right_zero_point);
+        }
     }
     sum = tflmgen_add_wrap_s32(tflmgen_requantize(sum, p->multiplier, p->shift), p->output_zero_point);
     return (int8_t)tflmgen_clamp_s32(sum, INT8_MIN, INT8_MAX);
@@ -64,20 +69,24 @@ struct tflmgen_batch_matmul_s16 {
     int32_t shift;
 };
 
-#define TFLMGEN_BATCH_MATMUL_SUM_S16(suffix, right_element)                                                            \
+#define TFLMGEN_BATCH_MATMUL_SUM_S16(suffix, right_element, dot)                                                       \
     TFLMGEN_HELPER int16_t tflmgen_batch_matmul_sum_##suffix(const int16_t *left, const right_element *right,          \
                                                              const struct tflmgen_batch_matmul_s16 *p)                 \
     {                                                                                                                  \
         int64_t sum = 0;                                                                                               \
-        for (int32_t k = 0; k < p->depth; ++k) {                                                                       \
-            sum += left[k * p->left_depth_stride] * right[k * p->right_depth_stride];                                  \
+        if (p->left_depth_stride == 1 && p->right_depth_stride == 1) {                                                 \
+            sum = dot(left, right, p->depth);                                                                          \
+        } else {                                                                                                       \
+            for (int32_t k = 0; k < p->depth; ++k) {                                                                   \
+                sum += left[k * p->left_depth_stride] * right[k * p->right_depth_stride];                              \
+            }                                                                                                          \
         }                                                                                                              \
         const int32_t result = tflmgen_requantize_s64(sum, p->multiplier, p->shift);                                   \
         return (int16_t)tflmgen_clamp_s32(result, INT16_MIN, INT16_MAX);                                               \
     }
 
-TFLMGEN_BATCH_MATMUL_SUM_S16(s16, int16_t)
-TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t)
+TFLMGEN_BATCH_MATMUL_SUM_S16(s16, int16_t, tflmgen_dot_s16_s16)
+TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
 
 #define TFLMGEN_BATCH_MATMUL(suffix, element, right_element, parameters)                                               \
     TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix(const element *restrict left,                                    \

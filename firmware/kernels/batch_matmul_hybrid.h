@@ -29,8 +29,12 @@ TFLMGEN_HELPER float *tflmgen_batch_matmul_rows_hybrid(const float *left, const 
         for (int32_t column = 0; column < p->columns; ++column) {
             const int8_t *weights = right + column * p->right_column_stride;
             int32_t sum = 0;
-            for (int32_t k = 0; k < p->depth; ++k) {
-                sum += (quantized[k] - range.zero_point) * weights[k * p->right_depth_stride];
+            if (p->right_depth_stride == 1) {
+                sum = tflmgen_dot_s8(quantized, weights, p->depth, -range.zero_point);
+            } else {
+                for (int32_t k = 0; k < p->depth; ++k) {
+                    sum += (quantized[k] - range.zero_point) * weights[k * p->right_depth_stride];
+                }
             }
             *output++ = (float)sum * (range.scale * scales[p->per_channel ? column : 0]);
         }

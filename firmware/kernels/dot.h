@@ -24,12 +24,61 @@ TFLMGEN_HELPER int32_t tflmgen_dot_s8(const int8_t *input, const int8_t *weights
     return sum;
 }
 
-/* sum of input[i] * weights[i] */
+/* sum of (a[i] + a_offset) * (b[i] + b_offset), offsets of at most 9 bits; with the DSP extension as above. */
+TFLMGEN_HELPER int32_t tflmgen_dot_offsets_s8(const int8_t *a, const int8_t *b, int32_t length, int32_t a_offset,
+                                              int32_t b_offset)
+{
+    int32_t sum = 0;
+    int32_t i = 0;
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    const uint32_t a_offsets = (uint32_t)(uint16_t)a_offset * 0x10001u;
+    const uint32_t b_offsets = (uint32_t)(uint16_t)b_offset * 0x10001u;
+    for (; i < length - 3; i += 4) {
+        const uint32_t x = tflmgen_load4(a + i);
+        const uint32_t y = tflmgen_load4(b + i);
+        sum = tflmgen_smlad(tflmgen_add_even_bytes(a_offsets, x), tflmgen_add_even_bytes(b_offsets, y), sum);
+        sum = tflmgen_smlad(tflmgen_add_odd_bytes(a_offsets, x), tflmgen_add_odd_bytes(b_offsets, y), sum);
+    }
+#endif
+    for (; i < length; ++i) {
+        sum += (a[i] + a_offset) * (b[i] + b_offset);
+    }
+    return sum;
+}
+
+/* sum of input[i] * weights[i]; with the DSP extension four at a time, 3 LDR + 2 PKH + 2 SXTB16 + 2 SMLALD. */
 TFLMGEN_HELPER int64_t tflmgen_dot_s16(const int16_t *input, const int8_t *weights, int32_t length)
 {
     int64_t sum = 0;
-    for (int32_t i = 0; i < length; ++i) {
+    int32_t i = 0;
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    for (; i < length - 3; i += 4) {
+        const uint32_t x01 = tflmgen_load4(input + i);
+        const uint32_t x23 = tflmgen_load4(input + i + 2);
+        const uint32_t w = tflmgen_load4(weights + i);
+        sum = tflmgen_smlald(tflmgen_lower_halves(x01, x23), tflmgen_even_bytes(w), sum);
+        sum = tflmgen_smlald(tflmgen_upper_halves(x01, x23), tflmgen_odd_bytes(w), sum);
+    }
+#endif
+    for (; i < length; ++i) {
         sum += input[i] * weights[i];
+    }
+    return sum;
+}
+
+/* The same for two rows of int16, with the DSP extension two at a time. */
+TFLMGEN_HELPER int64_t tflmgen_dot_s16_s16(const int16_t *a, const int16_t *b, int32_t length)
+{
+    int64_t sum = 0;
+    int32_t i = 0;
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    for (; i < length - 3; i += 4) {
+        sum = tflmgen_smlald(tflmgen_load4(a + i), tflmgen_load4(b + i), sum);
+        sum = tflmgen_smlald(tflmgen_load4(a + i + 2), tflmgen_load4(b + i + 2), sum);
+    }
+#endif
+    for (; i < length; ++i) {
+        sum += a[i] * b[i];
     }
     return sum;
 }

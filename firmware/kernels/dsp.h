@@ -34,6 +34,26 @@ TFLMGEN_HELPER int32_t tflmgen_sign_mask(int32_t value)
     return value < 0 ? -1 : 0;
 }
 
+/* SMLALD: the same with a sum of 64 bits. */
+TFLMGEN_HELPER int64_t tflmgen_smlald(uint32_t a, uint32_t b, int64_t sum)
+{
+    __asm__("smlald %Q0, %R0, %1, %2" : "+r"(sum) : "r"(a), "r"(b));
+    return sum;
+}
+
+/* The lower halves of `a` and `b`; the upper ones. */
+TFLMGEN_HELPER uint32_t tflmgen_lower_halves(uint32_t a, uint32_t b)
+{
+    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(a) : "r"(a), "r"(b));
+    return a;
+}
+
+TFLMGEN_HELPER uint32_t tflmgen_upper_halves(uint32_t a, uint32_t b)
+{
+    __asm__("pkhtb %0, %1, %2, asr #16" : "=r"(b) : "r"(b), "r"(a));
+    return b;
+}
+
 /* Bytes 0 and 2, sign-extended into halves. */
 TFLMGEN_HELPER uint32_t tflmgen_even_bytes(uint32_t bytes)
 {

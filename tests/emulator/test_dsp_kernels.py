@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from differential import mixed, weighted
 from support import conv_cases, dsp_cases
 from support.emulated_kernels import M0, M4, M7, M55, Machine, Run, check_on, kernel_for
 from support.kernel_harness import Array, Case, broken_rules, claims, run_kernels
@@ -72,6 +73,26 @@ def test_vector_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> N
 def test_thumb_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     assert check(M0, [FAST[name](rng) for _ in range(32)], tmp_path, optimize) >= 16
+
+
+WITHIN: dict[str, Make] = {
+    "fully_connected int16": lambda rng: conv_cases.fully_connected(rng, "int16"),
+    "conv2d int16": lambda rng: conv_cases.conv2d(rng, "int16"),
+    "batch_matmul int8": lambda rng: weighted.batch_matmul(rng, "int8"),
+    "batch_matmul int16": lambda rng: weighted.batch_matmul(rng, "int16"),
+    "batch_matmul int16 by int8": lambda rng: mixed.batch_matmul(rng, "int16"),
+    "batch_matmul float32 by int8": lambda rng: mixed.batch_matmul(rng, "float32"),
+    "fully_connected float32 by int8": lambda rng: conv_cases.fully_connected(rng, "hybrid"),
+}
+"""Kernels for every core whose innermost loops have another form for the DSP extension (dot.h)."""
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_inner_loops_are_exact(name: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    cases = [case for case in (WITHIN[name](rng) for _ in range(60)) if not broken_rules(case[0])]
+    runs = [Run(case, values, outputs) for (case, values), outputs in zip(cases, run_kernels(cases), strict=True)]
+    check_on(M4, runs, tmp_path, "-O2")
 
 
 @pytest.mark.parametrize("name", ANY)

@@ -340,3 +340,23 @@ def boards_new(
 
     answers = Answers(like, title, core, fpu, memory or (), uart, stack, place or (), qemu)
     boards_new_command(directory, answers, output)
+
+
+@app.command(epilog="Example:  tflmgen operators CONV_2D")
+@with_groups
+@guarded
+def operators(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only those whose names contain NAME.")
+    ] = None,
+    *,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option("--plugin", metavar="FILE.py", show_default=False, help="Those of this plug-in too. Repeatable."),
+    ] = None,
+    output: OutputOptions,
+) -> None:
+    """List the operators that tflmgen compiles: element types, references, rules."""
+    from tflmgen.commands.operators import operators_command
+
+    operators_command(names or (), plugin or (), output)

@@ -75,7 +75,7 @@ def reference(family: Family, case: Case, values: list[Array | None]) -> tuple[s
     if family.litert:
         attempts.append(("litert", run_litert))
     for name, run in attempts:
-        for asked in _askings(family, case, values):
+        for asked in askings(family, case, values):
             try:
                 found = run(*asked)
             except (RuntimeError, ValueError):
@@ -88,7 +88,7 @@ def reference(family: Family, case: Case, values: list[Array | None]) -> tuple[s
     return "numpy", family.expected(case, values)
 
 
-def _askings(family: Family, case: Case, values: list[Array | None]) -> list[Run]:
+def askings(family: Family, case: Case, values: list[Array | None]) -> list[Run]:
     """The case, and for one that only moves elements the same with a type of the same width."""
     if not family.moves:
         return [(case, values)]

@@ -228,10 +228,10 @@ ONE_HOT_RULES = (
     Rule(
         "both values have the output's type",
         lambda op: (
-            op.outputs[0].dtype in MOVABLE
-            and all(input_type(op, i).dtype is op.outputs[0].dtype and input_type(op, i).elements == 1 for i in (2, 3))
+            op.outputs[0].dtype in MOVABLE and all(input_type(op, i).dtype is op.outputs[0].dtype for i in (2, 3))
         ),
     ),
+    Rule("both values have one element", lambda op: all(input_type(op, i).elements == 1 for i in (2, 3))),
     Rule("the axis is in range", lambda op: _new_axis(op) is not None),
 )
 

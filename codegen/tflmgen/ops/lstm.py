@@ -50,7 +50,7 @@ from tflmgen.ops.lstm_tensors import (
 )
 from tflmgen.ops.operator import BACKWARD, INTERMEDIATES, Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
-from tflmgen.ops.rules import input_type, scale
+from tflmgen.ops.rules import input_is, input_type, scale
 from tflmgen.types import DType, Quantization
 
 ParamFields = tuple[tuple[str, ParamValue], ...]
@@ -194,6 +194,8 @@ FORWARD = Rule(
 
 def _operator(name: str, rank: int) -> Operator:
     rules: tuple[Rule, ...] = (*shape_rules(rank), FORWARD, *INTEGER_RULES)
+    if rank == 2:
+        rules = (*rules, input_is(0, "input of a single step", DType.FLOAT32, DType.INT8))
     return Operator(name, parse, (1, 24), 1, rules, infer, kernel, updates=(OUTPUT_STATE, CELL_STATE))
 
 

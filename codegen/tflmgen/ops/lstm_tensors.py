@@ -126,8 +126,10 @@ def _types_fit(op: OperatorInstance) -> bool:
     if dtype is DType.FLOAT32:
         weighted = [i for i in (*range(INPUT_GATE, BIASES), PROJECTION) if has(op, i)]
         others = [t for i, t in enumerate(op.inputs) if t is not None and i not in weighted]
-        kinds = {input_type(op, i).dtype for i in weighted}
-        return {t.dtype for t in (*others, *op.outputs)} == {dtype} and kinds in ({dtype}, {DType.INT8})
+        if not all(t.dtype is dtype for t in (*others, *op.outputs)):
+            return False
+        kind = input_type(op, weighted[0]).dtype
+        return kind in (dtype, DType.INT8) and all(input_type(op, i).dtype is kind for i in weighted)
     if dtype not in (DType.INT8, DType.INT16):
         return False
     bias = DType.INT32 if dtype is DType.INT8 else DType.INT64

@@ -100,9 +100,11 @@ def _is_hybrid(op: OperatorInstance) -> bool:
 
 
 def _types_fit(op: OperatorInstance) -> bool:
-    others = {input_type(op, i).dtype for i in (0, 3, STATE)} | {op.outputs[0].dtype}
-    weights = {input_type(op, i).dtype for i in WEIGHTS}
-    return others == {DType.FLOAT32} and weights in ({DType.FLOAT32}, {DType.INT8})
+    others = all(input_type(op, i).dtype is DType.FLOAT32 for i in (0, 3, STATE))
+    if not others or op.outputs[0].dtype is not DType.FLOAT32:
+        return False
+    weights = input_type(op, WEIGHTS[0]).dtype
+    return weights in (DType.FLOAT32, DType.INT8) and all(input_type(op, i).dtype is weights for i in WEIGHTS)
 
 
 def _shapes_fit(op: OperatorInstance) -> bool:

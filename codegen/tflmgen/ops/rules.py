@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tflmgen.kernel import OperatorInstance
 from tflmgen.ops.operator import Rule
@@ -12,9 +12,10 @@ QUANTIZED = frozenset({DType.INT8, DType.UINT8, DType.INT16})
 """Types whose elements stand for real numbers wherever an operator computes with them."""
 
 
-def tensors(op: OperatorInstance) -> list[TensorType]:
+def tensors(op: OperatorInstance) -> Iterator[TensorType]:
     """Every tensor of the operator: the inputs that are present, then the outputs."""
-    return [t for t in op.inputs if t is not None] + list(op.outputs)
+    yield from (t for t in op.inputs if t is not None)
+    yield from op.outputs
 
 
 def input_type(op: OperatorInstance, index: int) -> TensorType:

@@ -108,17 +108,18 @@ def _real_time_weights(op: OperatorInstance) -> ConstantArray:
 
 
 def _types_fit(op: OperatorInstance) -> bool:
-    source, weights, time_weights, state = (input_type(op, i).dtype for i in (0, 1, 2, STATE))
+    source = input_type(op, 0).dtype
+    if op.outputs[0].dtype is not source or source not in (DType.FLOAT32, DType.INT8):
+        return False
+    weights = input_type(op, 1).dtype
+    if weights not in (source, DType.INT8):
+        return False
+    time_weights = input_type(op, 2).dtype
+    if time_weights not in ((weights,) if source is DType.FLOAT32 else (DType.INT8, DType.INT16)):
+        return False
     bias = None if op.inputs[BIAS] is None else input_type(op, BIAS).dtype
-    if source is DType.FLOAT32:
-        weights_fit = weights is time_weights and weights in (DType.FLOAT32, DType.INT8)
-        return weights_fit and {state, bias or source, op.outputs[0].dtype} == {source}
-    return (
-        {source, weights, op.outputs[0].dtype} == {DType.INT8}
-        and state is time_weights
-        and state in (DType.INT8, DType.INT16)
-        and bias in (None, DType.INT32)
-    )
+    bias_type, state_type = (source, source) if source is DType.FLOAT32 else (DType.INT32, time_weights)
+    return bias in (None, bias_type) and input_type(op, STATE).dtype is state_type
 
 
 def _shapes_fit(op: OperatorInstance) -> bool:

@@ -1,0 +1,69 @@
+"""tflmgen operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tflmgen.console import Console, Table
+from tflmgen.errors import TflmgenError
+from tflmgen.operator_table import OperatorRow, operator_rows, type_lines
+from tflmgen.ops import BUILT_IN
+from tflmgen.ops.accepted import ANY, Types
+from tflmgen.option_groups import OutputOptions
+from tflmgen.plugin_loader import installed_names, load_operators
+from tflmgen.types import DType
+
+
+def operators_command(names: Sequence[str], plugins: Sequence[Path], output: OutputOptions) -> None:
+    """Print the operators whose names contain one of `names`, all without; one alone with its types and rules."""
+    console = Console(output)
+    added = load_operators(plugins, installed_names())
+    operators = [*BUILT_IN.values(), *added]
+    wanted = [o for o in operators if not names or any(name.upper() in o.name.upper() for name in names)]
+    exact = [o for o in operators if [o.name.upper()] == [name.upper() for name in names]]
+    rows = operator_rows(exact or wanted)
+    if not rows:
+        raise TflmgenError(f"no operator's name contains {' or '.join(names)}; `tflmgen operators` lists all")
+    console.json([_describe(row) for row in rows])
+    if len(rows) == 1:
+        _print_one(console, rows[0])
+        return
+    columns = ("operator", "in TFLM", "element types")
+    cells = [(row.name, "yes" if row.in_tflm else "no", ", ".join(t.label for t in row.references)) for row in rows]
+    console.table(Table("", columns, cells))
+    console.line(f"{len(rows)} operators. `tflmgen operators NAME` shows the types and rules of one.")
+
+
+def _print_one(console: Console, row: OperatorRow) -> None:
+    console.line(row.name)
+    for line in type_lines(row.signatures):
+        console.line(f"  {line}")
+    console.table(
+        Table("Compared with", ("element type", ""), [(t.label, w or "-") for t, w in row.references.items()])
+    )
+    console.line("Rules")
+    for rule in row.rules:
+        console.line(f"  {rule}")
+
+
+def _describe(row: OperatorRow) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "custom": row.is_custom,
+        "in_tflm": row.in_tflm,
+        "types": {dtype.label: who or None for dtype, who in row.references.items()},
+        "signatures": [
+            {"inputs": [_labels(t) for t in s.inputs], "outputs": [_labels(t) for t in s.outputs]}
+            for s in row.signatures
+        ],
+        "rules": list(row.rules),
+    }
+
+
+def _labels(types: Types) -> list[str | None]:
+    """Labels of the types, null where the operand may be absent; empty: any."""
+    if types == ANY:
+        return []
+    return [*(t.label for t in DType if t in types), *([None] if None in types else [])]

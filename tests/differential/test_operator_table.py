@@ -1,0 +1,75 @@
+"""The operator table says which types operators take and who takes them too: the families' cases show both."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from support.differential import Family, askings, draw
+from support.kernel_harness import Array, Case, run_tflm
+from support.litert import run_litert
+from tflmgen.operator_table import main_operand, operator_rows
+from tflmgen.ops import BUILT_IN
+from tflmgen.types import DType
+
+from differential import recurrent
+from differential.test_differential import FAMILIES, IN_FILES, PACKED
+
+pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
+pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is the reference")
+
+ROWS = {row.name: row for row in operator_rows(BUILT_IN.values())}
+OF: dict[str, list[Family]] = defaultdict(list)
+for _family in FAMILIES:
+    OF[_family.operator].append(_family)
+DRAWS = 12
+
+
+def main_type(name: str, case: Case) -> DType:
+    operand = main_operand(ROWS[name].signatures)
+    inputs = len(ROWS[name].signatures[0].inputs)
+    if operand >= inputs:
+        return case.outputs[operand - inputs].dtype
+    item = case.inputs[operand]
+    assert item is not None
+    return item.type.dtype
+
+
+@pytest.mark.parametrize("name", IN_FILES)
+def test_types_and_references(name: str) -> None:
+    """Each type of the table has a case that every rule lets through, and no case has another type."""
+    if any(family.operator == name for family in recurrent.FAMILIES):
+        return
+    told = ROWS[name].references
+    seen: dict[DType, set[str]] = defaultdict(set)
+    for family in OF[name]:
+        for dtype in family.types:
+            rng = np.random.default_rng([5, *dtype.encode()])
+            for _ in range(DRAWS):
+                case, values = draw(family, dtype, rng)
+                kind = main_type(name, case)
+                if told.get(kind, "") not in seen[kind]:
+                    seen[kind].add(_taken_by(family, case, values))
+    packed = {DType.INT4} if name in PACKED else set()
+    assert set(told) - packed == set(seen) - packed
+    for kind, names in seen.items():
+        assert told[kind] in names, f"{kind.label}: the table has {told[kind] or 'none'}, the cases {names}"
+
+
+def _taken_by(family: Family, case: Case, values: list[Array | None]) -> str:
+    """Who takes the case as it is, in the table's words."""
+    case, values = askings(family, case, values)[0]
+    for who, run, is_asked in (("TFLM", run_tflm, True), ("LiteRT", run_litert, family.litert)):
+        if is_asked and _runs(run, case, values):
+            return who if family.tflm or who != "TFLM" else "TFLM*"
+    return ""
+
+
+def _runs(run: Callable[[Case, Sequence[Array | None]], list[Array]], case: Case, values: list[Array | None]) -> bool:
+    try:
+        found = run(case, values)
+    except (RuntimeError, ValueError):
+        return False
+    return [array.size for array in found] == [kind.elements for kind in case.outputs]

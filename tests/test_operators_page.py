@@ -1,0 +1,61 @@
+"""docs/operators.md is what the support rules say. --update-golden writes it anew."""
+
+from __future__ import annotations
+
+import pytest
+from support.commands import tflmgen
+from support.repository import ROOT
+from tflmgen.operator_table import CONTROL, VARIABLES, operator_rows
+from tflmgen.operators_page import page
+from tflmgen.ops import BUILT_IN
+from tflmgen.tflite.names import BUILTIN_OPERATORS
+
+PAGE = ROOT / "docs" / "operators.md"
+
+
+def test_the_page_is_what_the_rules_say(update_golden: bool) -> None:
+    text = page(operator_rows(BUILT_IN.values()))
+    if update_golden:
+        PAGE.write_text(text, encoding="utf-8")
+    else:
+        assert PAGE.read_text(encoding="utf-8") == text
+
+
+def test_operators_without_kernels_are_known() -> None:
+    assert {*CONTROL, *VARIABLES} <= set(BUILTIN_OPERATORS) - set(BUILT_IN)
+
+
+def test_the_list() -> None:
+    done = tflmgen("operators", "pool_2d", "signalr")
+    assert done.code == 0
+    assert [line.split()[0] for line in done.out.splitlines() if "yes" in line] == [
+        "AVERAGE_POOL_2D",
+        "MAX_POOL_2D",
+        "CUSTOM:SignalRfft",
+    ]
+
+
+def test_one_operator() -> None:
+    done = tflmgen("operators", "add")
+    assert "T, T → T; T: float32/int8/int16/int32/int64" in done.out
+    assert "the zero points of int16 tensors are 0" in done.out
+    assert "ADD_N" not in done.out
+
+
+def test_json() -> None:
+    (row,) = tflmgen("operators", "SOFTMAX", "--json").json
+    assert row["types"] == {"float32": "TFLM", "int8": "TFLM", "int16": "TFLM"}
+    assert {"inputs": [["int8"]], "outputs": [["int8", "int16"]]} in row["signatures"]
+    assert row["in_tflm"] is True
+
+
+def test_a_plugin_is_in_the_list() -> None:
+    done = tflmgen("operators", "Erfinv", "--plugin", ROOT / "examples" / "erfinv" / "erfinv.py")
+    assert "float32 → float32" in done.out
+
+
+@pytest.mark.parametrize("words", [("nothing_like_it",), ("Erfinv",)])
+def test_no_such_operator(words: tuple[str, ...]) -> None:
+    done = tflmgen("operators", *words)
+    assert (done.code, done.out) == (1, "")
+    assert "no operator's name contains" in done.err

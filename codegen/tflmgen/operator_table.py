@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tflmgen.bidirectional import LAYERS
 from tflmgen.ops.accepted import ANY, Signature, Types, accepted_types
 from tflmgen.ops.operator import Operator
 from tflmgen.ops.reference_types import APART, LITERT, TFLM
@@ -20,6 +21,9 @@ CONTROL = (*CONTROL_FLOW, "STABLEHLO_CASE")
 
 VARIABLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
 """Operators without a kernel: they become the model's state."""
+
+SPLIT_UP = tuple(LAYERS)
+"""Operators without a kernel: they become others that have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +81,22 @@ def main_types(signatures: tuple[Signature, ...]) -> tuple[DType, ...]:
 
 def type_lines(signatures: tuple[Signature, ...]) -> list[str]:
     """The signatures as text; those that only differ in one type T that runs through them are one line."""
+    rows = [(s, _common_type(s)) for s in signatures]
+    common = [[types - {None} == {t} for types in (*s.inputs, *s.outputs)] for s, t in rows if t is not None]
+    always = [all(column) for column in zip(*common, strict=True)]
+    anywhere = [True] * len(always)
+    return min((_lines(rows, places) for places in (anywhere, always)), key=len)
+
+
+def _lines(rows: list[tuple[Signature, DType | None]], places: list[bool]) -> list[str]:
+    """One line for those that are alike with T for the common type at some places."""
     groups: dict[str, list[DType]] = {}
-    for signature in signatures:
-        through = _common_type(signature)
-        line = _arrow(signature, through)
-        groups.setdefault(line, []).extend([through] if through else [])
+    for signature, common in rows:
+        operands = [*signature.inputs, *signature.outputs]
+        named = [common if common is not None and place else None for place in places or [False] * len(operands)]
+        texts = [_types(types, name) for types, name in zip(operands, named, strict=True)]
+        line = f"{', '.join(texts[: len(signature.inputs)])} → {', '.join(texts[len(signature.inputs) :])}"
+        groups.setdefault(line, []).extend([] if common is None else [common])
     return [_where(line, types) for line, types in groups.items()]
 
 
@@ -91,11 +106,6 @@ def _common_type(signature: Signature) -> DType | None:
     if more or first is None:
         return None
     return first if any(types - {None} == {first} for types in signature.inputs) else None
-
-
-def _arrow(signature: Signature, through: DType | None) -> str:
-    inputs, outputs = ([_types(t, through) for t in side] for side in (signature.inputs, signature.outputs))
-    return f"{', '.join(inputs)} → {', '.join(outputs)}"
 
 
 def _where(line: str, types: list[DType]) -> str:

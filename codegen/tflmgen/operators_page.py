@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from tflmgen.operator_table import CONTROL, VARIABLES, OperatorRow, operator_rows, type_lines
+from tflmgen.operator_table import CONTROL, SPLIT_UP, VARIABLES, OperatorRow, operator_rows, type_lines
 from tflmgen.ops import BUILT_IN
 from tflmgen.types import DType
 
@@ -24,7 +24,7 @@ where neither takes the type, and the operator's definition says what comes out.
 Micro has a kernel that loses bits, is wrong or sums in another order.
 
 {control} are compiled without kernels: they become C's own control flow, calls, or nothing. {variables} become the
-model's state. [Custom operators](custom-operators.md) come from plug-ins; any other operator is refused by name.
+model's state, {split_up} two layers of one direction each. [Custom operators](custom-operators.md) come from plug-ins; any other operator is refused by name.
 
 ## Types
 
@@ -35,9 +35,9 @@ The element type is that of the operand that decides on the kernel: mostly the f
 
 def page(rows: list[OperatorRow]) -> str:
     """The whole page."""
-    names = [[f"`{name}`" for name in group] for group in (CONTROL, VARIABLES)]
-    control, variables = (", ".join(group[:-1]) + " and " + group[-1] for group in names)
-    head = _wrapped(_HEAD.format(count=len(rows), control=control, variables=variables))
+    names = [[f"`{name}`" for name in group] for group in (CONTROL, VARIABLES, SPLIT_UP)]
+    control, variables, split_up = (", ".join(group[:-1]) + " and " + group[-1] for group in names)
+    head = _wrapped(_HEAD.format(count=len(rows), control=control, variables=variables, split_up=split_up))
     titles = ["operator", *(dtype.label for dtype in COLUMNS), "other types"]
     grid = [_line(titles), _line(["---"] * len(titles)), *(_line(_cells(row)) for row in rows)]
     details = [_section(row) for row in rows]

@@ -25,6 +25,8 @@ OF: dict[str, list[Family]] = defaultdict(list)
 for _family in FAMILIES:
     OF[_family.operator].append(_family)
 DRAWS = 12
+ONLY_CONSTANT = {"DEQUANTIZE"}
+"""Of their int4 inputs the rules want constants, which the compiler evaluates."""
 
 
 def main_type(name: str, case: Case) -> DType:
@@ -52,8 +54,8 @@ def test_types_and_references(name: str) -> None:
                 kind = main_type(name, case)
                 if told.get(kind, "") not in seen[kind]:
                     seen[kind].add(_taken_by(family, case, values))
-    packed = {DType.INT4} if name in PACKED else set()
-    assert set(told) - packed == set(seen) - packed
+    untested = {DType.INT4} if name in PACKED or name in ONLY_CONSTANT else set()
+    assert set(told) - untested == set(seen) - untested
     for kind, names in seen.items():
         assert told[kind] in names, f"{kind.label}: the table has {told[kind] or 'none'}, the cases {names}"
 

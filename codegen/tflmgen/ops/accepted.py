@@ -2,8 +2,8 @@
 
 Rules are run on stand-ins for tensors that know their element type only. A stand-in's type, and whether an optional
 input is there at all, is chosen when a rule first asks for it; all choices are tried. A rule that asks for anything
-else (a shape, a scale, an attribute, a constant) does not decide by types alone and is passed over. So a rule on types
-asks for types first, operand by operand.
+else (a shape, a scale, an attribute, a constant's value) does not decide by types alone and is passed over. So a rule
+on types asks for types first, operand by operand.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class _Tensor:
         return found
 
     def __getattr__(self, name: str) -> Any:
-        raise _OtherQuestion(name)
+        raise _OtherQuestion
 
 
 class _Operands(Sequence[Any]):
@@ -124,12 +124,26 @@ class _Operands(Sequence[Any]):
         return [*self, *other]
 
 
-class _Unknown:
-    def __getattr__(self, name: str) -> Any:
-        raise _OtherQuestion(name)
+def _other_question(*_: object) -> Any:
+    raise _OtherQuestion
 
-    def __getitem__(self, index: Any) -> Any:
-        raise _OtherQuestion(str(index))
+
+class _Unknown:
+    """Something that is there, of which nothing is known."""
+
+    __getattr__ = __getitem__ = __iter__ = __len__ = __bool__ = __array__ = __index__ = __float__ = _other_question
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _other_question
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _Constants:
+    """Every input is a constant for those who only ask whether it is."""
+
+    def __getitem__(self, index: int) -> _Unknown:
+        return _Unknown()
+
+    def __iter__(self) -> Iterator[Any]:
+        raise _OtherQuestion
 
 
 def accepted_types(operator: Operator) -> tuple[Signature, ...]:
@@ -168,7 +182,7 @@ def _conflict(operator: Operator, choices: _Choices, counts: tuple[int, int]) ->
     instance: Any = OperatorInstance(
         _Operands(choices, "input", counts[0], operator.inputs[0]),  # type: ignore[arg-type]
         _Operands(choices, "output", counts[1], counts[1]),  # type: ignore[arg-type]
-        _Unknown(),  # type: ignore[arg-type]
+        _Constants(),  # type: ignore[arg-type]
         _Unknown(),
     )
     for rule in operator.rules:

@@ -17,15 +17,15 @@ TFLM: Mapping[str, tuple[str, ...]] = _by_operator(
     {
         "float32 int8": (
             "ADD_N ARG_MAX ARG_MIN BATCH_TO_SPACE_ND CUMSUM DEPTH_TO_SPACE ELU EMBEDDING_LOOKUP GATHER GATHER_ND "
-            "HARD_SWISH L2_NORMALIZATION LOG_SOFTMAX MIRROR_PAD PRELU REDUCE_MAX REDUCE_MIN RESIZE_BILINEAR "
+            "HARD_SWISH L2_NORMALIZATION LOG_SOFTMAX MIRROR_PAD REDUCE_MAX REDUCE_MIN RESIZE_BILINEAR "
             "SPACE_TO_BATCH_ND SPACE_TO_DEPTH SVDF"
         ),
         "float32 int8 int16": (
             "ABS AVERAGE_POOL_2D BATCH_MATMUL CONV_2D DEPTHWISE_CONV_2D EXPAND_DIMS FULLY_CONNECTED LEAKY_RELU "
-            "LOGISTIC MAX_POOL_2D MEAN RELU RELU6 RESIZE_NEAREST_NEIGHBOR RSQRT SELECT_V2 SOFTMAX SUM TANH TRANSPOSE "
-            "UNIDIRECTIONAL_SEQUENCE_LSTM"
+            "LOGISTIC MAX_POOL_2D MEAN PRELU RELU RELU6 RESIZE_NEAREST_NEIGHBOR RSQRT SELECT_V2 SOFTMAX SUM TANH "
+            "TRANSPOSE TRANSPOSE_CONV UNIDIRECTIONAL_SEQUENCE_LSTM"
         ),
-        "float32": "CEIL COS EXP FLOOR FLOOR_DIV FLOOR_MOD LOG NEG ROUND SIN SQRT SQUARE",
+        "float32": "CEIL COS EXP FLOOR FLOOR_DIV FLOOR_MOD L2_POOL_2D LOG NEG ROUND SIN SQRT SQUARE",
         "float32 int8 int16 int32": (
             "ADD DYNAMIC_UPDATE_SLICE MUL PAD PADV2 SPLIT SPLIT_V SQUARED_DIFFERENCE SUB UNPACK"
         ),
@@ -45,6 +45,7 @@ TFLM: Mapping[str, tuple[str, ...]] = _by_operator(
         "float32 int8 int16 int32 bool": "SLICE STRIDED_SLICE",
         "float32 int8 int32 int64 bool": "EQUAL NOT_EQUAL",
         "float32 int16": "CUSTOM:SignalOverlapAdd",
+        "int32 int64": "BROADCAST_ARGS",
         "float32 int8 int32": "DIV FILL",
         "float32 int8 int16 int32 int64 bool": "CONCATENATION",
         "float32 int8 int16 int32 uint32 bool": "CAST",
@@ -58,7 +59,7 @@ TFLM: Mapping[str, tuple[str, ...]] = _by_operator(
 
 LITERT: Mapping[str, tuple[str, ...]] = _by_operator(
     {
-        "float32": "GELU RELU_0_TO_1 RELU_N1_TO_1 RNN UNIDIRECTIONAL_SEQUENCE_RNN",
+        "float32": "CONV_3D GELU RELU_0_TO_1 RELU_N1_TO_1 RNN UNIDIRECTIONAL_SEQUENCE_RNN",
         "float16 uint8 uint16 int32 uint32 int64 uint64 bool": "EXPAND_DIMS SELECT_V2 TRANSPOSE",
         "float32 float16 int8 uint8 int16 uint16 int32 uint32 int64 uint64 bool": "RANK SELECT TILE",
         "int32": "ABS ADD_N FLOOR_DIV MEAN",

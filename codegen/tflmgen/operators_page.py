@@ -24,7 +24,8 @@ where neither takes the type, and the operator's definition says what comes out.
 Micro has a kernel that loses bits, is wrong or sums in another order.
 
 {control} are compiled without kernels: they become C's own control flow, calls, or nothing. {variables} become the
-model's state, {split_up} two layers of one direction each. [Custom operators](custom-operators.md) come from plug-ins; any other operator is refused by name.
+model's state, {split_up} two layers of one direction each. [Custom operators](custom-operators.md) come from plug-ins;
+any other operator is refused by name.
 
 ## Types
 

@@ -23,6 +23,7 @@ from tflmgen.plugin_loader import load_operators
 from tflmgen.program import Program
 from tflmgen.ram import Choice, apart, choose, curve, parse_budget
 from tflmgen.search import Candidate
+from tflmgen.streams.push import push_rows
 from tflmgen.tflite.reader import read_model
 
 ARENA_LIMIT = 1 << 30
@@ -63,7 +64,7 @@ def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[Choice]
     bounds = find_bounds(model, options.max_shape or (), options.max_dim)
     names = [op.name for subgraph in model.subgraphs for op in subgraph.operators]
     with plugged_in(load_operators(options.plugin or (), names)):
-        return curve(run_passes(import_model(model, bounds)), target)
+        return curve(push_rows(run_passes(import_model(model, bounds)), options.push_rows or ()), target)
 
 
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
@@ -71,8 +72,9 @@ def compile_module(imported: Module, name: str, target: Target, options: BuildOp
     limits, budget = parse_limits(options.max_iterations or ()), parse_budget(options.ram_budget)
     check_names(limits, imported)
     operators = run_passes(imported)
+    rows = push_rows(operators, options.push_rows or ())
     how = options.optimize, budget
-    chosen = apart(operators, target, *how) if options.no_overlap else choose(operators, target, *how)
+    chosen = apart(rows, target, *how) if options.no_overlap else choose(rows, target, *how)
     module, best = chosen.module, chosen.best
     _within_limit(module, best)
     loop_limits = limits_by_loop(limits, module)

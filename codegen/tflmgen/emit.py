@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tflmgen import __version__
 from tflmgen.c_names import identifier, unique_identifiers
@@ -34,7 +34,7 @@ class ApiRows:
 
 @dataclass(frozen=True, slots=True)
 class ApiTensor:
-    """One input or output in the C API."""
+    """One input or output in the C API. pushed: how many rows make one input, one for each invoke; 0: it is whole."""
 
     port: Port
     role: str
@@ -42,6 +42,7 @@ class ApiTensor:
     function: str
     place: str
     rows: ApiRows | None
+    pushed: int = 0
 
     @property
     def c_type(self) -> str:
@@ -77,6 +78,7 @@ class ApiEntry:
 
     key: str
     invoke: str
+    push: str
     body: str
     fails: bool
     inputs: tuple[ApiTensor, ...]
@@ -138,6 +140,7 @@ def emit(
         params=writer.params,
         weights=bool(writer.used),
         pointers=_result_pointers(program, writer),
+        statics=writer.statics,
         image=_state_image(program),
         header=_bytes_lines(blob_header(program, model_sha256)),
         header_bytes=HEADER_BYTES,
@@ -177,7 +180,7 @@ def entry_names(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"_{name}_signature" if name.startswith(tensors) else f"_{name}" for name in names)
 
 
-_RESERVED = ("invoke", "model", "reset", "state_save", "state_load")
+_RESERVED = ("invoke", "push_row", "model", "reset", "state_save", "state_load")
 
 
 def _entries(program: Program, writer: BodyWriter) -> list[ApiEntry]:
@@ -208,18 +211,28 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
             size = port.type.bytes // max(1, most)
             rows[i] = ApiRows(most, size, f"{names[i]}_{verb}", variable, places[len(ports) + at])
         return tuple(
-            ApiTensor(port, role, name.upper(), name, at, rows.get(i))
+            ApiTensor(_taken(port), role, name.upper(), name, at, rows.get(i), _pushed_rows(port))
             for i, (port, name, at) in enumerate(zip(ports, names, places, strict=False))
         )
 
     return ApiEntry(
         signature.key,
         infix or "_invoke",
+        f"{infix}_push_row",
         writer.function_name(signature.function),
         writer.fails(signature.function),
         tensors(signature.inputs, function.inputs, "input"),
         tensors(signature.outputs, function.results, "output"),
     )
+
+
+def _taken(port: Port) -> Port:
+    """The port as one invoke takes it."""
+    return replace(port, type=port.taken)
+
+
+def _pushed_rows(port: Port) -> int:
+    return port.type.max_shape[1] if port.pushed else 0
 
 
 def _result_pointers(program: Program, writer: BodyWriter) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from tflmgen.c_names import unique_identifiers
 from tflmgen.c_text import comment, literal
-from tflmgen.emit_rows import PARAMETERS, stream_lines
+from tflmgen.emit_rows import PARAMETERS, Resume, stream_lines
 from tflmgen.graph import Origin
 from tflmgen.kernel import ConstantArray, Params
 from tflmgen.program import (
@@ -31,6 +31,7 @@ from tflmgen.program import (
     ProgramFunction,
     Rename,
     RowCallAt,
+    RowProgram,
     Slot,
     Transfer,
     Work,
@@ -57,10 +58,11 @@ class Body:
     lines: tuple[Line, ...]
     fails: bool = False
     parameters: str = "void"
+    returns: str = "void"
 
     @property
     def opening(self) -> str:
-        return f"static {'tflmgen_status' if self.fails else 'void'} {self.name}({self.parameters})"
+        return f"static {'tflmgen_status' if self.fails else self.returns} {self.name}({self.parameters})"
 
 
 class BodyWriter:
@@ -83,6 +85,7 @@ class BodyWriter:
         self._counts: Counter[str] = Counter()
         self._headers: set[str] = set()
         self._used: set[str] = set()
+        self.statics: tuple[str, ...] = ()
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -127,18 +130,19 @@ class BodyWriter:
     def streams(self, function: ProgramFunction) -> list[Body]:
         """The functions that compute the streams which `function` calls."""
         return [
-            Body(
-                one.function,
-                comment(f"Rows of {len(one.rows.stages)} operators at a time"),
-                tuple(
-                    Line(text, None if number else one.step)
-                    for number, text in enumerate(stream_lines(one.rows, self.pointer, self._row_call))
-                ),
-                parameters=PARAMETERS,
-            )
+            self._stream(one, one.rows)
             for one in walk_instructions(function.body)
             if isinstance(one, KernelCall) and one.rows is not None
         ]
+
+    def _stream(self, call: KernelCall, rows: RowProgram) -> Body:
+        resume = Resume(f"{call.function}_next", f"{call.function}_written") if call.error else None
+        if resume:
+            self.statics += (resume.next, resume.written)
+        lines = stream_lines(rows, self.pointer, self._row_call, resume)
+        title = comment(f"Rows of {len(rows.stages)} operators at a time")
+        body = tuple(Line(text, None if number else call.step) for number, text in enumerate(lines))
+        return Body(call.function, title, body, parameters=PARAMETERS, returns="bool" if resume else "void")
 
     def _row_call(self, call: RowCallAt, pointers: list[str]) -> str:
         self._headers.add(call.header)

@@ -125,10 +125,16 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of a signature, by the name that the user knows."""
+    """An input or output of a signature, by the name that the user knows. pushed: each invoke takes one row of it."""
 
     name: str
     type: TensorType
+    pushed: bool = False
+
+    @property
+    def taken(self) -> TensorType:
+        """The type of what one invoke takes: all of it, or a row."""
+        return self.type.with_shape((1, 1, *self.type.shape[2:])) if self.pushed else self.type
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,12 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             show_default=False,
             help="Find the fastest code whose arena and state keep to this: 20000, 32K.",
         ),
+        "push_rows": typer.Option(
+            "--push-rows",
+            metavar="INPUT",
+            show_default=False,
+            help="Take this input row by row, so that it never exists whole. Repeatable.",
+        ),
         "place": typer.Option(
             "--place",
             metavar="WHAT=MEMORY",

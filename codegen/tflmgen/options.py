@@ -35,7 +35,7 @@ class BuildOptions:
     max_shape, max_dim: the most that dimensions may become which a file leaves open; see bounds. progress_hook: a macro
     after each operator. no_overlap: no output over an input, and the fastest kernels whatever their scratch. plugin:
     Python files with custom operators. place: see placement; it is no part of `text`, since the C is the same wherever
-    it lies.
+    it lies. ram_budget: see ram.parse_budget. push_rows: inputs that come row by row.
     """
 
     name: str = ""
@@ -47,6 +47,7 @@ class BuildOptions:
     no_overlap: bool = False
     plugin: list[Path] | None = None
     ram_budget: str | None = None
+    push_rows: list[str] | None = None
     place: list[str] | None = None
 
     def prefix(self, model: Path) -> str:
@@ -58,6 +59,7 @@ class BuildOptions:
         words += [f"--max-shape {shape}" for shape in self.max_shape or ()]
         words += [f"--max-dim {self.max_dim}"] if self.max_dim is not None else []
         words += ["--progress-hook"] if self.progress_hook else []
+        words += [f"--push-rows {name}" for name in self.push_rows or ()]
         words += [f"--ram-budget {self.ram_budget}"] if self.ram_budget is not None else []
         words += ["--no-overlap"] if self.no_overlap else []
         words += [f"--plugin {path.name}" for path in self.plugin or ()]

@@ -259,6 +259,7 @@ def _port(port: Port, access: Access) -> Json:
         "dtype": port.type.dtype.label,
         "shape": list(port.type.max_shape),
         "dynamic": not port.type.is_static,
+        "pushed_rows": port.type.max_shape[1] if port.pushed else 0,
         "scale": quantization.scale if quantization else None,
         "zero_point": quantization.zero_point if quantization else None,
         "offset": access.place.offset if isinstance(access.place, Fixed) else None,

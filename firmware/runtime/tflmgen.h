@@ -13,7 +13,8 @@ typedef enum {
   TFLMGEN_ERROR_BOUND = 1,      /* a dimension known only at run time exceeds the bound that memory was planned for */
   TFLMGEN_ERROR_ITERATIONS = 2, /* a loop ran longer than it was allowed to */
   TFLMGEN_ERROR_ARGUMENT = 3,   /* an input's value is outside of what the model accepts */
-  TFLMGEN_ERROR_STATE = 4       /* what was to be loaded is no state of this model */
+  TFLMGEN_ERROR_STATE = 4,      /* what was to be loaded is no state of this model */
+  TFLMGEN_MORE = 5              /* no error: the input comes by rows, and this was not the last one */
 } tflmgen_status;
 
 typedef struct {

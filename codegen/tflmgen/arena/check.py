@@ -71,6 +71,7 @@ class _Checker:
         self._variables = tuple(v.access for v in program.state)
 
     def function(self, function: ProgramFunction) -> None:
+        _check_pushed(function)
         self._memory.enter(function)
         self._written = set()
         known = (*function.inputs, *self._variables) if function.is_entry else function.inputs
@@ -389,6 +390,19 @@ class _Checker:
         for access in summary.results:
             state = self._name(state, access)
         return state
+
+
+def _check_pushed(function: ProgramFunction) -> None:
+    """A stream that takes a row in each invoke comes first: what runs before it would run again for each row."""
+    for before, one in enumerate(function.body):
+        waits = isinstance(one, KernelCall) and one.rows is not None and one.error
+        if waits and not all(map(_is_free, function.body[:before])):
+            raise InternalError(f"step {one.step}: a stream that waits for rows does not come first")
+
+
+def _is_free(instruction: Instruction) -> bool:
+    """Whether an instruction is no code."""
+    return isinstance(instruction, Rename) or (isinstance(instruction, Transfer) and not instruction.copies)
 
 
 def _meet(one: State, other: State) -> State:

@@ -25,6 +25,9 @@ from tflmgen.emulator.link import (
 from tflmgen.errors import TflmgenError
 
 EXCEPTIONS = {2: "NMI", 3: "HardFault", 4: "MemManage fault", 5: "BusFault", 6: "UsageFault", 7: "SecureFault"}
+MORE = 5
+"""TFLMGEN_MORE: the model wants the next row."""
+
 CFSR = {
     0: "instruction fetch from a protected address",
     1: "access to a protected address",
@@ -157,19 +160,25 @@ class Session:
     def invoke(self, signature: int, inputs: Sequence[bytes]) -> Invocation:
         """Run signature number `signature` on `inputs`, each the tensor's bytes, little-endian.
 
-        A tensor whose first dimension is known at run time only has as many bytes as its rows take.
+        A tensor whose first dimension is known at run time only has as many bytes as its rows take. One that the model
+        takes by rows has a row's bytes on the device: then there is an invoke for each, until the model wants no more.
         """
         tensors = self.signatures[signature]
         if len(inputs) != len(tensors.inputs):
             raise EmulatorError(f"signature '{tensors.key}' has {len(tensors.inputs)} inputs, not {len(inputs)}")
         with self._explained(f"did not finish {_quoted(tensors.key)}"):
+            rows = max((len(d) // t.bytes for d, t in zip(inputs, tensors.inputs, strict=True) if t.bytes), default=1)
             for index, (data, tensor) in enumerate(zip(inputs, tensors.inputs, strict=True)):
                 if tensor.row_bytes and len(data) <= tensor.bytes and len(data) % tensor.row_bytes == 0:
                     self._client.set_rows(signature, index, len(data) // tensor.row_bytes)
-                elif len(data) != tensor.bytes:
+                elif len(data) not in (tensor.bytes, tensor.bytes * rows):
                     raise EmulatorError(f"input '{tensor.name}' has {tensor.bytes} bytes, not {len(data)}")
-                self._client.write(signature, index, data)
+                self._client.write(signature, index, data[: tensor.bytes])
             done = self._client.invoke(signature)
+            for row in range(1, rows):
+                if done.status == MORE:
+                    self._next_row(signature, inputs, row)
+                    done = self._client.invoke(signature)
             if done.stack_room and done.stack_bytes >= done.stack_room:
                 raise EmulatorError(f"stack overflow: '{tensors.key}' used all of the {done.stack_room} free bytes")
             outputs: tuple[bytes, ...] = ()
@@ -181,6 +190,12 @@ class Session:
         cost = self._meter.measure(signature, inputs, done)
         counted = cost.instructions, cost.operators, cost.cycles
         return Invocation(outputs, done.status, done.stack_bytes, done.cycles, *counted)
+
+    def _next_row(self, signature: int, inputs: Sequence[bytes], row: int) -> None:
+        """Writes row `row` of the input that comes by rows."""
+        for index, (data, tensor) in enumerate(zip(inputs, self.signatures[signature].inputs, strict=True)):
+            if len(data) > tensor.bytes:
+                self._client.write(signature, index, data[row * tensor.bytes : (row + 1) * tensor.bytes])
 
     def _read(self, signature: int, index: int, tensor: TensorInfo) -> bytes:
         size = self._client.rows(signature, index) * tensor.row_bytes if tensor.row_bytes else tensor.bytes

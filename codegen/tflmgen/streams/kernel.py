@@ -6,18 +6,20 @@ from collections.abc import Mapping
 
 from tflmgen.graph import Module, Op, walk
 from tflmgen.kernel import Input, Kernel, Operand, Output, Overlap, RowPlan, RowStage, Scratch, Target
-from tflmgen.streams.chain import STREAM, Chain, wire
+from tflmgen.streams.chain import STREAM, Chain, stream_op, wire
 from tflmgen.streams.order import Wiring
 from tflmgen.streams.plan import plan_stream
+from tflmgen.streams.push import PUSH
 from tflmgen.streams.row_kernels import RowKernels
 from tflmgen.streams.rows import row_bytes
 
 
 def stream_kernels(module: Module, target: Target) -> dict[int, Kernel]:
-    """The kernel of each STREAM of a module, by Op.id."""
+    """The kernel of each STREAM of a module and of each PUSH, by Op.id."""
     nodes = (node for function in module.functions for node in walk(function.body))
-    streams = [node for node in nodes if isinstance(node, Op) and node.operator == STREAM]
-    return {op.id: stream_kernel(op, module.constants, target) for op in streams}
+    streams = [node for node in nodes if isinstance(node, Op) and node.operator in (STREAM, PUSH)]
+    whole = {op.id: op if op.operator == STREAM else stream_op([op]) for op in streams}
+    return {key: stream_kernel(op, module.constants, target) for key, op in whole.items()}
 
 
 def stream_kernel(op: Op, constants: Mapping[str, bytes], target: Target) -> Kernel:
@@ -30,10 +32,13 @@ def stream_kernel(op: Op, constants: Mapping[str, bytes], target: Target) -> Ker
     assert plan is not None
     source = op.inputs[0]
     assert source is not None
-    overlaps = (Overlap(0, 0, plan.distance),) if plan.distance < op.outputs[0].type.bytes else ()
+    pushed = chain.ops[0].operator == PUSH
+    may_overlap = not pushed and plan.distance < op.outputs[0].type.bytes
+    overlaps = (Overlap(0, 0, plan.distance),) if may_overlap else ()
     operands: tuple[Operand, ...] = (Input(0), Scratch(plan.work), Output(0))
     rows = RowPlan(_stages(wiring), plan.calls, plan.order, row_bytes(source))
-    return Kernel("", "", operands, None, overlaps, plan.macs, "stream", rows=rows)
+    error = "TFLMGEN_MORE" if pushed else ""
+    return Kernel("", "", operands, None, overlaps, plan.macs, "stream", error, rows=rows)
 
 
 def _stages(wiring: Wiring) -> tuple[RowStage, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tflmgen.streams.push import PUSH
 from tflmgen.streams.rows import RowOperator
 
 INPUT = -1
@@ -98,4 +99,7 @@ def order_rows(wiring: Wiring) -> RowOrder:
 
     for _ in range(wiring.operators[last].ticks):
         run(last)
+    while wiring.operators[0].op.operator == PUSH and rows.next[0] < wiring.operators[0].ticks:
+        # Rows that nothing reads are taken all the same: the next frame begins after them.
+        run(0)
     return RowOrder(tuple(ticks), tuple(capacity))

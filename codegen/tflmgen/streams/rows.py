@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tflmgen.graph import Op, Value
-from tflmgen.kernel import Kernel, OperatorInstance, Target
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops import OPERATORS
 from tflmgen.ops.pool_rows import pool_by_rows, reduces_rows
 from tflmgen.ops.window import Steps, Window, four
+from tflmgen.streams.push import PUSH
 from tflmgen.support import instance_of
 from tflmgen.types import TensorType
 
@@ -80,6 +81,8 @@ class RowOperator:
 
     def kernel(self, tick: int, target: Target) -> Kernel | None:
         """What computes one tick; Input(i) are the operator's own, of which the data inputs begin at needs[tick]."""
+        if self.op.operator == PUSH:
+            return Kernel("", "", (Input(0), Output(0)))
         if self.reduces:
             return pool_by_rows(self.instance, tick)
         first, end = self.needs[tick]
@@ -104,6 +107,10 @@ class RowOperator:
 
 def row_operator(op: Op, constants: Mapping[str, bytes]) -> RowOperator | None:
     """The operator by rows; None for one that cannot be computed so."""
+    if op.operator == PUSH:
+        instance = instance_of(op.inputs, [op.outputs[0].type], None, constants)
+        height = four(op.outputs[0].type.max_shape)[1]
+        return RowOperator(op, instance, (0,), None, False, height, 1, ((0, 1),) * height)
     if len(op.outputs) != 1 or not op.inputs or op.operator not in WINDOWED | ELEMENTWISE:
         return None
     data = tuple(i for i, value in enumerate(op.inputs) if value is not None and not value.is_constant)

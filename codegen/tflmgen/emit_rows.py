@@ -39,7 +39,8 @@ def stream_lines(rows: RowProgram, pointer: Pointer, caller: Caller, resume: Res
     yield f"{_TAB}static const {dtype.c_type} order[{len(rows.order)}] = {{"
     yield from (f"{_TAB * 2}{line}" for line in array_lines(order))
     yield f"{_TAB}}};"
-    yield f"{_TAB}uint8_t *const lines = scratch;"
+    used = any(isinstance(place, Line) for call in rows.calls for place in (*call.arguments, *call.reads, call.write))
+    yield f"{_TAB}uint8_t *const lines = scratch;" if used else f"{_TAB}(void)scratch;"
     for number in sorted(
         {p.pointer for call in rows.calls for p in (*call.reads, call.write) if isinstance(p, Running)}
     ):

@@ -12,22 +12,27 @@ from support.native import Invocation, build_native, run_native
 from support.random_chain import random_chain
 from tflmgen.arena.check import check
 from tflmgen.emit import Sources, emit
-from tflmgen.errors import InternalError
+from tflmgen.errors import InternalError, ModelError, UsageError
 from tflmgen.graph import Block, Module, Op
 from tflmgen.importer import import_model
 from tflmgen.kernel import Line, Target
 from tflmgen.lower import lower
+from tflmgen.options import Optimize
 from tflmgen.passes import run_passes
 from tflmgen.program import KernelCall, Program, RowCallAt, RowProgram
-from tflmgen.search import best_candidate
+from tflmgen.ram import choose
+from tflmgen.search import Candidate, best_candidate
 from tflmgen.select import select
 from tflmgen.streams.chain import STREAM, stream_op
 from tflmgen.streams.kernel import stream_kernels
+from tflmgen.streams.push import push_rows
 from tflmgen.streams.row_kernels import RowKernels
 from tflmgen.streams.segments import BlockLiveness, streams
 from tflmgen.tflite.reader import parse_model
 
 HOST = Target(core="host")
+MORE = 5
+"""TFLMGEN_MORE."""
 
 
 def module_of(seed: int, dtype: str) -> Module:
@@ -55,9 +60,11 @@ def with_stream(module: Module, choose: random.Random) -> Module | None:
 
 
 def program_of(module: Module) -> Program:
-    selection = select(module, HOST, stream_kernels(module, HOST))
-    best = best_candidate(module, selection)
-    program = lower(module, selection, best.schedule, best.storage, best.layout)
+    return lowered(module, best_candidate(module, select(module, HOST, stream_kernels(module, HOST))))
+
+
+def lowered(module: Module, best: Candidate) -> Program:
+    program = lower(module, best.selection, best.schedule, best.storage, best.layout)
     check(program, module.constants)
     return program
 
@@ -137,3 +144,37 @@ def test_the_checker_refuses_changed_streams() -> None:
                 refused += 1
     assert refused > 20
     assert accepted < refused
+
+
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 60), marks=pytest.mark.sweep)])
+def test_inputs_by_rows(seeds: range) -> None:
+    """Each row is an invoke; the outputs are there after the last, and then the next image begins."""
+    sources: dict[str, Sources] = {}
+    signatures, calls = [], []
+    for seed in seeds:
+        module = module_of(seed, "int8")
+        pushed = push_rows(module, [module.signatures[0].inputs[0].name])
+        small = choose(pushed, HOST, Optimize.RAM if seed % 2 else Optimize.SPEED, None)
+        shape = module.functions[0].inputs[0].type.max_shape
+        images = (np.random.default_rng(seed).normal(size=(2, *shape)) * 60).astype(np.int8)
+        calls += [Invocation(len(sources), 0, (image,)) for image in images]
+        for image in images:
+            rows = [(image[:, row : row + 1],) for row in range(shape[1])]
+            calls += [Invocation(len(sources) + 1, 0, row, MORE) for row in rows[:-1]]
+            calls.append(Invocation(len(sources) + 1, 0, rows[-1]))
+        sources[f"whole_{seed}"] = emit(program_of(module), f"whole_{seed}", "", "")
+        sources[f"pushed_{seed}"] = emit(lowered(small.module, small.best), f"pushed_{seed}", "", "")
+        signatures += [module.signatures, small.module.signatures]
+    results = [outputs[0] for outputs in run_native(build_native(sources), calls, signatures) if outputs]
+    assert len(results) == 4 * len(seeds)
+    for at in range(0, len(results), 4):
+        np.testing.assert_array_equal(results[at : at + 2], results[at + 2 : at + 4])
+
+
+def test_what_cannot_come_by_rows() -> None:
+    module = module_of(0, "int8")
+    with pytest.raises(UsageError, match="the model's inputs are 't0'"):
+        push_rows(module, ["x"])
+    name = module.signatures[0].inputs[0].name
+    with pytest.raises(ModelError, match="comes by rows"):
+        push_rows(push_rows(module, [name]), [name])

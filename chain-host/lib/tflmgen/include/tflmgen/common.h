@@ -1,0 +1,61 @@
+/* What every kernel shares: how kernels are declared, and small helpers on integers and floats.
+ *
+ * Kernels rely on two properties that C99 leaves to the implementation and that GCC and clang document: a right shift
+ * of a negative integer is arithmetic, and a conversion to a narrower signed integer wraps.
+ */
+#ifndef TFLMGEN_KERNELS_COMMON_H
+#define TFLMGEN_KERNELS_COMMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Inlined, a kernel is specialised for the literal parameters of its call. With TFLMGEN_OPTIMIZE_SIZE it is compiled
+ * once per source file and shared by all its calls. */
+#ifdef TFLMGEN_OPTIMIZE_SIZE
+#define TFLMGEN_KERNEL static __attribute__((noinline, unused))
+#define TFLMGEN_FOR_SPEED 0
+#else
+#define TFLMGEN_KERNEL static inline __attribute__((unused))
+#define TFLMGEN_FOR_SPEED 1
+#endif
+
+/* Before a short loop: rows of up to four elements become straight code. */
+#if defined(__GNUC__) && __GNUC__ >= 8 && !defined(__clang__) && !defined(TFLMGEN_OPTIMIZE_SIZE)
+#define TFLMGEN_UNROLL_4 _Pragma("GCC unroll 4")
+#else
+#define TFLMGEN_UNROLL_4
+#endif
+
+/* Small functions that kernels are made of: inlined at either setting. */
+#define TFLMGEN_HELPER static inline __attribute__((always_inline, unused))
+
+TFLMGEN_HELPER int32_t tflmgen_min_s32(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+TFLMGEN_HELPER int32_t tflmgen_max_s32(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+TFLMGEN_HELPER int32_t tflmgen_clamp_s32(int32_t value, int32_t least, int32_t greatest)
+{
+    return tflmgen_min_s32(tflmgen_max_s32(value, least), greatest);
+}
+
+/* NaN passes through. */
+TFLMGEN_HELPER float tflmgen_clamp_f32(float value, float least, float greatest)
+{
+    const float raised = value < least ? least : value;
+    return raised > greatest ? greatest : raised;
+}
+
+/* Addition that wraps instead of overflowing. */
+TFLMGEN_HELPER int32_t tflmgen_add_wrap_s32(int32_t a, int32_t b)
+{
+    return (int32_t)((uint32_t)a + (uint32_t)b);
+}
+
+#endif

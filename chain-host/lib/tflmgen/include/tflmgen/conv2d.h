@@ -1,0 +1,160 @@
+/* CONV_2D: tensors [batch, height, width, channels], filter [output channel, height, width, filter channel].
+ *
+ * Where the input has more channels than the filter, the output channels fall into groups, each of which sees its own
+ * slice of the input channels.
+ */
+#ifndef TFLMGEN_KERNELS_CONV2D_H
+#define TFLMGEN_KERNELS_CONV2D_H
+
+#include "dot.h"
+#include "requantize.h"
+#include "window.h"
+
+struct tflmgen_conv2d_s8 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t dilation_height;
+    int32_t dilation_width;
+    bool backward; /* a line's pixels from the last to the first */
+    int32_t filter_channels;
+    int32_t input_offset;  /* added to every input value; 0 where it is folded into the bias */
+    int32_t padding_value; /* what the pixels around the input hold */
+    int32_t output_zero_point;
+    int32_t output_min;
+    int32_t output_max;
+};
+
+/* One output channel's window, of which the taps `y` x `x` lie inside the input. */
+TFLMGEN_HELPER int32_t tflmgen_conv2d_window_s8(const int8_t *input, const int8_t *filter, int32_t origin_y,
+                                                int32_t origin_x, struct tflmgen_taps y, struct tflmgen_taps x,
+                                                const struct tflmgen_conv2d_s8 *p)
+{
+    const int32_t row = p->filter_width * p->filter_channels;
+    const bool contiguous = p->dilation_width == 1 && p->filter_channels == p->input_channels;
+    const int32_t padding = p->padding_value + p->input_offset;
+    int32_t sum = 0;
+    int32_t outside = 0;
+    for (int32_t ky = 0; ky < p->filter_height; ++ky) {
+        const int8_t *weights = filter + ky * row;
+        if (ky < y.first || ky >= y.end) {
+            outside += padding ? tflmgen_sum_s8(weights, row) : 0;
+            continue;
+        }
+        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width;
+        if (contiguous) {
+            sum += tflmgen_dot_s8(input + (line + origin_x + x.first) * p->input_channels,
+                                  weights + x.first * p->filter_channels, (x.end - x.first) * p->filter_channels,
+                                  p->input_offset);
+        } else {
+            for (int32_t kx = x.first; kx < x.end; ++kx) {
+                sum += tflmgen_dot_s8(input + (line + origin_x + kx * p->dilation_width) * p->input_channels,
+                                      weights + kx * p->filter_channels, p->filter_channels, p->input_offset);
+            }
+        }
+        if (padding) {
+            outside += tflmgen_sum_s8(weights, x.first * p->filter_channels);
+            outside += tflmgen_sum_s8(weights + x.end * p->filter_channels, row - x.end * p->filter_channels);
+        }
+    }
+    return sum + outside * padding;
+}
+
+/* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
+TFLMGEN_KERNEL void tflmgen_conv2d_s8(const int8_t *input, const int8_t *restrict filter,
+                                      const int32_t *restrict bias, const int32_t *restrict multipliers,
+                                      const int8_t *restrict shifts, int8_t *output,
+                                      const struct tflmgen_conv2d_s8 *p)
+{
+    const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;
+    const int32_t group_channels = p->output_channels / (p->input_channels / p->filter_channels);
+    for (int32_t batch = 0; batch < p->batches; ++batch) {
+        for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
+            const int32_t origin_y = out_y * p->stride_height - p->padding_top;
+            const struct tflmgen_taps y =
+                tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+            for (int32_t i = 0; i < p->output_width; ++i) {
+                const int32_t out_x = p->backward ? p->output_width - 1 - i : i;
+                int8_t *const pixel = output + out_x * p->output_channels;
+                const int32_t origin_x = out_x * p->stride_width - p->padding_left;
+                const struct tflmgen_taps x =
+                    tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
+                for (int32_t channel = 0; channel < p->output_channels; ++channel) {
+                    const int32_t first = channel / group_channels * p->filter_channels;
+                    int32_t sum = tflmgen_conv2d_window_s8(input + first, filter + channel * filter_size, origin_y,
+                                                           origin_x, y, x, p);
+                    sum = tflmgen_add_wrap_s32(sum, bias ? bias[channel] : 0);
+                    sum = tflmgen_requantize(sum, multipliers[channel], shifts[channel]);
+                    sum = tflmgen_add_wrap_s32(sum, p->output_zero_point);
+                    pixel[channel] = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);
+                }
+            }
+            output += p->output_width * p->output_channels;
+        }
+        input += p->input_height * p->input_width * p->input_channels;
+    }
+}
+
+struct tflmgen_conv2d_f32 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t dilation_height;
+    int32_t dilation_width;
+    bool backward; /* a line's pixels from the last to the first */
+    int32_t filter_channels;
+    float output_min;
+    float output_max;
+};
+
+TFLMGEN_HELPER float tflmgen_conv2d_window_f32(const float *input, const float *filter, int32_t origin_y,
+                                               int32_t origin_x, struct tflmgen_taps y, struct tflmgen_taps x,
+                                               const struct tflmgen_conv2d_f32 *p)
+{
+    const bool contiguous = p->dilation_width == 1 && p->filter_channels == p->input_channels;
+    float sum = 0.0f;
+    for (int32_t ky = y.first; ky < y.end; ++ky) {
+        const float *weights = filter + ky * p->filter_width * p->filter_channels;
+        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width;
+        if (contiguous) {
+            sum = tflmgen_dot_f32(sum, input + (line + origin_x + x.first) * p->input_channels,
+                                  weights + x.first * p->filter_channels, (x.end - x.first) * p->filter_channels);
+        } else {
+            for (int32_t kx = x.first; kx < x.end; ++kx) {
+                sum = tflmgen_dot_f32(sum, input + (line + origin_x + kx * p->dilation_width) * p->input_channels,
+                                      weights + kx * p->filter_channels, p->filter_channels);
+            }
+        }
+    }
+    return sum;
+}
+
+/* bias: one per output channel, or NULL. */
+TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict filter,
+                                       const float *restrict bias, float *output,
+                                       const struct tflmgen_conv2d_f32 *p)
+{
+    const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;
+    const int32_t group_channels = p->output_channels / (p->input_channels / p->filter_channels);
+    for (int32_t batch = 0; batch < p->batches; ++batch) {
+        for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
+            const int32_t origin_y = out_y * p->stride_height - p->padding_top;
+            const struct tflmgen_taps y =
+                tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+            for (int32_t i = 0; i < p->output_width; ++i) {
+                const int32_t out_x = p->backward ? p->output_width - 1 - i : i;
+                float *const pixel = output + out_x * p->output_channels;
+                const int32_t origin_x = out_x * p->stride_width - p->padding_left;
+                const struct tflmgen_taps x =
+                    tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
+                for (int32_t channel = 0; channel < p->output_channels; ++channel) {
+                    const int32_t first = channel / group_channels * p->filter_channels;
+                    const float sum = tflmgen_conv2d_window_f32(input + first, filter + channel * filter_size,
+                                                                origin_y, origin_x, y, x, p);
+                    pixel[channel] =
+                        tflmgen_clamp_f32(sum + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
+                }
+            }
+            output += p->output_width * p->output_channels;
+        }
+        input += p->input_height * p->input_width * p->input_channels;
+    }
+}
+
+#endif

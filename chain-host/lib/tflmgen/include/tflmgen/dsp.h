@@ -1,0 +1,125 @@
+/* What the kernels for cores with the DSP extension (Armv7E-M: Cortex-M4, M7; Armv8-M: M33) share.
+ *
+ * Shifted pairs. A weight word holds two halves W = w0 + 256 w1 of four weights w0..w3: low half w0, w1; high half
+ * w2, w3. Of four inputs x0..x3 two words are kept: X = (x1, x3), and Y = (256 x0 - x1 + 127, 256 x2 - x3 + 127), which
+ * is REV16(x) ^ 0x007F007F. Then SMLAD(W, X) + SMLAD(SXTB16(W), Y) adds 256 (w0 x0 + w1 x1 + w2 x2 + w3 x3) +
+ * 127 (w0 + w2): one widening for four weights. The constant term is folded into the bias at build time. What a sum of
+ * 256 * accumulator needs is checked there: |accumulator| < 2^23, and no pair whose w1 less the borrow of w0 leaves 8
+ * bits.
+ *
+ * Requantisation. hi32(256 a m) + ra, shifted right by s = 7 + r and saturated, is TFLite's double rounding of
+ * a m / 2^(31 + r), where ra holds both roundings' halves and the zero point. For negative sums the second rounding goes
+ * the other way: 2^7 less, wherever the result is not clamped at the zero point anyway.
+ */
+#ifndef TFLMGEN_KERNELS_DSP_H
+#define TFLMGEN_KERNELS_DSP_H
+
+#include "common.h"
+
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+
+/* Compiled once per source file, and called: the parameters are read at run time. */
+#define TFLMGEN_SHARED static __attribute__((noinline, unused))
+
+/* SMLAD: sum + a.low * b.low + a.high * b.high, of signed halves. */
+TFLMGEN_HELPER int32_t tflmgen_smlad(uint32_t a, uint32_t b, int32_t sum)
+{
+    __asm__("smlad %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(sum));
+    return sum;
+}
+
+/* Bytes 0 and 2, sign-extended into halves. */
+TFLMGEN_HELPER uint32_t tflmgen_even_bytes(uint32_t bytes)
+{
+    __asm__("sxtb16 %0, %1" : "=r"(bytes) : "r"(bytes));
+    return bytes;
+}
+
+/* Bytes 1 and 3, sign-extended into halves. */
+TFLMGEN_HELPER uint32_t tflmgen_odd_bytes(uint32_t bytes)
+{
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(bytes) : "r"(bytes));
+    return bytes;
+}
+
+/* The same, added to halves. */
+TFLMGEN_HELPER uint32_t tflmgen_add_even_bytes(uint32_t halves, uint32_t bytes)
+{
+    __asm__("sxtab16 %0, %1, %2" : "=r"(bytes) : "r"(halves), "r"(bytes));
+    return bytes;
+}
+
+TFLMGEN_HELPER uint32_t tflmgen_add_odd_bytes(uint32_t halves, uint32_t bytes)
+{
+    __asm__("sxtab16 %0, %1, %2, ror #8" : "=r"(bytes) : "r"(halves), "r"(bytes));
+    return bytes;
+}
+
+/* Y of four inputs; their X is tflmgen_odd_bytes. */
+TFLMGEN_HELPER uint32_t tflmgen_shifted_inputs(uint32_t bytes)
+{
+    __asm__("rev16 %0, %1" : "=r"(bytes) : "r"(bytes));
+    return bytes ^ 0x007F007Fu;
+}
+
+/* hi32(a * b) + c. */
+TFLMGEN_HELPER int32_t tflmgen_smmla(int32_t a, int32_t b, int32_t c)
+{
+    __asm__("smmla %0, %1, %2, %3" : "=r"(c) : "r"(a), "r"(b), "r"(c));
+    return c;
+}
+
+TFLMGEN_HELPER int32_t tflmgen_saturate_s8(int32_t value)
+{
+    __asm__("ssat %0, #8, %1" : "=r"(value) : "r"(value));
+    return value;
+}
+
+/* Four bytes from any address. */
+TFLMGEN_HELPER uint32_t tflmgen_load4(const void *address)
+{
+    uint32_t word;
+    __builtin_memcpy(&word, address, sizeof word);
+    return word;
+}
+
+TFLMGEN_HELPER void tflmgen_store4(void *address, uint32_t word)
+{
+    __builtin_memcpy(address, &word, sizeof word);
+}
+
+/* A byte in all four places of a word. */
+TFLMGEN_HELPER uint32_t tflmgen_splat4(int32_t byte)
+{
+    return (uint32_t)(uint8_t)byte * 0x01010101u;
+}
+
+/* Of each of four signed bytes the greater. */
+TFLMGEN_HELPER uint32_t tflmgen_max4(uint32_t a, uint32_t b)
+{
+    __asm__("ssub8 r12, %0, %1\n\tsel %0, %0, %1" : "+r"(a) : "r"(b) : "r12", "cc");
+    return a;
+}
+
+TFLMGEN_HELPER uint32_t tflmgen_min4(uint32_t a, uint32_t b)
+{
+    __asm__("ssub8 r12, %0, %1\n\tsel %0, %1, %0" : "+r"(a) : "r"(b) : "r12", "cc");
+    return a;
+}
+
+/* Clamps `count` values in place. */
+TFLMGEN_SHARED void tflmgen_clamp_dsp_s8(int8_t *values, int32_t count, int32_t least, int32_t greatest)
+{
+    const uint32_t low = tflmgen_splat4(least);
+    const uint32_t high = tflmgen_splat4(greatest);
+    for (; count >= 4; count -= 4, values += 4) {
+        tflmgen_store4(values, tflmgen_min4(tflmgen_max4(tflmgen_load4(values), low), high));
+    }
+    for (; count > 0; --count, ++values) {
+        *values = (int8_t)tflmgen_clamp_s32(*values, least, greatest);
+    }
+}
+
+#endif
+
+#endif

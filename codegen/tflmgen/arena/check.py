@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from tflmgen.arena.check_rows import check_rows
+from tflmgen.arena.check_rows import check_rows, check_waiting
 from tflmgen.arena.segments import Segments, Span
 from tflmgen.errors import InternalError
 from tflmgen.graph import Value
@@ -71,7 +71,7 @@ class _Checker:
         self._variables = tuple(v.access for v in program.state)
 
     def function(self, function: ProgramFunction) -> None:
-        _check_pushed(function)
+        check_waiting(function)
         self._memory.enter(function)
         self._written = set()
         known = (*function.inputs, *self._variables) if function.is_entry else function.inputs
@@ -390,19 +390,6 @@ class _Checker:
         for access in summary.results:
             state = self._name(state, access)
         return state
-
-
-def _check_pushed(function: ProgramFunction) -> None:
-    """A stream that takes a row in each invoke comes first: what runs before it would run again for each row."""
-    for before, one in enumerate(function.body):
-        waits = isinstance(one, KernelCall) and one.rows is not None and one.error
-        if waits and not all(map(_is_free, function.body[:before])):
-            raise InternalError(f"step {one.step}: a stream that waits for rows does not come first")
-
-
-def _is_free(instruction: Instruction) -> bool:
-    """Whether an instruction is no code."""
-    return isinstance(instruction, Rename) or (isinstance(instruction, Transfer) and not instruction.copies)
 
 
 def _meet(one: State, other: State) -> State:

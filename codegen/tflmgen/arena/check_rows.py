@@ -11,7 +11,18 @@ from collections.abc import Iterator
 
 from tflmgen.errors import InternalError
 from tflmgen.kernel import Line, RowStage, Running
-from tflmgen.program import InputArgument, KernelCall, OutputArgument, RowCallAt, RowProgram, Work
+from tflmgen.program import (
+    InputArgument,
+    Instruction,
+    KernelCall,
+    OutputArgument,
+    ProgramFunction,
+    Rename,
+    RowCallAt,
+    RowProgram,
+    Transfer,
+    Work,
+)
 
 _INPUT = -1
 _SUMS = -1
@@ -23,6 +34,22 @@ _Tag = tuple[int, int, int]
 def check_rows(call: KernelCall, rows: RowProgram) -> None:
     """Raises InternalError, naming the stream's step, where a row would be read that is not there, or not any more."""
     _Rows(call, rows).run()
+
+
+def check_waiting(function: ProgramFunction) -> None:
+    """Raises InternalError where a stream that takes a row in each invoke does not come first.
+
+    What runs before it would run again for each row.
+    """
+    for before, one in enumerate(function.body):
+        waits = isinstance(one, KernelCall) and one.rows is not None and one.error
+        if waits and not all(map(_is_free, function.body[:before])):
+            raise InternalError(f"step {one.step}: a stream that waits for rows does not come first")
+
+
+def _is_free(instruction: Instruction) -> bool:
+    """Whether an instruction is no code."""
+    return isinstance(instruction, Rename) or (isinstance(instruction, Transfer) and not instruction.copies)
 
 
 class _Rows:

@@ -16,14 +16,13 @@
     if (step !== undefined) for (const one of document.querySelectorAll(`[data-step="${step}"]`)) one.classList.add("on");
   };
 
-  document.addEventListener("pointermove", (event) => {
+  const explain = (event) => {
     const at = event.target.closest?.("[data-tip]");
     mark(event.target.closest?.("[data-step]")?.dataset.step);
     if (at) show(at.dataset.tip, event.clientX, event.clientY); else hide();
-  });
-  document.addEventListener("pointerdown", (event) => {
-    if (!event.target.closest?.("[data-tip]")) hide();
-  });
+  };
+  // A finger that taps does not move.
+  for (const kind of ["pointermove", "pointerdown"]) document.addEventListener(kind, explain);
   addEventListener("scroll", hide, true);
   for (const one of document.querySelectorAll("[data-tip][tabindex]")) {
     one.addEventListener("focus", () => {
@@ -39,7 +38,7 @@
     const cursor = document.getElementById("cursor");
     const line = document.getElementById("step-line");
     const words = line.textContent;
-    plot.addEventListener("pointermove", (event) => {
+    const follow = (event) => {
       const box = plot.getBoundingClientRect();
       const x = 100 * (event.clientX - box.left) / box.width;
       const step = columns.findIndex((c) => x >= c.x && x < c.x + c.w);
@@ -49,7 +48,8 @@
       cursor.setAttribute("width", `${column.w}%`);
       line.textContent = `${column.t}: ${column.b.toLocaleString("en")} of ${Number(plot.dataset.bytes).toLocaleString("en")} bytes are in use.`;
       mark(step);
-    });
+    };
+    for (const kind of ["pointermove", "pointerdown"]) plot.addEventListener(kind, follow);
     plot.addEventListener("pointerleave", () => {
       cursor.setAttribute("width", "0");
       line.textContent = words;

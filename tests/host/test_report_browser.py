@@ -115,6 +115,15 @@ def test_the_frame_of_the_fullest_step_says_what_it_holds(tab: Browser, tmp_path
     assert all(f"{b['bytes']:,}" in shown for b in live)
 
 
+def test_a_tap_says_what_a_mouse_would(tab: Browser, tmp_path: Path) -> None:
+    show(tab, GATE, tmp_path, width=390)
+    tab.tap(".chart [data-step] .card", 1)
+    assert "step 2: CONV_2D" in tab.evaluate("document.getElementById('tip').innerText")
+    tab.tap("h1")
+    assert tab.evaluate("document.getElementById('tip').hidden") is True
+    assert tab.errors == []
+
+
 def test_columns_sort_by_number_and_by_text(tab: Browser, tmp_path: Path) -> None:
     plan = show(tab, GATE, tmp_path)
     operators = [step for step in plan["steps"] if step["kind"] == "operator"]

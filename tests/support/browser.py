@@ -62,6 +62,12 @@ class Browser:
         x, y = self._spot(selector, place, across)
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
+    def tap(self, selector: str, place: int = 0) -> None:
+        """A finger comes down and goes up again."""
+        x, y = self._spot(selector, place)
+        self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+        self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
     def click(self, selector: str, place: int = 0) -> None:
         x, y = self._spot(selector, place)
         for kind in ("mousePressed", "mouseReleased"):

@@ -180,7 +180,8 @@ def test_output_that_is_no_terminal_has_no_escapes(adder: Path) -> None:
         assert "\x1b" not in tflmgen(*words).out
 
 
-def test_the_curve_of_ram(tmp_path: Path) -> None:
+def test_the_curve_of_ram(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     model = tmp_path / "chain.tflite"
     model.write_bytes(random_chain(3))
     points = tflmgen("inspect", model, "--pareto", "--json").json["points"]

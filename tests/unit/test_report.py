@@ -22,7 +22,7 @@ from tflmgen.report.flow_chart import Card, Frame, _tracks, flow_charts
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
 from tflmgen.report.steps import Steps, fitting, shape, shapes, short
-from tflmgen.report.tables import layer_parts, memory_bars
+from tflmgen.report.tables import layer_parts, memory_bars, work_parts
 from tflmgen.report.timeline import Timeline
 from tflmgen.units import readable, share
 
@@ -147,7 +147,9 @@ def test_weights_and_memory_add_up() -> None:
     board = load_board("microbit")
     plan = plan_for(GATE, board, BuildOptions()).plan
     steps = Steps(plan)
-    assert sum(part.bytes for part in layer_parts(steps, Palette(steps))) == plan["weights"]["bytes"]
+    assert sum(part.amount for part in layer_parts(steps, Palette(steps))) == plan["weights"]["bytes"]
+    macs = sum(step["macs"] for step in plan["steps"] if step["kind"] == "operator")
+    assert sum(part.amount for part in work_parts(steps, Palette(steps), None)) == macs
     firmware = {"text": 9000, "data": 76, "bss": 1124, "code_bytes": 3000, "stack_worst_case": 276}
     ram, flash = memory_bars(plan, board, firmware)
     assert (ram.used, ram.total) == (76 + 1124 + 276, board.ram_bytes)

@@ -14,7 +14,7 @@ from tflmgen.units import count, readable
 HEIGHT = 380
 """Pixels of the map."""
 
-GLYPH = 6.2
+GLYPH = 7.2
 """Pixels of a letter of a block's label."""
 
 LINE = 13
@@ -22,13 +22,18 @@ LINE = 13
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A tensor or scratch memory while it lives. `label` is empty where there is no room for it."""
+    """A tensor or scratch memory while it lives.
+
+    `label` is empty where there is no room for it in its part of the block, which leaves out the step that reads the
+    tensor last: there, another one may be drawn over it.
+    """
 
     x: float
     y: float
     width: float
     height: float
     style: str
+    label_width: float
     label: str
     size: str
     upright: bool
@@ -133,13 +138,15 @@ class _Painter:
     def _block(self, offset: int, size: int, first: int, last: int, style: str, label: str, tip: str) -> Block:
         x, width = self.timeline.span(first, last)
         height = 100 * size / self.size
-        block = Block(x, 100 - 100 * (offset + size) / self.size, width, height, style, "", "", False, tip, size)
+        free = self.timeline.span(first, max(first, last - 1))[1]
+        y = 100 - 100 * (offset + size) / self.size
+        block = Block(x, y, width, height, style, free, "", "", False, tip, size)
         return _labelled(block, label, count(size), self.timeline.least_width)
 
 
 def _labelled(block: Block, label: str, size: str, map_width: int) -> Block:
     """The block with as much of its label as there is room for, across or upright."""
-    wide, high = block.width / 100 * map_width - 6, block.height / 100 * HEIGHT - 4
+    wide, high = block.label_width / 100 * map_width - 6, block.height / 100 * HEIGHT - 4
     needed = len(label) * GLYPH
     if not label:
         return block

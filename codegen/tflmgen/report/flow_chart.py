@@ -131,7 +131,8 @@ class _Artist:
         step = self.steps.by_index[index]
         if step["kind"] in ("operator", "if", "while", "call", "entry"):
             return True
-        return bool(step["inputs"]) and step["kind"] not in ("init", "arguments", "results")
+        passed = bool(step["inputs"]) or index in self.steps.moved
+        return passed and step["kind"] not in ("init", "arguments", "results")
 
     def _pairs(self, shown: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Where data flows between the parts of a sequence, as positions in it."""

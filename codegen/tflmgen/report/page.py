@@ -13,7 +13,7 @@ from tflmgen.report.flow_chart import flow_charts
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
 from tflmgen.report.steps import Plan, Steps, shape, short
-from tflmgen.report.tables import layer_parts, memory_bars, operator_columns, operator_rows
+from tflmgen.report.tables import layer_parts, memory_bars, operator_columns, operator_rows, work_parts
 from tflmgen.report.timeline import LANE_HEIGHT, NAMES_HEIGHT, Timeline
 from tflmgen.units import count, readable, share
 
@@ -51,6 +51,7 @@ def report_html(
         operator_columns=operator_columns(bench),
         operator_rows=list(operator_rows(steps, palette, occupancy.bytes, bench)),
         layers=layer_parts(steps, palette),
+        work=work_parts(steps, palette, bench),
         bench=bench,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tflmgen.board import Board, Memory
-from tflmgen.report.palette import Palette
+from tflmgen.report.palette import NEUTRAL, Palette
 from tflmgen.report.steps import Json, Plan, Steps, shapes
 from tflmgen.units import count, readable, share
 
@@ -40,13 +40,13 @@ class Part:
     """A piece of a bar: its share in percent."""
 
     title: str
-    bytes: int
+    amount: int
     percent: float
     style: str
 
     @property
     def text(self) -> str:
-        return f"{count(self.bytes)} bytes ({readable(self.bytes)})"
+        return f"{count(self.amount)} bytes ({readable(self.amount)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +110,31 @@ def _number(value: int | None) -> Cell:
 
 def layer_parts(steps: Steps, palette: Palette) -> list[Part]:
     """Weights by step, the largest first; bars relative to the largest. What is small comes together at the end."""
-    found = sorted((s for s in steps.by_index.values() if s["weights_bytes"]), key=lambda s: -s["weights_bytes"])
-    largest = found[0]["weights_bytes"] if found else 1
-    parts = [_layer(s, steps, palette, largest) for s in found[:SHOWN_LAYERS]]
-    rest = steps.plan["weights"]["bytes"] - sum(part.bytes for part in parts)
+    sizes = {index: step["weights_bytes"] for index, step in steps.by_index.items()}
+    return _ranked(sizes, steps.plan["weights"]["bytes"], steps, palette)
+
+
+def work_parts(steps: Steps, palette: Palette, bench: Json | None) -> list[Part]:
+    """Instructions by step where they were counted, else MACs, each as often as it surely runs; ranked likewise."""
+    if bench:
+        done = {one["step"]: one["instructions"] or 0 for one in bench["operators"]}
+    else:
+        done = {i: step.get("macs", 0) * steps.times(i) for i, step in steps.by_index.items()}
+    return _ranked(done, sum(done.values()), steps, palette)
+
+
+def _ranked(amounts: Mapping[int, int], total: int, steps: Steps, palette: Palette) -> list[Part]:
+    found = sorted((index for index, amount in amounts.items() if amount), key=lambda i: -amounts[i])
+    largest = amounts[found[0]] if found else 1
+    parts = []
+    for index in found[:SHOWN_LAYERS]:
+        step, amount = steps.by_index[index], amounts[index]
+        title = f"{steps.title(index)} {shapes(step.get('outputs', ()))}".strip() + f", step {index}"
+        parts.append(Part(title, amount, 100 * amount / largest, palette.of_step(step)))
+    rest = total - sum(part.amount for part in parts)
     if rest:
-        parts.append(Part("everything else", rest, 100 * rest / max(largest, rest), "c-in"))
+        parts.append(Part("everything else", rest, 100 * rest / max(largest, rest), NEUTRAL))
     return parts
-
-
-def _layer(step: Json, steps: Steps, palette: Palette, largest: int) -> Part:
-    title = f"{steps.title(step['index'])} {shapes(step.get('outputs', ()))}".strip() + f", step {step['index']}"
-    return Part(title, step["weights_bytes"], 100 * step["weights_bytes"] / largest, palette.of_step(step))
 
 
 KINDS = {"ram": "RAM", "flash": "Flash"}

@@ -21,6 +21,9 @@ from support.repository import ROOT
 PAGE = ROOT / "docs" / "custom-operators.md"
 CONSOLE = re.compile(r"(?<=```console\n)\$ tflmgen ([^\n]+)\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
 EXAMPLE = ROOT / "examples" / "erfinv"
+TOOLS = ("qemu-system-arm", "arm-none-eabi-gcc")
+NEEDS_A_BOARD = pytest.mark.skipif(not all(map(shutil.which, TOOLS)), reason=f"needs {' and '.join(TOOLS)}")
+ON_A_BOARD = (pytest.mark.emulator, NEEDS_A_BOARD)
 
 
 def blocks(language: str) -> list[re.Match[str]]:
@@ -58,10 +61,21 @@ def test_what_the_commands_print(update_golden: bool, tmp_path: Path) -> None:
         assert list(printed) == list(printed.values())
 
 
-def test_the_counter(tmp_path: Path) -> None:
+@pytest.mark.parametrize("board", ["host", pytest.param("mps2_an386", marks=ON_A_BOARD)])
+@pytest.mark.parametrize("apart", [False, True], ids=["header", "source"])
+def test_the_counter(apart: bool, board: str, tmp_path: Path) -> None:
+    """The page's second example: all in a header, or the function in a source file of its own."""
     plugin = tmp_path / "counter.py"
-    plugin.write_text("from tflmgen.plugin import *\n" + blocks("python")[1][0], encoding="utf-8")
-    (tmp_path / "counter.h").write_text(blocks("c")[1][0], encoding="utf-8")
+    python, header = (blocks(language)[1][0] for language in ("python", "c"))
+    if apart:
+        python = python.replace('("counter.h",)', '("counter.h", "counter.c")')
+        header, start, body = header.replace("TFLMGEN_KERNEL ", "").partition("void counter")
+        include = '#include "tflmgen/counter.h"\n'
+        (tmp_path / "counter.c").write_text(include + start + body, encoding="utf-8")
+        header += start + body[: body.index(")") + 1] + ";\n"
+        header = f"#ifndef COUNTER_H\n#define COUNTER_H\n{header}#endif\n"
+    plugin.write_text("from tflmgen.plugin import *\n" + python, encoding="utf-8")
+    (tmp_path / "counter.h").write_text(header, encoding="utf-8")
     writer = ModelWriter()
     graph = writer.subgraph("main")
     x, y = graph.tensor("x", "int32", [3]), graph.tensor("y", "int32", [3])
@@ -72,13 +86,13 @@ def test_the_counter(tmp_path: Path) -> None:
     sets = {f"s{k}_in_0": given for k in range(3)} | {f"s{k}_out_0": given + 1 + k for k in range(3)}
     np.savez(tmp_path / "v.npz", n_sets=np.array(3), stateful=np.array(True), **sets)  # type: ignore[arg-type]
     model, vectors = tmp_path / "m.tflite", tmp_path / "v.npz"
-    done = tflmgen("test", model, "--board", "host", "--plugin", plugin, "--vectors", vectors)
+    emulator = () if board == "host" else ("--emulator", "qemu")
+    done = tflmgen("test", model, "--board", board, *emulator, "--plugin", plugin, "--vectors", vectors)
     assert done.code == 0, done.out + done.err
 
 
 @pytest.mark.emulator
-@pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="needs qemu-system-arm")
-@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
+@NEEDS_A_BOARD
 def test_the_example_on_a_board() -> None:
     words = ("--plugin", EXAMPLE / "erfinv.py", "--vectors", EXAMPLE / "erfinv.npz", "--emulator", "qemu")
     done = tflmgen("test", EXAMPLE / "erfinv.tflite", "--board", "mps2_an386", *words)

@@ -31,11 +31,12 @@ TFLMGEN_KERNEL void tflmgen_signal_filter_bank(const uint32_t *input, const int1
     }
 }
 
-/* The rounded square root, digit by digit in base 4. */
+/* The rounded square root, digit by digit in base 4, from the first digit that isn't zero. */
 TFLMGEN_HELPER uint32_t tflmgen_signal_root_32(uint32_t value)
 {
     uint32_t root = 0;
-    for (uint32_t bit = UINT32_C(1) << 30; bit != 0; bit >>= 2) {
+    const int32_t highest = value ? tflmgen_signal_highest_bit(value) - 1 : 0;
+    for (uint32_t bit = UINT32_C(1) << (highest & ~1); bit != 0; bit >>= 2) {
         if (value >= root + bit) {
             value -= root + bit;
             root = (root >> 1) + bit;
@@ -52,7 +53,8 @@ TFLMGEN_HELPER uint32_t tflmgen_signal_root_64(uint64_t value)
         return tflmgen_signal_root_32((uint32_t)value);
     }
     uint64_t root = 0;
-    for (uint64_t bit = UINT64_C(1) << 62; bit != 0; bit >>= 2) {
+    const int32_t highest = tflmgen_signal_highest_bit((uint32_t)(value >> 32)) + 31;
+    for (uint64_t bit = UINT64_C(1) << (highest & ~1); bit != 0; bit >>= 2) {
         if (value >= root + bit) {
             value -= root + bit;
             root = (root >> 1) + bit;

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
 
 from tflmgen.arena.layout import Layout, lay_out
 from tflmgen.graph import Module, Value
@@ -21,7 +20,8 @@ COPIED = 32
 """Bytes that loops may copy in all without being held against a plan."""
 
 SLOWER = 20
-"""Slower kernels may cost one instruction for so many MACs of the whole program, which take about as many."""
+"""Slower kernels may cost one instruction more for so many of the whole program, and beyond that as great a part of the
+instructions as they save of the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,12 @@ class Candidate:
     @property
     def cost(self) -> tuple[int, int]:
         """Bytes copied inside loops as far as they matter, then bytes of RAM."""
-        copied = max(COPIED, copied_in_loops(self.storage))
-        return copied, self.layout.arena.bytes + self.layout.state_bytes
+        return max(COPIED, copied_in_loops(self.storage)), self.bytes
+
+    @property
+    def bytes(self) -> int:
+        """Arena and state."""
+        return self.layout.arena.bytes + self.layout.state_bytes
 
 
 def best_candidate(module: Module, selection: Selection) -> Candidate:
@@ -57,9 +61,11 @@ def best_candidate(module: Module, selection: Selection) -> Candidate:
         scheduled = schedule(ordered)
         orders.append((scheduled, analyze(scheduled, variables)))
     best = min(_plans(selection, orders, variables), key=lambda candidate: candidate.cost)
-    trial = best
-    while (slower := _slower(trial, selection)) is not None:
+    fastest = trial = best
+    while (slower := _slower(trial)) is not None:
         trial = min(_plans(slower, orders, variables), key=lambda candidate: candidate.cost)
+        if not _is_worth_it(trial, best, fastest):
+            break
         best = min(best, trial, key=lambda candidate: candidate.cost)
     return replace(best, order_proved=by_peak.is_proved)
 
@@ -75,8 +81,8 @@ def _plans(
         yield Candidate(selection, scheduled, liveness, storage, lay_out(storage, scheduled.steps))
 
 
-def _slower(candidate: Candidate, fastest: Selection) -> Selection | None:
-    """The next slower kernel for each operator where the arena is fullest; None if there is none, or it is too slow."""
+def _slower(candidate: Candidate) -> Selection | None:
+    """The next slower kernel for each operator where the arena is fullest; None if there is none."""
     kernels = dict(candidate.selection.kernels)
     fullest = frozenset(candidate.layout.arena.fullest)
     for function in candidate.schedule.functions:
@@ -85,11 +91,14 @@ def _slower(candidate: Candidate, fastest: Selection) -> Selection | None:
             if isinstance(item, Step) and isinstance(kernel, Kernel) and kernel.alternatives:
                 following, *others = kernel.alternatives
                 kernels[item.op.id] = replace(following, alternatives=tuple(others))
-    slower = Selection(kernels)
-    more = _total(slower, "instructions") - _total(fastest, "instructions")
-    is_other = kernels != candidate.selection.kernels
-    return slower if is_other and more * SLOWER <= _total(fastest, "macs") else None
+    return Selection(kernels) if kernels != candidate.selection.kernels else None
 
 
-def _total(selection: Selection, what: Literal["instructions", "macs"]) -> int:
-    return sum(getattr(kernel, what) for kernel in selection.kernels.values() if isinstance(kernel, Kernel))
+def _is_worth_it(slower: Candidate, best: Candidate, fastest: Candidate) -> bool:
+    total = _instructions(fastest.selection)
+    more, in_all = (_instructions(slower.selection) - _instructions(c.selection) for c in (best, fastest))
+    return in_all * SLOWER <= total or more * best.bytes <= (best.bytes - slower.bytes) * total
+
+
+def _instructions(selection: Selection) -> int:
+    return sum(k.instructions or k.macs for k in selection.kernels.values() if isinstance(k, Kernel))

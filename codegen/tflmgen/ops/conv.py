@@ -8,7 +8,7 @@ import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.fast import fast_conv2d
+from tflmgen.ops.fast import fast_conv2d, or_portable
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
@@ -70,7 +70,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         padding: Fields = (("padding_value", zero_point(input_type(op, 0))),)
         fields = (*_geometry(op, over, channels), *padding)
         return packed_kernel("tflmgen_conv2d_s4", "tflmgen_conv2d_s8", op, op.attributes.activation, fields, ())
-    return _fast_kernel(op, target) or portable_kernel(op)
+    return or_portable(_fast_kernel(op, target), portable_kernel(op))
 
 
 def _geometry(op: OperatorInstance, over: Window, channels: int) -> Fields:

@@ -7,7 +7,7 @@ import numpy as np
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.conv import FITS, FOUR_DIMENSIONS, parse, window_of
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.fast import fast_conv2d, fast_depthwise
+from tflmgen.ops.fast import fast_conv2d, fast_depthwise, or_portable
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Rule, Shape
 from tflmgen.ops.rules import input_type, static_shape, zero_point
@@ -40,7 +40,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    return _fast_kernel(op, target) or portable_kernel(op)
+    return or_portable(_fast_kernel(op, target), portable_kernel(op))
 
 
 def _fast_kernel(op: OperatorInstance, target: Target) -> Kernel | None:

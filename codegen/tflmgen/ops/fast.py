@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tflmgen.kernel import Kernel, OperatorInstance, Target
+from tflmgen.kernel import Kernel, OperatorInstance, Scratch, Target
 from tflmgen.ops.dsp_add import add_dsp
 from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.dsp_conv import conv2d_dsp
@@ -52,6 +52,26 @@ FULLY_CONNECTED: tuple[tuple[str, FullyConnectedMaker], ...] = (
     ("thumb", fully_connected_thumb),
 )
 ADD: tuple[tuple[str, AddMaker], ...] = (("dsp", add_dsp), ("thumb", add_thumb))
+
+
+PER_MAC = {"mve": 0.35, "dsp": 1.0, "thumb": 3.5, "portable": 6.0}
+"""Instructions of kernels that don't estimate their own, about."""
+
+LITTLE = 64
+"""Bytes of scratch that a slower kernel without any is not worth."""
+
+
+def or_portable(fast: Kernel | None, portable: Kernel) -> Kernel:
+    """The fast kernel, if there is one, with the portable one as its last alternative where that has less scratch."""
+    if fast is None:
+        return portable
+    scratch = [sum(o.bytes for o in k.operands if isinstance(o, Scratch)) for k in (fast, *fast.alternatives)]
+    if min(scratch) <= LITTLE:
+        return fast
+    fast, last = (
+        replace(k, instructions=k.instructions or round(k.macs * PER_MAC[k.variant])) for k in (fast, portable)
+    )
+    return replace(fast, alternatives=(*fast.alternatives, last))
 
 
 def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> Kernel | None:

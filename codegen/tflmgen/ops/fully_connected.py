@@ -9,7 +9,7 @@ import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.fast import fast_fully_connected
+from tflmgen.ops.fast import fast_fully_connected, or_portable
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
@@ -79,7 +79,7 @@ def overlap_distance(batches: int, depth: int, units: int) -> int:
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
     if stays_packed(op, target):
         return _packed_kernel(op)
-    return _fast_kernel(op, target) or portable_kernel(op)
+    return or_portable(_fast_kernel(op, target), portable_kernel(op))
 
 
 def _packed_kernel(op: OperatorInstance) -> Kernel:

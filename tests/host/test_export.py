@@ -37,6 +37,13 @@ def test_plain(model: Path, tmp_path: Path) -> None:
 
 
 @requires_make
+def test_an_input_that_comes_row_by_row(tmp_path: Path) -> None:
+    folder = exported(GATE, "plain", tmp_path, "--push-rows", "frame")
+    run("make", "-s", f"CFLAGS=-O2 -std=c99 {' '.join(WARNINGS)}", cwd=folder)
+    check_printed(run(folder / "example"), expected_lines(GATE))
+
+
+@requires_make
 @requires_arm
 def test_plain_for_a_board(tmp_path: Path) -> None:
     folder = exported(GATE, "plain", tmp_path, "--board", "mps3_an547")

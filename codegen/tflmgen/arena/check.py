@@ -182,11 +182,8 @@ class _Checker:
         outputs = [a for a in call.arguments if isinstance(a, OutputArgument)]
         for argument in inputs:
             self._read(state, argument.access, call.step, call.function)
-        scratch = [
-            self._memory.span(a.place, a.bytes)
-            for a in call.arguments
-            if isinstance(a, Work) and a.place is not None and not isinstance(a.place, Flash)
-        ]
+        works = [a for a in call.arguments if isinstance(a, Work)]
+        scratch = [self._memory.span(a.place, a.bytes) for a in works if isinstance(a.place, Fixed | Slot)]
         read = [self._span(a.access) for a in inputs if not isinstance(a.access.place, Flash)]
         written = [self._span(a.access) for a in outputs]
         if any(one.meets(other) for one, other in combinations([*written, *scratch], 2)):

@@ -8,8 +8,8 @@ from tflmgen.ops.rules import input_type, static_shape
 from tflmgen.ops.weights import params
 from tflmgen.types import DType
 
-SUM_BYTES = 4
-"""Of one channel's sum."""
+SHORT = 255
+"""The most pixels whose sum fits 16 bits."""
 
 
 def reduces_rows(operator: str, op: OperatorInstance) -> bool:
@@ -24,11 +24,6 @@ def reduces_rows(operator: str, op: OperatorInstance) -> bool:
     )
 
 
-def sums_bytes(op: OperatorInstance) -> int:
-    """What is kept from row to row."""
-    return SUM_BYTES * static_shape(op.outputs[0])[3]
-
-
 def pool_by_rows(op: OperatorInstance, row: int) -> Kernel:
     """Takes in row `row`; the Scratch are the sums, which must last from the first row to the last."""
     _, height, width, channels = static_shape(input_type(op, 0))
@@ -41,5 +36,6 @@ def pool_by_rows(op: OperatorInstance, row: int) -> Kernel:
         (("is_first", row == 0), ("is_last", row == height - 1)),
         (("output_min", low), ("output_max", high)),
     )
-    operands = (Input(0), Scratch(sums_bytes(op)), Output(0))
-    return Kernel("tflmgen_average_pool2d_rows_s8", "average_pool2d_rows.h", operands, fields)
+    bits = 16 if height * width <= SHORT else 32
+    operands = (Input(0), Scratch(channels * bits // 8), Output(0))
+    return Kernel(f"tflmgen_average_pool2d_rows_s8_sum{bits}", "average_pool2d_rows.h", operands, fields)

@@ -11,7 +11,7 @@ from tflmgen.compiler import Compilation
 from tflmgen.console import Console
 from tflmgen.errors import UsageError
 from tflmgen.firmware_build import compile_project
-from tflmgen.platformio import UploadError, upload
+from tflmgen.platformio import UploadError, check_registry, upload
 from tflmgen.toolchain import find_program
 
 
@@ -36,6 +36,13 @@ def flash(directory: Path, compilation: Compilation, board: Board, port: str | N
             _run([str(find_program(words[0])), *words[1:]])
         return words[0]
     assert board.platformio is not None
+    try:
+        check_registry(board.platformio.platform)
+    except UploadError as error:
+        own = f"tflmgen boards new DIR --like {board.id}"
+        raise UploadError(
+            f"{error}. Or name a flash tool of yours as `upload` in a board of your own: {own}"
+        ) from error
     with console.progress(f"Flashing {compilation.name} on {board.id}") as progress:
         upload(directory, f"{board.id}_upload", port, progress)
     return f"{board.platformio.platform.split('@')[0]}, {board.platformio.upload_protocol}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from tflmgen.errors import TflmgenError
 from tflmgen.toolchain import find_arm_compiler, find_host_compiler
 
 Progress = Callable[[str], None]
+
+PLATFORMS = "PLATFORMIO_PLATFORMS_DIR"
+REGISTRY = "api.registry.platformio.org"
 
 
 class BuildError(TflmgenError):
@@ -47,7 +51,7 @@ def build(directory: Path, environment: str, progress: Progress | None = None) -
         find_host_compiler()
     else:
         find_arm_compiler()
-    failure = _run(directory, environment, (), progress)
+    failure = _run(directory, environment, (), environment_variables(directory), progress)
     if failure is not None:
         raise BuildError(f"{directory}: PlatformIO cannot build it\n{failure}")
     path = directory / ".pio" / "build" / environment / "firmware.elf"
@@ -61,16 +65,35 @@ def upload(directory: Path, environment: str, port: str | None, progress: Progre
     port  the programmer's or the boot loader's, for uploaders that need one
     """
     words = ["-t", "upload", *(["--upload-port", port] if port else [])]
-    failure = _run(directory, environment, words, progress)
+    variables = environment_variables(directory)
+    del variables[PLATFORMS]  # what is downloaded is for all projects
+    failure = _run(directory, environment, words, variables, progress)
     if failure is not None:
-        raise UploadError(f"{directory}: PlatformIO cannot upload it\n{failure}")
+        raise UploadError(f"environment {environment}: PlatformIO cannot build and upload it\n{failure}")
 
 
-def _run(directory: Path, environment: str, words: Sequence[str], progress: Progress | None) -> str | None:
+def check_registry(platform: str) -> None:
+    """Raises UploadError where `platform` (owner/name@version) would have to be downloaded and cannot be.
+
+    PlatformIO itself says so after a minute, and not what it is that is missing.
+    """
+    name = platform.split("@")[0]
+    if (_core_folder() / "platforms" / name.split("/")[-1]).exists():
+        return
+    try:
+        socket.getaddrinfo(REGISTRY, 443)
+    except OSError as error:
+        raise UploadError(
+            f"{REGISTRY} cannot be reached, from where PlatformIO has to download {name} first"
+        ) from error
+
+
+def _run(
+    directory: Path, environment: str, words: Sequence[str], variables: Mapping[str, str], progress: Progress | None
+) -> str | None:
     """Run PlatformIO on an environment of the project; None if it succeeds, else what it says."""
     command = [sys.executable, "-m", "platformio", "run", "-d", str(directory), "-e", environment, *words]
     with tempfile.TemporaryFile("w+") as errors:
-        variables = environment_variables(directory)
         with subprocess.Popen(
             command,
             env=variables,
@@ -111,10 +134,9 @@ def environment_variables(directory: Path) -> dict[str, str]:
 
     The platforms folder is the project's: in a shared one, two builds at a time would fight for one link.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     settings = {
-        "PLATFORMIO_CORE_DIR": os.environ.get("PLATFORMIO_CORE_DIR") or str(cache / "tflmgen" / "platformio"),
-        "PLATFORMIO_PLATFORMS_DIR": str(directory.resolve() / ".pio" / "platforms"),
+        "PLATFORMIO_CORE_DIR": str(_core_folder()),
+        PLATFORMS: str(directory.resolve() / ".pio" / "platforms"),
         "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "No",
         "PLATFORMIO_DISABLE_UPGRADE_CHECK": "true",
         "PLATFORMIO_SETTING_CHECK_PLATFORMIO_INTERVAL": "36500",
@@ -122,3 +144,8 @@ def environment_variables(directory: Path) -> dict[str, str]:
         "PLATFORMIO_DISABLE_PROGRESSBAR": "true",
     }
     return {**os.environ, **settings}
+
+
+def _core_folder() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("PLATFORMIO_CORE_DIR") or cache / "tflmgen" / "platformio")

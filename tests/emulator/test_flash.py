@@ -67,6 +67,18 @@ def test_a_command_that_needs_a_port(board: Path) -> None:
     assert "the board's upload command needs a --port" in finished.err
 
 
+def test_a_platform_that_cannot_be_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*_: object) -> None:
+        raise OSError("Name or service not known")
+
+    monkeypatch.setenv("PLATFORMIO_CORE_DIR", str(tmp_path / "core"))
+    monkeypatch.setattr("socket.getaddrinfo", unreachable)
+    finished = tflmgen("flash", GATE, "--board", "nucleo_f446re")
+    assert finished.code == 1
+    assert "cannot be reached, from where PlatformIO has to download platformio/ststm32 first" in finished.err
+    assert "tflmgen boards new DIR --like nucleo_f446re" in finished.err
+
+
 @pytest.mark.parametrize(("name", "what"), [("host", "this computer"), ("mps2_an386", "an emulated board")])
 def test_what_cannot_be_flashed(name: str, what: str) -> None:
     finished = tflmgen("flash", GATE, "--board", name)

@@ -26,6 +26,12 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def core_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of a stand-in stays where PlatformIO keeps platforms."""
+    monkeypatch.setenv("PLATFORMIO_CORE_DIR", str(tmp_path_factory.getbasetemp() / "core"))
+
+
 def stand_in(folder: Path, board_id: str, core: str) -> Path:
     """The project in `folder` with its upload environment on the stand-in platform."""
     platform = folder / "stand_in"
@@ -63,7 +69,7 @@ def test_bare_firmware_is_the_local_one(tmp_path: Path) -> None:
 def test_a_failed_upload_tells_the_tools_words(tmp_path: Path) -> None:
     board = load_board("nucleo_f446re")
     project = stand_in(tiny.write_project(board, tmp_path / "project"), board.id, board.core)
-    with pytest.raises(UploadError, match=r"(?s)PlatformIO cannot upload it\n.*no probe"):
+    with pytest.raises(UploadError, match=r"(?s)PlatformIO cannot build and upload it\n.*no probe"):
         upload(project, f"{board.id}_upload", None)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import struct
 
 import pytest
+from support.commands import tflmgen
 from tflmgen.commands.monitor import Watcher
 from tflmgen.emulator.link import FAULT, REFUSED, REPLY, Frame, Request, encode
 from tflmgen.emulator.serial_port import LARGEST_FRAME, PortError, find_port, first_wait
@@ -59,6 +60,12 @@ def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("serial.tools.list_ports.comports", list)
     with pytest.raises(PortError, match=r"no board found.*This computer has no serial port"):
         find_port(None)
+
+
+def test_one_source_of_the_baud_rate() -> None:
+    finished = tflmgen("monitor", "--port", "COM3", "--board", "nucleo_f446re", "--baud", "9600")
+    assert finished.code == 2
+    assert "--board tells the baud rate: leave --baud out" in finished.err
 
 
 def test_slow_ports_are_waited_for_longer() -> None:

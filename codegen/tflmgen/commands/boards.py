@@ -47,6 +47,10 @@ def _describe(board: Board, found: set[str]) -> dict[str, Any]:
         "flash_bytes": board.flash_bytes,
         "ram_bytes": board.ram_bytes,
         "memories": [{"name": m.name, "origin": m.origin, "size": m.size, "kind": m.kind} for m in board.memories],
+        "upload": board.platformio.platform
+        if board.platformio and not board.upload
+        else " ".join(board.upload) or None,
+        "notes": list(board.notes),
         "emulators": runs_in,
         "emulators_found": [name for name in runs_in if name in found],
     }

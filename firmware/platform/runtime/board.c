@@ -32,9 +32,10 @@ void tflmgen_board_start(void) {
   wake_emulator();
 }
 
-/* Semihosting's SYS_EXIT_EXTENDED. Without a debugger or emulator the breakpoint is a fault, which ends here again. */
+static volatile bool ending;
+
+/* Semihosting's SYS_EXIT_EXTENDED. Without a debugger or emulator the breakpoint is a fault, which is no news then. */
 void tflmgen_board_exit(int code) {
-  static volatile bool ending;
   if (!ending) {
     ending = true;
     const volatile uint32_t block[2] = {0x20026u /* ADP_Stopped_ApplicationExit */, (uint32_t)code};
@@ -66,7 +67,7 @@ void tflmgen_board_fault(uint32_t exception, uint32_t pc, uint32_t lr) {
   if ((cfsr & 1u << 7) != 0) fault.address = *(volatile uint32_t *)0xE000ED34u;  /* MMARVALID: MMFAR */
   if ((cfsr & 1u << 15) != 0) fault.address = *(volatile uint32_t *)0xE000ED38u; /* BFARVALID: BFAR */
 #endif
-  if (!faulted) {
+  if (!faulted && !ending) {
     faulted = true;
     tflmgen_on_fault(&fault);
     put_hex("\r\nFAULT exception=", fault.exception);

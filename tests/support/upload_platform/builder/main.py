@@ -22,7 +22,7 @@ if not env.get("PIOFRAMEWORK"):
     env.Append(
         CCFLAGS=["-Os", "-ffunction-sections", "-fdata-sections", "-Wall", "-nostdlib", *processor],
         LINKFLAGS=["-Os", "-Wl,--gc-sections,--relax", "--specs=nano.specs", "--specs=nosys.specs", *processor],
-        LIBS=["c", "gcc", "m", "stdc++"],
+        LIBS=["c", "gcc", "m", "stdc++", "nosys"],
     )
 elf = env.BuildProgram()
 

@@ -151,6 +151,12 @@ def kernel_for(case: Case, machine: Machine) -> Kernel:
 
 def check_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str = "-O2") -> None:
     """Every run gives exactly what is expected, on the machine, and writes nowhere else."""
+    lines = faults_on(machine, runs, folder, optimize)
+    assert not lines, f"{lines[:5]}: {[runs[int(line.split()[1])] for line in lines[:1]]}"
+
+
+def faults_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str = "-O2") -> list[str]:
+    """A line for each run that does not: `case`, its number, and what is wrong."""
     for program in ("arm-none-eabi-gcc", "qemu-system-arm"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
@@ -174,7 +180,7 @@ def check_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str 
     ran = subprocess.run(qemu, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     lines = (ran.stdout + ran.stderr).splitlines()
     assert lines[-1:] == [f"done {len(runs)}"], lines[-3:]
-    assert not lines[:-1], f"{lines[:5]}: {[runs[int(line.split()[1])] for line in lines[:1]]}"
+    return lines[:-1]
 
 
 def _source(machine: Machine, runs: Sequence[Run]) -> str:

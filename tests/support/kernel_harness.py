@@ -176,7 +176,8 @@ def facing(kernel: Kernel, overlap: Overlap | None) -> Kernel:
 
 def offsets(overlap: Overlap) -> tuple[int, int]:
     """Where input and output begin that overlap by just the claimed distance."""
-    return (0, overlap.distance) if overlap.behind else (overlap.distance, 0)
+    ahead = -overlap.distance if overlap.behind else overlap.distance
+    return max(0, ahead), max(0, -ahead)
 
 
 def run_kernels(

@@ -40,7 +40,9 @@ def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> 
     by_twos = three and window.steps.stride_width == 1
     scratch = Scratch(taps * POINTER_BYTES + channels * (4 if three else 1))
     function = f"tflmgen_depthwise_window_mve_{'signed' if exact.signed else 'clamped'}_s8"
-    over_input = overlaps(op.outputs[0], window.group_distance(GROUP) + (channels if by_twos else 0))
+    over_input = overlaps(
+        op.outputs[0], window.group_distance(GROUP) + (channels if by_twos and channels > GROUP else 0)
+    )
     operands = (Input(0), stream, scratch, Output(0))
     return Kernel(function, HEADER, operands, fields, over_input, op.outputs[0].elements * taps, "mve")
 

@@ -48,10 +48,11 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
         suffix = {DType.FLOAT32: "f32", DType.INT8: "s8", DType.INT16: "s16"}[output.dtype]
         over, channels = _window(op), static_shape(output)[3]
         fields = params(f"tflmgen_pool2d_{suffix}", over.fields(channels), results)
-        over_input = overlaps(output, over.overlap_distance(channels))
+        over_input = overlaps(output, over.group_distance(1))
         if "dsp" in target.features and kind == "average" and suffix == "s8" and _by_fours(op):
             name, header = "tflmgen_average_pool2d_dsp_s8", "average_pool2d_dsp.h"
-            return Kernel(name, header, (Input(0), Output(0)), fields, over_input, variant="dsp")
+            by_fours = overlaps(output, over.group_distance(4))
+            return Kernel(name, header, (Input(0), Output(0)), fields, by_fours, variant="dsp")
         return Kernel(f"tflmgen_{kind}_pool2d_{suffix}", "pool2d.h", (Input(0), Output(0)), fields, over_input)
 
     return kernel

@@ -3,8 +3,9 @@
 #ifndef TFLMGEN_KERNELS_CONV2D_HYBRID_H
 #define TFLMGEN_KERNELS_CONV2D_HYBRID_H
 
-#include "conv2d.h"
+#include "dot.h"
 #include "dynamic_quantize.h"
+#include "window.h"
 
 struct tflmgen_conv2d_hybrid {
     TFLMGEN_WINDOW_FIELDS
@@ -17,23 +18,28 @@ struct tflmgen_conv2d_hybrid {
     float output_max;
 };
 
-/* What the window of one output channel needs. Taps outside the input count as zero. */
-TFLMGEN_HELPER struct tflmgen_conv2d_s8 tflmgen_conv2d_quantized(const struct tflmgen_conv2d_hybrid *p,
-                                                                 int32_t zero_point)
+/* The windows of two output channels, added to `sums`; taps outside the input count as zero. */
+TFLMGEN_HELPER void tflmgen_conv2d_windows_hybrid(int32_t *sums, const int8_t *input, const int8_t *first,
+                                                  const int8_t *second, int32_t origin_y, int32_t origin_x,
+                                                  struct tflmgen_taps y, struct tflmgen_taps x, int32_t offset,
+                                                  const struct tflmgen_conv2d_hybrid *p)
 {
-    const struct tflmgen_conv2d_s8 window = {
-        .input_height = p->input_height,
-        .input_width = p->input_width,
-        .input_channels = p->input_channels,
-        .filter_height = p->filter_height,
-        .filter_width = p->filter_width,
-        .dilation_height = p->dilation_height,
-        .dilation_width = p->dilation_width,
-        .filter_channels = p->filter_channels,
-        .input_offset = -zero_point,
-        .padding_value = zero_point,
-    };
-    return window;
+    const bool contiguous = p->dilation_width == 1 && p->filter_channels == p->input_channels;
+    for (int32_t ky = y.first; ky < y.end; ++ky) {
+        const int32_t weights = ky * p->filter_width * p->filter_channels;
+        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width;
+        if (contiguous) {
+            const int32_t at = weights + x.first * p->filter_channels;
+            tflmgen_dot_pair_s8(sums, input + (line + origin_x + x.first) * p->input_channels, first + at, second + at,
+                                (x.end - x.first) * p->filter_channels, offset);
+        } else {
+            for (int32_t kx = x.first; kx < x.end; ++kx) {
+                const int32_t at = weights + kx * p->filter_channels;
+                tflmgen_dot_pair_s8(sums, input + (line + origin_x + kx * p->dilation_width) * p->input_channels,
+                                    first + at, second + at, p->filter_channels, offset);
+            }
+        }
+    }
 }
 
 /* scales: of the filter, one per output channel or one in all; bias: one per output channel, or NULL; quantized:
@@ -47,7 +53,6 @@ TFLMGEN_KERNEL void tflmgen_conv2d_hybrid(const float *input, const int8_t *rest
     const int32_t input_size = p->input_height * p->input_width * p->input_channels;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         const struct tflmgen_row_scale range = tflmgen_quantize_row(input, quantized, input_size, p->asymmetric);
-        const struct tflmgen_conv2d_s8 window = tflmgen_conv2d_quantized(p, range.zero_point);
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
             const int32_t origin_y = out_y * p->stride_height - p->padding_top;
             const struct tflmgen_taps y =
@@ -56,14 +61,20 @@ TFLMGEN_KERNEL void tflmgen_conv2d_hybrid(const float *input, const int8_t *rest
                 const int32_t origin_x = out_x * p->stride_width - p->padding_left;
                 const struct tflmgen_taps x =
                     tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
-                for (int32_t channel = 0; channel < p->output_channels; ++channel) {
-                    const int32_t first = channel / group_channels * p->filter_channels;
-                    const float sum = (float)tflmgen_conv2d_window_s8(quantized + first, filter + channel * filter_size,
-                                                                      origin_y, origin_x, y, x, &window);
-                    const float scale = scales[p->per_channel ? channel : 0];
-                    const float scaled = p->asymmetric ? sum * scale * range.scale : sum * (range.scale * scale);
-                    *output++ =
-                        tflmgen_clamp_f32(scaled + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
+                for (int32_t channel = 0, count = 0; channel < p->output_channels; channel += count) {
+                    const int32_t group = channel / group_channels;
+                    count = tflmgen_min_s32((group + 1) * group_channels - channel, 2);
+                    const int8_t *const weights = filter + channel * filter_size;
+                    int32_t sums[2] = {0, 0};
+                    tflmgen_conv2d_windows_hybrid(sums, quantized + group * p->filter_channels, weights,
+                                                  weights + (count - 1) * filter_size, origin_y, origin_x, y, x,
+                                                  -range.zero_point, p);
+                    for (int32_t i = channel; i < channel + count; ++i) {
+                        const float sum = (float)sums[i - channel];
+                        const float scale = scales[p->per_channel ? i : 0];
+                        const float scaled = p->asymmetric ? sum * scale * range.scale : sum * (range.scale * scale);
+                        *output++ = tflmgen_clamp_f32(scaled + (bias ? bias[i] : 0.0f), p->output_min, p->output_max);
+                    }
                 }
             }
         }

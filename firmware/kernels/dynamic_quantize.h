@@ -13,11 +13,13 @@ struct tflmgen_row_scale {
     int32_t zero_point;
 };
 
-/* NaN becomes the least. */
+/* The nearest integer, halves away from zero, from `least` to 127. NaN becomes the least. */
 TFLMGEN_HELPER int8_t tflmgen_round_to_s8(float value, float least)
 {
-    const float rounded = roundf(value);
-    return (int8_t)(rounded > least ? (rounded < 127.0f ? rounded : 127.0f) : least);
+    const float inside = value > least ? (value < 127.0f ? value : 127.0f) : least;
+    const int32_t whole = (int32_t)inside;
+    const float rest = inside - (float)whole;
+    return (int8_t)(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0));
 }
 
 TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_symmetric(const float *values, int8_t *quantized,
@@ -45,14 +47,16 @@ TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_asymmetric(const float 
                                                                     int32_t length)
 {
     struct tflmgen_row_scale result = {1.0f, 0};
-    double least = 0.0;
-    double greatest = 0.0;
+    float low = 0.0f;
+    float high = 0.0f;
     for (int32_t i = 0; i < length; ++i) {
-        least = (double)values[i] < least ? (double)values[i] : least;
-        greatest = (double)values[i] > greatest ? (double)values[i] : greatest;
+        low = values[i] < low ? values[i] : low;
+        high = values[i] > high ? values[i] : high;
     }
     float inverse = 0.0f;
-    if (least < greatest) {
+    if (low < high) {
+        const double least = (double)low;
+        const double greatest = (double)high;
         const double scale = (greatest - least) / 255.0;
         const double from_least = -128.0 - least / scale;
         const double from_greatest = 127.0 - greatest / scale;

@@ -24,10 +24,17 @@ TFLMGEN_KERNEL void tflmgen_fully_connected_hybrid(const float *input, const int
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         const struct tflmgen_row_scale row = tflmgen_quantize_row(input, quantized, p->depth, p->asymmetric);
-        for (int32_t unit = 0; unit < p->units; ++unit) {
-            const int32_t sum = tflmgen_dot_s8(quantized, filter + unit * p->depth, p->depth, -row.zero_point);
-            const float scaled = (float)sum * (row.scale * scales[p->per_channel ? unit : 0]);
-            *output++ = tflmgen_clamp_f32((bias ? bias[unit] : 0.0f) + scaled, p->output_min, p->output_max);
+        for (int32_t unit = 0; unit < p->units; unit += 2) {
+            const int32_t count = tflmgen_min_s32(p->units - unit, 2);
+            const int8_t *const weights = filter + unit * p->depth;
+            int32_t sums[2] = {0, 0};
+            tflmgen_dot_pair_s8(sums, quantized, weights, weights + (count - 1) * p->depth, p->depth,
+                                -row.zero_point);
+            for (int32_t i = 0; i < count; ++i) {
+                const float scaled = (float)sums[i] * (row.scale * scales[p->per_channel ? unit + i : 0]);
+                *output++ =
+                    tflmgen_clamp_f32((bias ? bias[unit + i] : 0.0f) + scaled, p->output_min, p->output_max);
+            }
         }
         input += p->depth;
     }

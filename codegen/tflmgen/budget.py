@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tflmgen.board import Board, list_boards
+from tflmgen.board import PLACED, Board, list_boards
 from tflmgen.errors import TflmgenError
 from tflmgen.platformio import BuildError
 from tflmgen.units import count
@@ -23,14 +23,19 @@ def check_plan(plan: Plan, board: Board) -> None:
     if board.is_host:
         return
     sizes = {m.name: m.size for m in board.memories}
-    places = dict(board.placement)
-    needed: dict[str, int] = {}
-    for what, size in (("arena", _arena(plan)), ("state", _state(plan)), ("weights", _weights(plan))):
-        needed[places[what]] = needed.get(places[what], 0) + size
-    for memory, size in needed.items():
+    for memory, size in _needed(plan, board).items():
         if size > sizes[memory]:
             over = f"{count(size)} bytes of {memory} are needed, and board {board.id} has {count(sizes[memory])}"
-            raise BudgetError(_explained(over, plan, board, memory == places["weights"]))
+            raise BudgetError(_explained(over, plan, board, memory == dict(board.placement)["weights"]))
+
+
+def _needed(plan: Plan, board: Board) -> dict[str, int]:
+    """Bytes of each memory that the plan takes, without code, stack and other data."""
+    needed: dict[str, int] = {}
+    for what, size in (("arena", _arena(plan)), ("state", _state(plan)), ("weights", _weights(plan))):
+        memory = dict(board.placement)[what]
+        needed[memory] = needed.get(memory, 0) + size
+    return needed
 
 
 def explain_overflow(error: BuildError, plan: Plan, board: Board) -> TflmgenError:
@@ -78,13 +83,24 @@ def _explained(over: str, plan: Plan, board: Board, flash: bool) -> str:
     floats = any("float32" in output for step in plan["steps"] for output in step.get("outputs", ()))
     narrower = "int8 instead of float32, " if floats else ""
     change = "fewer or smaller layers, --optimize size" if flash else "a smaller input or fewer channels there"
-    advice = f"{change}, {narrower}or {larger}"
+    what, size = ("weights", _weights(plan)) if flash else ("arena", _arena(plan))
+    elsewhere = "".join(f"--place {what}={name.lower()}, " for name in _room(board, what, size))
+    advice = f"{change}, {elsewhere}{narrower}or {larger}"
     return "\n".join([*lines, f"  what would help: {advice}"])
 
 
 def _fits(plan: Plan, board: Board) -> bool:
-    ram = _arena(plan) + _state(plan) + board.stack
-    return ram <= board.ram_bytes and _weights(plan) <= board.flash_bytes
+    sizes = {m.name: m.size for m in board.memories}
+    data = dict(board.placement)["data"]
+    return all(
+        size + (board.stack if name == data else 0) <= sizes[name] for name, size in _needed(plan, board).items()
+    )
+
+
+def _room(board: Board, what: str, size: int) -> list[str]:
+    """Other memories of the board, of the right kind, that hold `size` bytes by themselves."""
+    taken = dict(board.placement)[what]
+    return [m.name for m in board.memories if m.kind == PLACED[what] and m.name != taken and m.size >= size]
 
 
 def _arena(plan: Plan) -> int:

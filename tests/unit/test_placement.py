@@ -52,6 +52,16 @@ def test_the_budget_is_that_of_the_memory(tmp_path: Path) -> None:
     finished = tflmgen(*words, "--place", "arena=dtcm")
     assert finished.code == 1
     assert "bytes of DTCM are needed, and board nucleo_f767zi has 131,072" in finished.err
+    assert "--place arena=sram" in finished.err
+
+
+def test_boards_that_would_fit_have_one_memory_that_does(tmp_path: Path) -> None:
+    model = write_adder(tmp_path / "adder.tflite", shape=(1, 66500))  # 532,000 bytes
+    finished = tflmgen("build", model, "--board", "nucleo_f767zi", "--no-compile", "-o", tmp_path / "p")
+    assert finished.code == 1
+    assert "nucleo_l4r5zi" in finished.err
+    assert "nucleo_h753zi" not in finished.err  # more than that in all, but no memory of more than 524,288
+    assert "--place" not in finished.err
 
 
 def test_the_library_is_the_same_wherever_it_lies(tmp_path: Path) -> None:

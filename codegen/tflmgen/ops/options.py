@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import struct
+
 from tflmgen.ops.operator import Options
+
+GREATEST_FLOAT = (2 - 2**-23) * 2.0**127
 
 
 def present(options: Options | None) -> Options:
@@ -36,3 +41,14 @@ def flag(options: Options, field: str) -> bool:
     if not isinstance(value, int):
         raise ValueError(f"the custom options lack {field}" if value is None else f"{field} is no Boolean")
     return bool(value)
+
+
+def real(options: Options, field: str) -> float:
+    """A number of custom options that must be there, as float32."""
+    value = options.get(field)
+    if not isinstance(value, int | float):
+        raise ValueError(f"the custom options lack {field}" if value is None else f"{field} is no number")
+    if not math.isfinite(value) or abs(value) > GREATEST_FLOAT:
+        raise ValueError(f"{field} is {value}, which is no float32")
+    rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    return rounded

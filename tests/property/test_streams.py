@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.kernel_harness import constant, make_case, model_bytes, tensor
 from support.native import Invocation, build_native, run_native
 from support.random_chain import random_chain
 from tflmgen.arena.check import check
@@ -178,3 +179,16 @@ def test_what_cannot_come_by_rows() -> None:
     name = module.signatures[0].inputs[0].name
     with pytest.raises(ModelError, match="comes by rows"):
         push_rows(push_rows(module, [name]), [name])
+
+
+@pytest.mark.parametrize("filter_type", ["int8", "int4"])
+def test_what_is_quantised_as_a_whole_does_not_go_by_rows(filter_type: str) -> None:
+    """Float32 by int8 weights: how a row is quantised hangs on all others."""
+    options = {"padding": 0, "stride_w": 1, "stride_h": 1}
+    for operator, shape, axis in (("CONV_2D", (4, 3, 3, 2), 0), ("DEPTHWISE_CONV_2D", (1, 3, 3, 2), 3)):
+        weights = constant(filter_type, np.ones(shape), [0.1] * shape[axis], 0, axis)
+        case = make_case(operator, [tensor("float32", (1, 6, 6, 2)), weights], [tensor("float32", ())], options)
+        module = run_passes(import_model(parse_model(model_bytes(case), "m.tflite")))
+        (node,) = module.functions[0].body.nodes
+        assert isinstance(node, Op)
+        assert RowKernels(module.constants, HOST).operator(node) is None

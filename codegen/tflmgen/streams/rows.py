@@ -13,6 +13,7 @@ from tflmgen.graph import Op, Value
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops import OPERATORS
 from tflmgen.ops.pool_rows import pool_by_rows, reduces_rows
+from tflmgen.ops.weights import is_hybrid
 from tflmgen.ops.window import Steps, Window, four
 from tflmgen.streams.push import PUSH
 from tflmgen.support import instance_of
@@ -120,7 +121,7 @@ def row_operator(op: Op, constants: Mapping[str, bytes]) -> RowOperator | None:
     instance = instance_of(op.inputs, [op.outputs[0].type], op.attributes, constants)
     if op.operator in WINDOWED:
         taps = _taps(op)
-        if data != (0,) or taps is None:
+        if data != (0,) or taps is None or _quantizes_as_a_whole(op, instance):
             return None
         window = Window(op.attributes.steps, four(types[0].max_shape), taps)
         return _made(op, instance, data, window, reduces_rows(op.operator, instance))
@@ -150,6 +151,11 @@ def _taps(op: Op) -> tuple[int, int] | None:
     if weights is None or not weights.is_constant or len(weights.type.shape) != 4:
         return None
     return four(weights.type.max_shape)[1:3]
+
+
+def _quantizes_as_a_whole(op: Op, instance: OperatorInstance) -> bool:
+    """Whether the operator must see its whole input before it knows how to quantise it."""
+    return not op.operator.endswith("POOL_2D") and is_hybrid(instance)
 
 
 def _broadcasts_over_rows(op: Op) -> bool:

@@ -1,4 +1,5 @@
-/* AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D: tensors [batch, height, width, channels]. Padding takes no part in a result. */
+/* AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D: tensors [batch, height, width, channels]. Padding takes no part in a result,
+ * but for the kernels with `zeros` in their name: there it is pixels of zero like others. */
 #ifndef TFLMGEN_KERNELS_POOL2D_H
 #define TFLMGEN_KERNELS_POOL2D_H
 
@@ -23,6 +24,27 @@ struct tflmgen_pool2d_f32 {
     TFLMGEN_WINDOW_FIELDS
     float output_min;
     float output_max;
+};
+
+struct tflmgen_pool2d_zeros_s8 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t output_min;
+    int32_t output_max;
+    int32_t zero;
+};
+
+struct tflmgen_pool2d_zeros_s16 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t output_min;
+    int32_t output_max;
+    int32_t zero;
+};
+
+struct tflmgen_pool2d_zeros_f32 {
+    TFLMGEN_WINDOW_FIELDS
+    float output_min;
+    float output_max;
+    float zero;
 };
 
 /* The mean of a window, halves away from zero. */
@@ -53,43 +75,61 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s32(int32_t sum, int32_t count)
 #define TFLMGEN_POOL_ADD_L2_f32(result, value) ((result) + (value) * (value))
 #define TFLMGEN_POOL_END_L2_f32(result, count) sqrtf((result) / (float)(count))
 
-/* Each channel of an output pixel is written after the channel's whole window was read. */
-#define TFLMGEN_POOL_2D(name, KIND, type, element, sum_type, clamp)                                                    \
-    TFLMGEN_KERNEL void name(const element *input, element *output, const struct tflmgen_pool2d_##type *p)             \
-    {                                                                                                                  \
-        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                         \
-            for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                               \
-                const int32_t top = out_y * p->stride_height - p->padding_top;                                         \
-                const struct tflmgen_taps y = tflmgen_taps_inside(top, 1, p->filter_height, p->input_height);          \
-                for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {                                            \
-                    const int32_t left = out_x * p->stride_width - p->padding_left;                                    \
-                    const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width);       \
-                    const int32_t count = (y.end - y.first) * (x.end - x.first);                                       \
-                    for (int32_t channel = 0; channel < p->input_channels; ++channel) {                                \
-                        sum_type result = TFLMGEN_POOL_START_##KIND##_##type;                                          \
-                        for (int32_t ky = y.first; ky < y.end; ++ky) {                                                 \
-                            const int32_t line = (top + ky) * p->input_width + left;                                   \
-                            for (int32_t kx = x.first; kx < x.end; ++kx) {                                             \
-                                const element value = input[(line + kx) * p->input_channels + channel];                \
-                                result = TFLMGEN_POOL_ADD_##KIND##_##type(result, value);                              \
-                            }                                                                                          \
-                        }                                                                                              \
-                        (void)count;                                                                                   \
-                        result = TFLMGEN_POOL_END_##KIND##_##type(result, count);                                      \
-                        *output++ = (element)clamp(result, p->output_min, p->output_max);                              \
-                    }                                                                                                  \
-                }                                                                                                      \
-            }                                                                                                          \
-            input += p->input_height * p->input_width * p->input_channels;                                             \
-        }                                                                                                              \
+/* What padding adds to the result, and how many pixels count; `missing` lie outside. */
+#define TFLMGEN_POOL_IGNORED(result, count, missing, add) ((void)(missing))
+#define TFLMGEN_POOL_ZEROS_MAX(result, count, missing, add) \
+    if ((missing) > 0) {                                    \
+        (result) = add(result, p->zero);                    \
+    }
+#define TFLMGEN_POOL_ZEROS_AVERAGE(result, count, missing, add)         \
+    for (int32_t outside = (missing); outside > 0; --outside, ++count) { \
+        (result) = add(result, p->zero);                                \
     }
 
-TFLMGEN_POOL_2D(tflmgen_average_pool2d_s8, AVERAGE, s8, int8_t, int32_t, tflmgen_clamp_s32)
-TFLMGEN_POOL_2D(tflmgen_average_pool2d_s16, AVERAGE, s16, int16_t, int32_t, tflmgen_clamp_s32)
-TFLMGEN_POOL_2D(tflmgen_average_pool2d_f32, AVERAGE, f32, float, float, tflmgen_clamp_f32)
-TFLMGEN_POOL_2D(tflmgen_max_pool2d_s8, MAX, s8, int8_t, int32_t, tflmgen_clamp_s32)
-TFLMGEN_POOL_2D(tflmgen_max_pool2d_s16, MAX, s16, int16_t, int32_t, tflmgen_clamp_s32)
-TFLMGEN_POOL_2D(tflmgen_max_pool2d_f32, MAX, f32, float, float, tflmgen_clamp_f32)
-TFLMGEN_POOL_2D(tflmgen_l2_pool2d_f32, L2, f32, float, float, tflmgen_clamp_f32)
+/* Each channel of an output pixel is written after the channel's whole window was read. */
+#define TFLMGEN_POOL_2D(name, params, KIND, type, element, sum_type, clamp, PADDING)                             \
+    TFLMGEN_KERNEL void name(const element *input, element *output, const struct params *p)                      \
+    {                                                                                                            \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                   \
+            for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                         \
+                const int32_t top = out_y * p->stride_height - p->padding_top;                                   \
+                const struct tflmgen_taps y = tflmgen_taps_inside(top, 1, p->filter_height, p->input_height);    \
+                for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {                                      \
+                    const int32_t left = out_x * p->stride_width - p->padding_left;                              \
+                    const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width); \
+                    const int32_t inside = (y.end - y.first) * (x.end - x.first);                                \
+                    for (int32_t channel = 0; channel < p->input_channels; ++channel) {                          \
+                        sum_type result = TFLMGEN_POOL_START_##KIND##_##type;                                    \
+                        for (int32_t ky = y.first; ky < y.end; ++ky) {                                           \
+                            const int32_t line = (top + ky) * p->input_width + left;                             \
+                            for (int32_t kx = x.first; kx < x.end; ++kx) {                                       \
+                                const element value = input[(line + kx) * p->input_channels + channel];          \
+                                result = TFLMGEN_POOL_ADD_##KIND##_##type(result, value);                        \
+                            }                                                                                    \
+                        }                                                                                        \
+                        int32_t count = inside;                                                                  \
+                        PADDING(result, count, p->filter_height * p->filter_width - inside,                      \
+                                TFLMGEN_POOL_ADD_##KIND##_##type);                                               \
+                        (void)count;                                                                             \
+                        result = TFLMGEN_POOL_END_##KIND##_##type(result, count);                                \
+                        *output++ = (element)clamp(result, p->output_min, p->output_max);                        \
+                    }                                                                                            \
+                }                                                                                                \
+            }                                                                                                    \
+            input += p->input_height * p->input_width * p->input_channels;                                       \
+        }                                                                                                        \
+    }
+
+#define TFLMGEN_POOL_2D_TYPES(name, params, KIND, PADDING)                                                             \
+    TFLMGEN_POOL_2D(name##_s8, params##_s8, KIND, s8, int8_t, int32_t, tflmgen_clamp_s32, PADDING)                     \
+    TFLMGEN_POOL_2D(name##_s16, params##_s16, KIND, s16, int16_t, int32_t, tflmgen_clamp_s32, PADDING)                 \
+    TFLMGEN_POOL_2D(name##_f32, params##_f32, KIND, f32, float, float, tflmgen_clamp_f32, PADDING)
+
+TFLMGEN_POOL_2D_TYPES(tflmgen_average_pool2d, tflmgen_pool2d, AVERAGE, TFLMGEN_POOL_IGNORED)
+TFLMGEN_POOL_2D_TYPES(tflmgen_max_pool2d, tflmgen_pool2d, MAX, TFLMGEN_POOL_IGNORED)
+TFLMGEN_POOL_2D_TYPES(tflmgen_average_pool2d_zeros, tflmgen_pool2d_zeros, AVERAGE, TFLMGEN_POOL_ZEROS_AVERAGE)
+TFLMGEN_POOL_2D_TYPES(tflmgen_max_pool2d_zeros, tflmgen_pool2d_zeros, MAX, TFLMGEN_POOL_ZEROS_MAX)
+TFLMGEN_POOL_2D(tflmgen_l2_pool2d_f32, tflmgen_pool2d_f32, L2, f32, float, float, tflmgen_clamp_f32,
+                TFLMGEN_POOL_IGNORED)
 
 #endif

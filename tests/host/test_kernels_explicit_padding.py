@@ -16,12 +16,14 @@ OPERATORS = {
     "conv2d": conv_cases.conv2d,
     "depthwise_conv2d": conv_cases.depthwise_conv2d,
     "max_pool2d": partial(conv_cases.pool2d, operator="MAX_POOL_2D"),
+    "max_pool2d of zeros": partial(conv_cases.pool2d, operator="MAX_POOL_2D"),
+    "average_pool2d of zeros": partial(conv_cases.pool2d, operator="AVERAGE_POOL_2D"),
 }
 
 
 def check(name: str, dtype: str, seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    pairs = [explicitly_padded(rng, OPERATORS[name](rng, dtype)) for _ in range(count)]
+    pairs = [explicitly_padded(rng, OPERATORS[name](rng, dtype), name.endswith("zeros")) for _ in range(count)]
     pairs = [pair for pair in pairs if not broken_rules(pair[0][0])]
     assert len(pairs) > count // 2
     check_against([explicit for explicit, _ in pairs], [run_tflm(*padded) for _, padded in pairs])

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from tflmgen.ops import OPERATORS
+from tflmgen.ops.pool import ZEROS
 from tflmgen.ops.window import EXPLICIT_PADDING
 
 from support.conv_cases import Run
@@ -14,8 +15,11 @@ from support.kernel_harness import Case, Tensor
 VALID = 1
 
 
-def explicitly_padded(rng: np.random.Generator, run: Run) -> tuple[Run, Run]:
-    """(the same operator VALID with explicit padding, VALID on an input that holds this padding)."""
+def explicitly_padded(rng: np.random.Generator, run: Run, zeros: bool = False) -> tuple[Run, Run]:
+    """(the same operator VALID with explicit padding, VALID on an input that holds this padding).
+
+    zeros: for a pool, whether padding is pixels of zero; else it must be a MAX_POOL_2D, in which it takes no part.
+    """
     case, values = run
     options = dict(case.options) | {"padding": VALID}
     taps = (options["filter_height"], options["filter_width"]) if len(case.inputs) == 1 else _taps(case)
@@ -30,14 +34,15 @@ def explicitly_padded(rng: np.random.Generator, run: Run) -> tuple[Run, Run]:
     assert values[0] is not None
     quantization = x.type.quantization
     fill = quantization.zero_point if quantization else 0
-    if case.operator == "MAX_POOL_2D":
+    if case.operator == "MAX_POOL_2D" and not zeros:
         fill = x.type.dtype.limits[0] if quantization else float(np.finfo(np.float32).min)
     larger = np.pad(values[0], ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
     # So that at least one window fits.
     least = [max(0, r - n) for r, n in zip(reach, larger.shape[1:3], strict=True)]
     bottom, right = bottom + least[0], right + least[1]
     larger = np.pad(larger, ((0, 0), (0, least[0]), (0, least[1]), (0, 0)), constant_values=fill)
-    explicit = _with(case, x, options | {EXPLICIT_PADDING: (top, left, bottom, right)})
+    counted = {ZEROS: True} if zeros else {}
+    explicit = _with(case, x, options | {EXPLICIT_PADDING: (top, left, bottom, right)} | counted)
     plain = _with(case, Tensor(x.type.with_shape(larger.shape)), options)
     return (explicit, values), (plain, [larger, *values[1:]])
 

@@ -17,16 +17,23 @@ from tflmgen.types import DType
 
 @dataclass(frozen=True, slots=True)
 class PoolAttributes:
+    """zeros: pixels of explicit padding are zeros like others; else padding takes no part."""
+
     steps: Steps
     taps: tuple[int, int]
     activation: Activation
+    zeros: bool = False
+
+
+ZEROS = "padding_is_zeros"
+"""A key of Options that is no field of the schema: PoolAttributes.zeros."""
 
 
 def parse(options: Options | None) -> PoolAttributes:
     options = present(options)
     taps = positive(options, "filter_height"), positive(options, "filter_width")
     activation = parse_activation(int(options.get("fused_activation_function", 0)))
-    return PoolAttributes(parse_steps(options, dilated=False), taps, activation)
+    return PoolAttributes(parse_steps(options, dilated=False), taps, activation, bool(options.get(ZEROS, False)))
 
 
 def _window(op: OperatorInstance) -> Window:
@@ -47,8 +54,13 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
         results: Fields = (("output_min", least), ("output_max", greatest))
         suffix = {DType.FLOAT32: "f32", DType.INT8: "s8", DType.INT16: "s16"}[output.dtype]
         over, channels = _window(op), static_shape(output)[3]
-        fields = params(f"tflmgen_pool2d_{suffix}", over.fields(channels), results)
         over_input = overlaps(output, over.group_distance(1))
+        if op.attributes.zeros:
+            zero: Fields = (("zero", 0 if suffix == "f32" else zero_point(output)),)
+            fields = params(f"tflmgen_pool2d_zeros_{suffix}", over.fields(channels), results, zero)
+            function = f"tflmgen_{kind}_pool2d_zeros_{suffix}"
+            return Kernel(function, "pool2d.h", (Input(0), Output(0)), fields, over_input)
+        fields = params(f"tflmgen_pool2d_{suffix}", over.fields(channels), results)
         if "dsp" in target.features and kind == "average" and suffix == "s8" and _by_fours(op):
             name, header = "tflmgen_average_pool2d_dsp_s8", "average_pool2d_dsp.h"
             by_fours = overlaps(output, over.group_distance(4))
@@ -89,14 +101,16 @@ def _rules(*types: DType) -> tuple[Rule, ...]:
         Rule("input and output share one scale (to 1e-6) and zero point", _same_quantization),
         Rule("the window has less than 2^23 pixels, less than 2^15 of int16", _sums_fit),
         Rule("the window fits into the input, or the padding is SAME", lambda op: _window(op).fits),
+        Rule("padding that is zeros is explicit", lambda op: not (op.attributes.zeros and op.attributes.steps.same)),
         Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
     )
 
 
 RULES = _rules(DType.INT8, DType.INT16, DType.FLOAT32)
+L2_RULES = (*_rules(DType.FLOAT32), Rule("padding takes no part", lambda op: not op.attributes.zeros))
 
 OPERATORS = (
     Operator("AVERAGE_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("average")),
     Operator("MAX_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("max")),
-    Operator("L2_POOL_2D", parse, (1, 1), 1, _rules(DType.FLOAT32), infer, _kernel("l2")),
+    Operator("L2_POOL_2D", parse, (1, 1), 1, L2_RULES, infer, _kernel("l2")),
 )

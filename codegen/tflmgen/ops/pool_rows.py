@@ -20,6 +20,7 @@ def reduces_rows(operator: str, op: OperatorInstance) -> bool:
         and op.outputs[0].dtype is DType.INT8
         and output[1:3] == (1, 1)
         and op.attributes.taps == shape[1:3]
+        and not any(op.attributes.steps.before + op.attributes.steps.after)
         and shape[1] > 1
     )
 

@@ -16,6 +16,7 @@ from tflmgen.passes.dataflow import Dataflow, is_legal
 from tflmgen.passes.rewrite import Ids, Rewriter
 
 CONVOLUTIONS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
+POOLS = frozenset({"AVERAGE_POOL_2D", "MAX_POOL_2D"})
 PADS = ("PAD", "PADV2")
 POSITIVE = frozenset({Activation.RELU, Activation.RELU6})
 
@@ -25,20 +26,24 @@ Pair = tuple[int, int]
 def fuse_padding(module: Module) -> Module:
     """Removes PADs of height and width that only convolutions and pools read, which then pad by themselves.
 
-    A convolution takes what is zero; MAX_POOL_2D, whose own padding takes no part in a maximum, what no element is
-    less than. Views between the two move before the PAD if they add or drop dimensions of size 1. The result is exact.
+    Only zeros; and before MAX_POOL_2D, whose own padding takes no part in a maximum, what no element is less than.
+    Views between the two move before the PAD if they add or drop dimensions of size 1. The result is exact.
     """
     return _Padding(module).run(module)
 
 
 @dataclass(frozen=True, slots=True)
 class _Padded:
-    """What an operator would read in place of its padded input: a value, as an image, and the padding around it."""
+    """What an operator would read in place of its padded input: a value, as an image, and the padding around it.
+
+    zeros: of a pool's, whether the padding is pixels like others.
+    """
 
     source: Value
     image: tuple[int, int, int, int]
     before: Pair
     after: Pair
+    zeros: bool = False
 
 
 class _Padding(Rewriter):
@@ -74,7 +79,7 @@ class _Padding(Rewriter):
         return found if readers and all(self._alone(reader) is not None for reader in readers) else None
 
     def _alone(self, op: Op) -> _Padded | None:
-        if op.operator not in CONVOLUTIONS and op.operator != "MAX_POOL_2D":
+        if op.operator not in CONVOLUTIONS | POOLS:
             return None
         read = op.inputs[0]
         at = read
@@ -85,9 +90,10 @@ class _Padding(Rewriter):
         pad = self._flow.made_by(at, *PADS)
         if pad is None or read is None or (pad.inputs[0] or read).type.quantization != read.type.quantization:
             return None
-        padded = self._image(pad, read)
-        if padded is None or not self._is_neutral(op, pad):
+        padded, fits = self._image(pad, read), self._fits(op, pad)
+        if padded is None or fits is None:
             return None
+        padded = replace(padded, zeros=fits)
         image = Value(0, "", padded.source.type.with_shape(padded.image))
         return padded if is_legal(_with_padding(op, image, padded), self._constants) else None
 
@@ -107,17 +113,25 @@ class _Padding(Rewriter):
         befores, afters = zip(*pairs[1:3], strict=True)
         return _Padded(source, four(image), befores, afters)
 
-    def _is_neutral(self, op: Op, pad: Op) -> bool:
-        """Whether what PAD fills in changes the operator's result as little as its own padding."""
+    def _fits(self, op: Op, pad: Op) -> bool | None:
+        """Whether what PAD fills in counts as pixels of zero; False: no more than the operator's own padding.
+
+        None where it is neither.
+        """
         source = pad.inputs[0]
         assert source is not None
         quantization = source.type.quantization
         zero = quantization.zero_point if quantization is not None and not source.type.dtype.is_float else 0
         filled = self._flow.number(pad.inputs[2]) if len(pad.inputs) > 2 else zero
         if op.operator in CONVOLUTIONS:
-            return filled == zero
+            return False if filled == zero else None
+        if op.attributes.zeros:
+            return None
         least = np.finfo(np.float32).min if source.type.dtype.is_float else source.type.dtype.limits[0]
-        return filled is not None and bool(filled <= least or (filled == zero and self._is_positive(source)))
+        never_wins = filled is not None and (filled <= least or (filled == zero and self._is_positive(source)))
+        if op.operator == "MAX_POOL_2D" and never_wins:
+            return False
+        return True if filled == zero and not _pads(op) else None
 
     def _is_positive(self, value: Value) -> bool:
         """Whether no element can be less than zero."""
@@ -141,10 +155,25 @@ def _with_padding(op: Op, image: Value, padded: _Padded) -> Op:
         before.append(outer + over.padding)
         after.append(max(0, (over.output - 1) * stride + reach - size - before[-1]))
     steps = replace(window.steps, same=False, before=(before[0], before[1]), after=(after[0], after[1]))
-    return replace(op, inputs=(image, *op.inputs[1:]), attributes=replace(op.attributes, steps=steps))
+    attributes = replace(op.attributes, steps=steps)
+    if padded.zeros:
+        attributes = replace(attributes, zeros=True)
+    return replace(op, inputs=(image, *op.inputs[1:]), attributes=attributes)
+
+
+def _pads(op: Op) -> bool:
+    """Whether some of an operator's windows reach beyond its input."""
+    window = _window(op)
+    spans = zip(
+        (window.height, window.width),
+        (window.steps.stride_height, window.steps.stride_width),
+        zip(window.reach, window.input[1:3], strict=True),
+        strict=True,
+    )
+    return any(o.padding or (o.output - 1) * stride + reach > size for o, stride, (reach, size) in spans)
 
 
 def _window(op: Op) -> Window:
     shapes = [four(v.type.max_shape) for v in op.inputs[:2] if v is not None]
     steps: Steps = op.attributes.steps
-    return Window(steps, shapes[0], op.attributes.taps if op.operator == "MAX_POOL_2D" else shapes[1][1:3])
+    return Window(steps, shapes[0], op.attributes.taps if op.operator in POOLS else shapes[1][1:3])

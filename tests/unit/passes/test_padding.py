@@ -112,22 +112,44 @@ def test_a_maximum_takes_zeros_below_what_cannot_be_negative() -> None:
         signature main: main(x) -> (y)
     """,
     )
-    fused(text.format(activation=0, pool=pool), text.format(activation=0, pool=pool))
+
+
+@pytest.mark.parametrize("kind", ["MAX", "AVERAGE"])
+def test_other_pools_count_zeros_as_pixels(kind: str) -> None:
+    pool = "stride_h=1, stride_w=1, filter_height=2, filter_width=2"
+    padding = "explicit_padding=(1,0,0,1), padding_is_zeros=1"
+    text = """
+        constant #pad: int32[4,2] = 0, 0, 1, 0, 0, 1, 0, 0
+        function main(%x: int8[1,4,4,1]@0.5:3) {{
+          %p: int8[1,5,5,1]@0.5:3 = PAD(%x, #pad)
+          %y: int8[1,{size},{size},1]@0.5:3 = {kind}_POOL_2D(%p) {{padding={padding}, {pool}}}
+          return %y
+        }}
+        signature main: main(x) -> (y)
+    """
+    fused(
+        text.format(kind=kind, pool=pool, padding=1, size=4),
+        f"""
+        function main(%x: int8[1,4,4,1]@0.5:3) {{
+          %y: int8[1,4,4,1]@0.5:3 = {kind}_POOL_2D(%x) {{padding=1, {pool}, {padding}}}
+          return %y
+        }}
+        signature main: main(x) -> (y)
+    """,
+    )
+    both = text.format(kind=kind, pool=pool, padding=0, size=5)
+    fused(both, both)
 
 
 OTHERS = {
-    "an average counts the padding": (
-        "float32[1,4,5,1]",
-        "AVERAGE_POOL_2D(%p) {padding=1, stride_h=1, stride_w=1, filter_height=2, filter_width=2}",
-    ),
-    "channels": ("float32[1,4,5,1]", "EXP(%p)"),
+    "another operator": "EXP(%p)",
+    "a pool that pads, too": "AVERAGE_POOL_2D(%p) {padding=0, stride_h=1, stride_w=1, filter_height=2, filter_width=2}",
 }
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_readers_keep_the_pad(name: str) -> None:
-    _, reader = OTHERS[name]
-    shape = "float32[1,5,6,1]" if "POOL" in reader else "float32[1,6,7,1]"
+    reader, shape = OTHERS[name], "float32[1,6,7,1]"
     text = f"""
         {TABLE}
         {WEIGHTS}

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "interpolate.h"
 #include "fixed_point.h"
 
 struct tflmgen_softmax_s8 {
@@ -61,13 +62,6 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int
 
 TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8, int8_t, 8, INT8_MIN, INT8_MAX)
 TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8_s16, int16_t, 16, INT16_MIN, INT16_MAX)
-
-/* A table of 513 numbers at the multiples of 128, interpolated. */
-TFLMGEN_HELPER int32_t tflmgen_interpolate_s16(const int16_t *table, int32_t x)
-{
-    const int16_t *const at = table + 256 + (x >> 7);
-    return at[0] + (((at[1] - at[0]) * (x & 127) + 64) >> 7);
-}
 
 struct tflmgen_softmax_s16 {
     int32_t rows;

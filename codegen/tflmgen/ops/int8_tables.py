@@ -38,10 +38,32 @@ def _of_real(function: Callable[[float], float]) -> Callable[[OperatorInstance],
         results = []
         for value in range(-128, 128):
             real = np.float32(function(float(in_scale * np.float32(value - in_point))))
-            results.append(saturate(round_half_away(float(real * inverse)) + out_point, 8))
+            scaled = float(real * inverse)
+            rounded = round_half_away(min(max(scaled, -1e9), 1e9))
+            results.append(saturate(rounded + out_point, 8))
         return results
 
     return table
+
+
+def log(x: float) -> float:
+    """Where there is no logarithm, the least output."""
+    return math.log(x) if x > 0 else -math.inf
+
+
+def gelu(x: float, approximate: bool) -> float:
+    """x times the normal distribution up to x, or the usual approximation by tanh, in LiteRT's single precision."""
+    one = np.float32(x)
+    if approximate:
+        argument = np.float32(math.sqrt(2.0 / math.pi)) * (one + np.float32(0.044715) * one * one * one)
+        factor = np.float32(1) + np.float32(math.tanh(float(argument)))
+    else:
+        factor = np.float32(math.erfc(float(-one * np.float32(math.sqrt(0.5)))))
+    return float(np.float32(0.5) * one * factor)
+
+
+def exp(x: float) -> float:
+    return math.exp(x) if x < 88.0 else math.inf
 
 
 def _elu(x: float) -> float:
@@ -101,6 +123,13 @@ def _relu6(op: OperatorInstance) -> Table:
     return [min(max(value, low), high) for value in range(-128, 128)]
 
 
+def _clamped(op: OperatorInstance, least: float, greatest: float) -> Table:
+    """The input on the output's scale, between two real numbers."""
+    scaled, result = _slopes(op, rescale_of(op), rescale_of(op)), op.outputs[0]
+    low, high = (round_half_away(v / scale(result)) + zero_point(result) for v in (least, greatest))
+    return [saturate(min(max(value, low), high), 8) for value in scaled]
+
+
 def _rsqrt(op: OperatorInstance) -> Table:
     """Where the root does not exist, the greatest output."""
     multiplier, shift = quantize_multiplier(rsqrt_scale(op))
@@ -155,6 +184,11 @@ TABLES: Mapping[str, Callable[[OperatorInstance], Table]] = {
     "LEAKY_RELU": lambda op: _slopes(op, *slopes_of(op)),
     "ABS": lambda op: _slopes(op, rescale_of(op), -rescale_of(op)),
     "ELU": _of_real(_elu),
+    "EXP": _of_real(exp),
+    "LOG": _of_real(log),
+    "GELU": lambda op: _of_real(lambda x: gelu(x, op.attributes.approximate))(op),
+    "RELU_N1_TO_1": lambda op: _clamped(op, -1.0, 1.0),
+    "RELU_0_TO_1": lambda op: _clamped(op, 0.0, 1.0),
     "RSQRT": _rsqrt,
     "HARD_SWISH": _hard_swish,
 }

@@ -13,12 +13,15 @@ from tflmgen.ops.binary import Fields
 from tflmgen.ops.int8_tables import (
     RSQRT_BITS,
     TABLES,
+    exp,
+    gelu,
     hard_swish_factors,
     rescale_of,
     rsqrt_scale,
     six_of,
     slopes_of,
 )
+from tflmgen.ops.int16_tables import interpolated_table
 from tflmgen.ops.operator import Operator, Rule, no_attributes
 from tflmgen.ops.quantize import same_shape, unary_overlaps
 from tflmgen.ops.quantize_math import MAX_SHIFT, quantize_multiplier
@@ -100,7 +103,25 @@ def _sigmoid(name: str, greatest_shift: int) -> Factory:
     return kernel
 
 
+def _interpolated(function: Callable[[OperatorInstance, float], float]) -> Factory:
+    """A function of reals by a table, as LiteRT has it."""
+
+    def kernel(op: OperatorInstance) -> Kernel:
+        def each(values: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.array([function(op, float(value)) for value in values])
+
+        scales = np.float32(scale(input_type(op, 0))), 0, np.float32(scale(op.outputs[0]))
+        table = ConstantArray.of("table", interpolated_table(each, *scales), DType.INT16)
+        params = Params("tflmgen_interpolated", (("elements", input_type(op, 0).elements),))
+        operands = (Input(0), table, Output(0))
+        return Kernel("tflmgen_interpolated_s16", "interpolate.h", operands, params, unary_overlaps(op))
+
+    return kernel
+
+
 INT16: Mapping[str, Factory] = {
+    "EXP": _interpolated(lambda _, x: exp(x)),
+    "GELU": _interpolated(lambda op, x: gelu(x, op.attributes.approximate)),
     "RELU": lambda op: _two_slopes(op, rescale_of(op), 0.0),
     "RELU6": lambda op: _int16_kernel(op, "tflmgen_clamp_s16", (("least", 0), ("greatest", six_of(op)))),
     "LEAKY_RELU": lambda op: _two_slopes(op, *slopes_of(op)),
@@ -147,12 +168,29 @@ def _fits(factor: float, extra: int = 0) -> bool:
     )
 
 
-_RATIO = _where_quantized("the input's scale is less than 2^30 times the output's", lambda op: _fits(rescale_of(op)))
+GREATEST_SHIFT = {DType.INT8: 23, DType.INT16: 16}
+"""Left shifts that the type's elements, less a zero point, survive in 32 bits."""
+
+
+def _shifts_fit(op: OperatorInstance) -> bool:
+    factor = rescale_of(op)
+    return _fits(factor) and quantize_multiplier(factor)[1] <= GREATEST_SHIFT[input_type(op, 0).dtype]
+
+
+_RATIO = _where_quantized("the input's scale is less than 2^23 (int8) or 2^16 (int16) times the output's", _shifts_fit)
 
 SPECIAL: Mapping[str, tuple[Rule, ...]] = {
     "RELU": (_RATIO,),
     "ABS": (_RATIO,),
     "RELU6": (SAME_QUANTIZATION,),
+    "EXP": (
+        _where_quantized(
+            "the scale of an int16 input is at most 1/512, so that no exponential is infinite",
+            lambda op: input_type(op, 0).dtype is not DType.INT16 or scale(input_type(op, 0)) <= 2.0**-9,
+        ),
+    ),
+    "RELU_N1_TO_1": (_RATIO,),
+    "RELU_0_TO_1": (_RATIO,),
     "LEAKY_RELU": (
         Rule("the slope is a finite number", lambda op: math.isfinite(op.attributes.alpha)),
         _RATIO,
@@ -177,7 +215,8 @@ SPECIAL: Mapping[str, tuple[Rule, ...]] = {
     ),
     "HARD_SWISH": (
         _where_quantized(
-            "the input's scale is less than 128 times the output's", lambda op: hard_swish_factors(op)[0][1] <= 0
+            "the input's scale is less than 128 times the output's, and more than a 256th of it",
+            lambda op: -15 <= hard_swish_factors(op)[0][1] <= 0,
         ),
     ),
 }

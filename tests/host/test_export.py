@@ -98,6 +98,49 @@ def test_cmake_within_a_program_in_cpp(tmp_path: Path) -> None:
     check_printed(run(tmp_path / "build" / "application"), expected_lines(GATE))
 
 
+TWO_MODELS = """\
+#include <gate.h>
+#include <lstm_sequences.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(void)
+{
+    memset(gate_input(), 0, GATE_INPUT_BYTES);
+    memset(lstm_sequences_input(), 0, LSTM_SEQUENCES_INPUT_BYTES);
+    if (lstm_sequences_invoke() != TFLMGEN_OK || gate_invoke() != TFLMGEN_OK) {
+        return 1;
+    }
+    printf("scores:");
+    for (int i = 0; i < GATE_OUTPUT_ELEMENTS; ++i) {
+        printf(" %d", gate_output()[i]);
+    }
+    printf("\\nIdentity:");
+    for (int i = 0; i < 16; ++i) {
+        printf(" %g", (double)lstm_sequences_output()[i]);
+    }
+    printf("\\n");
+    return 0;
+}
+"""
+
+
+@requires_cmake
+def test_two_models_in_one_program(tmp_path: Path) -> None:
+    application = tmp_path / "app"
+    for model in (GATE, LSTM):
+        shutil.copytree(exported(model, "cmake", tmp_path / model.stem), application / model.stem)
+    lines = ["cmake_minimum_required(VERSION 3.13)", "project(application LANGUAGES C)"]
+    lines += [f"add_subdirectory({model.stem})" for model in (GATE, LSTM)]
+    lines += ["add_executable(application main.c)"]
+    lines += ["target_link_libraries(application PRIVATE tflmgen::gate tflmgen::lstm_sequences)"]
+    (application / "CMakeLists.txt").write_text("\n".join(lines), encoding="utf-8")
+    (application / "main.c").write_text(TWO_MODELS, encoding="utf-8")
+    run("cmake", "-S", application, "-B", tmp_path / "build")
+    run("cmake", "--build", tmp_path / "build")
+    check_printed(run(tmp_path / "build" / "application"), {**expected_lines(GATE), **expected_lines(LSTM)})
+
+
 @requires_cmake
 @requires_arm
 def test_cmake_for_a_board(tmp_path: Path) -> None:

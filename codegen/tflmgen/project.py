@@ -66,6 +66,7 @@ def assemble(
     generated: dict[str, str | bytes] = {**sources, **_runtime(), **_platform(board)}
     generated |= _kernels({*kernels, *_kernels_of(sources)}, sources)
     generated |= _renode(board, name, len(signatures))
+    arduino = board.platformio is not None and board.platformio.framework == "arduino"
     generated["plan.json"] = json.dumps(plan, indent=2) + "\n"
     if report:
         generated["report.html"] = report
@@ -76,6 +77,7 @@ def assemble(
         name=name,
         signatures=signatures,
         contents=_Contents(TEST_CONTENTS),
+        arduino=arduino,
     )
     ini = render(
         "project/platformio.ini.j2",
@@ -89,7 +91,7 @@ def assemble(
         "project/src/main.c.j2",
         name=name,
         signatures=signatures,
-        arduino=board.platformio is not None and board.platformio.framework == "arduino",
+        arduino=arduino,
         single=len(signatures) == 1 and len(signatures[0]["inputs"]) == len(signatures[0]["outputs"]) == 1,
     )
     return Project(

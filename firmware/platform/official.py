@@ -7,15 +7,16 @@ Arduino framework the core does all that, and only the link over its serial port
 import json
 from pathlib import Path
 
-Import("env")  # noqa: F821
+from SCons.Script import DefaultEnvironment
 
-folder = Path(env.subst("$PROJECT_DIR"), "platform")  # noqa: F821
-if "arduino" in env.get("PIOFRAMEWORK", []):  # noqa: F821
-    env.Append(CPPPATH=["$PROJECT_DIR/lib/tflmgen/include"])  # noqa: F821
-    env.BuildSources("$BUILD_DIR/arduino", str(folder / "arduino"))  # noqa: F821
+env = DefaultEnvironment()
+folder = Path(env.subst("$PROJECT_DIR"), "platform")
+if "arduino" in env.get("PIOFRAMEWORK", []):
+    env.Append(CPPPATH=["$PROJECT_DIR/lib/tflmgen/include"])
+    env.BuildSources("$BUILD_DIR/arduino", str(folder / "arduino"))
 else:
-    local = json.loads((folder / "boards" / f"{env.GetProjectOption('custom_board')}.json").read_text(encoding="utf-8"))  # noqa: F821
-    env.BoardConfig().update("build.cpu_flags", local["build"]["cpu_flags"])  # noqa: F821
-    env.Replace(CC="arm-none-eabi-gcc", LDSCRIPT_PATH="board.ld")  # noqa: F821
-    env.Append(LIBPATH=[str(folder / "ldscripts")])  # noqa: F821
-    env.SConscript(str(folder / "builder/frameworks/baremetal.py"))  # noqa: F821
+    local = json.loads((folder / "boards" / f"{env.GetProjectOption('custom_board')}.json").read_text(encoding="utf-8"))
+    env.BoardConfig().update("build.cpu_flags", local["build"]["cpu_flags"])
+    env.Replace(CC="arm-none-eabi-gcc", LDSCRIPT_PATH="board.ld")
+    env.Append(LIBPATH=[str(folder / "ldscripts")])
+    env.SConscript(str(folder / "builder/frameworks/baremetal.py"))

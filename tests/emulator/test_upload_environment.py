@@ -45,8 +45,8 @@ def stand_in(folder: Path, board_id: str, core: str) -> Path:
     return folder
 
 
-def run_platformio(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "platformio", "run", "-d", str(project), *words]
+def run_platformio(project: Path, command_name: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "platformio", command_name, "-d", str(project), *words]
     return subprocess.run(
         command, env=environment_variables(project), capture_output=True, text=True, check=False, timeout=200
     )
@@ -76,8 +76,11 @@ def test_a_failed_upload_tells_the_tools_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize("board", ARDUINO, ids=lambda board: board.id)
 def test_arduino_firmware_has_setup_and_loop(board: Board, tmp_path: Path) -> None:
     project = stand_in(tiny.write_project(board, tmp_path / "project"), board.id, board.core)
-    done = run_platformio(project, "-e", f"{board.id}_upload")
+    done = run_platformio(project, "run", "-e", f"{board.id}_upload")
     assert done.returncode == 0, done.stdout + done.stderr
     symbols = read_elf(project / ".pio" / "build" / f"{board.id}_upload" / "firmware.elf").symbols
     assert {"setup", "loop", "tflmgen_serve", "tflmgen_board_link"} <= symbols.keys()
     assert "tflmgen_vectors" not in symbols
+    words = ("-e", f"{board.id}_upload", "--without-uploading", "--without-testing")
+    done = run_platformio(project, "test", *words)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -17,7 +17,7 @@ def boards_command(output: OutputOptions) -> None:
     found = _emulators()
     boards = [_describe(board, found) for board in (*list_boards(), HOST)]
     console.json(boards)
-    columns = ("board", "core", "features", "flash>", "RAM>", "emulators here", "what it is")
+    columns = ("board", "core", "features", "flash>", "RAM>", "emulators here", "flashed by", "what it is")
     console.table(Table("", columns, [_row(b) for b in boards]))
     missing = [name for name in ("QEMU", "Renode") if name not in found]
     if missing:
@@ -59,4 +59,5 @@ def _describe(board: Board, found: set[str]) -> dict[str, Any]:
 def _row(board: dict[str, Any]) -> tuple[str, ...]:
     sizes = [count(board[key]) if board[key] else "-" for key in ("flash_bytes", "ram_bytes")]
     emulators = ", ".join(board["emulators_found"]) or ("none needed" if board["id"] == HOST.id else "none")
-    return (board["id"], board["core"], " ".join(board["features"]) or "-", *sizes, emulators, board["title"])
+    uploader = (board["upload"] or "-").split("@")[0].removeprefix("platformio/")
+    return (board["id"], board["core"], " ".join(board["features"]) or "-", *sizes, emulators, uploader, board["title"])

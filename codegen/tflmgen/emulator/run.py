@@ -93,5 +93,7 @@ def _choose(board: Board, emulator: str, renode: str | None) -> tuple[str, Path 
     if program is not None and board.renode is not None:
         return RENODE, program, ()
     if board.qemu is None:
-        raise EmulatorError(f"board {board.id} has no QEMU machine, and Renode is not installed")
+        renode_too = "Renode is not installed" if board.renode else "none of Renode's either"
+        attached = "Attached to this computer, it is tested by --port PORT"
+        raise EmulatorError(f"board {board.id} has no QEMU machine, and {renode_too}. {attached}")
     return QEMU, None, ("Renode is not installed: ran in QEMU",) if program is None else ()

@@ -6,14 +6,14 @@ static uint8_t waiting[64];
 static unsigned count;
 
 static void flush() {
+  static bool begun;
+  if (!begun) Serial.begin(115200);
+  begun = true;
   if (count != 0) Serial.write(waiting, count);
   count = 0;
 }
 
 static int get() {
-  static bool begun;
-  if (!begun) Serial.begin(115200);
-  begun = true;
   flush(); /* the other side may wait for these bytes before it sends more */
   while (Serial.available() <= 0) yield();
   return Serial.read();

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tflmgen.board import load_board
+from tflmgen.emulator.run import open_session
+from tflmgen.emulator.session import EmulatorError
+
+
+@pytest.mark.parametrize(
+    ("board", "why"),
+    [("nucleo_f767zi", "Renode is not installed"), ("pico", "none of Renode's either")],
+)
+def test_a_board_that_nothing_here_runs(board: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tflmgen.emulator.run.find_renode", lambda _: None)
+    problem = rf"board {board} has no QEMU machine, and {why}\. Attached to this computer, it is tested by --port PORT"
+    with (
+        pytest.raises(EmulatorError, match=problem),
+        open_session(load_board(board), Path("project"), Path("firmware.elf")),
+    ):
+        pytest.fail("nothing runs it")

@@ -75,7 +75,8 @@ def layers_command(
         )
     if junit is not None:
         check_writable(junit)
-    plain = compile_for(model, board, options)
+    with console.progress(f"Planning {model.name}"):
+        plain = compile_for(model, board, options)
     if not all(port.type.is_static for s in plain.module.signatures for port in (*s.inputs, *s.outputs)):
         raise UsageError(f"{model}: --layers needs fixed shapes, and this model's are known at run time only")
     require_compiler(board)
@@ -102,7 +103,8 @@ def _shown(
     console: Console,
 ) -> tuple[list[list[Layer]], str]:
     """The values that each set's operators wrote, and where they ran."""
-    compilation = with_layers(plain, options)
+    with console.progress("Planning again, with its layers"):
+        compilation = with_layers(plain, options)
     with running(compilation, board, options, session, console) as run:
         with console.progress("Starting") as progress:
             results = run_sets(run.session, plain.module.signatures, vectors.sets, vectors.stateful, progress)

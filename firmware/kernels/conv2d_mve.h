@@ -8,7 +8,7 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
-/* A column on the stack: windows of 16 * 7 values at most, and what gathering them needs. */
+/* A column on the stack: windows of 16 * 7 values, or 9 where a pixel is 16s of them. */
 #define TFLMGEN_CONV2D_MVE_STACK_BYTES (5 * 16 * 7 + 16)
 
 struct tflmgen_conv2d_mve_s8 {
@@ -61,6 +61,27 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_flatten(int8_t *to, const int8_t *image, 
         } else {
             for (int32_t kx = 0; kx < x.end - x.first; ++kx) {
                 tflmgen_copy_mve(to + kx * channels, from + kx * p->dilation_width * channels, channels);
+            }
+        }
+    }
+}
+
+/* The same straight into a lane, where a pixel is 16s of values. */
+TFLMGEN_SHARED void tflmgen_conv2d_mve_flatten_lane(int8_t *lane, const int8_t *image, int32_t origin_y,
+                                                    int32_t origin_x, const struct tflmgen_conv2d_mve_s8 *p)
+{
+    const int32_t channels = p->input_channels;
+    const int8x16_t padding = vdupq_n_s8((int8_t)p->padding_value);
+    for (int32_t ky = 0; ky < p->filter_height; ++ky) {
+        const int32_t y = origin_y + ky * p->dilation_height;
+        for (int32_t kx = 0; kx < p->filter_width; ++kx) {
+            const int32_t x = origin_x + kx * p->dilation_width;
+            if (y >= 0 && y < p->input_height && x >= 0 && x < p->input_width) {
+                lane = tflmgen_conv2d_mve_lane(lane, image + (y * p->input_width + x) * channels, channels / 16);
+            } else {
+                for (int32_t channel = 0; channel < channels; channel += 16, lane += 64) {
+                    vstrbq_s8(lane, padding);
+                }
             }
         }
     }
@@ -128,13 +149,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_gather_next(int8_t *lane, int8_t *window,
         y + (p->filter_height - 1) * p->dilation_height < p->input_height) {
         const int8_t *from = next->image + (y * p->input_width + x) * p->input_channels;
         tflmgen_conv2d_mve_gather_whole(lane, window, from, 1, 0, p);
+    } else if (p->input_channels % 16 == 0) {
+        tflmgen_conv2d_mve_flatten_lane(lane, next->image, y, x, p);
     } else {
         tflmgen_conv2d_mve_flatten(window, next->image, y, x, p);
         (void)tflmgen_conv2d_mve_lane(lane, window, p->chunks);
     }
 }
 
-/* column: 64 * chunks bytes, and 16 * chunks + 16 more for one window. */
+/* column: 64 * chunks bytes, and 16 * chunks + 16 more for one window where a pixel is not 16s of values. */
 TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *stream, int8_t *column, int8_t *output,
                                            const struct tflmgen_conv2d_mve_s8 *p,
                                            tflmgen_conv2d_mve_block_function *run_block)

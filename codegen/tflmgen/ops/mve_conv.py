@@ -17,11 +17,11 @@ HEADER = "conv2d_mve.h"
 BLOCK = 4
 """Pixels whose windows are read before any of their outputs is written."""
 
-STACK_CHUNKS = 7
-"""TFLMGEN_CONV2D_MVE_STACK_BYTES, in chunks."""
+STACK_BYTES = 5 * 16 * 7 + 16
+"""TFLMGEN_CONV2D_MVE_STACK_BYTES."""
 
-CHUNK_BYTES = 5 * 16
-"""Of a column and one window more, per chunk."""
+COLUMN_BYTES = 4 * 16
+"""Per chunk."""
 
 
 def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
@@ -41,9 +41,12 @@ def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
         FORWARD,
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
-    on_stack = chunks <= STACK_CHUNKS
+    column = COLUMN_BYTES * chunks
+    if window.input[3] % 16:
+        column += 16 * chunks + 16
+    on_stack = column <= STACK_BYTES
     stream = ConstantArray.of("stream", _stream(packed, layer), DType.UINT32)
-    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(CHUNK_BYTES * chunks + 16),)
+    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(column),)
     function = f"tflmgen_conv2d_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
     operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)

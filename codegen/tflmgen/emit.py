@@ -133,13 +133,15 @@ def emit(
         "fingerprint": fingerprint,
         "blob_bytes": HEADER_BYTES + program.state_bytes,
     }
+    pointers = _result_pointers(program, writer)
     source = render(
         "library/plan.c.j2",
         bodies=bodies,
         headers=writer.headers,
         params=writer.params,
         weights=bool(writer.used),
-        pointers=_result_pointers(program, writer),
+        pointers=pointers,
+        uses_arena=writer.uses_arena,
         statics=writer.statics,
         image=_state_image(program),
         header=_bytes_lines(blob_header(program, model_sha256)),

@@ -71,6 +71,7 @@ class BodyWriter:
     def __init__(self, program: Program, progress_hook: bool = False, layers: bool = False) -> None:
         self._progress_hook = progress_hook
         self._layers = layers
+        self.uses_arena = False
         self._program = program
         self._functions = dict(
             zip(
@@ -287,6 +288,7 @@ class BodyWriter:
 
     def pointer(self, place: Place) -> str:
         if isinstance(place, Fixed):
+            self.uses_arena |= place.memory == "arena"
             return f"{'AT' if place.memory == 'arena' else 'STATE_AT'}({place.offset})"
         if isinstance(place, Slot):
             name = f"slot_{place.index}"

@@ -6,7 +6,18 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-from support.differential import Family, accepted, check_all, check_runs, draw, neighbours, signature
+from support.differential import (
+    Family,
+    accepted,
+    check_all,
+    check_runs,
+    check_whole,
+    draw,
+    is_empty,
+    neighbours,
+    signature,
+)
+from support.kernel_harness import Array, Case
 from support.recurrent import check_steps
 from tflmgen.ops import OPERATORS
 from tflmgen.tflite.names import BUILTIN_OPERATORS
@@ -45,6 +56,29 @@ def test_a_sample(group: str, part: int) -> None:
 def test_a_sample_step_by_step(family: recurrent.StepFamily) -> None:
     rng = np.random.default_rng(3)
     check_steps([family.make(rng) for _ in range(2)], family.reference, rtol=1e-5, atol=1e-5)
+
+
+def whole_models(group: str, seed: int) -> list[tuple[Family, Case, list[Array | None]]]:
+    """A model of each family, of one of its types."""
+    runs = []
+    for family in GROUPS[group]:
+        rng = np.random.default_rng([seed, *family.operator.encode()])
+        dtype = family.types[int(rng.integers(len(family.types)))]
+        drawn = (draw(family, dtype, rng) for _ in range(100))
+        runs.append((family, *next(run for run in drawn if not is_empty(run[0]))))
+    return runs
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_few_whole_models(group: str) -> None:
+    check_whole(whole_models(group, 0)[::4])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(1, 7))
+@pytest.mark.parametrize("group", GROUPS)
+def test_many_whole_models(group: str, seed: int) -> None:
+    check_whole(whole_models(group, seed))
 
 
 @pytest.mark.sweep

@@ -14,9 +14,11 @@ import numpy as np
 from tflmgen.ops import OPERATORS
 from tflmgen.types import DType, Quantization, TensorType
 
-from support.kernel_harness import Array, Case, Tensor, broken_rules, random_values, run_tflm, tensor
+from support.kernel_harness import Array, Case, Tensor, broken_rules, model_bytes, random_values, run_tflm, tensor
 from support.litert import run_litert
 from support.movement import check_movement
+from support.native import Invocation, build_native, run_native
+from support.pipeline import compile_bytes
 
 Run = tuple[Case, list[Array | None]]
 Rng = np.random.Generator
@@ -229,3 +231,24 @@ def finished(rng: Rng, case: Case, odd: float = 0.0) -> Run:
 
 
 ODD = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 3e38, -3e38, 1e-40, 0.5, -2.5, 2.0**31, -(2.0**63)], np.float32)
+
+
+def check_whole(runs: Sequence[tuple[Family, Case, list[Array | None]]]) -> None:
+    """Models of one operator, compiled by every stage from the file to C, give what the reference does."""
+    stages = [compile_bytes(model_bytes(case)) for _, case, _ in runs]
+    program = build_native({f"m{i}": one.sources(f"m{i}") for i, one in enumerate(stages)}, flags=("-O0",))
+    calls = [Invocation(i, 0, tuple(v for v in values if v is not None)) for i, (*_, values) in enumerate(runs)]
+    results = run_native(program, calls, [one.program.signatures for one in stages])
+    for (family, case, values), outputs in zip(runs, results, strict=True):
+        _, expected = reference(family, case, values)
+        for got, want in zip(outputs, expected, strict=True):
+            if got.dtype.kind == "f" or family.atol >= 1:
+                tolerance = {"rtol": max(family.rtol, 1e-6), "atol": max(family.atol, 1e-6)}
+                np.testing.assert_allclose(got, want.reshape(got.shape), err_msg=str(case), **tolerance)
+            else:
+                np.testing.assert_array_equal(got, want.reshape(got.shape), err_msg=str(case))
+
+
+def is_empty(case: Case) -> bool:
+    """Whether a tensor has no elements, which files may not have."""
+    return any(kind.elements == 0 for kind in (*(t.type for t in case.inputs if t), *case.outputs))

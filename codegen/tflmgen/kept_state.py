@@ -49,7 +49,7 @@ def _declared(subgraph: SubGraph, op: Operator) -> OperatorInstance | None:
     least, most = entry.inputs
     types: list[TensorType] = []
     arrays = []
-    if len(op.outputs) != entry.outputs or not least <= len(op.inputs) <= most or -1 in op.inputs:
+    if entry.outputs not in (-1, len(op.outputs)) or not least <= len(op.inputs) <= most or -1 in op.inputs:
         return None
     for index in (*op.inputs, *op.outputs):
         tensor = subgraph.tensors[index]

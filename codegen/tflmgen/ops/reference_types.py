@@ -49,6 +49,7 @@ TFLM: Mapping[str, tuple[str, ...]] = _by_operator(
         "float32 int8 int32 int64 bool": "EQUAL NOT_EQUAL",
         "float32 int16": "CUSTOM:SignalOverlapAdd",
         "int32 int64": "BROADCAST_ARGS",
+        "int8": "CUSTOM:CIRCULAR_BUFFER",
         "float32 int8 int32": "DIV FILL",
         "float32 int8 int16 int32 int64 bool": "CONCATENATION",
         "float32 int8 int16 int32 uint32 bool": "CAST",

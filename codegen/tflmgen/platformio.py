@@ -21,7 +21,8 @@ from tflmgen.toolchain import find_arm_compiler, find_host_compiler
 Progress = Callable[[str], None]
 
 PLATFORMS = "PLATFORMIO_PLATFORMS_DIR"
-REGISTRY = "api.registry.platformio.org"
+REGISTRY_HOSTS = "from platformio import __registry_mirror_hosts__ as hosts; print(*hosts)"
+"""A program that prints the hosts that this PlatformIO downloads from."""
 
 
 class BuildError(TflmgenError):
@@ -80,12 +81,18 @@ def check_registry(platform: str) -> None:
     name = platform.split("@")[0]
     if (_core_folder() / "platforms" / name.split("/")[-1]).exists():
         return
+    asked = subprocess.run([sys.executable, "-c", REGISTRY_HOSTS], capture_output=True, text=True, check=False)
+    hosts = asked.stdout.split()
+    if hosts and not any(map(_is_known, hosts)):
+        raise UploadError(f"{hosts[0]} cannot be reached, from where PlatformIO has to download {name} first")
+
+
+def _is_known(host: str) -> bool:
     try:
-        socket.getaddrinfo(REGISTRY, 443)
-    except OSError as error:
-        raise UploadError(
-            f"{REGISTRY} cannot be reached, from where PlatformIO has to download {name} first"
-        ) from error
+        socket.getaddrinfo(f"api.{host}", 443)
+    except OSError:
+        return False
+    return True
 
 
 def _run(

@@ -87,7 +87,9 @@ def _moved(op: Op, permutation: Permutation, before: tuple[Op, ...], pool: Pool)
     old = op.outputs[0]
     if not is_identity(permutation):
         shape = permuted(old.type.shape, inverse(permutation))
-        op = replace(op, id=pool.ids.take(), outputs=(Value(pool.ids.take(), old.name, old.type.with_shape(shape)),))
+        # Not the file's tensor of this name: elsewhere values are compared with those, by their names.
+        new = Value(pool.ids.take(), f"{old.name}/untransposed", old.type.with_shape(shape))
+        op = replace(op, id=pool.ids.take(), outputs=(new,))
     return Moved((*before, op), op.outputs[0], permutation) if is_legal(op, pool.constants) else None
 
 

@@ -138,6 +138,12 @@ def test_both_operands_are_taken_before_their_transposes() -> None:
     )
 
 
+def test_what_was_a_tensor_of_the_file_and_is_not_has_another_name() -> None:
+    body = prune(sink_transposes(parse_graph(NORMALISATION))).functions[0].body
+    names = {value.name for node in body.nodes for value in node.outputs if value.type.max_shape == (1, 8, 16, 1)}
+    assert names == {"%d/untransposed", "%e/untransposed", "%y"}
+
+
 def test_they_stay_where_nothing_is_saved() -> None:
     text = f"""
         {TO_FIRST}

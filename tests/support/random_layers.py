@@ -148,6 +148,24 @@ def convolution(layers: Layers) -> None:
     weigh(layers, kind, weights, axis, options)
 
 
+def dilated(layers: Layers) -> None:
+    """A convolution between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
+    rng, shape = layers.rng, layers.at.shape
+    if len(shape) != 4:
+        return
+    block, before = rng.integers(1, 4, 2), rng.integers(0, 3, 2)
+    after = -(np.array(shape[1:3]) + before) % block
+    edges = np.stack([before, after], axis=1)
+    if not layers.step("SPACE_TO_BATCH_ND", layers.constant(block), layers.constant(edges), output=same(layers)):
+        return
+    taps, options = rng.integers(1, 4, 2), {"padding": int(rng.integers(2)), "stride_h": 1, "stride_w": 1}
+    options |= {"dilation_h_factor": 1, "dilation_w_factor": 1}
+    weigh(layers, "CONV_2D", (2, int(taps[0]), int(taps[1]), shape[3]), 0, options)
+    crops = layers.constant(rng.integers(0, 3, (2, 2)))
+    if layers.at.shape[0] % np.prod(block) == 0:
+        layers.step("BATCH_TO_SPACE_ND", layers.constant(block), crops, output=same(layers))
+
+
 def weigh(layers: Layers, kind: str, shape: tuple[int, ...], axis: int, options: dict[str, Any]) -> None:
     """An operator with weights of `shape`, output channels along `axis`, and now and then a bias."""
     rng, x = layers.rng, layers.at.tensor.type.quantization
@@ -335,6 +353,7 @@ def reduced(layers: Layers) -> None:
 PIECES: tuple[Callable[[Layers], None], ...] = (
     convolution,
     convolution,
+    dilated,
     squeezed,
     activation,
     dense,

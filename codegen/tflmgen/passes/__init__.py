@@ -13,6 +13,7 @@ from tflmgen.passes.calls import resolve_calls
 from tflmgen.passes.common import merge_common
 from tflmgen.passes.constants import unify_constants
 from tflmgen.passes.count import count_trips
+from tflmgen.passes.dilation import fuse_dilation
 from tflmgen.passes.duplicates import merge_variables
 from tflmgen.passes.echo import view_after_loop
 from tflmgen.passes.fold import fold_constants
@@ -63,6 +64,7 @@ PIPELINE: tuple[Pass, ...] = (
     fuse_transposes,
     fuse_attention,
     sink_transposes,
+    fuse_dilation,
     fuse_padding,
     merge_common,
     merge_variables,

@@ -10,9 +10,10 @@ import numpy as np
 from tflmgen.graph import Module, Node, Op, Value
 from tflmgen.ops.pad import paddings
 from tflmgen.ops.quantize_math import Activation
-from tflmgen.ops.reshape import VIEWS, Dimensions
+from tflmgen.ops.reshape import VIEWS
 from tflmgen.ops.window import Steps, Window, four
 from tflmgen.passes.dataflow import Dataflow, is_legal
+from tflmgen.passes.permutation import view
 from tflmgen.passes.rewrite import Ids, Rewriter
 
 CONVOLUTIONS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
@@ -65,9 +66,8 @@ class _Padding(Rewriter):
         source, views = padded.source, list[Op]()
         if source.type.shape != padded.image:
             image = Value(self._ids.take(), source.name, source.type.with_shape(padded.image))
-            view = Op(self._ids.take(), "RESHAPE", (source,), (image,), Dimensions(padded.image), op.origin)
+            views.append(view(op, self._ids.take(), source, image))
             source = image
-            views.append(view)
         return *views, _with_padding(op, source, padded)
 
     def _padded(self, op: Op) -> _Padded | None:
@@ -83,9 +83,9 @@ class _Padding(Rewriter):
             return None
         read = op.inputs[0]
         at = read
-        while (view := self._flow.made_by(at, *VIEWS)) is not None:
-            at = view.inputs[0]
-            if at is None or self._flow.only_reader(at) != view:
+        while (between := self._flow.made_by(at, *VIEWS)) is not None:
+            at = between.inputs[0]
+            if at is None or self._flow.only_reader(at) != between:
                 return None
         pad = self._flow.made_by(at, *PADS)
         if pad is None or read is None or (pad.inputs[0] or read).type.quantization != read.type.quantization:

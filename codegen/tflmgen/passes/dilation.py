@@ -1,0 +1,160 @@
+"""Convolutions between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND become dilated ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tflmgen.graph import Module, Node, Op, Value
+from tflmgen.ops.copying import constants_of
+from tflmgen.ops.reshape import VIEWS
+from tflmgen.ops.window import Window, four
+from tflmgen.passes.dataflow import Dataflow, is_legal
+from tflmgen.passes.permutation import view
+from tflmgen.passes.rewrite import Ids, Rewriter
+
+CONVOLUTIONS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
+
+
+def fuse_dilation(module: Module) -> Module:
+    """Replaces SPACE_TO_BATCH_ND, a convolution, BATCH_TO_SPACE_ND by one convolution with dilation and padding.
+
+    That is how frameworks spell out a dilated convolution; of sequences, with views as images in between. Exact.
+    """
+    return _Dilation(module).run(module)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """One dimension of an image that is cut into batches: block size, padding before, what is cropped before."""
+
+    block: int = 1
+    padding: int = 0
+    crop: int = 0
+
+
+class _Dilation(Rewriter):
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self._constants = module.constants
+        self._flow = Dataflow(module)
+        self._ids = Ids(module)
+        self._gone: set[int] = set()
+
+    def node(self, node: Node) -> Sequence[Node]:
+        if not isinstance(node, Op):
+            return (self.regions(node),)
+        if node.id in self._gone:
+            return ()
+        return self._fused(node) if node.operator in CONVOLUTIONS else (node,)
+
+    def _fused(self, op: Op) -> Sequence[Op]:
+        cut, joined = self._before(op), self._after(op)
+        if cut is None or joined is None or cut.inputs[0] is None or op.inputs[0] is None:
+            return (op,)
+        source, result = cut.inputs[0], joined[-1].outputs[0]
+        axes = self._axes(cut, op)
+        quantizations = {v.type.quantization for v in (source, op.inputs[0])}
+        others = {v.type.quantization for v in (op.outputs[0], result)}
+        if axes is None or len(quantizations) > 1 or len(others) > 1:
+            return (op,)
+        blocks = [constants_of(self._flow.instance(one), 1) for one in (cut, joined[-1])]
+        if blocks[0] != blocks[1]:
+            return (op,)
+        spreads = self._spreads(cut, joined[-1], axes)
+        return self._convolution(op, source, result, axes, spreads, joined) or (op,)
+
+    def _before(self, op: Op) -> Op | None:
+        """The SPACE_TO_BATCH_ND whose output, perhaps viewed as images, only `op` reads."""
+        value, reader = op.inputs[0], op
+        while value is not None and self._flow.only_reader(value) == reader:
+            maker = self._flow.maker.get(value)
+            if maker is None or maker.operator not in VIEWS:
+                return self._flow.made_by(value, "SPACE_TO_BATCH_ND")
+            value, reader = maker.inputs[0], maker
+        return None
+
+    def _after(self, op: Op) -> list[Op] | None:
+        """What alone reads `op`: views, and a BATCH_TO_SPACE_ND."""
+        found = [op]
+        while (reader := self._flow.only_reader(found[-1].outputs[0])) is not None:
+            found.append(reader)
+            if reader.operator == "BATCH_TO_SPACE_ND":
+                return found[1:]
+            if reader.operator not in VIEWS:
+                return None
+        return None
+
+    def _axes(self, cut: Op, op: Op) -> tuple[int, ...] | None:
+        """Which of height and width (0, 1) the cut dimensions are; None where a view does more than add one."""
+        assert op.inputs[0] is not None
+        batches, images = cut.outputs[0].type.max_shape, four(op.inputs[0].type.max_shape)
+        count = len(constants_of(self._flow.instance(cut), 1))
+        if len(batches) == len(images):
+            return tuple(range(count)) if batches == images else None
+        added = [axis for axis in (1, 2) if images[axis] == 1 and batches == images[:axis] + images[axis + 1 :]]
+        return (2 - added[0],) if added and len(batches) == 3 and count == 1 else None
+
+    def _spreads(self, cut: Op, join: Op, axes: tuple[int, ...]) -> list[_Spread]:
+        spreads = [_Spread(), _Spread()]
+        given, cropped = self._flow.instance(cut), self._flow.instance(join)
+        for index, axis in enumerate(axes):
+            before, after = constants_of(given, 2)[2 * index], constants_of(cropped, 2)[2 * index]
+            spreads[axis] = _Spread(constants_of(given, 1)[index], before, after)
+        return spreads
+
+    def _convolution(
+        self, op: Op, source: Value, result: Value, axes: tuple[int, ...], spreads: list[_Spread], joined: list[Op]
+    ) -> Sequence[Op] | None:
+        weights, steps = op.inputs[1], op.attributes.steps
+        if weights is None or op.inputs[0] is None or (steps.stride_height, steps.stride_width) != (1, 1):
+            return None
+        window = Window(steps, four(op.inputs[0].type.max_shape), four(weights.type.max_shape)[1:3])
+        shapes = [_as_image(v.type.max_shape, axes) for v in (source, result)]
+        sizes, outputs = (shape[1:3] for shape in shapes)
+        before, after, dilations = [], [], []
+        for axis, (spread, over, reach) in enumerate(
+            zip(spreads, (window.height, window.width), window.reach, strict=True)
+        ):
+            whole = (reach - 1) * spread.block + 1
+            before.append(spread.padding + over.padding * spread.block - spread.crop)
+            after.append(max(0, outputs[axis] - 1 + whole - sizes[axis] - before[-1]))
+            dilations.append((steps.dilation_height, steps.dilation_width)[axis] * spread.block)
+        if min(before) < 0:
+            return None
+        wide = replace(
+            steps,
+            same=False,
+            dilation_height=dilations[0],
+            dilation_width=dilations[1],
+            before=(before[0], before[1]),
+            after=(after[0], after[1]),
+        )
+        nodes: list[Op] = []
+        image = self._viewed(op, source, shapes[0], nodes)
+        plain = result.type.max_shape == shapes[1]
+        made = result if plain else Value(self._ids.take(), result.name, result.type.with_shape(shapes[1]))
+        attributes = replace(op.attributes, steps=wide)
+        fused = replace(op, inputs=(image, *op.inputs[1:]), outputs=(made,), attributes=attributes)
+        if not is_legal(fused, self._constants):
+            return None
+        self._gone.update(one.id for one in joined)
+        nodes.append(fused)
+        if not plain:
+            nodes.append(view(op, self._ids.take(), made, result))
+        return nodes
+
+    def _viewed(self, op: Op, value: Value, shape: tuple[int, ...], nodes: list[Op]) -> Value:
+        if value.type.max_shape == shape:
+            return value
+        image = Value(self._ids.take(), value.name, value.type.with_shape(shape))
+        nodes.append(view(op, self._ids.take(), value, image))
+        return image
+
+
+def _as_image(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """The shape with a dimension of 1 beside the one that is cut, where there are three."""
+    if len(shape) == 4:
+        return four(shape)
+    n, length, channels = shape
+    return (n, length, 1, channels) if axes == (0,) else (n, 1, length, channels)

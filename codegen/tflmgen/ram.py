@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.graph import Module
@@ -15,9 +16,13 @@ from tflmgen.search import Candidate, best_candidate
 from tflmgen.select import select, without_overlap
 from tflmgen.streams.choose import Streams
 from tflmgen.streams.kernel import stream_kernels
+from tflmgen.streams.segments import instructions
 
 TRIES = 3
-"""Limits beyond the least that are tried for the least RAM: the estimate behind a limit knows no packing."""
+"""Ways that are tried for the least RAM: the estimate behind a limit knows no packing."""
+
+SLOWDOWN = 0.25
+"""By what part of its instructions Optimize.RAM may slow a model down, as far as they can be estimated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +98,10 @@ def _streamed(plain: Choice, target: Target, most: int | None = None) -> Iterato
 
 def _smallest(plain: Choice, target: Target) -> Iterator[Choice]:
     streams = Streams(plain.module, plain.best.selection, target)
-    for limit in streams.limits[:TRIES]:
-        yield _choice(*streams.streamed(limit), target)
+    allowed = sum(map(instructions, plain.best.selection.kernels.values())) * SLOWDOWN
+    ways = (streams.streamed(limit) for limit in streams.limits)
+    for module, cost in islice((way for way in ways if way[1] <= allowed or not allowed), TRIES):
+        yield _choice(module, cost, target)
 
 
 def _within(budget: int, plain: Choice, target: Target) -> Choice:

@@ -55,7 +55,7 @@ def with_stream(module: Module, choose: random.Random) -> Module | None:
         return None
     segment = choose.choice(found[:3])
     nodes = function.body.nodes
-    fused = stream_op(ops_of(module)[segment.first : segment.end])
+    fused = stream_op(ops_of(module)[segment.first : segment.end], segment.choice)
     body = Block((*nodes[: segment.first], fused, *nodes[segment.end :]), function.body.results)
     return replace(module, functions=(replace(function, body=body),))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tflmgen.graph import Op, Value
 from tflmgen.streams.order import INPUT, Wiring
-from tflmgen.streams.row_kernels import RowKernels
+from tflmgen.streams.row_kernels import Choice, RowKernels
 
 STREAM = "STREAM"
 """The operator's name; no file has it."""
@@ -17,11 +17,11 @@ STREAM = "STREAM"
 class Chain:
     """The attributes of a STREAM: its operators in order. Its inputs are the rows' source, then the constants.
 
-    frugal: kernels with little scratch rather than fast ones.
+    choice: which kernel each operator has.
     """
 
     ops: tuple[Op, ...]
-    frugal: bool = False
+    choice: Choice
 
 
 def wire(ops: Sequence[Op], kernels: RowKernels) -> Wiring | None:
@@ -45,10 +45,10 @@ def wire(ops: Sequence[Op], kernels: RowKernels) -> Wiring | None:
     return Wiring(tuple(operators), tuple(sources)) if len(entering) == 1 else None
 
 
-def stream_op(ops: Sequence[Op], frugal: bool = False) -> Op:
+def stream_op(ops: Sequence[Op], choice: Choice = ()) -> Op:
     """The STREAM of some operators, which `wire` accepts."""
     made = {op.outputs[0] for op in ops}
     read = dict.fromkeys(v for op in ops for v in op.inputs if v is not None and v not in made)
     inputs = sorted(read, key=lambda v: v.is_constant)
     last = ops[-1]
-    return Op(last.id, STREAM, tuple(inputs), last.outputs, Chain(tuple(ops), frugal), last.origin)
+    return Op(last.id, STREAM, tuple(inputs), last.outputs, Chain(tuple(ops), choice or (0,) * len(ops)), last.origin)

@@ -34,7 +34,8 @@ class Streams:
         for block in finder.found:
             live = BlockLiveness(block)
             segments = [single(live, index, selection) for index in range(len(block.nodes))]
-            found = tuple(streams(live, kernels))
+            limit = max((segment.bytes for segment in segments), default=0)
+            found = tuple(streams(live, kernels, limit, selection))
             if found:
                 self._cuts[_key(block.nodes)] = Cuts(block.nodes, (*segments, *found))
 
@@ -113,4 +114,4 @@ class _Fuse(Rewriter):
 def _fused(block: Sequence[Node], segment: Segment) -> Sequence[Node]:
     nodes = block[segment.first : segment.end]
     ops = [node for node in nodes if isinstance(node, Op)]
-    return (stream_op(ops, segment.frugal),) if segment.rows else nodes
+    return (stream_op(ops, segment.choice),) if segment.choice else nodes

@@ -27,7 +27,7 @@ def stream_kernel(op: Op, constants: Mapping[str, bytes], target: Target) -> Ker
     chain: Chain = op.attributes
     kernels = RowKernels(constants, target)
     wiring = wire(chain.ops, kernels)
-    plan = plan_stream(wiring, kernels, chain.frugal) if wiring is not None else None
+    plan = plan_stream(wiring, kernels, chain.choice) if wiring is not None else None
     assert wiring is not None
     assert plan is not None
     source = op.inputs[0]

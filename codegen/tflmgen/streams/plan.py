@@ -14,7 +14,7 @@ from tflmgen.arena.place import Block, place
 from tflmgen.kernel import Kernel, Line, LineMove, RowCall, Running, Scratch
 from tflmgen.streams.lines import Lines, lay_lines
 from tflmgen.streams.order import INPUT, RowOrder, Rows, Wiring, order_rows
-from tflmgen.streams.row_kernels import RowKernels
+from tflmgen.streams.row_kernels import Choice, RowKernels, scratch_bytes
 from tflmgen.streams.rows import row_bytes
 
 WORD = 4
@@ -34,24 +34,46 @@ class StreamPlan:
     macs: int
 
 
-def plan_stream(wiring: Wiring, kernels: RowKernels, frugal: bool) -> StreamPlan | None:
-    """The plan of a stream; None where an operator has no kernel for single rows.
-
-    frugal: the kernels with the least scratch instead of the fastest.
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a stream needs with one choice of kernels: `work` is a lower bound, `instructions` of the kernels a rough
+    estimate.
     """
-    planner = _Planner(wiring, kernels, frugal)
-    found = planner.kernels()
+
+    choice: Choice
+    work: int
+    distance: int
+    instructions: int
+
+
+def plan_stream(wiring: Wiring, kernels: RowKernels, choice: Choice) -> StreamPlan | None:
+    """The plan of a stream; None where an operator has no kernel for single rows."""
+    planner = _Planner(wiring, kernels)
+    found = planner.kernels(choice)
     return planner.plan(found) if found is not None else None
 
 
-def estimate_stream(wiring: Wiring, kernels: RowKernels, frugal: bool) -> tuple[int, int] | None:
-    """(work, distance) of the plan, of which the first is a lower bound; None where there is no plan."""
-    planner = _Planner(wiring, kernels, frugal)
-    found = planner.kernels()
-    if found is None:
-        return None
-    blocks = planner.blocks(found).blocks
-    return peak(((b.bytes, b.steps) for b in blocks), len(found))[0], planner.distance()
+def estimates(wiring: Wiring, kernels: RowKernels) -> Iterator[Estimate]:
+    """What a stream needs with the fastest kernels, then with slower ones, each needing less than the one before.
+
+    Where the work is fullest, the operators that run take the next slower kernel, as long as they use scratch.
+    """
+    planner = _Planner(wiring, kernels)
+    choice = [0] * len(wiring.operators)
+    least: int | None = None
+    while (found := planner.kernels(choice)) is not None:
+        blocks = planner.blocks(found).blocks
+        work, fullest = peak(((b.bytes, b.steps) for b in blocks), len(found))
+        if least is None or work < least:
+            least = work
+            instructions = sum(kernel.instructions for kernel in found)
+            yield Estimate(tuple(choice), work, planner.distance(), instructions)
+        slower = {planner.stage(tick) for tick in fullest if scratch_bytes(found[tick])}
+        slower = {stage for stage in slower if choice[stage] < planner.most(stage)}
+        if not slower:
+            return
+        for stage in slower:
+            choice[stage] += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +87,8 @@ class _Blocks:
 
 
 class _Planner:
-    def __init__(self, wiring: Wiring, kernels: RowKernels, frugal: bool) -> None:
+    def __init__(self, wiring: Wiring, kernels: RowKernels) -> None:
         self._wiring = wiring
-        self._frugal = frugal
         self._source = kernels
         self._last = len(wiring.operators) - 1
         self._bytes = [row_bytes(operator.op.outputs[0]) for operator in wiring.operators]
@@ -75,12 +96,19 @@ class _Planner:
         self._order: RowOrder = order_rows(wiring)
         self._aligned = [self._is_aligned(stage) for stage in range(len(wiring.operators))]
 
-    def kernels(self) -> list[Kernel] | None:
+    def stage(self, tick: int) -> int:
+        return self._order.ticks[tick].stage
+
+    def most(self, stage: int) -> int:
+        """The slowest choice for an operator."""
+        return self._source.most(self._wiring.operators[stage], self._aligned[stage])
+
+    def kernels(self, choice: Sequence[int]) -> list[Kernel] | None:
         """The kernel of each tick."""
         found = []
         for tick in self._order.ticks:
             operator = self._wiring.operators[tick.stage]
-            kernel = self._source.kernel(operator, tick.index, self._aligned[tick.stage], self._frugal)
+            kernel = self._source.kernel(operator, tick.index, self._aligned[tick.stage], choice[tick.stage])
             if kernel is None:
                 return None
             found.append(kernel)

@@ -9,6 +9,9 @@ from tflmgen.graph import Op
 from tflmgen.kernel import Kernel, Scratch, Target
 from tflmgen.streams.rows import RowOperator, row_operator
 
+Choice = tuple[int, ...]
+"""For each operator of a stream which of its kernels: 0 is the fastest."""
+
 
 class RowKernels:
     """Operators of one module by rows, and their kernels."""
@@ -25,19 +28,30 @@ class RowKernels:
             self._operators[op.id] = row_operator(op, self._constants)
         return self._operators[op.id]
 
-    def kernel(self, operator: RowOperator, tick: int, aligned: bool, frugal: bool) -> Kernel | None:
-        """What computes one tick; ticks at one distance from the borders share a kernel.
+    def kernel(self, operator: RowOperator, tick: int, aligned: bool, choice: int) -> Kernel | None:
+        """What computes one tick: choice 0 is the fastest, others are slower with less scratch.
 
-        Fast kernels want all rows to begin at words: where they don't (not `aligned`), the portable one. `frugal`: the
-        one with the least scratch, of these the fastest.
+        Fast kernels want all rows to begin at words: where they don't (not `aligned`), the portable one.
         """
+        kernel = self._fastest(operator, tick, aligned)
+        if kernel is None:
+            return None
+        kernels = kernel, *kernel.alternatives
+        return kernels[min(choice, len(kernels) - 1)]
+
+    def most(self, operator: RowOperator, aligned: bool) -> int:
+        """The last choice that makes a difference."""
+        kernel = self._fastest(operator, operator.ticks // 2, aligned)
+        return len(kernel.alternatives) if kernel is not None else 0
+
+    def _fastest(self, operator: RowOperator, tick: int, aligned: bool) -> Kernel | None:
+        """Ticks at one distance from the borders share a kernel."""
         first, end = operator.needs[tick]
         key = operator.op.id, aligned, end - first, *operator.borders(tick)
         if key not in self._kernels:
             self._kernels[key] = operator.kernel(tick, self._target if aligned else self._portable)
-        kernel = self._kernels[key]
-        return min((kernel, *kernel.alternatives), key=_scratch) if kernel is not None and frugal else kernel
+        return self._kernels[key]
 
 
-def _scratch(kernel: Kernel) -> int:
+def scratch_bytes(kernel: Kernel) -> int:
     return sum(operand.bytes for operand in kernel.operands if isinstance(operand, Scratch))

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tflmgen.graph import Block, Node, Op, Value, blocks_of, operands_of, uses_in
-from tflmgen.kernel import Kernel, Scratch
+from tflmgen.kernel import Kernel, Pieces, Scratch, View
 from tflmgen.ops.reshape import VIEWS
 from tflmgen.select import Selection
 from tflmgen.streams.chain import wire
-from tflmgen.streams.plan import estimate_stream
-from tflmgen.streams.row_kernels import RowKernels
+from tflmgen.streams.plan import estimates
+from tflmgen.streams.row_kernels import Choice, RowKernels
+
+CALL = 100
+"""Instructions, roughly, of a row's call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """Nodes [first, end) of a block, as a stream where there are more than one; the most bytes that live meanwhile.
 
-    rows: how many rows it makes one by one; 0 where it is an operator as it is. frugal: with kernels that need little
-    scratch.
+    cost: instructions, roughly, by which a stream is slower; 0 where it is an operator as it is. choice: its kernels.
     """
 
     first: int
     end: int
     bytes: int
-    rows: int = 0
-    frugal: bool = False
-
-    @property
-    def cost(self) -> int:
-        """What it is to be avoided by: calls for single rows, the more so with slower kernels."""
-        return self.rows * 2 if self.frugal else self.rows
+    cost: int = 0
+    choice: Choice = ()
 
 
 class BlockLiveness:
@@ -93,36 +91,44 @@ def _saved(node: Node, source: int, result: int, distance: int, dying: Sequence[
     return max(0, into + out - max(into + distance, out))
 
 
-def streams(live: BlockLiveness, kernels: RowKernels) -> Iterator[Segment]:
-    """All streams of two or more operators of a block that follow each other."""
+def streams(
+    live: BlockLiveness, kernels: RowKernels, limit: int = sys.maxsize, selection: Selection | None = None
+) -> Iterator[Segment]:
+    """All streams of two or more operators of a block that follow each other, those that need less than `limit` bytes.
+
+    The ones of slower kernels are there where they need less than those of faster ones. selection: the kernels that
+    costs are measured against.
+    """
     for first in range(len(live.nodes)):
         for end in range(first + 1, len(live.nodes) + 1):
             node = live.nodes[end - 1]
             if not isinstance(node, Op) or kernels.operator(node) is None:
                 break
-            if end - first > 1:
-                fast, frugal = (_stream(live, first, end, kernels, choice) for choice in (False, True))
-                if fast is not None:
-                    yield fast
-                if fast is not None and frugal is not None and frugal.bytes < fast.bytes:
-                    yield frugal
+            if end - first > 1 and live.through(first, end) < limit:
+                yield from (one for one in _streams(live, first, end, kernels, selection) if one.bytes < limit)
 
 
-def _stream(live: BlockLiveness, first: int, end: int, kernels: RowKernels, frugal: bool) -> Segment | None:
+def _streams(
+    live: BlockLiveness, first: int, end: int, kernels: RowKernels, selection: Selection | None
+) -> Iterator[Segment]:
     ops = [node for node in live.nodes[first:end] if isinstance(node, Op)]
-    if not all(live.dies(op.outputs[0], end) for op in ops[:-1]):
-        return None
-    wiring = wire(ops, kernels)
-    found = estimate_stream(wiring, kernels, frugal) if wiring is not None else None
-    if wiring is None or found is None:
-        return None
-    work, distance = found
+    wiring = wire(ops, kernels) if all(live.dies(op.outputs[0], end) for op in ops[:-1]) else None
+    if wiring is None:
+        return
     made = {op.outputs[0] for op in ops}
     source = next(v for op in ops for v in op.inputs if v is not None and not v.is_constant and v not in made)
     into, out = live.root(source).type.bytes, ops[-1].outputs[0].type.bytes
-    together = max(into + distance, out) if live.dies(source, end) else out
-    rows = sum(operator.ticks for operator in wiring.operators)
-    return Segment(first, end, live.through(first, end) + work + min(together, into + out), rows, frugal)
+    calls = CALL * sum(operator.ticks for operator in wiring.operators)
+    whole = sum(map(instructions, map(selection.of, ops))) if selection is not None else 0
+    for found in estimates(wiring, kernels):
+        together = max(into + found.distance, out) if live.dies(source, end) else out
+        total = live.through(first, end) + found.work + min(together, into + out)
+        yield Segment(first, end, total, calls + max(0, found.instructions - whole), found.choice)
+
+
+def instructions(kernel: Kernel | View | Pieces) -> int:
+    """Roughly; 0 where nothing is known."""
+    return kernel.instructions if isinstance(kernel, Kernel) else 0
 
 
 def _read(node: Node) -> Sequence[Value]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
@@ -30,6 +32,9 @@ from tflmgen.ops.weights import (
 )
 from tflmgen.types import DType
 
+PORTABLE_PER_MAC = 30
+"""Instructions of the portable kernel, about: each product has its own address."""
+
 OUTPUT_CHANNELS = 3
 """The filter's dimension of output channels."""
 
@@ -40,7 +45,8 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    return or_portable(_fast_kernel(op, target), portable_kernel(op))
+    portable = portable_kernel(op)
+    return or_portable(_fast_kernel(op, target), replace(portable, instructions=portable.macs * PORTABLE_PER_MAC))
 
 
 def _fast_kernel(op: OperatorInstance, target: Target) -> Kernel | None:

@@ -1,0 +1,25 @@
+"""Streams with the kernels of each core, on emulated boards, against the same model run whole on the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.commands import tflmgen
+from support.random_chain import random_chain
+
+pytestmark = pytest.mark.emulator
+
+
+@pytest.mark.parametrize(
+    ("board", "seed"), [("mps2_an386", 3), ("mps2_an386", 11), ("mps3_an547", 3), ("mps2_an385_m0", 5)]
+)
+def test_streams_on_boards(board: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = tmp_path / "chain.tflite"
+    model.write_bytes(random_chain(seed))
+    options = ["--optimize", "ram", "--push-rows", "t0"]
+    plan = tflmgen("build", model, "--board", board, "--no-compile", "--json", *options).json
+    assert any(step.get("variant") == "stream" for step in plan["steps"])
+    finished = tflmgen("test", model, "--board", board, *options)
+    assert finished.code == 0, finished

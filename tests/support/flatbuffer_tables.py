@@ -22,6 +22,8 @@ _SHARED_OPTIONS = {
     "RandomOptions": ("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL"),
 }
 _NEWER_OPERATORS = {"STABLEHLO_CASE": 209}
+_NEWER_OPTIONS = {"STABLEHLO_CASE": ("StablehloCaseOptions", 23)}
+"""Options in BuiltinOptions2 that the package does not know: table and union type, by operator."""
 _NEWER_TYPES = {"int2": 19, "uint4": 20, "float8_e4m3fn": 21, "float8_e5m2": 22}
 _PLACEHOLDER_FOR_GREATER_OP_CODES = 127
 
@@ -39,6 +41,8 @@ class _SizeProbe:
 
 def build(b: flatbuffers.Builder, table: str, **fields: Any) -> Offset:
     """Writes one table. Values: numbers, str, bytes, sequences of numbers or of Offset, Offset; None: absent."""
+    if any(table == newer for newer, _ in _NEWER_OPTIONS.values()):
+        return _numbers_table(b, list(fields.values()))
     module = importlib.import_module(f"tflite.{table}")
     stored = []
     for name, value in fields.items():
@@ -49,6 +53,15 @@ def build(b: flatbuffers.Builder, table: str, **fields: Any) -> Offset:
     for add, value in stored:
         add(b, value)
     return Offset(getattr(module, f"{table}End")(b))
+
+
+def _numbers_table(b: flatbuffers.Builder, vectors: Sequence[Sequence[int]]) -> Offset:
+    """A table whose fields, in the schema's order, are vectors of int32."""
+    stored = [b.CreateNumpyVector(np.asarray(values, "<i4")) for values in vectors]
+    b.StartObject(len(stored))
+    for slot, offset in enumerate(stored):
+        b.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    return Offset(b.EndObject())
 
 
 def _store(b: flatbuffers.Builder, module: Any, start: str, value: Any) -> Any:
@@ -100,6 +113,9 @@ def options_table(name: str | int, options: Mapping[str, Any]) -> tuple[str, str
     """Table, union field, union type number and values of an operator's options; None where it has none."""
     if isinstance(name, int):
         return None
+    if name in _NEWER_OPTIONS:
+        table, number = _NEWER_OPTIONS[name]
+        return table, "builtin_options_2", number, options
     shared = [table for table, names in _SHARED_OPTIONS.items() if name in names]
     wanted = shared[0] if shared else name.replace("_", "") + "Options"
     for union, types in (("builtin_options", BuiltinOptions), ("builtin_options_2", BuiltinOptions2)):

@@ -3,7 +3,7 @@
     python tests/memory_figures.py ../shared/corpus > tables.md
 
 The packing bound is the most bytes that live at once if the operators of the file run in its order and each tensor has
-its own place from its producer to its last reader; of a file with control flow there is none.
+its own place, of whole words, from its producer to its last reader; of a file with control flow there is none.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def packing_bound(model: Model) -> int | None:
 
 
 def _bytes(tensor: Tensor) -> int:
-    return math.prod(tensor.shape) * tensor.dtype.bits // 8 if tensor.dtype else 0
+    return -(-math.prod(tensor.shape) * tensor.dtype.bits // 32) * 4 if tensor.dtype else 0
 
 
 def rows(corpus: Path) -> Iterator[Row]:

@@ -18,6 +18,7 @@ struct tflmgen_depthwise_window_mve_s8 {
     int32_t dilation_height;
     int32_t dilation_width;
     int32_t padding_value;
+    bool by_twos; /* two neighbouring pixels of 3x3 windows at a time */
     int32_t output_zero_point;
     int32_t output_min;
     int32_t output_max;
@@ -265,7 +266,7 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
     int8_t *const outside = (int8_t *)(taps + p->filter_height * p->filter_width);
     const int32_t channels = p->input_channels;
     const bool three = p->filter_height == 3 && p->filter_width == 3 && p->dilation_height == 1 && p->dilation_width == 1;
-    tflmgen_fill_mve(outside, p->padding_value, three ? 4 * channels : channels);
+    tflmgen_fill_mve(outside, p->padding_value, three ? (p->by_twos ? 4 : 3) * channels : channels);
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t y = 0; y < p->output_height; ++y) {
             const int32_t in_y = y * p->stride_height - p->padding_top;
@@ -277,7 +278,7 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
             for (int32_t x = 0; x < p->output_width; ++x, output += channels) {
                 const int32_t in_x = x * p->stride_width - p->padding_left;
                 if (three && in_x >= 0 && in_x + 3 <= p->input_width) {
-                    if (p->stride_width == 1 && in_x + 4 <= p->input_width) {
+                    if (p->by_twos && in_x + 4 <= p->input_width) {
                         tflmgen_depthwise3x3_mve_pixels(rows, outside, in_x * channels, channels, stream, output,
                                                         p->output_zero_point, true, with_sign);
                         ++x;
@@ -300,7 +301,7 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
     }
 }
 
-/* scratch: an address for each tap, and a pixel of padding, or four where windows are 3x3. Outputs clamped at the zero
+/* scratch: an address for each tap, and a pixel of padding; where windows are 3x3, three, or four for two at a time. Outputs clamped at the zero
  * point, or not. */
 TFLMGEN_SHARED void tflmgen_depthwise_window_mve_clamped_s8(const int8_t *input, const uint32_t *stream, void *scratch,
                                                             int8_t *output,

@@ -57,7 +57,7 @@ ADD: tuple[tuple[str, AddMaker], ...] = (("dsp", add_dsp), ("thumb", add_thumb))
 PER_MAC = {"mve": 0.35, "dsp": 1.0, "thumb": 3.5, "portable": 6.0}
 """Instructions of kernels that don't estimate their own, about."""
 
-LITTLE = 32
+LITTLE = 16
 """Bytes of scratch that a slower kernel without any is not worth."""
 
 

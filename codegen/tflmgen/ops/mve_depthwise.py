@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,9 @@ POINTER_BYTES = 4
 GROUP = 8
 """Channels that are computed at a time."""
 
+PER_MAC_BY_TWOS, PER_MAC = 0.9, 1.05
+"""Instructions per MAC, of two neighbouring pixels and of one."""
+
 
 def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
     """The kernel of a layer with one filter per channel, their number a multiple of 8; None where it is not exact.
@@ -28,23 +33,33 @@ def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> 
     exact = fit(layer)
     if exact is None or channels % GROUP or layer.weights.min() < -127:
         return None
-    fields = params(
-        "tflmgen_depthwise_window_mve_s8",
-        window.fields(channels),
-        window.dilation_fields,
-        (("padding_value", zero_point(input_type(op, 0))), ("output_zero_point", layer.zero_point)),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
-    )
-    stream = ConstantArray.of("stream", _stream(layer), DType.UINT32)
     three = window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
-    by_twos = three and window.steps.stride_width == 1
-    scratch = Scratch(taps * POINTER_BYTES + channels * (4 if three else 1))
+    stream = ConstantArray.of("stream", _stream(layer), DType.UINT32)
     function = f"tflmgen_depthwise_window_mve_{'signed' if exact.signed else 'clamped'}_s8"
-    over_input = overlaps(
-        op.outputs[0], window.group_distance(GROUP) + (channels if by_twos and channels > GROUP else 0)
-    )
-    operands = (Input(0), stream, scratch, Output(0))
-    return Kernel(function, HEADER, operands, fields, over_input, op.outputs[0].elements * taps, "mve")
+    macs = op.outputs[0].elements * taps
+
+    def kernel(by_twos: bool, instructions: float) -> Kernel:
+        fields = params(
+            "tflmgen_depthwise_window_mve_s8",
+            window.fields(channels),
+            window.dilation_fields,
+            (("padding_value", zero_point(input_type(op, 0))), ("by_twos", by_twos)),
+            (("output_zero_point", layer.zero_point),),
+            (("output_min", layer.low if exact.clamped else -128),),
+            (("output_max", layer.high if exact.clamped else 127),),
+        )
+        pixels = 4 if by_twos else 3 if three else 1
+        scratch = Scratch(taps * POINTER_BYTES + pixels * channels)
+        distance = window.group_distance(GROUP) + (channels if by_twos and channels > GROUP else 0)
+        operands = (Input(0), stream, scratch, Output(0))
+        over_input = overlaps(op.outputs[0], distance)
+        return Kernel(
+            function, HEADER, operands, fields, over_input, macs, "mve", instructions=round(macs * instructions)
+        )
+
+    if three and window.steps.stride_width == 1:
+        return replace(kernel(True, PER_MAC_BY_TWOS), alternatives=(kernel(False, PER_MAC),))
+    return kernel(False, PER_MAC)
 
 
 def _stream(layer: Layer) -> NDArray[np.uint32]:

@@ -1,0 +1,43 @@
+"""Arenas of real models against what packing alone could reach at best."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from memory_figures import M4, packing_bound
+from support.corpus import CORPUS, requires_corpus
+from tflmgen.compiler import compile_model
+from tflmgen.kernel import Target
+from tflmgen.options import BuildOptions
+from tflmgen.tflite.reader import read_model
+
+MOST = 0.80
+"""Of the packing bound, in the geometric mean."""
+
+
+def real_models() -> list[Path]:
+    manifest = json.loads((CORPUS / "manifest.json").read_text(encoding="utf-8"))
+    return [CORPUS / entry["path"] for entry in manifest["models"] if entry["category"] == "real"]
+
+
+@requires_corpus
+@pytest.mark.parametrize("target", [Target("generic"), M4], ids=["portable", "m4"])
+def test_real_models_stay_below_the_packing_bound(target: Target) -> None:
+    quotients = {}
+    for path in real_models():
+        bound = packing_bound(read_model(path))
+        if bound:
+            quotients[path.stem] = compile_model(path, target, BuildOptions()).plan["arena"]["bytes"] / bound
+    assert len(quotients) > 20
+    assert not {name: quotient for name, quotient in quotients.items() if quotient > 1}
+    assert math.exp(sum(map(math.log, quotients.values())) / len(quotients)) <= MOST
+
+
+@requires_corpus
+def test_each_plan_is_optimal_or_says_how_far_it_may_be() -> None:
+    arenas = [compile_model(path, M4, BuildOptions()).plan["arena"] for path in real_models()]
+    assert all(arena["order_proved"] for arena in arenas)
+    assert sum(arena["bytes"] == arena["lower_bound"] for arena in arenas) >= 0.9 * len(arenas)

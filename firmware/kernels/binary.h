@@ -107,17 +107,20 @@ TFLMGEN_DEFINE_BINARY(tflmgen_prelu_f32, float, float, tflmgen_binary, a >= 0.0f
 TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s8, int8_t, int8_t, tflmgen_binary, a ^ b)
 TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_u8, uint8_t, uint8_t, tflmgen_binary, a ^ b)
 TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s16, int16_t, int16_t, tflmgen_binary, a ^ b)
+TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_u16, uint16_t, uint16_t, tflmgen_binary, a ^ b)
 TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s32, int32_t, int32_t, tflmgen_binary, a ^ b)
 TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_u32, uint32_t, uint32_t, tflmgen_binary, a ^ b)
 TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_b8, bool, bool, tflmgen_binary, a != b)
 
 /* Counts out of range count as 0 or as all bits but one, so that the sign remains. */
-#define TFLMGEN_DEFINE_RIGHT_SHIFT(suffix, type, bits)                                  \
-    TFLMGEN_DEFINE_BINARY(tflmgen_right_shift_##suffix, type, type, tflmgen_binary, \
-                          a >> (b < 0 ? 0 : b > bits - 1 ? bits - 1 : b))
+#define TFLMGEN_DEFINE_RIGHT_SHIFT(suffix, type, count) \
+    TFLMGEN_DEFINE_BINARY(tflmgen_right_shift_##suffix, type, type, tflmgen_binary, a >> (count))
 
-TFLMGEN_DEFINE_RIGHT_SHIFT(s8, int8_t, 8)
-TFLMGEN_DEFINE_RIGHT_SHIFT(s16, int16_t, 16)
-TFLMGEN_DEFINE_RIGHT_SHIFT(s32, int32_t, 32)
+TFLMGEN_DEFINE_RIGHT_SHIFT(s8, int8_t, tflmgen_clamp_s32(b, 0, 7))
+TFLMGEN_DEFINE_RIGHT_SHIFT(s16, int16_t, tflmgen_clamp_s32(b, 0, 15))
+TFLMGEN_DEFINE_RIGHT_SHIFT(s32, int32_t, tflmgen_clamp_s32(b, 0, 31))
+TFLMGEN_DEFINE_RIGHT_SHIFT(u8, uint8_t, b > 7 ? 7 : b)
+TFLMGEN_DEFINE_RIGHT_SHIFT(u16, uint16_t, b > 15 ? 15 : b)
+TFLMGEN_DEFINE_RIGHT_SHIFT(u32, uint32_t, b > 31 ? 31 : b)
 
 #endif

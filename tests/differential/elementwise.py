@@ -314,7 +314,7 @@ QUANTIZED = (
     *(f"{a}>{b}" for a in ("float32", *INTEGERS, "int32") for b in INTEGERS),
     *(f"{a}>int32" for a in INTEGERS),
 )
-BITS = ("int8", "uint8", "int16", "int32", "uint32", "bool")
+BITS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "bool")
 TIGHT = {"rtol": 2e-7, "atol": 1e-37}
 ORDER = (
     ("EQUAL", np.equal),
@@ -378,7 +378,7 @@ FAMILIES = (
     Family("ATAN2", FLOAT, binary("ATAN2", 4), litert=False, rtol=1e-6, expected=numpy_as(np.arctan2)),
     Family("POW", ("float32", "int32"), powers, rtol=1e-6),
     Family("BITWISE_XOR", BITS, binary("BITWISE_XOR", 4), expected=numpy_as(np.bitwise_xor)),
-    Family("RIGHT_SHIFT", ("int8", "int16", "int32"), shifts),
+    Family("RIGHT_SHIFT", BITS[:-1], shifts),
     Family("PRELU", ("float32", "int8", "int16"), prelu),
     Family("ADD_N", ("float32", "int8", "int32"), add_n),
     *(Family(name, (*COMPARED, "bool"), comparison(name)) for name in ("EQUAL", "NOT_EQUAL")),

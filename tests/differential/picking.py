@@ -29,12 +29,31 @@ def slice_(rng: Rng, dtype: str) -> Run:
     return finished(rng, make_case("SLICE", [source, constant(index_type(rng), begin), constant(kind, size)], [source]))
 
 
+def _slice_from_anywhere(rng: Rng, source: Tensor) -> Run:
+    """STRIDED_SLICE of bounds known at run time, of a size that is fixed; some dimensions are one element."""
+    shape = source.type.max_shape
+    begin = np.array([int(rng.integers(0, d)) for d in shape])
+    size = np.array([int(rng.integers(1, d - b + 1)) for d, b in zip(shape, begin, strict=True)])
+    shrunk = int(rng.integers(2 ** len(shape))) if rng.random() < 0.4 else 0
+    kept = tuple(int(n) for i, n in enumerate(size) if not shrunk >> i & 1)
+    bounds = [tensor("int32", begin.shape), tensor("int32", begin.shape)]
+    inputs = [source, *bounds, constant("int32", np.ones(len(shape)))]
+    case = make_case("STRIDED_SLICE", inputs, [like(source, kept)], {"shrink_axis_mask": shrunk})
+    _, values = finished(rng, case)
+    end = begin + size
+    below = rng.random(len(shape)) < 0.2
+    begin = np.where(below, begin - shape, begin)
+    return case, [values[0], begin.astype(np.int32), end.astype(np.int32), None]
+
+
 def strided_slice(rng: Rng, dtype: str) -> Run:
     source = typed(rng, dtype, shape_of(rng, 1, 4))
     shape = source.type.max_shape
     steps = rng.choice([-2, -1, 1, 1, 1, 2, 3], len(shape))
     begin = [int(rng.integers(-d, d)) for d in shape]
     end = [int(rng.integers(-d - 1, d + 3)) for d in shape]
+    if rng.random() < 0.25:
+        return _slice_from_anywhere(rng, source)
     masks = {name: int(rng.integers(2 ** len(shape))) for name in ("begin_mask", "end_mask") if rng.random() < 0.5}
     if rng.random() < 0.3:
         masks["shrink_axis_mask"] = int(rng.integers(2 ** len(shape)))

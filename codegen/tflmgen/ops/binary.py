@@ -18,6 +18,7 @@ SUFFIX = {
     DType.INT8: "s8",
     DType.UINT8: "u8",
     DType.INT16: "s16",
+    DType.UINT16: "u16",
     DType.INT32: "s32",
     DType.UINT32: "u32",
     DType.INT64: "s64",

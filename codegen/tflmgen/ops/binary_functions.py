@@ -93,6 +93,8 @@ def _is_quantized(op: OperatorInstance) -> bool:
     return op.outputs[0].dtype in (DType.INT8, DType.INT16)
 
 
+SHIFTED = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
+
 NUMBERS = one_type(DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64)
 
 SQUARED_DIFFERENCE_RULES = (
@@ -130,8 +132,8 @@ OPERATORS = (
     _plain("minimum", NUMBERS, SAME_QUANTIZATION),
     _plain("atan2", one_type(DType.FLOAT32)),
     _plain("pow", one_type(DType.FLOAT32, DType.INT32)),
-    _plain("bitwise_xor", one_type(DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.UINT32, DType.BOOL)),
-    _plain("right_shift", one_type(DType.INT8, DType.INT16, DType.INT32)),
+    _plain("bitwise_xor", one_type(*SHIFTED, DType.BOOL)),
+    _plain("right_shift", one_type(*SHIFTED)),
     Operator(
         "SQUARED_DIFFERENCE", no_attributes, (2, 2), 1, SQUARED_DIFFERENCE_RULES, infer_binary, _squared_difference
     ),

@@ -16,6 +16,7 @@ from tflmgen.import_rows import import_rows
 from tflmgen.kept_state import keeps_state, state_name, state_of
 from tflmgen.ops import OPERATORS
 from tflmgen.ops.folding import fold
+from tflmgen.ops.gather import TABLE
 from tflmgen.ops.operator import INTERMEDIATES, State
 from tflmgen.ops.row_wise import BY_SHAPE
 from tflmgen.subgraphs import CONTROL_FLOW
@@ -227,10 +228,11 @@ def _fold(
 ) -> bool:
     """Evaluates small operators on constants: the shapes of later ones may hang on them. The passes fold the rest.
 
-    What is dequantised is folded whatever its size: weights, which an operator may demand to be constant.
+    What is dequantised is folded whatever its size: weights, which an operator may demand to be constant. Not so tables
+    of which rows are picked.
     """
     small = all(v.type.is_static and v.type.elements <= _SHAPE_ELEMENTS for v in outputs)
-    if not small and op.name != "DEQUANTIZE":
+    if not small and (op.name != "DEQUANTIZE" or _is_table(scope.subgraph, op.outputs[0])):
         return False
     context = scope.context
     arrays = fold(op.name, instance_of(inputs, [v.type for v in outputs], attributes, context.constants))
@@ -240,6 +242,13 @@ def _fold(
         data = np.ascontiguousarray(array, value.type.dtype.numpy).tobytes()
         scope.bind(index, context.folded(value.name, value.type, data))
     return True
+
+
+def _is_table(subgraph: SubGraph, tensor: int) -> bool:
+    """Whether operators that pick rows read the tensor, and nothing else does in this subgraph."""
+    readers = [op for op in subgraph.operators if tensor in op.inputs]
+    picked = all(op.name in TABLE and op.inputs.index(tensor) == TABLE[op.name] for op in readers)
+    return bool(readers) and picked and tensor not in subgraph.outputs
 
 
 def _row_store(scope: Scope, op: Operator, origin: Origin, store: RowStore) -> tuple[Node, ...]:

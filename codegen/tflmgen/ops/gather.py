@@ -14,6 +14,8 @@ from tflmgen.ops.rules import COMMON, QUANTIZED, input_is, input_type, same_quan
 from tflmgen.types import DType
 
 HEADER = "gather.h"
+TABLE = {"GATHER": 0, "EMBEDDING_LOOKUP": 1}
+"""Operators that pick rows of a table -> which of their inputs that is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from tflmgen.passes.quantization import cancel_quantization
 from tflmgen.passes.shared import share_branches
 from tflmgen.passes.sink import sink
 from tflmgen.passes.specialize import specialize
+from tflmgen.passes.tables import dequantize_late
 from tflmgen.passes.transposes import fuse_transposes
 from tflmgen.passes.views import delay_views
 from tflmgen.verify import verify
@@ -48,6 +49,7 @@ PIPELINE: tuple[Pass, ...] = (
     specialize,
     resolve_calls,
     substitute_invariants,
+    dequantize_late,
     fold_constants,
     fold_branches,
     drop_identities,

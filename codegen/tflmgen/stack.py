@@ -23,10 +23,14 @@ JUMP = re.compile(r"(blx?|b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cb
 
 @dataclass(slots=True)
 class Disassembled:
-    """What a function does to the stack: `frame` bytes (None: an unknown number), whom it calls (None: anybody)."""
+    """What a function does to the stack: `frame` bytes (None: an unknown number), whom it calls (None: by a pointer).
+
+    pointers: the functions whose addresses are among its constants.
+    """
 
     frame: int | None = 0
     callees: set[str | None] = field(default_factory=set)
+    pointers: set[str] = field(default_factory=set)
 
 
 def stack_worst_case(elf: Path, objects: Path, functions: Iterable[str]) -> int | None:
@@ -72,7 +76,7 @@ def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
             names[int(match[1], 16) & ~1] = match[2]
         elif match := INSTRUCTION.match(line):
             instructions.append((int(match[1], 16), match[2], (match[3] or "").strip()))
-    starts = sorted(names)
+    starts, halves = sorted(names), _Halves()
     functions = {name: Disassembled() for name in names.values()}
 
     def at(address: int) -> str | None:
@@ -84,6 +88,9 @@ def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
         if name is None:
             continue
         function = functions[name]
+        constant = halves.constant(operation, operands)
+        if constant is not None and constant & 1 and constant - 1 in names:
+            function.pointers.add(names[constant - 1])
         pushed = _pushed(operation, operands)
         function.frame = None if pushed is None or function.frame is None else function.frame + pushed
         if JUMP.fullmatch(operation):
@@ -94,6 +101,24 @@ def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
         elif operation == "bx" and operands != "lr":
             function.callees.add(None)
     return functions
+
+
+class _Halves:
+    """The constants of a listing: words between the functions, and what MOVW and MOVT put together."""
+
+    def __init__(self) -> None:
+        self._low: dict[str, int] = {}
+
+    def constant(self, operation: str, operands: str) -> int | None:
+        """The constant that an instruction completes."""
+        if operation == ".word":
+            return int(operands, 16)
+        register, _, value = operands.partition(", #")
+        if operation == "movw":
+            self._low[register] = int(value)
+        if operation == "movt" and register in self._low:
+            return (int(value) << 16) + self._low.pop(register)
+        return None
 
 
 def _pushed(operation: str, operands: str) -> int | None:
@@ -117,22 +142,49 @@ def _registers(part: str) -> int:
 
 
 def deepest(code: Mapping[str, Disassembled], frames: Mapping[str, int | None]) -> Callable[[str], int | None]:
-    """A function that gives the most bytes that a function uses with all that it calls; None for recursion too."""
-    known: dict[str, int | None] = {}
+    """A function that gives the most bytes that a function uses with all that it calls; None for recursion too.
 
-    def depth(name: str) -> int | None:
-        if name not in known:
-            known[name] = None
-            known[name] = _with_callees(name)
-        return known[name]
+    A call by a pointer may reach whatever function's address is a constant of the function that is asked for, or of one
+    that it may call.
+    """
+    return lambda name: _Depths(code, frames, name).depth(name)
 
-    def _with_callees(name: str) -> int | None:
-        function = code.get(name)
-        if function is None:
+
+class _Depths:
+    def __init__(self, code: Mapping[str, Disassembled], frames: Mapping[str, int | None], root: str) -> None:
+        self._code = code
+        self._frames = frames
+        self._known: dict[str, int | None] = {}
+        reached: set[str] = set()
+        self._pointed: set[str] = set()
+        pending = [root]
+        while pending:
+            name = pending.pop()
+            function = code.get(name)
+            if function is not None and name not in reached:
+                reached.add(name)
+                self._pointed |= function.pointers
+                pending += [*(callee for callee in function.callees if callee), *function.pointers]
+
+    def depth(self, name: str) -> int | None:
+        if name not in self._known:
+            self._known[name] = None
+            self._known[name] = self._with_callees(name)
+        return self._known[name]
+
+    def _with_callees(self, name: str) -> int | None:
+        function = self._code.get(name)
+        frame = self._frame(name, function) if function is not None else None
+        if function is None or frame is None or (None in function.callees and not self._pointed):
             return None
-        frame = frames.get(re.sub(r"\.\d+$", "", name), function.frame)
-        below = [None if callee is None else depth(callee) for callee in function.callees]
+        callees = {callee for callee in function.callees if callee is not None}
+        if None in function.callees:
+            callees |= self._pointed
+        below = [self.depth(callee) for callee in callees]
         sizes = [size for size in below if size is not None]
-        return None if frame is None or len(sizes) < len(below) else frame + max(sizes, default=0)
+        return None if len(sizes) < len(below) else frame + max(sizes, default=0)
 
-    return depth
+    def _frame(self, name: str, function: Disassembled) -> int | None:
+        """GCC doesn't report what assembly inside a function pushes, the listing not what only GCC knows."""
+        reported = self._frames.get(re.sub(r"\.\d+$", "", name), function.frame)
+        return reported if reported is None or function.frame is None else max(reported, function.frame)

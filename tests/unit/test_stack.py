@@ -80,3 +80,43 @@ def test_reports_count_before_the_disassembly() -> None:
     assert frames == {"helper.constprop": 40, "dynamic": 24, "leaf": None}
     depth = deepest(parse_disassembly(LISTING), frames)
     assert (depth("tail"), depth("dynamic"), depth("run")) == (56, 24, None)
+
+
+POINTERS = """
+SYMBOL TABLE:
+00000200 g     F .text\t00000010 outer
+00000210 g     F .text\t00000010 by_pointer
+00000220 l     F .text\t00000010 deep
+00000230 l     F .text\t00000010 deeper
+00000240 l     F .text\t00000010 elsewhere
+
+Disassembly of section .text:
+
+00000200 <outer>:
+     200:\tpush\t{r4, lr}
+     202:\tldr\tr0, [pc, #4]\t@ (208 <outer+0x8>)
+     204:\tmovw\tr1, #561\t@ 0x231
+     206:\tmovt\tr1, #0
+     208:\tb.w\t210 <by_pointer>
+     20c:\t.word\t0x00000221
+
+00000210 <by_pointer>:
+     210:\tpush\t{r4, lr}
+     212:\tblx\tr0
+     214:\tpop\t{r4, pc}
+
+00000220 <deep>:
+     220:\tsub\tsp, #24
+
+00000230 <deeper>:
+     230:\tsub\tsp, #40
+
+00000240 <elsewhere>:
+     240:\tsub\tsp, #400
+"""
+
+
+def test_calls_by_pointer_reach_the_functions_whose_addresses_are_known() -> None:
+    depth = deepest(parse_disassembly(POINTERS), {"outer": 4})
+    assert depth("outer") == 8 + 8 + 40
+    assert depth("by_pointer") is None

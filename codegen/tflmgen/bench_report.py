@@ -9,6 +9,7 @@ from typing import Any
 from tflmgen.emulator.cycle_models import CycleModel
 from tflmgen.emulator.executed import NO_CYCLES, Cycles
 from tflmgen.emulator.session import Invocation
+from tflmgen.worst_path import Cost, WorstPath, worst_path
 
 Plan = Mapping[str, Any]
 Json = dict[str, Any]
@@ -63,7 +64,7 @@ def operator_figures(plan: Plan, measured: Sequence[Measured]) -> list[OperatorF
 
 
 def bench_json(plan: Plan, measured: Sequence[Measured], model: CycleModel) -> Json:
-    """`total`, `control`, `operators`, `sets` and `stack_bytes`; `model` is the one that estimated the cycles."""
+    """`total`, `control`, `worst_path`, `operators`, `sets`, `stack_bytes`; `model` is what estimated the cycles."""
     operators = operator_figures(plan, measured)
     total = sum(one.invocation.instructions or 0 for one in measured)
     macs = None if operators is None else sum(operator.macs for operator in operators)
@@ -76,6 +77,7 @@ def bench_json(plan: Plan, measured: Sequence[Measured], model: CycleModel) -> J
             "instructions_per_mac": _ratio(total, macs),
         },
         "control": _control_json(total, operators),
+        "worst_path": _worst_json(_worst(plan, measured, operators, model), plan),
         "operators": [_operator_json(operator, model) for operator in operators or ()],
         "sets": [
             {
@@ -109,6 +111,40 @@ def _control_json(total: int, operators: Sequence[OperatorFigures] | None) -> Js
     return {"instructions": total - sum(operator.instructions or 0 for operator in operators)}
 
 
+def _worst(
+    plan: Plan, measured: Sequence[Measured], operators: Sequence[OperatorFigures] | None, model: CycleModel
+) -> WorstPath | None:
+    """The dearest of the measured signatures, by what each operator took on average, or was expected to take."""
+    costs = {}
+    for step in plan["steps"]:
+        if expected := step.get("expected"):
+            costs[step["index"]] = Cost(expected["instructions"], expected["cycles"])
+    for operator in operators or ():
+        if operator.instructions is not None and operator.cycles is not None:
+            runs = operator.executions
+            cycles = -(-model.figure(operator.cycles) // runs)
+            costs[operator.step["index"]] = Cost(-(-operator.instructions // runs), cycles)
+    functions = dict.fromkeys(plan["signatures"][one.signature]["function"] for one in measured)
+    found = [path for function in functions if (path := worst_path(plan, function, costs))]
+    return max(found, key=lambda path: (path.cost is None, path.cost.cycles if path.cost else 0), default=None)
+
+
+def _worst_json(path: WorstPath | None, plan: Plan) -> Json | None:
+    if path is None:
+        return None
+    steps = {step["index"]: step for step in plan["steps"]}
+
+    def places(indices: Sequence[int]) -> list[str]:
+        return [f"{steps[i]['subgraph']}:{steps[i]['operator']}" for i in indices]
+
+    return {
+        "instructions": path.cost.instructions if path.cost else None,
+        "cycles_estimated": path.cost.cycles if path.cost else None,
+        "unbounded_loops": places(path.unbounded),
+        "unknown_operators": places(path.unknown),
+    }
+
+
 def _operator_json(operator: OperatorFigures, model: CycleModel) -> Json:
     step = operator.step
     return {
@@ -119,6 +155,8 @@ def _operator_json(operator: OperatorFigures, model: CycleModel) -> Json:
         "outputs": step["outputs"],
         "kernel": step["kernel"],
         "variant": step["variant"],
+        "expected": step.get("expected"),
+        "considered": step.get("considered", []),
         "executions": operator.executions,
         "instructions": operator.instructions,
         **_cycles_json(operator.cycles, model),

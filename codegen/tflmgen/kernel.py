@@ -96,13 +96,23 @@ class Params:
 
 
 @dataclass(frozen=True, slots=True)
+class Considered:
+    """A kernel that was not chosen, with its estimates."""
+
+    function: str
+    variant: str
+    instructions: int
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """One C call that computes one operator.
 
-    error: the status to return where the C function returns false; empty where it returns nothing. instructions: a
-    rough estimate, 0 where there is nothing to choose from. alternatives: the same computed more slowly, but perhaps in
-    less memory, the fastest first. backward: the same on the same operands from the last element to the first,
-    for an output that lies over its input and behind it. rows:
+    error: the status to return where the C function returns false; empty where it returns nothing. instructions,
+    cycles: estimates, 0 where there is nothing to choose from. considered: the kernels that were not chosen.
+    alternatives: the same computed more slowly, but perhaps in less memory, the fastest first. backward: the same on
+    the same operands from the last element to the first, for an output that lies over its input and behind it. rows:
     what a stream calls, which is no function of firmware/kernels but generated.
     """
 
@@ -115,6 +125,8 @@ class Kernel:
     variant: str = "portable"
     error: str = ""
     instructions: int = 0
+    cycles: int = 0
+    considered: tuple[Considered, ...] = ()
     alternatives: tuple[Kernel, ...] = ()
     backward: Kernel | None = None
     rows: RowPlan | None = None

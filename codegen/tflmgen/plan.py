@@ -220,9 +220,21 @@ def _step(op: Op, index: int, parent: int, function: str, selection: Selection, 
         "kernel": called.function if called else None,
         "variant": called.variant if called else "view",
         "macs": called.macs if called else 0,
+        **_choice(called),
         **({"stages": stages} if (stages := stages_of(op, selection)) else {}),
         "line": sources.lines.get(index),
     }
+
+
+def _choice(kernel: Kernel | None) -> Json:
+    """What a kernel was expected to take, and those that it was preferred to, the next best one first."""
+    if kernel is None or not kernel.cycles:
+        return {}
+    others = [
+        {"kernel": k.function, "variant": k.variant, "instructions": k.instructions, "cycles": k.cycles}
+        for k in kernel.considered
+    ]
+    return {"expected": {"instructions": kernel.instructions, "cycles": kernel.cycles}, "considered": others}
 
 
 def _copies(storage: Storage) -> Iterator[Json]:

@@ -135,6 +135,7 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
             _count(operator["cycles_estimated"]),
             count(operator["macs"]) if operator["macs"] else "",
             _decimal(operator["instructions_per_mac"]),
+            _next_best(operator["considered"]),
         )
         for operator in report["operators"]
     ]
@@ -149,6 +150,7 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
         "cycles (estimated)>",
         "MACs>",
         "per MAC>",
+        "next best, cycles (estimated)",
     )
     title = f"{report['model']['path']} on {board.id} in {report['emulator']}"
     console.table(Table(title, columns, rows))
@@ -170,6 +172,8 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
         console.line(
             f"Of these, {count(report['control']['instructions'])} are no operator's: control flow and copies."
         )
+    if report["worst_path"] is not None:
+        console.line(_worst_path(report["worst_path"]))
     if total["cycles_range"]:
         words = cycle_model.explain(Cycles(*total["cycles_range"])) or count(total["cycles_estimated"])
         console.line(f"Cycles (estimated, without wait states): {words}.")
@@ -189,6 +193,21 @@ def _count(value: int | None) -> str:
 
 def _decimal(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
+
+
+def _worst_path(path: dict[str, Any]) -> str:
+    if path["instructions"] is not None:
+        figures = f"{count(path['instructions'])} instructions, {count(path['cycles_estimated'])} cycles (estimated)"
+        return f"Worst path through If and While: {figures}, of operators; control flow and copies come on top."
+    if path["unbounded_loops"]:
+        loops = ", ".join(path["unbounded_loops"])
+        return f"Worst path through If and While: unknown; give limits with --max-iterations, for {loops}."
+    operators = ", ".join(path["unknown_operators"])
+    return f"Worst path through If and While: unknown; no input set (--inputs) reaches {operators}."
+
+
+def _next_best(considered: list[dict[str, Any]]) -> str:
+    return f"{considered[0]['variant']} {count(considered[0]['cycles'])}" if considered else ""
 
 
 def _share(part: int | None, whole: int) -> str:

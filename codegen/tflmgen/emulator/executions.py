@@ -20,7 +20,7 @@ def executions(plan: Plan, function: str, counts: Mapping[int, int]) -> dict[int
             branch whose two blocks have no code is empty, and which of them ran is unknown: none, then.
     """
     entries = {s["function"]: s["index"] for s in plan["steps"] if s["kind"] == "entry"}
-    blocks = _blocks(plan["steps"])
+    blocks = blocks_of(plan["steps"])
     found: dict[int, int] = {}
     calls = Counter({function: 1})
     for name in _callers_first(plan["steps"], entries):
@@ -43,7 +43,7 @@ def _callers_first(steps: Sequence[Step], entries: Mapping[str, int]) -> list[st
     return ordered
 
 
-def _blocks(steps: Sequence[Step]) -> Blocks:
+def blocks_of(steps: Sequence[Step]) -> Blocks:
     """A then-branch ends with its boundary, a condition with the while itself."""
     kinds = {step["index"]: step["kind"] for step in steps}
     then_ends = {step["parent"]: step["index"] for step in steps if step["kind"] == "then"}

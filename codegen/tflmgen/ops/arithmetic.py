@@ -9,7 +9,7 @@ import numpy as np
 
 from tflmgen.kernel import Kernel, OperatorInstance, Target
 from tflmgen.ops.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary
-from tflmgen.ops.fast import fast_add
+from tflmgen.ops.fast import fast_add, fastest
 from tflmgen.ops.operator import Operator, Options, Rule
 from tflmgen.ops.quantize_math import (
     Activation,
@@ -79,12 +79,15 @@ def _kernel(
     name: str, quantized_fields: Callable[[OperatorInstance], Fields]
 ) -> Callable[[OperatorInstance, Target], Kernel]:
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
-        dtype = op.outputs[0].dtype
-        if dtype is DType.INT8 and name in ("add", "sub"):
+        fast: list[Kernel] = []
+        if op.outputs[0].dtype is DType.INT8 and name in ("add", "sub"):
             assert op.outputs[0].quantization is not None
-            limits = activation_range(op.attributes.activation, dtype, op.outputs[0].quantization)
-            if fast := fast_add(op, add_scales(op), 1 if name == "add" else -1, limits, target):
-                return fast
+            limits = activation_range(op.attributes.activation, DType.INT8, op.outputs[0].quantization)
+            fast = fast_add(op, add_scales(op), 1 if name == "add" else -1, limits, target)
+        return fastest([*fast, portable(op)], target)
+
+    def portable(op: OperatorInstance) -> Kernel:
+        dtype = op.outputs[0].dtype
         function = f"tflmgen_{name}_{SUFFIX[dtype]}"
         if dtype is DType.INT64:
             return binary_kernel(op, function, HEADER)

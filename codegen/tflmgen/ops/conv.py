@@ -8,7 +8,7 @@ import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.fast import fast_conv2d, or_portable
+from tflmgen.ops.fast import fast_conv2d, fastest
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
@@ -70,7 +70,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         padding: Fields = (("padding_value", zero_point(input_type(op, 0))),)
         fields = (*_geometry(op, over, channels), *padding)
         return packed_kernel("tflmgen_conv2d_s4", "tflmgen_conv2d_s8", op, op.attributes.activation, fields, ())
-    return or_portable(_fast_kernel(op, target), portable_kernel(op))
+    return fastest([*_fast_kernels(op, target), portable_kernel(op)], target)
 
 
 def _geometry(op: OperatorInstance, over: Window, channels: int) -> Fields:
@@ -78,17 +78,17 @@ def _geometry(op: OperatorInstance, over: Window, channels: int) -> Fields:
     return (*over.fields(channels), *over.dilation_fields, *FORWARD, channel)
 
 
-def _fast_kernel(op: OperatorInstance, target: Target) -> Kernel | None:
-    """The kernel for the target's vector or DSP instructions, where there is one for this convolution."""
+def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
+    """The kernels for the target's instructions that are exact for this convolution."""
     weights = op.constants[1]
     if op.outputs[0].dtype is not DType.INT8 or weights is None:
-        return None
+        return []
     channels, _, _, filter_channels = weights.shape
     if filter_channels != static_shape(input_type(op, 0))[3]:
-        return None
+        return []
     rows = np.asarray(weights, dtype=np.int64).reshape(channels, -1)
     layer = layer_of(op, rows, channel_scales(op, channels), op.attributes.activation)
-    return fast_conv2d(op, window_of(op), layer, target) if layer else None
+    return fast_conv2d(op, window_of(op), layer, target) if layer else []
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:

@@ -1,11 +1,12 @@
-"""Kernels for vector and DSP instructions, the fastest first: the first one that is exact for a layer computes it."""
+"""Kernels for instruction sets: which of them are exact for a layer, and which of those takes fewest cycles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from tflmgen.kernel import Kernel, OperatorInstance, Scratch, Target
+from tflmgen.kernel import Considered, Kernel, OperatorInstance, Scratch, Target
+from tflmgen.ops.costs import estimate
 from tflmgen.ops.dsp_add import add_dsp
 from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.dsp_conv import conv2d_dsp
@@ -21,92 +22,95 @@ from tflmgen.ops.thumb_depthwise import depthwise_thumb
 from tflmgen.ops.thumb_fully_connected import fully_connected_thumb
 from tflmgen.ops.window import Window
 
-FullyConnectedMaker = Callable[[OperatorInstance, Layer, int, int], Kernel | None]
-AddMaker = Callable[[OperatorInstance, Sequence[float], int, int, int], Kernel | None]
-Maker = Callable[[OperatorInstance, Window, Layer], Kernel | None]
-
-
-def depthwise_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The fastest of the DSP kernels, with the others as alternatives."""
-    over_window = depthwise_window_dsp(op, window, layer)
-    kernels = [*depthwise3x3_dsp(op, window, layer), *([over_window] if over_window else [])]
-    if not kernels:
-        return None
-    fastest, *others = sorted(kernels, key=lambda kernel: kernel.instructions)
-    return replace(fastest, alternatives=tuple(others))
-
-
-CONV_2D: tuple[tuple[str, Maker], ...] = (
-    ("mve", conv2d_mve),
-    ("dsp", conv2d_dsp),
-    ("thumb", conv2d_thumb),
-)
-DEPTHWISE: tuple[tuple[str, Maker], ...] = (
-    ("mve", depthwise_window_mve),
-    ("dsp", depthwise_dsp),
-    ("thumb", depthwise_thumb),
-)
-FULLY_CONNECTED: tuple[tuple[str, FullyConnectedMaker], ...] = (
-    ("mve", fully_connected_mve),
-    ("dsp", fully_connected_dsp),
-    ("thumb", fully_connected_thumb),
-)
-ADD: tuple[tuple[str, AddMaker], ...] = (("dsp", add_dsp), ("thumb", add_thumb))
-
+NEAR = 1.1
+"""Cycles are estimates, instructions are not: what differs by less is decided by instructions."""
 
 PER_MAC = {"mve": 0.35, "dsp": 1.0, "thumb": 3.5, "portable": 6.0}
-"""Instructions of kernels that don't estimate their own, about."""
+"""Instructions of kernels that there is no estimate of, about."""
 
 LITTLE = 16
 """Bytes of scratch that a slower kernel without any is not worth."""
 
+Maker = Callable[[], Kernel | Sequence[Kernel] | None]
+"""The kernels of one instruction set; none where it would not be exact."""
 
-def or_portable(fast: Kernel | None, portable: Kernel) -> Kernel:
-    """The fast kernel, if there is one, with the portable one as its last alternative where that has less scratch."""
-    if fast is None:
-        return portable
-    scratch = [sum(o.bytes for o in k.operands if isinstance(o, Scratch)) for k in (fast, *fast.alternatives)]
-    if min(scratch) <= LITTLE:
-        return fast
-    fast, last = (
-        replace(k, instructions=k.instructions or round(k.macs * PER_MAC[k.variant])) for k in (fast, portable)
+
+def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
+    return _kernels(
+        target,
+        ("mve", lambda: conv2d_mve(op, window, layer)),
+        ("dsp", lambda: conv2d_dsp(op, window, layer)),
+        ("thumb", lambda: conv2d_thumb(op, window, layer)),
     )
-    return replace(fast, alternatives=(*fast.alternatives, last))
 
 
-def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> Kernel | None:
-    return _first(CONV_2D, op, window, layer, target)
-
-
-def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> Kernel | None:
-    return _first(DEPTHWISE, op, window, layer, target)
+def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
+    return _kernels(
+        target,
+        ("mve", lambda: depthwise_window_mve(op, window, layer)),
+        ("dsp", lambda: depthwise3x3_dsp(op, window, layer)),
+        ("dsp", lambda: depthwise_window_dsp(op, window, layer)),
+        ("thumb", lambda: depthwise_thumb(op, window, layer)),
+    )
 
 
 def fast_fully_connected(
     op: OperatorInstance, layer: Layer, batches: int, long_distance: int, target: Target
-) -> Kernel | None:
-    for feature, make in FULLY_CONNECTED:
-        kernel = make(op, layer, batches, long_distance) if feature in target.instructions else None
-        if kernel is not None:
-            return kernel
-    return None
+) -> list[Kernel]:
+    return _kernels(
+        target,
+        ("mve", lambda: fully_connected_mve(op, layer, batches, long_distance)),
+        ("dsp", lambda: fully_connected_dsp(op, layer, batches, long_distance)),
+        ("thumb", lambda: fully_connected_thumb(op, layer, batches)),
+    )
 
 
 def fast_add(
     op: OperatorInstance, factors: Sequence[float], sign: int, limits: tuple[int, int], target: Target
-) -> Kernel | None:
-    for feature, make in ADD:
-        kernel = make(op, factors, sign, *limits) if feature in target.instructions else None
-        if kernel is not None:
-            return kernel
-    return None
+) -> list[Kernel]:
+    return _kernels(
+        target,
+        ("dsp", lambda: add_dsp(op, factors, sign, *limits)),
+        ("thumb", lambda: add_thumb(op, factors, sign, *limits)),
+    )
 
 
-def _first(
-    makers: tuple[tuple[str, Maker], ...], op: OperatorInstance, window: Window, layer: Layer, target: Target
-) -> Kernel | None:
-    for feature, make in makers:
-        kernel = make(op, window, layer) if feature in target.instructions else None
-        if kernel is not None:
-            return kernel
-    return None
+def _kernels(target: Target, *makers: tuple[str, Maker]) -> list[Kernel]:
+    """What is exact. `thumb`, which runs anywhere, is slow to prove, and left to layers for which nothing else is."""
+    found: list[Kernel] = []
+    for instructions, make in makers:
+        if instructions in target.instructions and not (found and instructions == "thumb"):
+            made = make()
+            found += [made] if isinstance(made, Kernel) else made or ()
+    return found
+
+
+def fastest(kernels: Iterable[Kernel], target: Target) -> Kernel:
+    """The kernel of fewest estimated cycles, or the first one where those aren't known of all.
+
+    Of kernels that are NEAR that, the one of fewest instructions. Its alternatives, which may take less memory, are the
+    others for the same instruction set, and the portable one where that has less scratch.
+    """
+    estimated = [_estimated(kernel, target.core) for kernel in kernels]
+    first, *others = estimated
+    if all(kernel.cycles for kernel in estimated):
+        estimated.sort(key=lambda kernel: kernel.cycles)
+        near = [kernel for kernel in estimated if kernel.cycles <= NEAR * estimated[0].cycles]
+        first = min(near, key=lambda kernel: kernel.instructions)
+        others = [kernel for kernel in estimated if kernel is not first]
+    same = [kernel for kernel in others if kernel.variant == first.variant]
+    portable = [kernel for kernel in others if kernel.variant == "portable"]
+    if min(_scratch(kernel) for kernel in (first, *same)) > LITTLE:
+        same += portable
+    considered = tuple(Considered(k.function, k.variant, k.instructions, k.cycles) for k in others if k.cycles)
+    return replace(first, alternatives=tuple(same), considered=considered)
+
+
+def _scratch(kernel: Kernel) -> int:
+    return sum(operand.bytes for operand in kernel.operands if isinstance(operand, Scratch))
+
+
+def _estimated(kernel: Kernel, core: str) -> Kernel:
+    if known := estimate(kernel, core):
+        return replace(kernel, instructions=known.instructions, cycles=known.cycles)
+    return kernel if kernel.instructions else replace(kernel, instructions=round(kernel.macs * PER_MAC[kernel.variant]))

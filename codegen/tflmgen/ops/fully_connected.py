@@ -9,7 +9,7 @@ import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.fast import fast_fully_connected, or_portable
+from tflmgen.ops.fast import fast_fully_connected, fastest
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
@@ -79,7 +79,7 @@ def overlap_distance(batches: int, depth: int, units: int) -> int:
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
     if stays_packed(op, target):
         return _packed_kernel(op)
-    return or_portable(_fast_kernel(op, target), portable_kernel(op))
+    return fastest([*_fast_kernels(op, target), portable_kernel(op)], target)
 
 
 def _packed_kernel(op: OperatorInstance) -> Kernel:
@@ -96,16 +96,16 @@ def _sizes(op: OperatorInstance) -> tuple[tuple[str, int], ...]:
     return ("batches", op.outputs[0].elements // units), ("depth", depth), ("units", units)
 
 
-def _fast_kernel(op: OperatorInstance, target: Target) -> Kernel | None:
-    """The kernel for the target's vector or DSP instructions, where there is one for this layer."""
+def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
+    """The kernels for the target's instructions that are exact for this layer."""
     weights = op.constants[1]
     if op.outputs[0].dtype is not DType.INT8 or weights is None or zero_point(input_type(op, 1)):
-        return None
+        return []
     units, depth = weights.shape
     layer = layer_of(op, np.asarray(weights, dtype=np.int64), channel_scales(op, units), op.attributes.activation)
     batches = op.outputs[0].elements // units
     distance = overlap_distance(batches, depth, units)
-    return fast_fully_connected(op, layer, batches, distance, target) if layer else None
+    return fast_fully_connected(op, layer, batches, distance, target) if layer else []
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:

@@ -16,7 +16,7 @@ GROUP = 4
 """Units that are computed at a time."""
 
 
-def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int, _: int) -> Kernel | None:
+def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int) -> Kernel | None:
     """The kernel; None where it would not be exact."""
     units, depth = layer.weights.shape
     exact = rescalings(layer, layer.bias - 128 * layer.weights.sum(axis=1))

@@ -1,0 +1,69 @@
+"""The inner loops of kernels as they are compiled: how often each instruction occurs in one pass."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.repository import ROOT
+
+KERNELS = ROOT / "firmware" / "kernels"
+_LINE = re.compile(r"^\s*([0-9a-f]+):\s+((?:[0-9a-f]{4} ?)+)\s+([a-z][a-z0-9.]*)\s*(.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    address: int
+    mnemonic: str
+    target: int | None
+    """Where a branch goes."""
+
+
+def instructions(header: str, call: str, function: str, flags: tuple[str, ...]) -> list[Instruction]:
+    """The code of `function`, which the function `call` of a kernel's header needs."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder) / "kernel.c", Path(folder) / "kernel.o"
+        source.write_text(f'#include "{header}"\nconst void *const used = (const void *)(uintptr_t){call};\n')
+        compiler = [
+            "arm-none-eabi-gcc",
+            *flags,
+            "-O2",
+            "-std=gnu99",
+            f"-I{KERNELS}",
+            "-c",
+            str(source),
+            "-o",
+            str(made),
+        ]
+        subprocess.run(compiler, check=True)
+        dump = ["arm-none-eabi-objdump", "-d", f"--disassemble={function}", str(made)]
+        text = subprocess.run(dump, check=True, capture_output=True, text=True).stdout
+    found = []
+    for line in text.splitlines():
+        if match := _LINE.match(line):
+            mnemonic = re.sub(r"\.[nw]$", "", match[3])
+            branch = re.match(r"([0-9a-f]+) <", match[4]) if mnemonic.startswith(("b", "le", "cb")) else None
+            found.append(Instruction(int(match[1], 16), mnemonic, int(branch[1], 16) if branch else None))
+    return found
+
+
+def inner_loop(code: list[Instruction]) -> Counter[str]:
+    """The longest loop that has none inside."""
+    loops = [(i.target, i.address) for i in code if i.target is not None and i.target < i.address]
+    inner = [(a, b) for a, b in loops if not any(a <= c and d <= b and (a, b) != (c, d) for c, d in loops)]
+    first, last = max(inner, key=lambda loop: loop[1] - loop[0])
+    return Counter(_plain(i.mnemonic) for i in code if first <= i.address <= last)
+
+
+_AS_COPROCESSOR = {"LDC": "VLDR", "STC": "VSTR", "CDP": "VMLADAV"}
+"""Helium instructions of which binutils shows what they would be for a coprocessor."""
+
+
+def _plain(mnemonic: str) -> str:
+    """Without flags, so that ADD and ADDS are one."""
+    name = re.sub(r"^(add|sub|asr|lsr|lsl|and|orr|eor|mul|mov|mvn)s$", r"\1", mnemonic).upper()
+    return _AS_COPROCESSOR.get(name, name)

@@ -1,0 +1,213 @@
+"""Fits the cost models of kernels (codegen/tflmgen/ops/costs.py) to what layers take in the emulator.
+
+    PYTHONPATH=tests python -m kernel_costs [--board BOARD]
+
+writes codegen/tflmgen/ops/cost_table.py anew, or what it says of one board's core. Coefficients are those of the least
+relative error that are not negative.
+"""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from support.cost_samples import Layer, Sample, measure
+from support.repository import ROOT
+from tflmgen.board import load_board
+from tflmgen.ops.costs import CORES, terms_of
+
+TABLE = ROOT / "codegen" / "tflmgen" / "ops" / "cost_table.py"
+BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547")
+LAYERS = 48
+"""Of each family; a few of them are beyond its kernel."""
+
+INLINED = 8
+"""Layers of a model that are still compiled each for itself."""
+
+Costs = dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]]
+
+
+def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[Layer]:
+    """Layers in many shapes for kernels of family `name`."""
+    if name.startswith("conv2d"):
+        return [_conv(rng) for _ in range(count)]
+    if name.startswith("depthwise"):
+        return [_depthwise(name, rng) for _ in range(count)]
+    if name.startswith("fully_connected"):
+        depths = [8, 16, 40, 64, 96, 128, 200, 256] if "plain" not in name else [292, 320, 400, 512, 640]
+        if "thumb" in name or "channels" in name or name == "fully_connected_s8":
+            depths += [13, 57, 333, 640]
+        rows = [1, 1, 1, 2, 3]
+        return [
+            Layer(
+                "FULLY_CONNECTED", (_pick(rng, rows), 1), _pick(rng, depths), outputs=_pick(rng, UNITS), relu=_relu(rng)
+            )
+            for _ in range(count)
+        ]
+    return [
+        Layer("ADD", (int(rng.integers(1, 30)), 8), int(rng.integers(1, 40)), relu=_relu(rng)) for _ in range(count)
+    ]
+
+
+UNITS = [2, 4, 8, 10, 12, 16, 32, 33, 64, 128]
+
+
+def _pick(rng: np.random.Generator, choices: Sequence[int]) -> int:
+    return int(choices[int(rng.integers(len(choices)))])
+
+
+def _relu(rng: np.random.Generator) -> bool:
+    return bool(rng.random() < 0.7)
+
+
+def _conv(rng: np.random.Generator) -> Layer:
+    taps = [(1, 1), (1, 1), (3, 3), (3, 3), (5, 5), (10, 4), (5, 1)][int(rng.integers(7))]
+    values = taps[0] * taps[1]
+    channels = _pick(
+        rng, [1, 3, 4, 8] if values > 9 else [3, 4, 8, 16, 24, 32, 64, 128] if values == 1 else [3, 4, 8, 16, 32, 64]
+    )
+    outputs = _pick(rng, [4, 8, 16, 24, 32, 64])
+    side = max(3, min(24, int(np.sqrt(600_000 / (values * channels * outputs)))))
+    height, width = max(taps[0], side + int(rng.integers(-1, 3))), max(taps[1], side + int(rng.integers(-1, 3)))
+    stride = 1 if taps == (1, 1) else _pick(rng, [1, 1, 2])
+    return Layer("CONV_2D", (height, width), channels, taps, outputs, stride, bool(rng.random() < 0.7), _relu(rng))
+
+
+def _depthwise(name: str, rng: np.random.Generator) -> Layer:
+    by_three = "3x3" in name or "window" not in name
+    taps = (3, 3) if by_three else [(3, 3), (5, 5), (5, 1), (1, 3), (4, 4)][int(rng.integers(5))]
+    if name == "depthwise_thumb_window" and taps == (3, 3):
+        taps = (7, 1)
+    stride = _pick(rng, [1, 1, 2]) if name != "depthwise3x3_dsp" else 1
+    channels, side = _pick(rng, [8, 16, 32, 64]), int(rng.integers(5, 24))
+    size = max(taps[0], side), max(taps[1], side + int(rng.integers(-3, 4)))
+    return Layer("DEPTHWISE_CONV_2D", size, channels, taps, 0, stride, bool(rng.random() < 0.7), _relu(rng))
+
+
+FAMILIES = {
+    "cortex-m0": (
+        "conv2d_s8",
+        "depthwise_conv2d_s8",
+        "fully_connected_channels_s8",
+        "conv2d_thumb",
+        "depthwise_thumb_3x3",
+        "depthwise_thumb_window",
+        "fully_connected_thumb",
+        "add_thumb",
+    ),
+    "cortex-m4": (
+        "conv2d_s8",
+        "depthwise_conv2d_s8",
+        "fully_connected_channels_s8",
+        "conv2d_dsp",
+        "depthwise3x3_dsp",
+        "depthwise_window_dsp",
+        "fully_connected_dsp_widened",
+        "fully_connected_dsp_plain",
+        "add_dsp",
+    ),
+    "cortex-m55": ("conv2d_mve", "depthwise_window_mve", "fully_connected_mve"),
+}
+FAMILIES["cortex-m3"] = FAMILIES["cortex-m0"]
+FAMILIES["cortex-m7"] = FAMILIES["cortex-m4"]
+FAMILIES["cortex-m55"] = (*FAMILIES["cortex-m4"], *FAMILIES["cortex-m55"])
+
+
+def samples_of(name: str, board: str, layers: Sequence[Layer]) -> list[Sample]:
+    """Portable kernels, which are inlined, a few at a time: compilers stop to specialise calls of a large function."""
+    step = INLINED if name.endswith("_s8") else len(layers)
+    layers = layers[: 3 * INLINED] if name.endswith("_s8") else layers
+    samples = []
+    for first in range(0, len(layers), step):
+        with tempfile.TemporaryDirectory() as folder:
+            samples += measure(name, board, layers[first : first + step], Path(folder))
+    return samples
+
+
+def fit(samples: Sequence[Sample]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Coefficients for instructions and for cycles."""
+    rows = np.array([known[1] for s in samples if (known := terms_of(s.kernel))], dtype=np.float64)
+    instructions = np.array([s.instructions for s in samples], dtype=np.float64)
+    cycles = np.array([s.cycles for s in samples], dtype=np.float64)
+    return _least(rows, instructions), _least(rows, cycles)
+
+
+def _least(rows: np.ndarray, wanted: np.ndarray) -> tuple[float, ...]:
+    """Least squares of relative errors without negative coefficients (Lawson and Hanson 1974, algorithm NNLS)."""
+    a = rows / wanted[:, None]
+    scale = np.maximum(np.abs(a).max(axis=0), 1e-12)
+    a, b = a / scale, np.ones(len(wanted))
+    x, active = np.zeros(a.shape[1]), np.zeros(a.shape[1], dtype=bool)
+    for _ in range(30 * len(x)):
+        gradient = a.T @ (b - a @ x)
+        gradient[active] = -np.inf
+        if gradient.max(initial=-np.inf) <= 1e-9:
+            break
+        active[int(gradient.argmax())] = True
+        while True:
+            trial = np.zeros_like(x)
+            trial[active] = np.linalg.lstsq(a[:, active], b, rcond=None)[0]
+            if trial[active].min() > 0:
+                x = trial
+                break
+            bad = active & (trial <= 0)
+            step = float((x[bad] / (x[bad] - trial[bad])).min())
+            x = x + step * (trial - x)
+            active &= x > 1e-12
+            x[~active] = 0
+    return tuple(round(float(v), 3) for v in x / scale)
+
+
+def errors(samples: Sequence[Sample], factors: tuple[tuple[float, ...], tuple[float, ...]]) -> list[float]:
+    """Relative errors of the instructions, then of the cycles."""
+    found = []
+    for sample in samples:
+        known = terms_of(sample.kernel)
+        assert known is not None
+        for measured, factor in zip((sample.instructions, sample.cycles), factors, strict=True):
+            found.append(sum(c * f for c, f in zip(known[1], factor, strict=True)) / measured - 1)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--board", action="append", choices=BOARDS)
+    parser.add_argument("--family")
+    arguments = parser.parse_args()
+    for board in arguments.board or BOARDS:
+        core = CORES[load_board(board).core]
+        for number, name in enumerate(FAMILIES[core]):
+            if arguments.family not in (None, name):
+                continue
+            samples = samples_of(name, board, layers_of(name, np.random.default_rng(number)))
+            found = fit(samples)
+            wrong = np.abs(errors(samples, found))
+            print(
+                f"{core} {name}: {len(samples)} layers, error {wrong.mean():.1%} on average, {wrong.max():.1%} at most",
+                flush=True,
+            )
+            TABLE.write_text(table({**runpy.run_path(str(TABLE))["COSTS"], (name, core): found}))
+
+
+def table(costs: Costs) -> str:
+    """The module's text."""
+    lines = [
+        '"""Coefficients of the cost models in costs.py, fitted to counts: PYTHONPATH=tests python -m kernel_costs."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "COSTS: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] = {",
+    ]
+    for key, (instructions, cycles) in sorted(costs.items()):
+        lines.append(f'    ("{key[0]}", "{key[1]}"): (')
+        lines += [f"        ({', '.join(map(repr, factors))}),".replace("'", '"') for factors in (instructions, cycles)]
+        lines.append("    ),")
+    return "\n".join([*lines, "}", '"""(family, core) -> what each term takes in instructions, and in cycles."""', ""])
+
+
+if __name__ == "__main__":
+    main()

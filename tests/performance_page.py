@@ -1,0 +1,280 @@
+"""Writes docs/performance.md anew: figures of this very tree, measured in QEMU, beside TensorFlow Lite Micro's.
+
+    PYTHONPATH=tests python -m performance_page
+
+The models are the corpus'. TensorFlow Lite Micro's figures were measured once, see the page.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from inner_loops import inner_loop, instructions
+from support.commands import tflmgen
+from support.corpus import CORPUS
+from support.repository import ROOT
+from tflmgen.board import load_board
+
+PAGE = ROOT / "docs" / "performance.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model of the corpus: what the page calls it, and its multiply-accumulates, padding included."""
+
+    title: str
+    file: str
+    macs: int
+
+
+MODELS = (
+    Model("KWS", "mlperf_kws_int8", 2_656_768),
+    Model("VWW", "mlperf_vww_int8", 7_489_664),
+    Model("IC", "mlperf_ic_resnet_int8", 12_501_632),
+    Model("AD", "mlperf_ad01_int8", 264_192),
+    Model("person_detect", "tflm_person_detect", 7_157_888),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """An inner loop: the kernel's function that holds it, one that needs it, its MACs per pass, what bounds it."""
+
+    title: str
+    header: str
+    call: str
+    function: str
+    macs: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """A core: TensorFlow Lite Micro's instructions of one invoke of each model; the instructions per"
+    " MAC to aim at."""
+
+    title: str
+    board: str
+    peers: tuple[int, ...]
+    goals: tuple[float, ...]
+    loops: tuple[Loop, ...] = ()
+
+
+CONV = "Convolution, pointwise convolution"
+THREE = "Depthwise convolution, 3x3, stride 1"
+MATRIX = "Fully connected"
+M0 = (
+    Loop(
+        CONV,
+        "conv2d_thumb.h",
+        "tflmgen_conv2d_thumb_clamped_s8",
+        "tflmgen_conv2d_thumb_block6_clamped",
+        48,
+        "Armv6-M has neither two products per instruction nor a multiply-accumulate. A MUL makes two"
+        " products of 16 bits"
+        " in one word; three instructions (ADD, LSR, ADD) take them apart into two sums. Loads are down to"
+        " an LDRB and an"
+        " LDM per six MACs. Parting the sums of four products at a time instead of each would save a third of an"
+        " instruction per MAC, but these sums fit 16 bits only for weights that are small enough.",
+    ),
+    Loop(
+        THREE,
+        "depthwise_thumb.h",
+        "tflmgen_depthwise_thumb_3x3_clamped_s8",
+        "tflmgen_depthwise_thumb_3x3_clamped",
+        18,
+        "This is two outputs as a whole: window, rescaling, stores. Two products per MUL are taken apart in"
+        " sums of two."
+        " Rescaling takes 15 instructions per output, since there is no long multiplication: three products"
+        " of 32 bits.",
+    ),
+    Loop(
+        MATRIX,
+        "fully_connected_thumb.h",
+        "tflmgen_fully_connected_thumb_clamped_s8",
+        "tflmgen_fully_connected_thumb_clamped",
+        32,
+        "Each weight is used once. Of four weights in a word two pairs are made (MOV, AND, LSR, AND), each"
+        " pair is one"
+        " MUL, and its two products go to two sums.",
+    ),
+)
+M4 = (
+    Loop(
+        CONV,
+        "conv2d_dsp.h",
+        "tflmgen_conv2d_dsp_clamped_s8",
+        "tflmgen_conv2d_dsp_block_clamped",
+        192,
+        "SMLAD is two MACs: 0.5 per MAC is the floor. Beside it stand one SXTB16 for four weights and as few"
+        " loads as 14"
+        " registers allow, with three pixels and two channels at a time.",
+    ),
+    Loop(
+        THREE,
+        "depthwise3x3_dsp.h",
+        "tflmgen_depthwise3x3_dsp_64_9_clamped_s8",
+        "tflmgen_depthwise3x3_dsp_lines_64_9_clamped",
+        18,
+        "Two outputs as a whole. All weights stay in registers; a window of three columns leaves a third of the"
+        " multiplications with one product instead of two.",
+    ),
+    Loop(
+        MATRIX,
+        "fully_connected_dsp.h",
+        "tflmgen_fully_connected_dsp_widened_clamped_s8",
+        "tflmgen_fully_connected_dsp_widened_clamped",
+        128,
+        "Each weight is used once: one SXTB16 for every four weights, and a load for each, cannot be shared.",
+    ),
+)
+M55 = (
+    Loop(
+        CONV,
+        "conv2d_mve.h",
+        "tflmgen_conv2d_mve_clamped_s8",
+        "tflmgen_conv2d_mve_block_clamped",
+        512,
+        "VMLADAV is sixteen MACs: 0.0625 per MAC is the floor. Two channels of weights and four pixels take"
+        " six loads for"
+        " eight of them, in the eight accumulators that there are registers for.",
+    ),
+)
+
+CORES = (
+    Core(
+        "Cortex-M0",
+        "mps2_an385_m0",
+        (28_992_076, 86_903_424, 97_564_888, 1_763_344, 83_702_836),
+        (3.5, 3.7, 2.6, 3.9, 3.7),
+        M0,
+    ),
+    Core(
+        "Cortex-M4",
+        "mps2_an386",
+        (7_696_396, 24_101_960, 29_865_656, 582_980, 22_928_468),
+        (1.00, 1.05, 0.88, 0.95, 1.05),
+        M4,
+    ),
+    Core(
+        "Cortex-M7",
+        "mps2_an500",
+        (7_642_144, 24_025_588, 30_028_948, 583_264, 22_715_912),
+        (1.00, 1.05, 0.88, 0.95, 1.05),
+        M4,
+    ),
+    Core(
+        "Cortex-M55",
+        "mps3_an547",
+        (1_812_101, 6_558_335, 4_913_815, 149_995, 6_508_112),
+        (0.29, 0.32, 0.18, 0.19, 0.33),
+        M55,
+    ),
+)
+
+INTRODUCTION = """# Performance
+
+<!-- Made by `PYTHONPATH=tests python -m performance_page`; edit that. -->
+
+What one invoke takes: the four MLPerf Tiny models and TensorFlow Lite Micro's person_detect, all int8, on emulated
+cores. The figures of tflmgen are of `tflmgen bench`, of this version; [Counting](counting.md) says how they are made.
+**Instructions** are exact, those of the second invoke. **Cycles are estimates**, without wait states: made from
+published timings, not measured on chips. Where the timing depends on the core's configuration (the M0's multiplier)
+or on what is not published (which instructions the M7 issues together), there is a range.
+
+**TFLM** is TensorFlow Lite Micro (head of August 2026) with CMSIS-NN at the commit that it pins, built with its own
+release flags (core -Os, kernels -O2) by the same compiler, arm-none-eabi-gcc 12.2, and counted in the same emulator,
+QEMU 7.2, with the same inputs. It was measured once and is not run by this project's tests. Its flash with all
+kernels that the model needs is 31 to 82 kB beside the model on the M4; `code` here is all code of a model in
+tflmgen's firmware, without start-up and UART. `weights` are packed weights, with biases and multipliers.
+
+MACs are multiply-accumulates as the model's shapes give them, padding included."""
+
+
+def bench(model: Model, board: str) -> Any:
+    done = tflmgen("bench", CORPUS / "real" / f"{model.file}.tflite", "--board", board, "--json")
+    if done.code != 0:
+        sys.exit(done.err)
+    return done.json
+
+
+def section(core: Core) -> list[str]:
+    lines = [
+        f"## {core.title}",
+        "",
+        f"Board `{core.board}`.",
+        "",
+        "| Model | TFLM + CMSIS-NN | tflmgen | | per MAC: TFLM | tflmgen | goal | cycles (estimated) | per MAC"
+        " | weights, bytes | code, bytes |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    missed = []
+    for model, peer, goal in zip(MODELS, core.peers, core.goals, strict=True):
+        report = bench(model, core.board)
+        own, (low, high) = report["total"]["instructions"], report["total"]["cycles_range"]
+        memory, per_mac = report["memory"], own / model.macs
+        reached = round(per_mac, 2) <= goal
+        missed += [] if reached else [model.title]
+        cycles = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        cycles_per_mac = (
+            f"{low / model.macs:.2f}" if low == high else f"{low / model.macs:.2f} to {high / model.macs:.2f}"
+        )
+        cells = [
+            model.title,
+            f"{peer:,}",
+            f"{own:,}",
+            f"{peer / own:.1f} times fewer",
+            f"{peer / model.macs:.2f}",
+            f"{per_mac:.2f}",
+            f"{goal:.2f}",
+            cycles,
+            cycles_per_mac,
+            f"{memory['weights_bytes']:,}",
+            f"{memory['code_bytes']:,}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+        print(core.title, model.title, f"{per_mac:.2f}", flush=True)
+    lines += ["", RANGES[core.board]] if core.board in RANGES else []
+    if missed:
+        lines += ["", f"Beyond the goal: {', '.join(missed)}. Where the instructions of the inner loops go:", ""]
+        lines += _histograms(core)
+    return [*lines, ""]
+
+
+RANGES = {
+    "mps2_an385_m0": "Cycles: with the single-cycle multiplier, and with the 32-cycle one.",
+    "mps2_an500": "Cycles: with all pairs of instructions issued together that the units allow, and with none.",
+    "mps3_an547": "Cycles: with all overlaps of beats, and with none.",
+}
+
+
+def _histograms(core: Core) -> list[str]:
+    lines = ["| Loop | Instructions of one pass | MACs | per MAC |", "|---|---|--:|--:|"]
+    notes = []
+    for loop in core.loops:
+        code = instructions(loop.header, loop.call, loop.function, load_board(core.board).cpu_flags)
+        found = inner_loop(code)
+        lines.append(f"| {loop.title} | {_text(found)} | {loop.macs} | {found.total() / loop.macs:.2f} |")
+        notes.append(f"- {loop.title}: {loop.reason}")
+    rest = "Gathering windows, rescaling and stores take the rest: the more, the fewer values an output is made of."
+    return [*lines, "", *notes, "", rest]
+
+
+def _text(found: Counter[str]) -> str:
+    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{count} {name}" for name, count in ranked)
+
+
+def main() -> None:
+    lines = [INTRODUCTION]
+    for core in CORES:
+        lines += section(core)
+    PAGE.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    print(f"Wrote {PAGE.relative_to(ROOT)}.")
+
+
+if __name__ == "__main__":
+    main()

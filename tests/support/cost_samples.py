@@ -1,0 +1,156 @@
+"""Layers in many shapes, in one model, and what their kernels take on a board: for the cost models of ops/costs.py."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from tflmgen.board import load_board
+from tflmgen.compiler import compile_model
+from tflmgen.kernel import Kernel, Target
+from tflmgen.ops import arithmetic, conv, depthwise_conv, fully_connected
+from tflmgen.ops.costs import family
+from tflmgen.options import BuildOptions
+from tflmgen.program import KernelCall, walk_instructions
+
+from support.commands import tflmgen
+from support.model_writer import ModelWriter, SubgraphWriter
+
+CHOOSERS = (arithmetic, conv, depthwise_conv, fully_connected)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One operator: input [1, height, width, channels], or rows of `channels`; filter taps; outputs per pixel."""
+
+    operator: str
+    size: tuple[int, int]
+    channels: int
+    taps: tuple[int, int] = (1, 1)
+    outputs: int = 0
+    stride: int = 1
+    same: bool = True
+    relu: bool = True
+
+    @property
+    def input(self) -> tuple[int, ...]:
+        return (1, *self.size, self.channels) if self.operator != "FULLY_CONNECTED" else (self.size[0], self.channels)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one layer took, and the call that it became."""
+
+    kernel: Kernel
+    instructions: int
+    cycles: int
+
+
+def write_model(path: Path, layers: Iterable[Layer], rng: np.random.Generator) -> None:
+    """All layers side by side: each reads the beginning of one input, and one byte of each output is given back."""
+    layers = list(layers)
+    writer = ModelWriter()
+    graph = writer.subgraph("main")
+    most = max(prod(layer.input) for layer in layers)
+    quantized: dict[str, Any] = {"scale": [0.05], "zero_point": [-1]}
+    x = graph.tensor("x", "int8", [most + 1], **quantized)
+    outputs = []
+    for number, layer in enumerate(layers):
+        shaped = [_part(graph, x, begin, layer.input) for begin in range(2 if layer.operator == "ADD" else 1)]
+        made = _operator(graph, layer, shaped, rng)
+        elements = prod(graph.tensors[made]["shape"])
+        flat = graph.tensor(f"flat{number}", "int8", [elements], **_quantization(layer))
+        graph.operator("RESHAPE", [made], [flat], {"new_shape": [elements]})
+        begin, one = (graph.constant(n, np.array([v], np.int32)) for n, v in (("begin", 0), ("one", 1)))
+        outputs.append(graph.tensor(f"y{number}", "int8", [1], **_quantization(layer)))
+        graph.operator("SLICE", [flat, begin, one], [outputs[-1]])
+    graph.inputs, graph.outputs = [x], outputs
+    path.write_bytes(writer.finish())
+
+
+def _part(graph: SubgraphWriter, x: int, begin: int, shape: Sequence[int]) -> int:
+    """The values of x from `begin` on, in that shape."""
+    count = prod(shape)
+    at, size = (graph.constant(n, np.array([v], np.int32)) for n, v in (("begin", begin), ("size", count)))
+    part = graph.tensor("part", "int8", [count], scale=[0.05], zero_point=[-1])
+    shaped = graph.tensor("in", "int8", list(shape), scale=[0.05], zero_point=[-1])
+    graph.operator("SLICE", [x, at, size], [part])
+    graph.operator("RESHAPE", [part], [shaped], {"new_shape": list(shape)})
+    return shaped
+
+
+def _quantization(layer: Layer) -> dict[str, Any]:
+    return {"scale": [0.1], "zero_point": [-128 if layer.relu else 3]}
+
+
+def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.random.Generator) -> int:
+    taps, channels, outputs = layer.taps, layer.channels, layer.outputs
+    activation = {"fused_activation_function": int(layer.relu)}
+    if layer.operator == "ADD":
+        y = graph.tensor("sum", "int8", list(layer.input), **_quantization(layer))
+        graph.operator("ADD", inputs, [y], activation)
+        return y
+    if layer.operator == "FULLY_CONNECTED":
+        shape, axis, count, result = (outputs, channels), 0, outputs, [layer.size[0], outputs]
+    else:
+        over = [
+            -(-s // layer.stride) if layer.same else (s - t) // layer.stride + 1
+            for s, t in zip(layer.size, taps, strict=True)
+        ]
+        is_deep = layer.operator == "DEPTHWISE_CONV_2D"
+        count = channels if is_deep else outputs
+        shape = (1, *taps, channels) if is_deep else (outputs, *taps, channels)
+        axis, result = (3, [1, *over, count]) if is_deep else (0, [1, *over, count])
+        activation |= {"padding": int(not layer.same), "stride_h": layer.stride, "stride_w": layer.stride}
+        activation |= {"depth_multiplier": 1} if is_deep else {}
+    weights = np.clip(np.rint(rng.normal(0, 30, shape)), -127, 127).astype(np.int8)
+    scales = rng.uniform(0.02, 0.03, count) / np.sqrt(weights.size / count)
+    w = graph.constant("w", weights, scale=list(scales), zero_point=[0] * count, axis=axis)
+    b = graph.constant(
+        "b", rng.integers(-200, 200, count).astype(np.int32), scale=list(scales * 0.05), zero_point=[0] * count
+    )
+    y = graph.tensor("y", "int8", result, **_quantization(layer))
+    graph.operator(layer.operator, [*inputs, w, b], [y], activation)
+    return y
+
+
+@contextlib.contextmanager
+def only(name: str) -> Iterator[None]:
+    """Layers get the kernel of this family, where there is one for them."""
+
+    def chooser(kernels: Iterable[Kernel], _: Target) -> Kernel:
+        found = list(kernels)
+        wanted = [kernel for kernel in found if (known := family(kernel)) and known[0] == name]
+        return replace((wanted or found)[0], alternatives=(), backward=None)
+
+    with contextlib.ExitStack() as stack:
+        for module in CHOOSERS:
+            stack.enter_context(mock.patch.object(module, "fastest", chooser))
+        yield
+
+
+def measure(name: str | None, board: str, layers: Iterable[Layer], folder: Path, seed: int = 0) -> list[Sample]:
+    """The layers as kernels of family `name`, or as what is chosen for them where there is no name."""
+    path = folder / "layers.tflite"
+    write_model(path, layers, np.random.default_rng(seed))
+    context: Callable[[], Any] = contextlib.nullcontext if name is None else lambda: only(name)
+    with context():
+        calls = {}
+        program = compile_model(path, load_board(board).target, BuildOptions()).program
+        for call in walk_instructions(item for function in program.functions for item in function.body):
+            if isinstance(call, KernelCall):
+                calls[call.origin.operator] = Kernel(call.function, call.header, (), call.params, variant=call.variant)
+        done = tflmgen("bench", path, "--board", board, "--json")
+    assert done.code == 0, done.err
+    samples = [
+        Sample(calls[one["operator"]], one["instructions"], one["cycles_estimated"])
+        for one in done.json["operators"]
+        if one["operator"] in calls
+    ]
+    return [sample for sample in samples if (known := family(sample.kernel)) and name in (None, known[0])]

@@ -61,6 +61,7 @@ def test_without_counts_per_operator_each_ran_once(plan: dict[str, Any]) -> None
 
 def test_without_counts_control_flow_leaves_macs_open(plan: dict[str, Any]) -> None:
     loop = {"index": 1, "kind": "while", "function": plan["signatures"][0]["function"], "parent": 0}
+    loop |= {"subgraph": 3, "operator": 4}
     report = bench_json({**plan, "steps": [*plan["steps"], loop]}, [_measured(50)], CYCLE_MODELS["cortex-m4"])
     unknown = dict.fromkeys(("cycles_estimated", "cycles_range", "macs", "instructions_per_mac"))
     assert report["total"] == {"instructions": 50, **unknown}
@@ -82,3 +83,21 @@ def test_bench_has_its_schema(plan: dict[str, Any]) -> None:
 def test_schemas_are_schemas() -> None:
     for path in Path(str(files("tflmgen.schema"))).glob("*.json"):
         jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text()))
+
+
+def test_what_was_expected_and_considered(plan: dict[str, Any]) -> None:
+    (step,) = [step["index"] for step in plan["steps"] if step["kind"] == "operator"]
+    other = {"kernel": "slower", "variant": "portable", "instructions": 70, "cycles": 90}
+    described = _operator(plan, expected={"instructions": 40, "cycles": 50}, considered=[other])
+    report = bench_json(described, [_measured(50, OperatorCount(step, 1, 40))], CYCLE_MODELS["cortex-m4"])
+    assert report["operators"][0]["expected"] == {"instructions": 40, "cycles": 50}
+    assert report["operators"][0]["considered"] == [other]
+    assert report["worst_path"] is None
+
+
+def test_a_loop_without_limit_is_named(plan: dict[str, Any]) -> None:
+    loop = {"index": 1, "kind": "while", "function": plan["signatures"][0]["function"], "parent": 0}
+    loop |= {"subgraph": 3, "operator": 4}
+    report = bench_json({**plan, "steps": [*plan["steps"], loop]}, [_measured(50)], CYCLE_MODELS["cortex-m4"])
+    assert report["worst_path"]["instructions"] is None
+    assert report["worst_path"]["unbounded_loops"] == ["3:4"]

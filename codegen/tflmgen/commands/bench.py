@@ -150,7 +150,7 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
         "cycles (estimated)>",
         "MACs>",
         "per MAC>",
-        "next best, cycles (estimated)",
+        "next best, cycles of a run",
     )
     title = f"{report['model']['path']} on {board.id} in {report['emulator']}"
     console.table(Table(title, columns, rows))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.commands import tflmgen, write_adder, write_two_signatures
+from support.model_writer import ModelWriter
 from support.random_program import Seeded, random_program
 from support.repository import ROOT
 from tflmgen.board import HOST, load_board
@@ -141,6 +142,21 @@ def test_what_would_shrink_the_example() -> None:
     assert "--optimize size" in sentences
     small = plan_for(GATE, HOST, BuildOptions(optimize=Optimize.SIZE)).plan
     assert "--optimize size" not in " ".join(advice(Steps(small), Occupancy(small)))
+
+
+def test_a_large_input_may_come_row_by_row(tmp_path: Path) -> None:
+    writer = ModelWriter()
+    graph = writer.subgraph("main")
+    image = graph.tensor("image", "float32", [1, 32, 32, 3])
+    small = graph.tensor("small", "float32", [1, 1, 1, 3])
+    window = {"padding": 1, "stride_w": 32, "stride_h": 32, "filter_width": 32, "filter_height": 32}
+    graph.operator("AVERAGE_POOL_2D", [image], [small], options=window)
+    graph.inputs, graph.outputs = [image], [small]
+    (tmp_path / "pool.tflite").write_bytes(writer.finish())
+    plan = plan_of(tmp_path / "pool.tflite")
+    assert "--push-rows image" in " ".join(advice(Steps(plan), Occupancy(plan)))
+    plan = plan_of(write_adder(tmp_path / "adder.tflite"))
+    assert "--push-rows" not in " ".join(advice(Steps(plan), Occupancy(plan)))
 
 
 def test_weights_and_memory_add_up() -> None:

@@ -40,6 +40,8 @@ def _arena(steps: Steps, occupancy: Occupancy) -> Iterator[str]:
             f"Half the size of '{short(buffer['name'])}' ({count(buffer['bytes'])} bytes) would leave "
             f"{count(peak)} bytes at the fullest step instead of {count(occupancy.peak)}."
         )
+    for port in _images(steps, [occupancy.buffers[number] for _, number in found]):
+        yield f"'{port['name']}' is an input: --push-rows {port['name']} takes it row by row, if convolutions read it."
     if not found:
         yield (
             f"No single buffer binds the arena: {len(occupancy.fullest)} of {len(occupancy.bytes)} steps need all "
@@ -56,6 +58,14 @@ def _arena(steps: Steps, occupancy: Occupancy) -> Iterator[str]:
     floats = sum(b["bytes"] for b in binding(occupancy, arena["peak_step"]) if _is_float(b))
     if floats >= WORTH * arena["bytes"]:
         yield f"{count(floats)} bytes at the fullest step are float32: quantised to int8 they would be a quarter."
+
+
+def _images(steps: Steps, buffers: list[Json]) -> Iterator[Json]:
+    """The inputs of four dimensions that lie in these buffers."""
+    at_entry = {entry["index"] for entry in steps.entries}
+    begins = {b["offset"] for b in buffers if any(first in at_entry for first, _ in b["ranges"])}
+    for signature in steps.plan["signatures"]:
+        yield from (p for p in signature["inputs"] if p["offset"] in begins and len(p["shape"]) == 4)
 
 
 def _is_float(buffer: Json) -> bool:

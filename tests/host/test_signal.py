@@ -317,27 +317,6 @@ def harness_case(case: Case, rng: Rng) -> tuple[kernel_harness.Case, list[Array 
     return made, values
 
 
-def test_state_in_a_branch_that_runs_now_and_then() -> None:
-    """A delay inside an If: it hears only the frames of the invocations that take the branch."""
-    writer = ModelWriter()
-    main, then, other = (writer.subgraph(name) for name in ("main", "then", "else"))
-    test, x = main.tensor("test", "bool", []), main.tensor("x", "int16", [3])
-    main.inputs, main.outputs = [test, x], [main.tensor("y", "int16", [3])]
-    main.operator("IF", [test, x], main.outputs, {"then_subgraph_index": 1, "else_subgraph_index": 2})
-    for graph in (then, other):
-        graph.inputs, graph.outputs = [graph.tensor("a", "int16", [3])], [graph.tensor("b", "int16", [3])]
-    custom = bytes(flexbuffers.Dumps({"delay_length": 3}))
-    then.operator("CUSTOM:SignalDelay", then.inputs, then.outputs, custom_options=custom)
-    other.operator("CUSTOM:SignalDelay", other.inputs, other.outputs, custom_options=custom)
-    stages = compile_bytes(bytes(writer.finish()))
-    program = build_native({"m0": stages.sources("m0")})
-    takes = [True, False, False, True, True, False]
-    frames = [np.full(3, k + 1, np.int16) for k in range(len(takes))]
-    calls = [Invocation(0, 0, (np.array(take), frame)) for take, frame in zip(takes, frames, strict=True)]
-    results = run_native(program, calls, [stages.module.signatures])
-    assert [int(y[0]) for (y,) in results] == [0, 0, 2, 1, 4, 3]
-
-
 @pytest.mark.parametrize(
     ("make", "change", "message"),
     [

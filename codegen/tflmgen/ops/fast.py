@@ -88,8 +88,8 @@ def _kernels(target: Target, *makers: tuple[str, Maker]) -> list[Kernel]:
 def fastest(kernels: Iterable[Kernel], target: Target) -> Kernel:
     """The kernel of fewest estimated cycles, or the first one where those aren't known of all.
 
-    Of kernels that are NEAR that, the one of fewest instructions. Its alternatives, which may take less memory, are the
-    others for the same instruction set, and the portable one where that has less scratch.
+    Of kernels that are NEAR that, the one of fewest instructions. Its alternatives, which may take less memory, are its
+    own, the others for the same instruction set, and the portable one where that has less scratch.
     """
     estimated = [_estimated(kernel, target.core) for kernel in kernels]
     first, *others = estimated
@@ -98,7 +98,8 @@ def fastest(kernels: Iterable[Kernel], target: Target) -> Kernel:
         near = [kernel for kernel in estimated if kernel.cycles <= NEAR * estimated[0].cycles]
         first = min(near, key=lambda kernel: kernel.instructions)
         others = [kernel for kernel in estimated if kernel is not first]
-    same = [kernel for kernel in others if kernel.variant == first.variant]
+    own = [_estimated(kernel, target.core) for kernel in first.alternatives]
+    same = [*own, *(kernel for kernel in others if kernel.variant == first.variant)]
     portable = [kernel for kernel in others if kernel.variant == "portable"]
     if min(_scratch(kernel) for kernel in (first, *same)) > LITTLE:
         same += portable

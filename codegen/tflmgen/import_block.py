@@ -223,16 +223,21 @@ _SHAPE_ELEMENTS = 64
 """Shapes, permutations and the like have no more elements than this."""
 
 
+_WEIGHTS = ("DEQUANTIZE", "CUSTOM:TFLM_DECODE")
+
+
 def _fold(
     scope: Scope, op: Operator, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
 ) -> bool:
     """Evaluates small operators on constants: the shapes of later ones may hang on them. The passes fold the rest.
 
-    What is dequantised is folded whatever its size: weights, which an operator may demand to be constant. Not so tables
-    of which rows are picked.
+    What is dequantised or decoded is folded whatever its size: weights, which an operator may demand to be constant.
+    Not so dequantised tables of which rows are picked.
     """
     small = all(v.type.is_static and v.type.elements <= _SHAPE_ELEMENTS for v in outputs)
-    if not small and (op.name != "DEQUANTIZE" or _is_table(scope.subgraph, op.outputs[0])):
+    if not small and (
+        op.name not in _WEIGHTS or (op.name == "DEQUANTIZE" and _is_table(scope.subgraph, op.outputs[0]))
+    ):
         return False
     context = scope.context
     arrays = fold(op.name, instance_of(inputs, [v.type for v in outputs], attributes, context.constants))

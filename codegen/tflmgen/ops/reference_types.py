@@ -51,7 +51,7 @@ TFLM: Mapping[str, tuple[str, ...]] = _by_operator(
         "int32 int64": "BROADCAST_ARGS",
         "int8": "CUSTOM:CIRCULAR_BUFFER",
         "float32 int8 int32": "DIV FILL",
-        "float32 int8 int16 int32 int64 bool": "CONCATENATION",
+        "float32 int8 int16 int32 int64 bool": "CONCATENATION CUSTOM:TFLM_DECODE",
         "float32 int8 int16 int32 uint32 bool": "CAST",
         "float32 int8 uint8 int16 int32": "QUANTIZE",
         "float32 int8 uint8 int16 int32 int64 bool": "REVERSE_V2",

@@ -85,7 +85,7 @@ def test_reads_an_operator_and_its_options() -> None:
         ("BUCKETIZE", {"boundaries": [0.5, 2.0]}, {"boundaries": (0.5, 2.0)}),
         ("RELU", {}, None),
         ("CUSTOM:Foo", {}, None),
-        ("STABLEHLO_CASE", {}, None),
+        ("STABLEHLO_CASE", {}, {"branch_subgraph_indices": ()}),
     ],
 )
 def test_options_of_each_kind(operator: str, options: dict[str, object] | None, expected: object) -> None:

@@ -85,6 +85,32 @@ def test_equals_tflite_micro() -> None:
         np.testing.assert_array_equal(got, tflm(data, x))
 
 
+@pytest.mark.parametrize("axis", [None, 0])
+def test_what_the_compression_makes(axis: int | None) -> None:
+    """The packed tensor has kept the scales of the weights; the model computes what it did before."""
+    package = "tflite_micro.tensorflow.lite.micro.compression"
+    compress = pytest.importorskip(f"{package}.compress", reason="needs tflite-micro").__dict__["compress"]
+    spec = pytest.importorskip(f"{package}.spec")
+    rng = np.random.default_rng(1)
+    writer = ModelWriter()
+    graph = writer.subgraph("main")
+    graph.inputs = [graph.tensor("x", "int8", [1, DEPTH], [0.1], [0])]
+    values = rng.integers(-3, 4, (UNITS, DEPTH)).astype(np.int8)
+    weights = graph.constant("weights", values, "int8", [0.05] * UNITS, [0] * UNITS)
+    graph.outputs = [graph.tensor("y", "int8", [1, UNITS], [0.1], [1])]
+    graph.operator("FULLY_CONNECTED", [*graph.inputs, weights, -1], graph.outputs)
+    plain = bytes(writer.finish())
+    mode = spec.PerTensor() if axis is None else spec.PerChannel(axis)
+    compressed = bytes(compress(plain, [spec.Tensor(0, weights, [spec.LookUpTableCompression(3, mode)])]))
+    assert b"TFLM_DECODE" in compressed
+    stages = [compile_bytes(data) for data in (plain, compressed)]
+    program = build_native({f"m{i}": s.sources(f"m{i}") for i, s in enumerate(stages)})
+    x = rng.integers(-128, 128, (1, DEPTH)).astype(np.int8)
+    calls = [Invocation(i, 0, (x,)) for i in range(2)]
+    (before,), (after,) = run_native(program, calls, [s.module.signatures for s in stages])
+    np.testing.assert_array_equal(before, after)
+
+
 @pytest.mark.parametrize(
     ("packed", "ancillary"),
     [

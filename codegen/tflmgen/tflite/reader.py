@@ -14,7 +14,7 @@ from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.tflite.dataflow import order_operators
 from tflmgen.tflite.flatbuffer import DamagedFileError, Decoder
 from tflmgen.tflite.model import Model, Signature, SubGraph
-from tflmgen.tflite.names import printable
+from tflmgen.tflite.names import CUSTOM, printable
 from tflmgen.tflite.operators import OperatorReader
 from tflmgen.tflite.problems import Complain, ProblemList
 from tflmgen.tflite.tensors import read_tensor
@@ -23,6 +23,8 @@ _IDENTIFIER = b"TFL3"
 _VERSION = 3
 _MAX_FILE_BYTES = 1 << 29
 _CONVERT = "Convert the model with tf.lite.TFLiteConverter"
+_DECODE = f"{CUSTOM}TFLM_DECODE"
+"""Its inputs are bytes that have kept the quantisation of what they stand for."""
 _OTHER_FORMATS = (
     (b"PK\x03\x04", f"It is a zip archive, perhaps a .keras file. {_CONVERT}"),
     (b"\x89HDF", f"It is an HDF5 file, perhaps Keras weights. {_CONVERT}"),
@@ -99,11 +101,13 @@ def _subgraph(
     inputs, outputs = (_ports(raw, side, count, problems.at(place)) for side in ("inputs", "outputs"))
     produced = {*inputs, *(i for op in ops for i in op.outputs)}
     used = {*produced, *outputs, *(i for op in ops for i in (*op.inputs, *op.intermediates))}
+    packed = {i for op in ops if op.name == _DECODE for i in op.inputs}
     tensors = []
     for i, tensor in enumerate(raw["tensors"]):
         name = printable(tensor["name"])
         complain = problems.at(place, tensor=(i, name)) if i in used else _ignore
-        tensors.append(read_tensor(i, tensor, name, buffers, i in produced, complain))
+        fields = {**tensor, "quantization": None} if i in packed else tensor
+        tensors.append(read_tensor(i, fields, name, buffers, i in produced, complain))
     subgraph = SubGraph(*place, tuple(tensors), inputs, outputs, ops)
     return replace(subgraph, operators=order_operators(subgraph, len(buffers), problems))
 

@@ -116,6 +116,63 @@ DEVICE = re.compile(r"(\w+): ([\w.]+) @ sysbus (0x[0-9A-Fa-f]+)$", re.MULTILINE)
 SIZE = re.compile(r"size: (0x[0-9A-Fa-f]+)")
 
 
+STOCK: dict[str, tuple[str, dict[str, int], dict[int, int]]] = {
+    "@platforms/boards/stm32f4_discovery-kit.repl": (
+        "cortex-m4",
+        {"sysbus.usart2": 0x40004400},
+        {0x08000000: 0x200000, 0x20000000: 0x40000},
+    ),
+    "@platforms/cpus/stm32f4.repl": (
+        "cortex-m4",
+        {"sysbus.usart2": 0x40004400},
+        {0x08000000: 0x200000, 0x20000000: 0x40000},
+    ),
+    "@platforms/cpus/stm32f103.repl": (
+        "cortex-m3",
+        {"sysbus.usart1": 0x40013800},
+        {0x00000000: 0x20000000, 0x20000000: 0x10000000},
+    ),
+    "@platforms/boards/nucleo_f767zi.repl": (
+        "cortex-m7",
+        {"sysbus.usart3": 0x40004800},
+        {0x08000000: 0x200000, 0x20000000: 0x10000000},
+    ),
+    "@platforms/boards/nucleo_h753zi.repl": (
+        "cortex-m7",
+        {"sysbus.usart3": 0x40004800},
+        {0x08000000: 0x200000, 0x20000000: 0x20000, 0x24000000: 0x80000, 0x38000000: 0x10000},
+    ),
+    "@platforms/boards/nrf52840dk_nrf52840.repl": (
+        "cortex-m4",
+        {"sysbus.uart0": 0x40002000},
+        {0x00000000: 0x100000, 0x20000000: 0x40000},
+    ),
+    "@platforms/boards/arduino_nano_33_ble.repl": (
+        "cortex-m4",
+        {"sysbus.uart0": 0x40002000},
+        {0x00000000: 0x100000, 0x20000000: 0x40000},
+    ),
+}
+"""Processor, UARTs and memories (address -> bytes) of Renode's own platforms, in its repository in 2025."""
+
+NOT_IN_RENODE = {("disco_f407vg", "CCM")}
+
+
+@pytest.mark.parametrize("board", [b for b in BOARDS if b not in OWN], ids=lambda board: board.id)
+def test_board_agrees_with_renodes_platform(board: Board) -> None:
+    assert board.renode
+    assert board.uart
+    core, uarts, memories = STOCK[board.renode.platform]
+    assert core == board.core
+    assert uarts[board.renode.uart] == board.uart.base
+    for memory in board.memories:
+        if (board.id, memory.name) not in NOT_IN_RENODE:
+            assert any(
+                start <= memory.origin and memory.origin + memory.size <= start + size
+                for start, size in memories.items()
+            )
+
+
 def test_stock_boards_bring_no_platform_of_their_own() -> None:
     board = load_board("disco_f407vg")
     files = dict(tiny.project(board).files)

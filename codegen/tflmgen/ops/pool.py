@@ -54,18 +54,18 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
         results: Fields = (("output_min", least), ("output_max", greatest))
         suffix = {DType.FLOAT32: "f32", DType.INT8: "s8", DType.INT16: "s16"}[output.dtype]
         over, channels = _window(op), static_shape(output)[3]
-        over_input = overlaps(output, over.group_distance(1))
+        fields = over.fields(channels) + results
+        struct, zeros = f"tflmgen_pool2d_{suffix}", ""
         if op.attributes.zeros:
-            zero: Fields = (("zero", 0 if suffix == "f32" else zero_point(output)),)
-            fields = params(f"tflmgen_pool2d_zeros_{suffix}", over.fields(channels), results, zero)
-            function = f"tflmgen_{kind}_pool2d_zeros_{suffix}"
-            return Kernel(function, "pool2d.h", (Input(0), Output(0)), fields, over_input)
-        fields = params(f"tflmgen_pool2d_{suffix}", over.fields(channels), results)
+            struct, zeros = f"tflmgen_pool2d_zeros_{suffix}", "zeros_"
+            fields += (("zero", 0 if suffix == "f32" else zero_point(output)),)
         if "dsp" in target.features and kind == "average" and suffix == "s8" and _by_fours(op):
-            name, header = "tflmgen_average_pool2d_dsp_s8", "average_pool2d_dsp.h"
+            name, header = f"tflmgen_average_pool2d_{zeros}dsp_s8", "average_pool2d_dsp.h"
             by_fours = overlaps(output, over.group_distance(4))
-            return Kernel(name, header, (Input(0), Output(0)), fields, by_fours, variant="dsp")
-        return Kernel(f"tflmgen_{kind}_pool2d_{suffix}", "pool2d.h", (Input(0), Output(0)), fields, over_input)
+            return Kernel(name, header, (Input(0), Output(0)), params(struct, fields), by_fours, variant="dsp")
+        by_ones = overlaps(output, over.group_distance(1))
+        name = f"tflmgen_{kind}_pool2d_{zeros}{suffix}"
+        return Kernel(name, "pool2d.h", (Input(0), Output(0)), params(struct, fields), by_ones)
 
     return kernel
 

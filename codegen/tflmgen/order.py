@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from tflmgen.graph import Block, Function, If, Module, Node, Op, Value, While, blocks_of, operands_of, uses_in
 from tflmgen.ops.reshape import VIEWS
+from tflmgen.streams.chain import waits_for_rows
 
 _MOVES = frozenset({"SLICE", "STRIDED_SLICE"})
 """Operators whose result may be moved to its place over what they cut it from."""
@@ -51,7 +52,10 @@ def _ordered(block: Block, variables: Sequence[Value], following: Sequence[Value
 
 
 def must_precede(block: Block, variables: Sequence[Value], following: Sequence[Value]) -> list[set[int]]:
-    """For each node of a block those that come after it: its readers, and what renews the variables that it reads."""
+    """For each node of a block those that come after it: its readers, and what renews the variables that it reads.
+
+    What waits for the next row of an input comes before all others, which would run again for each row.
+    """
     nodes = block.nodes
     producer = {output: i for i, node in enumerate(nodes) for output in node.outputs}
     origin = view_origins(nodes)
@@ -62,6 +66,9 @@ def must_precede(block: Block, variables: Sequence[Value], following: Sequence[V
             readers.setdefault(origin.get(value, value), set()).add(i)
             if value in producer:
                 after[producer[value]].add(i)
+    for i, node in enumerate(nodes):
+        if waits_for_rows(node):
+            after[i] = set(range(len(nodes))) - {i}
     pairs = sorted(zip(variables, following, strict=True), key=lambda pair: -pair[0].type.bytes)
     for variable, value in pairs:
         maker = producer.get(origin.get(value, value))

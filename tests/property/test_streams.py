@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.kernel_harness import constant, make_case, model_bytes, tensor
+from support.model_writer import ModelWriter
 from support.native import Invocation, build_native, run_native
 from support.random_chain import random_chain
 from tflmgen.arena.check import check
@@ -170,6 +171,39 @@ def test_inputs_by_rows(seeds: range) -> None:
     assert len(results) == 4 * len(seeds)
     for at in range(0, len(results), 4):
         np.testing.assert_array_equal(results[at : at + 2], results[at + 2 : at + 4])
+
+
+def two_inputs() -> bytes:
+    """y = mean of the convolved image + (given + 1); what depends on the second input comes first in the file."""
+    w = ModelWriter()
+    g = w.subgraph("main")
+    image, given = g.tensor("image", "float32", [1, 8, 6, 4]), g.tensor("given", "float32", [1, 1, 1, 4])
+    raised, y = g.tensor("raised", "float32", [1, 1, 1, 4]), g.tensor("y", "float32", [1, 1, 1, 4])
+    g.operator("ADD", [given, g.constant("one", np.ones((1, 1, 1, 4), np.float32))], [raised])
+    conv, mean = g.tensor("conv", "float32", [1, 8, 6, 4]), g.tensor("mean", "float32", [1, 1, 1, 4])
+    weights = g.constant("w", np.linspace(-1, 1, 144, dtype=np.float32).reshape(4, 3, 3, 4))
+    g.operator(
+        "CONV_2D", [image, weights, g.constant("b", np.ones(4, np.float32))], [conv], {"stride_h": 1, "stride_w": 1}
+    )
+    window = {"padding": 1, "stride_h": 1, "stride_w": 1, "filter_height": 8, "filter_width": 6}
+    g.operator("AVERAGE_POOL_2D", [conv], [mean], window)
+    g.operator("ADD", [mean, raised], [y])
+    g.inputs, g.outputs = [image, given], [y]
+    return w.finish()
+
+
+@pytest.mark.parametrize("optimize", [Optimize.SPEED, Optimize.RAM])
+def test_rows_come_before_what_other_inputs_need(optimize: Optimize) -> None:
+    module = run_passes(import_model(parse_model(two_inputs(), "m.tflite")))
+    small = choose(push_rows(module, ["image"]), HOST, optimize, None)
+    sources = {"whole": emit(program_of(module), "whole", "", "")}
+    sources["pushed"] = emit(lowered(small.module, small.best), "pushed", "", "")
+    rng = np.random.default_rng(1)
+    image, given = (rng.normal(size=shape).astype(np.float32) for shape in ((1, 8, 6, 4), (1, 1, 1, 4)))
+    calls = [Invocation(0, 0, (image, given))]
+    calls += [Invocation(1, 0, (image[:, row : row + 1], given), MORE if row < 7 else 0) for row in range(8)]
+    results = run_native(build_native(sources), calls, [module.signatures, small.module.signatures])
+    np.testing.assert_array_equal(results[0][0], results[-1][0])
 
 
 def test_what_cannot_come_by_rows() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflmgen.graph import Op, Value
+from tflmgen.graph import Node, Op, Value
 from tflmgen.streams.order import INPUT, Wiring
+from tflmgen.streams.push import PUSH
 from tflmgen.streams.row_kernels import Choice, RowKernels
 
 STREAM = "STREAM"
@@ -43,6 +44,13 @@ def wire(ops: Sequence[Op], kernels: RowKernels) -> Wiring | None:
         operators.append(operator)
         sources.append(tuple(tensors))
     return Wiring(tuple(operators), tuple(sources)) if len(entering) == 1 else None
+
+
+def waits_for_rows(node: Node) -> bool:
+    """Whether a node takes a row of an input in each invoke."""
+    if not isinstance(node, Op) or node.operator not in (PUSH, STREAM):
+        return False
+    return node.operator == PUSH or node.attributes.ops[0].operator == PUSH
 
 
 def stream_op(ops: Sequence[Op], choice: Choice = ()) -> Op:

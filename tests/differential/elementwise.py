@@ -308,7 +308,7 @@ NUMBERS = ("float32", "int8", "int16", "int32")
 ALL = ("float32", "int8", "uint8", "int16", "int32", "int64")
 COMPARED = ("float32", "int8", "int32", "int64")
 MOVED = ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool")
-CASTS = ("float32", "int8", "uint8", "int16", "int32", "uint32", "int64", "bool")
+CASTS = ("float32", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool")
 INTEGERS = ("int8", "uint8", "int16")
 QUANTIZED = (
     *(f"{a}>{b}" for a in ("float32", *INTEGERS, "int32") for b in INTEGERS),

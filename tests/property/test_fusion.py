@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from support.model_writer import ModelWriter
 from support.native import Invocation, build_native, run_native
 from support.pipeline import Stages, compile_bytes
 from support.random_layers import random_layers
@@ -57,6 +58,36 @@ def check(dtype: str, seed: int, count: int) -> int:
 @pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
 def test_random_layers(dtype: str) -> None:
     assert check(dtype, 0, COUNT) > 0
+
+
+def padded_hybrid(rng: np.random.Generator, scales: list[float]) -> bytes:
+    """PAD before a convolution of floats by int8 weights, which quantises what it reads at run time."""
+    w = ModelWriter()
+    g = w.subgraph("main")
+    x, p = g.tensor("x", "float32", [1, 5, 6, 3]), g.tensor("p", "float32", [1, 7, 9, 3])
+    y = g.tensor("y", "float32", [1, 5, 7, 4])
+    g.operator("PAD", [x, g.constant("pads", np.array([[0, 0], [1, 1], [2, 1], [0, 0]], np.int32))], [p])
+    weights = rng.integers(-127, 128, (4, 3, 3, 3)).astype(np.int8)
+    filter_ = g.constant("w", weights, scale=scales, zero_point=[0] * len(scales))
+    options = {"padding": 1, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    bias = g.constant("b", rng.normal(size=4).astype(np.float32))
+    g.operator("CONV_2D", [p, filter_, bias], [y], options)
+    g.inputs, g.outputs = [x], [y]
+    return bytes(w.finish())
+
+
+@pytest.mark.parametrize("scales", [[0.02], [0.01, 0.02, 0.03, 0.04]], ids=["one scale", "a scale per channel"])
+def test_zeros_around_do_not_change_how_an_input_is_quantised(scales: list[float]) -> None:
+    rng = np.random.default_rng(8)
+    data = padded_hybrid(rng, scales)
+    pair = compile_bytes(data, LEAST), compile_bytes(data)
+    assert [operators(stages) for stages in pair] == [2, 1]
+    program = build_native({f"m{i}": stages.sources(f"m{i}") for i, stages in enumerate(pair)})
+    for shift in (-4, 0, 4):
+        x = (rng.normal(size=(1, 5, 6, 3)) + shift).astype(np.float32)
+        calls = [Invocation(i, 0, (x,)) for i in range(2)]
+        (one,), (other,) = run_native(program, calls, [stages.program.signatures for stages in pair])
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.sweep

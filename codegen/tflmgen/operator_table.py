@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tflmgen.bidirectional import LAYERS
 from tflmgen.ops.accepted import ANY, Signature, Types, accepted_types
 from tflmgen.ops.operator import Operator
-from tflmgen.ops.reference_types import APART, LITERT, TFLM
+from tflmgen.ops.reference_types import who_takes
 from tflmgen.subgraphs import CONTROL_FLOW
 from tflmgen.tflite.names import BUILTIN_OPERATORS, CUSTOM
 from tflmgen.types import DType
@@ -60,8 +60,7 @@ def _row(operator: Operator) -> OperatorRow:
     signatures = accepted_types(operator)
     types = main_types(signatures)
     name = operator.name
-    tables = [(who, table.get(name, ())) for who, table in (("TFLM*", APART), ("TFLM", TFLM), ("LiteRT", LITERT))]
-    references = {t: next((who for who, taken in tables if t.label in taken), "") for t in types}
+    references = {t: who_takes(name, t.label) for t in types}
     return OperatorRow(name, signatures, references, tuple(rule.sentence for rule in operator.rules))
 
 

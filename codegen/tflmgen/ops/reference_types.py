@@ -22,7 +22,7 @@ TAKEN: Mapping[str, tuple[str, str]] = {
     "BITWISE_XOR": ("", "int8 uint8 int16 uint16 int32 uint32"),
     "BROADCAST_ARGS": ("int32 int64", ""),
     "BROADCAST_TO": ("float32 float16 int8 uint8 int16 int32 uint32 int64 uint64 bool", ""),
-    "CAST": ("float32 int8 int16 int32 uint32 bool", "uint8 int64"),
+    "CAST": ("float32 int8 int16 int32 uint32 bool", "uint8 uint16 int64"),
     "CEIL": ("float32", ""),
     "CONCATENATION": ("float32 int8 int16 int32 int64 bool", "float16 uint8 uint32"),
     "CONV_2D": ("float32 int8 int16", ""),

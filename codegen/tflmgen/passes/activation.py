@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from tflmgen.graph import Module, Node, Op, Value
 from tflmgen.ops.quantize_math import FLOAT_MAX, Activation, activation_range
-from tflmgen.passes.dataflow import Dataflow, is_legal
-from tflmgen.passes.rewrite import Rewriter
+from tflmgen.passes.dataflow import is_legal
+from tflmgen.passes.fuser import Fuser
 from tflmgen.types import DType, TensorType
 
 TAKES = frozenset(
@@ -58,25 +58,15 @@ def _range(activation: Activation, kind: TensorType) -> Range:
     return max(least, low), min(greatest, high)
 
 
-class _Activation(Rewriter):
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self._constants = module.constants
-        self._flow = Dataflow(module)
-        self._gone: set[int] = set()
-
-    def node(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, Op):
-            return (self.regions(node),)
-        if node.id in self._gone:
+class _Activation(Fuser):
+    def op(self, op: Op) -> Sequence[Node]:
+        if self._is_idle(op):
+            self.mapping[op.outputs[0]] = op.inputs[0] or op.outputs[0]
             return ()
-        if self._is_idle(node):
-            self.mapping[node.outputs[0]] = node.inputs[0] or node.outputs[0]
-            return ()
-        reader = self._flow.only_reader(node.outputs[0]) if len(node.outputs) == 1 else None
-        fused = None if reader is None or reader.id in self._gone else self._fused(node, reader)
+        reader = self._flow.only_reader(op.outputs[0]) if len(op.outputs) == 1 else None
+        fused = None if reader is None or reader.id in self._gone else self._fused(op, reader)
         if fused is None or reader is None:
-            return (node,)
+            return (op,)
         self._gone.add(reader.id)
         return (fused,)
 

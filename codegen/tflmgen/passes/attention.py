@@ -8,9 +8,9 @@ from dataclasses import replace
 from tflmgen.graph import Module, Node, Op, Value
 from tflmgen.ops.batch_matmul import PERMUTATIONS
 from tflmgen.ops.quantize_math import Activation
-from tflmgen.passes.dataflow import Dataflow, is_legal
+from tflmgen.passes.dataflow import is_legal
+from tflmgen.passes.fuser import Fuser
 from tflmgen.passes.permutation import Permutation, compose, is_identity, transposed, transposition
-from tflmgen.passes.rewrite import Rewriter
 
 
 def fuse_attention(module: Module) -> Module:
@@ -21,25 +21,15 @@ def fuse_attention(module: Module) -> Module:
     return _Attention(module).run(module)
 
 
-class _Attention(Rewriter):
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self._constants = module.constants
-        self._flow = Dataflow(module)
-        self._gone: set[int] = set()
-
-    def node(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, Op):
-            return (self.regions(node),)
-        if node.id in self._gone:
-            return ()
-        if node.operator == "SOFTMAX":
-            return (self._scaled(node),)
-        if node.operator == "BATCH_MATMUL":
+class _Attention(Fuser):
+    def op(self, op: Op) -> Sequence[Node]:
+        if op.operator == "SOFTMAX":
+            return (self._scaled(op),)
+        if op.operator == "BATCH_MATMUL":
             for index in range(2):
-                node = self._operand(node, index)
-            node = self._product(node)
-        return (node,)
+                op = self._operand(op, index)
+            op = self._product(op)
+        return (op,)
 
     def _operand(self, op: Op, index: int) -> Op:
         """The product of what operand `index` is a TRANSPOSE of, if products are all that read it."""

@@ -9,9 +9,9 @@ from tflmgen.graph import Module, Node, Op, Value
 from tflmgen.ops.copying import constants_of
 from tflmgen.ops.reshape import VIEWS
 from tflmgen.ops.window import Window, four
-from tflmgen.passes.dataflow import Dataflow, is_legal
+from tflmgen.passes.dataflow import is_legal
+from tflmgen.passes.fuser import Fuser
 from tflmgen.passes.permutation import view
-from tflmgen.passes.rewrite import Ids, Rewriter
 
 CONVOLUTIONS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
 
@@ -33,20 +33,9 @@ class _Spread:
     crop: int = 0
 
 
-class _Dilation(Rewriter):
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self._constants = module.constants
-        self._flow = Dataflow(module)
-        self._ids = Ids(module)
-        self._gone: set[int] = set()
-
-    def node(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, Op):
-            return (self.regions(node),)
-        if node.id in self._gone:
-            return ()
-        return self._fused(node) if node.operator in CONVOLUTIONS else (node,)
+class _Dilation(Fuser):
+    def op(self, op: Op) -> Sequence[Node]:
+        return self._fused(op) if op.operator in CONVOLUTIONS else (op,)
 
     def _fused(self, op: Op) -> Sequence[Op]:
         cut, joined = self._before(op), self._after(op)

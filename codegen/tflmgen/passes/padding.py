@@ -12,9 +12,9 @@ from tflmgen.ops.pad import paddings
 from tflmgen.ops.quantize_math import Activation
 from tflmgen.ops.reshape import VIEWS
 from tflmgen.ops.window import Steps, Window, four
-from tflmgen.passes.dataflow import Dataflow, is_legal
+from tflmgen.passes.dataflow import is_legal
+from tflmgen.passes.fuser import Fuser
 from tflmgen.passes.permutation import view
-from tflmgen.passes.rewrite import Ids, Rewriter
 
 CONVOLUTIONS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
 POOLS = frozenset({"AVERAGE_POOL_2D", "MAX_POOL_2D"})
@@ -47,20 +47,12 @@ class _Padded:
     zeros: bool = False
 
 
-class _Padding(Rewriter):
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self._constants = module.constants
-        self._flow = Dataflow(module)
-        self._ids = Ids(module)
-
-    def node(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, Op):
-            return (self.regions(node),)
-        padded = self._padded(node)
+class _Padding(Fuser):
+    def op(self, op: Op) -> Sequence[Node]:
+        padded = self._padded(op)
         if padded is None:
-            return (node,)
-        return self._fused(node, padded)
+            return (op,)
+        return self._fused(op, padded)
 
     def _fused(self, op: Op, padded: _Padded) -> Sequence[Op]:
         source, views = padded.source, list[Op]()

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from tflmgen.graph import Module, Node, Op, Value
 from tflmgen.ops.gather import TABLE
-from tflmgen.passes.dataflow import Dataflow, is_legal
-from tflmgen.passes.rewrite import Ids, Rewriter
+from tflmgen.passes.dataflow import is_legal
+from tflmgen.passes.fuser import Fuser
 from tflmgen.types import TensorType
 
 
@@ -21,17 +21,9 @@ def dequantize_late(module: Module) -> Module:
     return _Tables(module).run(module)
 
 
-class _Tables(Rewriter):
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self._constants = module.constants
-        self._flow = Dataflow(module)
-        self._ids = Ids(module)
-
-    def node(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, Op):
-            return (self.regions(node),)
-        return self._picked_first(node) or (node,)
+class _Tables(Fuser):
+    def op(self, op: Op) -> Sequence[Node]:
+        return self._picked_first(op) or (op,)
 
     def _picked_first(self, op: Op) -> tuple[Op, Op] | None:
         at = TABLE.get(op.operator)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from tflmgen.graph import Module, Node, Op, Value
 from tflmgen.ops.reshape import VIEWS
 from tflmgen.passes.activation import CLAMPS, TAKES
-from tflmgen.passes.dataflow import Dataflow, is_legal
-from tflmgen.passes.rewrite import Ids, Rewriter
+from tflmgen.passes.dataflow import is_legal
+from tflmgen.passes.fuser import Fuser
 
 CONSTANT_OPERAND = frozenset({"ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "SUB"})
 
@@ -22,20 +22,9 @@ def delay_views(module: Module) -> Module:
     return _Views(module).run(module)
 
 
-class _Views(Rewriter):
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self._constants = module.constants
-        self._flow = Dataflow(module)
-        self._ids = Ids(module)
-        self._gone: set[int] = set()
-
-    def node(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, Op):
-            return (self.regions(node),)
-        if node.id in self._gone:
-            return ()
-        return self._exchanged(node) if node.operator in VIEWS else (node,)
+class _Views(Fuser):
+    def op(self, op: Op) -> Sequence[Node]:
+        return self._exchanged(op) if op.operator in VIEWS else (op,)
 
     def _exchanged(self, view: Op) -> Sequence[Op]:
         source, reader = view.inputs[0], self._flow.only_reader(view.outputs[0])

@@ -19,9 +19,9 @@ from tflmgen.storage import JOINS, Storage, assign, copied_in_loops, has_backwar
 COPIED = 32
 """Bytes that loops may copy in all without being held against a plan."""
 
-SLOWER = 20
-"""Slower kernels may cost one instruction more for so many of the whole program, and beyond that as great a part of the
-instructions as they save of the memory."""
+SLOWER = 15
+"""Slower kernels may cost one instruction more for so many of the whole program, and beyond that half as great a part
+of the instructions as they save of the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _slower(candidate: Candidate) -> Selection | None:
 def _is_worth_it(slower: Candidate, best: Candidate, fastest: Candidate) -> bool:
     total = _instructions(fastest.selection)
     more, in_all = (_instructions(slower.selection) - _instructions(c.selection) for c in (best, fastest))
-    return in_all * SLOWER <= total or more * best.bytes <= (best.bytes - slower.bytes) * total
+    return in_all * SLOWER <= total or 2 * more * best.bytes <= (best.bytes - slower.bytes) * total
 
 
 def _instructions(selection: Selection) -> int:

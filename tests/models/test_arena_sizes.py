@@ -18,6 +18,18 @@ MOST = 0.80
 """Of the packing bound, in the geometric mean."""
 
 
+WITHIN = {
+    "mlperf_kws_int8": 8640,
+    "mlperf_vww_int8": 37248,
+    "mlperf_ic_resnet_int8": 33792,
+    "mlperf_ad01_int8": 768,
+    "tflm_person_detect": 37248,
+}
+"""Bytes that well-known models need at most, by rows and pixels that lie over one another."""
+
+M55 = Target("cortex-m55", frozenset({"dsp", "mve", "fpu"}))
+
+
 def real_models() -> list[Path]:
     manifest = json.loads((CORPUS / "manifest.json").read_text(encoding="utf-8"))
     return [CORPUS / entry["path"] for entry in manifest["models"] if entry["category"] == "real"]
@@ -41,3 +53,11 @@ def test_each_plan_is_optimal_or_says_how_far_it_may_be() -> None:
     arenas = [compile_model(path, M4, BuildOptions()).plan["arena"] for path in real_models()]
     assert all(arena["order_proved"] for arena in arenas)
     assert sum(arena["bytes"] == arena["lower_bound"] for arena in arenas) >= 0.9 * len(arenas)
+
+
+@requires_corpus
+@pytest.mark.parametrize("target", [Target("generic"), M4, M55], ids=["portable", "m4", "m55"])
+def test_well_known_models_need_little(target: Target) -> None:
+    paths = {path.stem: path for path in real_models() if path.stem in WITHIN}
+    found = {name: compile_model(paths[name], target, BuildOptions()).plan["arena"]["bytes"] for name in WITHIN}
+    assert not {name: size for name, size in found.items() if size > WITHIN[name]}

@@ -99,7 +99,7 @@ def test_buffers_that_live_together_are_apart(folder: Path) -> None:
 
 def test_a_stream_names_its_operators_and_their_weights(tmp_path: Path) -> None:
     model = tmp_path / "chain.tflite"
-    model.write_bytes(random_chain(3))
+    model.write_bytes(random_chain(5))
     plan = compile_model(model, Target("host"), BuildOptions(optimize=Optimize.RAM)).plan
     streams = [step for step in plan["steps"] if step.get("variant") == "stream"]
     assert streams

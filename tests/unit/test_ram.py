@@ -12,6 +12,7 @@ from tflmgen.options import Optimize
 from tflmgen.passes import run_passes
 from tflmgen.ram import Choice, choose, curve, parse_budget
 from tflmgen.streams.chain import STREAM
+from tflmgen.streams.row_kernels import RowKernels
 from tflmgen.tflite.reader import parse_model
 
 HOST = Target(core="host")
@@ -65,3 +66,16 @@ def test_the_curve_falls() -> None:
     assert len(found) > 1
     assert [c.cost for c in found] == sorted(c.cost for c in found)
     assert [c.bytes for c in found] == sorted({c.bytes for c in found}, reverse=True)
+
+
+def test_rows_that_begin_between_words_get_portable_kernels() -> None:
+    """Word loads fault there on an Armv6-M."""
+    module = network()
+    ops = [node for node in module.functions[0].body.nodes if isinstance(node, Op)]
+    kernels = RowKernels(module.constants, Target("cortex-m0"))
+    operators = [operator for op in ops if (operator := kernels.operator(op)) is not None]
+    assert operators
+    for operator in operators:
+        made = kernels.kernel(operator, 0, aligned=False, choice=0)
+        assert made is not None
+        assert made.variant == "portable"

@@ -19,7 +19,7 @@ class RowKernels:
     def __init__(self, constants: Mapping[str, bytes], target: Target) -> None:
         self._constants = constants
         self._target = target
-        self._portable = replace(target, features=target.features - {"dsp", "mve"})
+        self._portable = replace(target, core="generic", features=target.features - {"dsp", "mve"})
         self._operators: dict[int, RowOperator | None] = {}
         self._kernels: dict[tuple[int, bool, int, int, int], Kernel | None] = {}
 

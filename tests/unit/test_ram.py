@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from support.random_chain import random_chain
+from support.model_writer import ModelWriter
 from tflmgen.errors import ModelError, UsageError
 from tflmgen.graph import Module, Op
 from tflmgen.importer import import_model
@@ -16,12 +17,28 @@ from tflmgen.streams.row_kernels import RowKernels
 from tflmgen.tflite.reader import parse_model
 
 HOST = Target(core="host")
-SEED = 3
-"""Of a network in which streams save memory."""
 
 
 def network() -> Module:
-    return run_passes(import_model(parse_model(random_chain(SEED), "m.tflite")))
+    """Three convolutions of images whose input and output are small, and the mean."""
+    rng = np.random.default_rng(1)
+    w = ModelWriter()
+    g = w.subgraph("main")
+    source, channels = g.tensor("x", "int8", [1, 24, 24, 2], scale=[0.1], zero_point=[0]), 2
+    g.inputs = [source]
+    for made in (16, 16, 4):
+        scales = np.full(made, 0.01, np.float32)
+        values = rng.integers(-127, 128, (made, 3, 3, channels))
+        weights = g.constant(f"w{source}", values, "int8", scale=scales, zero_point=[0] * made, axis=0)
+        bias = g.constant(f"b{source}", rng.integers(-99, 99, made), "int32", scale=scales * np.float32(0.1))
+        result = g.tensor(f"y{source}", "int8", [1, 24, 24, made], scale=[0.1], zero_point=[0])
+        g.operator("CONV_2D", [source, weights, bias], [result], {"stride_h": 1, "stride_w": 1})
+        source, channels = result, made
+    mean = g.tensor("mean", "int8", [1, 1, 1, 4], scale=[0.1], zero_point=[0])
+    window = {"padding": 1, "stride_h": 1, "stride_w": 1, "filter_height": 24, "filter_width": 24}
+    g.operator("AVERAGE_POOL_2D", [source], [mean], window)
+    g.outputs = [mean]
+    return run_passes(import_model(parse_model(w.finish(), "m.tflite")))
 
 
 def streams(choice: Choice) -> int:

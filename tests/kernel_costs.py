@@ -39,8 +39,7 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[
         return [_depthwise(name, rng) for _ in range(count)]
     if name.startswith("fully_connected"):
         depths = [8, 16, 40, 64, 96, 128, 200, 256] if "plain" not in name else [292, 320, 400, 512, 640]
-        if "thumb" in name or "channels" in name or name == "fully_connected_s8":
-            depths += [13, 57, 333, 640]
+        depths += [13, 57] if "copied" in name else [13, 57, 333, 640] if name.endswith("_s8") else []
         rows = [1, 1, 1, 2, 3]
         return [
             Layer(
@@ -96,7 +95,8 @@ FAMILIES = {
         "conv2d_thumb",
         "depthwise_thumb_3x3",
         "depthwise_thumb_window",
-        "fully_connected_thumb",
+        "fully_connected_thumb_copied",
+        "fully_connected_thumb_plain",
         "add_thumb",
     ),
     "cortex-m4": (

@@ -94,8 +94,8 @@ M0 = (
     Loop(
         MATRIX,
         "fully_connected_thumb.h",
-        "tflmgen_fully_connected_thumb_clamped_s8",
-        "tflmgen_fully_connected_thumb_clamped",
+        "tflmgen_fully_connected_thumb_copied_clamped_s8",
+        "tflmgen_fully_connected_thumb_copied_clamped",
         32,
         "Each weight is used once. Of four weights in a word two pairs are made (MOV, AND, LSR, AND), each"
         " pair is one"

@@ -1,10 +1,10 @@
 /* DEPTHWISE_CONV_2D in int8, one output per input channel, for every Cortex-M: one channel at a time, strips of lines.
  *
- * Here a strip's input, padding included, becomes a plane; depthwise_lines_thumb.h has what is computed from it. Each line
- * of a plane begins with as many words as the stride, which are written and never read. A strip's last lines are the next
- * strip's first, so that the output may lie over the very place of the input: only the channel in the plane is overwritten.
- * The stream has per channel its weights, filled up to whole words, and its rescaling; after the weights of a 3x3 filter
- * comes a byte that tells whether those of each row are small.
+ * Here a strip's input becomes a plane; depthwise_lines_thumb.h has what is computed from it. Each line of a plane begins
+ * with as many words as the stride, which are written and never read. What is beside the input's lines is padding from
+ * the start. A strip's last lines are the next strip's first, so that the output may lie over the very place of the input:
+ * only the channel in the plane is overwritten. The stream has per channel its weights, filled up to whole words, and its
+ * rescaling; after the weights of a 3x3 filter comes a byte that tells whether those of each row are small.
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_THUMB_H
 #define TFLMGEN_KERNELS_DEPTHWISE_THUMB_H
@@ -33,30 +33,7 @@ struct tflmgen_depthwise_thumb_cursor {
     uint32_t before;
 };
 
-/* `count` values, `step` bytes apart: each becomes the upper half of a word and the lower half of a later one. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_put1(struct tflmgen_depthwise_thumb_cursor *cursor, const int8_t *from,
-                                                 int32_t step, int32_t count)
-{
-    uint32_t *to = cursor->to;
-    uint32_t last = cursor->last;
-    if (count & 1) {
-        const uint32_t value = (uint32_t)*from;
-        *to++ = last + (value << 16);
-        last = value;
-        from += step;
-    }
-    for (const uint32_t *const end = to + (count & ~1); to != end; to += 2) {
-        const uint32_t value = (uint32_t)*from;
-        from += step;
-        to[0] = last + (value << 16);
-        last = (uint32_t)*from;
-        from += step;
-        to[1] = value + (last << 16);
-    }
-    cursor->to = to;
-    cursor->last = last;
-}
-
+/* `count` values, `step` bytes apart, at a stride of 2: each is the upper half of a word, and later a lower one. */
 TFLMGEN_SHARED void tflmgen_depthwise_thumb_put2(struct tflmgen_depthwise_thumb_cursor *cursor, const int8_t *from,
                                                  int32_t step, int32_t count)
 {
@@ -75,45 +52,68 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_put2(struct tflmgen_depthwise_thumb_
     cursor->before = before;
 }
 
-/* The same for any stride: words[i] gets its upper half when words[i + stride] gets its lower one. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_put(struct tflmgen_depthwise_thumb_cursor *cursor, const int8_t *from,
-                                                int32_t step, int32_t count, int32_t stride)
+/* A line of padding. */
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_pad(uint32_t *line, const struct tflmgen_depthwise_thumb_s8 *p)
 {
-    for (; count > 0; --count, ++cursor->to, from += step) {
-        const uint32_t value = (uint32_t)*from;
-        cursor->to[stride] = value;
-        *cursor->to += value << 16;
+    const uint32_t word = (uint32_t)p->padding_value * 65537u;
+    for (const uint32_t *const end = line + p->line; line != end; ++line) {
+        *line = word;
     }
 }
 
-TFLMGEN_HELPER void tflmgen_depthwise_thumb_values(struct tflmgen_depthwise_thumb_cursor *cursor, const int8_t *from,
-                                                   int32_t step, int32_t count,
-                                                   const struct tflmgen_depthwise_thumb_s8 *p)
-{
-    if (p->stride_width == 1) {
-        tflmgen_depthwise_thumb_put1(cursor, from, step, count);
-    } else if (p->stride_width == 2) {
-        tflmgen_depthwise_thumb_put2(cursor, from, step, count);
-    } else {
-        tflmgen_depthwise_thumb_put(cursor, from, step, count, p->stride_width);
-    }
-}
-
-/* One line of the plane; `row` is the channel's first value in the input's line, or NULL for a line of padding. */
+/* A line of the input, which begins at `row`, in a line that has padding on both sides already. */
 TFLMGEN_SHARED void tflmgen_depthwise_thumb_line(uint32_t *line, const int8_t *row,
                                                  const struct tflmgen_depthwise_thumb_s8 *p)
 {
     const int8_t padding = (int8_t)p->padding_value;
-    const int32_t left = row ? tflmgen_min_s32(p->padding_left, p->line) : p->line;
+    const uint32_t outside = (uint32_t)p->padding_value;
+    const int32_t left = tflmgen_min_s32(p->padding_left, p->line);
     const int32_t inside = tflmgen_min_s32(p->input_width, p->line - left);
-    struct tflmgen_depthwise_thumb_cursor cursor = {line, 0, 0};
-    tflmgen_depthwise_thumb_values(&cursor, &padding, 0, left, p);
-    tflmgen_depthwise_thumb_values(&cursor, row, p->input_channels, inside, p);
-    tflmgen_depthwise_thumb_values(&cursor, &padding, 0, p->line - left - inside, p);
+    const int32_t right = tflmgen_min_s32(p->stride_width, p->line - left - inside);
+    struct tflmgen_depthwise_thumb_cursor cursor = {line + left, outside, outside};
+    if (p->stride_width == 1) {
+        uint32_t *to = cursor.to;
+        uint32_t last = outside;
+        for (const uint32_t *const end = to + inside; to != end; ++to) {
+            const uint32_t value = (uint32_t)*row;
+            row += p->input_channels;
+            *to = last + (value << 16);
+            last = value;
+        }
+        if (right > 0) {
+            *to = last + (outside << 16);
+        }
+        return;
+    }
+    if (p->stride_width == 2) {
+        tflmgen_depthwise_thumb_put2(&cursor, row, p->input_channels, inside);
+        tflmgen_depthwise_thumb_put2(&cursor, &padding, 0, right);
+        return;
+    }
+    /* words[i] gets its lower half when words[i - stride] gets its upper one. */
+    for (int32_t i = 0; i < p->stride_width; ++i) {
+        cursor.to[i] = outside;
+    }
+    for (int32_t i = 0; i < inside; ++i, ++cursor.to, row += p->input_channels) {
+        cursor.to[p->stride_width] = (uint32_t)*row;
+        *cursor.to += (uint32_t)*row << 16;
+    }
+    for (int32_t i = 0; i < right; ++i) {
+        cursor.to[i] += outside << 16;
+    }
 }
 
-/* One channel. plane: line * ((strip - 1) * stride_height + (filter_height - 1) * dilation_height + 1) words, and as many
- * more as the stride. */
+/* Padding everywhere: lines of the input leave what is beside them. */
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_clear(uint32_t *plane, const struct tflmgen_depthwise_thumb_s8 *p)
+{
+    const int32_t reach = (p->filter_height - 1) * p->dilation_height + 1;
+    for (int32_t left = (p->strip - 1) * p->stride_height + reach; left > 0; --left, plane += p->line) {
+        tflmgen_depthwise_thumb_pad(plane, p);
+    }
+}
+
+/* One channel. plane: line * ((strip - 1) * stride_height + (filter_height - 1) * dilation_height + 1) words, and as
+ * many more as the stride. It is cleared before the first channel. */
 TFLMGEN_SHARED void tflmgen_depthwise_thumb_channel(const int8_t *input, uint32_t *plane, int8_t *output,
                                                     const struct tflmgen_depthwise_thumb_s8 *p,
                                                     tflmgen_depthwise_thumb_function *run,
@@ -141,7 +141,11 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_channel(const int8_t *input, uint32_
         filled = tflmgen_max_s32(filled, top);
         for (; filled < top + (count - 1) * p->stride_height + reach; ++filled) {
             const bool inside = filled >= 0 && filled < p->input_height;
-            tflmgen_depthwise_thumb_line(to, inside ? input + filled * p->input_width * channels : NULL, p);
+            if (inside) {
+                tflmgen_depthwise_thumb_line(to, input + filled * p->input_width * channels, p);
+            } else {
+                tflmgen_depthwise_thumb_pad(to, p);
+            }
             to += p->line;
         }
         const uint32_t *from = plane + p->stride_width;
@@ -182,6 +186,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_3x3(const int8_t *input, const u
                                                     tflmgen_depthwise_thumb_function *small)
 {
     const int32_t row = 4 * p->line;
+    tflmgen_depthwise_thumb_clear((uint32_t *)plane, p);
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         const uint32_t *at = stream;
         for (int32_t c = 0; c < p->input_channels; ++c, at += p->channel_words) {
@@ -197,7 +202,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_3x3(const int8_t *input, const u
             lines.splits = packed[9] ? 3 : 6;
             lines.row = row - 12;
             lines.step = 8 * p->stride_width - 2 * row - 12;
-            tflmgen_depthwise_thumb_channel(input + c, plane, output + c, p, packed[9] ? small : any, &lines);
+            tflmgen_depthwise_thumb_channel(input + c, (uint32_t *)plane, output + c, p, packed[9] ? small : any, &lines);
         }
         input += p->input_height * p->input_width * p->input_channels;
         output += p->output_height * p->output_width * p->input_channels;
@@ -217,6 +222,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_window(const int8_t *input, cons
             taps[i / 2].at[i % 2] = 4 * (ky * p->dilation_height * p->line + kx * p->dilation_width);
         }
     }
+    tflmgen_depthwise_thumb_clear((uint32_t *)(void *)(taps + pairs), p);
     taps[pairs - 1].at[1] = all % 2 ? 0 : taps[pairs - 1].at[1];
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         const uint32_t *at = stream;

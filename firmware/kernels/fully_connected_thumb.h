@@ -4,7 +4,8 @@
  * four units, in the order of use:
  *     four bytes, one of each unit, for each value of a row, an even number of times | m c (256 f + s) of each unit, where
  *     signed also its bias and what negative sums add to c
- * The last group is filled up with units of zeros. A row is copied first, with 128 added.
+ * The last group is filled up with units of zeros. 128 is added to a short row once, in a copy on the stack, to the values
+ * of a long one each time that they are read.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_THUMB_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_THUMB_H
@@ -12,6 +13,9 @@
 #include "thumb.h"
 
 #ifdef __thumb__
+
+/* Values of a row that is copied to the stack. */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_STACK 288
 
 struct tflmgen_fully_connected_thumb_s8 {
     int32_t batches;
@@ -35,24 +39,29 @@ struct tflmgen_fully_connected_thumb_groups {
 typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8_t *output,
                                                     const struct tflmgen_fully_connected_thumb_groups *groups);
 
-/* One value times four weights in `four`: LDRB, 4 to part the weights, 2 MULS, 2 * 3: 13 instructions. */
-#define TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(i, four) \
-    "ldrb r4, [r0, #" i "]\n\t"                      \
-    "mov r3, " four "\n\t"                           \
-    "ands r3, r3, r5\n\t"                            \
-    "lsrs " four ", " four ", #8\n\t"                \
-    "ands " four ", " four ", r5\n\t"                \
-    "muls r3, r4, r3\n\t"                            \
-    "muls " four ", r4, " four "\n\t"                \
-    TFLMGEN_THUMB_SPLIT("r3", "r8", "r9")            \
+/* One value times four weights in `four`: LDRB, 4 to part the weights, 2 MULS, 2 * 3: 13 instructions. ADD adds 128. */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(i, four, ADD) \
+    "ldrb r4, [r0, #" i "]\n\t" ADD                       \
+    "mov r3, " four "\n\t"                                \
+    "ands r3, r3, r5\n\t"                                 \
+    "lsrs " four ", " four ", #8\n\t"                     \
+    "ands " four ", " four ", r5\n\t"                     \
+    "muls r3, r4, r3\n\t"                                 \
+    "muls " four ", r4, " four "\n\t"                     \
+    TFLMGEN_THUMB_SPLIT("r3", "r8", "r9")                 \
     TFLMGEN_THUMB_SPLIT(four, "r10", "r11")
 
-/* Two values times four units: 27 instructions per 8 MACs. */
-#define TFLMGEN_FULLY_CONNECTED_THUMB_STEP_BYTES 54
-#define TFLMGEN_FULLY_CONNECTED_THUMB_STEP(i, j) \
-    "ldmia r1!, {r6, r7}\n\t"                    \
-    TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(i, "r6") \
-    TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(j, "r7")
+/* Two values times four units: 27 instructions per 8 MACs, 29 where 128 is added. */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES 54
+#define TFLMGEN_FULLY_CONNECTED_THUMB_COPIED(i, j)   \
+    "ldmia r1!, {r6, r7}\n\t"                        \
+    TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(i, "r6", "") \
+    TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(j, "r7", "")
+#define TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN_BYTES 58
+#define TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN(i, j)                       \
+    "ldmia r1!, {r6, r7}\n\t"                                           \
+    TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(i, "r6", "eors r4, r4, r2\n\t") \
+    TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(j, "r7", "eors r4, r4, r2\n\t")
 
 /* The unit of the lower halves, and that of the upper ones. */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_LOW(s1, s2) \
@@ -79,10 +88,10 @@ typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8
     "adds r0, #1\n\t"                              \
     "str r0, [sp, #16]\n\t"
 
-/* Registers: r0 row, r1 stream, r3 and r6 or r7 weights, r4 value, r5 0x00FF00FF, r8-r11 S1 and S2, r12 end of the row.
- * Stack: first, entry of the first pass, start of S2 and of S1, output, end, 0x00FF00FF. A group costs 12 instructions
+/* Registers: r0 row, r1 stream, r2 128, r3 and r6 or r7 weights, r4 value, r5 0x00FF00FF, r8-r11 S1 and S2, r12 end of the row.
+ * Stack: first, entry of the first pass, start of S2 and of S1, output, end, 0x00FF00FF. A group costs 13 instructions
  * before its values, 4 after its outputs, and 3 per pass. */
-#define TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(name, STORE)                                      \
+#define TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(name, STEP, STORE)                                \
     TFLMGEN_SHARED void name(const uint32_t *stream, int8_t *output,                           \
                              const struct tflmgen_fully_connected_thumb_groups *groups)        \
     {                                                                                          \
@@ -117,14 +126,15 @@ typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8
                          "mov r11, r2\n\t"                                                     \
                          "ldr r0, [sp]\n\t"                                                    \
                          "ldr r5, [sp, #24]\n\t"                                               \
+                         "movs r2, #128\n\t"                                                   \
                          "ldr r6, [sp, #4]\n\t"                                                \
                          "mov pc, r6\n\t"                                                      \
                          ".p2align 2\n"                                                        \
                          "2:\n\t"                                                              \
-                         TFLMGEN_FULLY_CONNECTED_THUMB_STEP("0", "1")                          \
-                         TFLMGEN_FULLY_CONNECTED_THUMB_STEP("2", "3")                          \
-                         TFLMGEN_FULLY_CONNECTED_THUMB_STEP("4", "5")                          \
-                         TFLMGEN_FULLY_CONNECTED_THUMB_STEP("6", "7")                          \
+                         STEP("0", "1")                                                        \
+                         STEP("2", "3")                                                        \
+                         STEP("4", "5")                                                        \
+                         STEP("6", "7")                                                        \
                          "adds r0, #8\n\t"                                                     \
                          "cmp r0, r12\n\t"                                                     \
                          "bne 2b\n\t"                                                          \
@@ -143,30 +153,44 @@ typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8
                          : "r3", "r12", "cc", "memory");                                       \
     }
 
-TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_clamped, TFLMGEN_FULLY_CONNECTED_THUMB_STORE_CLAMPED)
-TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_signed, TFLMGEN_FULLY_CONNECTED_THUMB_STORE_SIGNED)
+TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_copied_clamped, TFLMGEN_FULLY_CONNECTED_THUMB_COPIED,
+                                     TFLMGEN_FULLY_CONNECTED_THUMB_STORE_CLAMPED)
+TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_copied_signed, TFLMGEN_FULLY_CONNECTED_THUMB_COPIED,
+                                     TFLMGEN_FULLY_CONNECTED_THUMB_STORE_SIGNED)
+TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_plain_clamped, TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN,
+                                     TFLMGEN_FULLY_CONNECTED_THUMB_STORE_CLAMPED)
+TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_plain_signed, TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN,
+                                     TFLMGEN_FULLY_CONNECTED_THUMB_STORE_SIGNED)
 
-/* row: depth bytes, and one more where that is odd. */
-TFLMGEN_SHARED void tflmgen_fully_connected_thumb_run(const int8_t *input, const uint32_t *stream, uint8_t *row,
-                                                      int8_t *output,
-                                                      const struct tflmgen_fully_connected_thumb_s8 *p,
-                                                      tflmgen_fully_connected_thumb_function *run)
+/* The sum of a row's values, each with 128 added, which are copied where there is room for them. */
+TFLMGEN_HELPER uint32_t tflmgen_fully_connected_thumb_sum(uint8_t *copy, const int8_t *input, int32_t depth)
+{
+    uint32_t sum = 0;
+    for (int32_t i = 0; i < depth; ++i) {
+        const uint32_t x = (uint8_t)input[i] ^ 128u;
+        if (copy) {
+            copy[i] = (uint8_t)x;
+        }
+        sum += x;
+    }
+    return sum;
+}
+
+/* All units of all rows. copy: room for a row, and one byte more where its length is odd; or NULL, and it is even. */
+TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const uint32_t *stream, int8_t *output,
+                                                      const struct tflmgen_fully_connected_thumb_s8 *p, uint8_t *copy,
+                                                      tflmgen_fully_connected_thumb_function *run, int32_t step_bytes)
 {
     const int32_t values = (p->depth + 1) & ~1;
     const int32_t skipped = -values & 7;
     const int32_t rest = p->units % 4;
     struct tflmgen_fully_connected_thumb_groups groups;
-    groups.first = row - skipped;
-    groups.skip = skipped / 2 * TFLMGEN_FULLY_CONNECTED_THUMB_STEP_BYTES;
-    groups.row_end = row + values;
+    groups.skip = skipped / 2 * step_bytes;
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
-        uint32_t sum = 0;
-        for (int32_t i = 0; i < p->depth; ++i) {
-            const uint32_t x = (uint8_t)input[i] ^ 128u;
-            row[i] = (uint8_t)x;
-            sum += x;
-        }
-        groups.start = 0u - 128u * sum;
+        const uint8_t *const row = copy ? copy : (const uint8_t *)input;
+        groups.start = 0u - 128u * tflmgen_fully_connected_thumb_sum(copy, input, p->depth);
+        groups.first = row - skipped;
+        groups.row_end = row + values;
         if (p->units >= 4) {
             groups.end = output + (p->units - rest);
             run(stream, output, &groups);
@@ -185,19 +209,27 @@ TFLMGEN_SHARED void tflmgen_fully_connected_thumb_run(const int8_t *input, const
 }
 
 /* Outputs clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_fully_connected_thumb_clamped_s8(const int8_t *input, const uint32_t *stream, void *row,
-                                                             int8_t *output,
-                                                             const struct tflmgen_fully_connected_thumb_s8 *p)
-{
-    tflmgen_fully_connected_thumb_run(input, stream, (uint8_t *)row, output, p, tflmgen_fully_connected_thumb_clamped);
-}
+#define TFLMGEN_FULLY_CONNECTED_THUMB(kind)                                            \
+    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_copied_##kind##_s8(              \
+        const int8_t *input, const uint32_t *stream, int8_t *output,                   \
+        const struct tflmgen_fully_connected_thumb_s8 *p)                              \
+    {                                                                                  \
+        uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                             \
+        tflmgen_fully_connected_thumb_run(input, stream, output, p, copy,              \
+                                          tflmgen_fully_connected_thumb_copied_##kind, \
+                                          TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES); \
+    }                                                                                  \
+    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_plain_##kind##_s8(               \
+        const int8_t *input, const uint32_t *stream, int8_t *output,                   \
+        const struct tflmgen_fully_connected_thumb_s8 *p)                              \
+    {                                                                                  \
+        tflmgen_fully_connected_thumb_run(input, stream, output, p, NULL,              \
+                                          tflmgen_fully_connected_thumb_plain_##kind,  \
+                                          TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN_BYTES);  \
+    }
 
-TFLMGEN_SHARED void tflmgen_fully_connected_thumb_signed_s8(const int8_t *input, const uint32_t *stream, void *row,
-                                                            int8_t *output,
-                                                            const struct tflmgen_fully_connected_thumb_s8 *p)
-{
-    tflmgen_fully_connected_thumb_run(input, stream, (uint8_t *)row, output, p, tflmgen_fully_connected_thumb_signed);
-}
+TFLMGEN_FULLY_CONNECTED_THUMB(clamped)
+TFLMGEN_FULLY_CONNECTED_THUMB(signed)
 
 #endif
 

@@ -21,7 +21,7 @@ pytestmark = [
 CHECKED = [
     ("mps2_an385_m0", "conv2d_thumb"),
     ("mps2_an385_m0", "depthwise_thumb_3x3"),
-    ("mps2_an385_m0", "fully_connected_thumb"),
+    ("mps2_an385_m0", "fully_connected_thumb_copied"),
     ("mps2_an386", "conv2d_dsp"),
     ("mps2_an386", "depthwise3x3_dsp"),
     ("mps2_an386", "depthwise_window_dsp"),

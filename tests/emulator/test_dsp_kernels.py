@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from differential import mixed, weighted
 from support import conv_cases, dsp_cases
-from support.emulated_kernels import M0, M4, M7, M55, Machine, Run, check_on, kernel_for
+from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, Run, check_on, kernel_for
 from support.kernel_harness import Array, Case, broken_rules, claims, run_kernels
 from support.padded_cases import explicitly_padded
 
@@ -68,11 +68,11 @@ def test_vector_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> N
     assert check(M55, [FAST[name](rng) for _ in range(24)], tmp_path, optimize) >= 12
 
 
-@pytest.mark.parametrize("optimize", ["-O2", "-Os"])
+@pytest.mark.parametrize(("machine", "optimize"), [(M0, "-O2"), (M0, "-Os"), (M3, "-O2")], ids=["m0", "m0s", "m3"])
 @pytest.mark.parametrize("name", THUMB)
-def test_thumb_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> None:
+def test_thumb_kernels_are_exact(name: str, machine: Machine, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
-    assert check(M0, [FAST[name](rng) for _ in range(32)], tmp_path, optimize) >= 16
+    assert check(machine, [FAST[name](rng) for _ in range(32)], tmp_path, optimize) >= 16
 
 
 WITHIN: dict[str, Make] = {

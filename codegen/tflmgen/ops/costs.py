@@ -220,6 +220,40 @@ def _planes(shape: Shape) -> Terms:
     )
 
 
+def _channel_planes(shape: Shape) -> Terms:
+    """The same with a plane per channel, whose lines are the input's or padding, and move on from strip to strip."""
+    reach = (shape["filter_height"] - 1) * shape.get("dilation_height", 1) + 1
+    inside = moved = padding = 0
+    filled = -shape["padding_top"]
+    for y in range(0, shape["output_height"], shape["strip"]):
+        top = y * shape["stride_height"] - shape["padding_top"]
+        end = top + (min(shape["strip"], shape["output_height"] - y) - 1) * shape["stride_height"] + reach
+        moved += max(0, filled - top) if y else 0
+        lines = range(max(filled, top), end)
+        within = sum(0 <= line < shape["input_height"] for line in lines)
+        inside, padding = inside + within, padding + len(lines) - within
+        filled = max(filled, end)
+    planes = shape["batches"] * shape["input_channels"]
+    line, pairs = shape["line"], _up(shape["filter_height"] * shape["filter_width"], 2)
+    strips, words = _up(shape["output_height"], shape["strip"]), _up(shape["output_width"], 2)
+    return (
+        1,
+        planes,
+        strips * planes,
+        inside * planes,
+        inside * planes * shape["input_width"],
+        padding * planes * line,
+        moved * planes * line,
+        shape["output_height"] * planes,
+        shape["output_height"] * words * planes,
+        shape["output_height"] * words * planes * pairs,
+        shape["signed"] * shape["output_height"] * words * planes,
+        (shape["output_width"] % 2) * strips * planes,
+        (shape["stride_width"] > 1) * inside * planes,
+        (shape["stride_width"] > 1) * inside * planes * shape["input_width"],
+    )
+
+
 def _groups(group: int) -> Callable[[Shape], Terms]:
     """Depthwise kernels that walk over the pixels, with groups of channels at each."""
 
@@ -315,12 +349,13 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"conv2d_thumb", _conv(6, 2, 1, 1, 2, False)),
     (r"conv2d_dsp", _conv(3, 1, 2, 4, 3, True)),
     (r"conv2d_mve", _conv_mve),
-    (r"depthwise_thumb_3x3", _planes),
-    (r"depthwise_thumb_window", _planes),
+    (r"depthwise_thumb_3x3", _channel_planes),
+    (r"depthwise_thumb_window", _channel_planes),
     (r"depthwise3x3_dsp", _planes),
     (r"depthwise_window_dsp", _groups(4)),
     (r"depthwise_window_mve", _depthwise_mve),
-    (r"fully_connected_thumb", _matrix(4, 2)),
+    (r"fully_connected_thumb_copied", _matrix(4, 2)),
+    (r"fully_connected_thumb_plain", _matrix(4, 2)),
     (r"fully_connected_dsp_widened", _matrix(4, 4)),
     (r"fully_connected_dsp_plain", _matrix(4, 4)),
     (r"fully_connected_mve", _copied_matrix(8, 16)),

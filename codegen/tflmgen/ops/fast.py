@@ -61,7 +61,7 @@ def fast_fully_connected(
         target,
         ("mve", lambda: fully_connected_mve(op, layer, batches, long_distance)),
         ("dsp", lambda: fully_connected_dsp(op, layer, batches, long_distance)),
-        ("thumb", lambda: fully_connected_thumb(op, layer, batches)),
+        ("thumb", lambda: fully_connected_thumb(op, layer, batches, long_distance)),
     )
 
 

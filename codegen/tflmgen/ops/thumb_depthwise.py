@@ -14,30 +14,42 @@ from tflmgen.ops.window import Window
 from tflmgen.types import DType
 
 HEADER = "depthwise_thumb.h"
-PLANE_BYTES = 2048
-"""What a plane takes, where that is enough for two lines of output."""
+PLANE_BYTES = (2048, 1024, 0)
+"""What a plane takes, where that is enough for two lines of output, with 0 for one: more memory, or more strips."""
 
 TAPS_BYTES = 16
 """Of two taps, beside the plane."""
 
 
-def depthwise_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel of a layer with one filter per channel; None where it would not be exact.
+def depthwise_thumb(op: OperatorInstance, window: Window, layer: Layer) -> tuple[Kernel, ...]:
+    """The kernels of a layer with one filter per channel, with strips of several heights; none is exact for some.
 
     layer.weights: [channels, taps].
     """
-    channels, taps = layer.weights.shape
     exact = rescalings(layer, layer.bias)
     if exact is None:
-        return None
+        return ()
+    steps, output = window.steps, (window.height.output, window.width.output)
+    line = steps.stride_width * (output[1] + output[1] % 2 - 1) + (window.taps[1] - 1) * steps.dilation_width + 1
+    reach = (window.taps[0] - 1) * steps.dilation_height + 1
+    helds = [max(size // (4 * line), reach + (steps.stride_height if size else 0)) for size in PLANE_BYTES]
+    strips = dict.fromkeys(min(output[0], (held - reach) // steps.stride_height + 1) for held in helds)
+    stream = _stream(layer.weights, exact)
+    return tuple(_kernel(op, window, layer, exact, stream, line, strip) for strip in strips)
+
+
+def _kernel(
+    op: OperatorInstance,
+    window: Window,
+    layer: Layer,
+    exact: Rescalings,
+    stream: NDArray[np.uint32],
+    line: int,
+    strip: int,
+) -> Kernel:
+    channels, taps = layer.weights.shape
     steps, (height, width) = window.steps, (window.height.output, window.width.output)
     by_three = window.taps == (3, 3) and (steps.dilation_height, steps.dilation_width) == (1, 1)
-    line = steps.stride_width * (width + width % 2 - 1) + (window.taps[1] - 1) * steps.dilation_width + 1
-    reach = (window.taps[0] - 1) * steps.dilation_height + 1
-    held = max(PLANE_BYTES // (4 * line), steps.stride_height + reach)
-    strip = min(height, (held - reach) // steps.stride_height + 1)
-    lines = (strip - 1) * steps.stride_height + reach
-    stream = _stream(layer.weights, exact)
     fields = params(
         "tflmgen_depthwise_thumb_s8",
         window.fields(channels),
@@ -48,6 +60,7 @@ def depthwise_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kerne
     )
     packed = ConstantArray.of("channels", stream.reshape(-1), DType.UINT32)
     records = 0 if by_three else TAPS_BYTES * -(-taps // 2)
+    lines = (strip - 1) * steps.stride_height + (window.taps[0] - 1) * steps.dilation_height + 1
     scratch = Scratch(records + 4 * (line * lines + steps.stride_width))
     in_place = height <= window.input[1] and width <= window.input[2]
     return Kernel(

@@ -5,22 +5,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
 from tflmgen.ops.dsp_channels import Integers, Layer
 from tflmgen.ops.thumb_channels import MOST_TERMS, Rescalings, rescalings
 from tflmgen.ops.weights import params
 from tflmgen.types import DType
 
 HEADER = "fully_connected_thumb.h"
+STACK = 288
+"""TFLMGEN_FULLY_CONNECTED_THUMB_STACK."""
+
 GROUP = 4
 """Units that are computed at a time."""
 
 
-def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int) -> Kernel | None:
-    """The kernel; None where it would not be exact."""
+def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int, long_distance: int) -> Kernel | None:
+    """The kernel; None where it would not be exact, or where a row is long and its length odd.
+
+    long_distance: the least distance by which the output must precede the input if rows are read again and again.
+    """
     units, depth = layer.weights.shape
     exact = rescalings(layer, layer.bias - 128 * layer.weights.sum(axis=1))
-    if exact is None or depth > MOST_TERMS:
+    copied = depth <= STACK
+    if exact is None or depth > MOST_TERMS or not (copied or depth % 2 == 0):
         return None
     stream = _stream(layer.weights, exact)
     fields = params(
@@ -29,11 +36,12 @@ def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int) -> K
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     packed = ConstantArray.of("stream", stream.reshape(-1), DType.UINT32)
-    distance = max(0, (batches - 1) * (units - depth))
+    distance = max(0, (batches - 1) * (units - depth)) if copied else long_distance
+    name = f"{'copied' if copied else 'plain'}_{'signed' if exact.signed else 'clamped'}"
     return Kernel(
-        f"tflmgen_fully_connected_thumb_{'signed' if exact.signed else 'clamped'}_s8",
+        f"tflmgen_fully_connected_thumb_{name}_s8",
         HEADER,
-        (Input(0), packed, Scratch(depth + depth % 2), Output(0)),
+        (Input(0), packed, Output(0)),
         fields,
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
         op.outputs[0].elements * depth,

@@ -172,18 +172,18 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
     const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
     const int32_t x_end = p->dilation_width > 1 ? 0 : p->input_width - p->filter_width + 1 - 3 * p->stride_width;
     int8_t *const window = column + 64 * p->chunks;
+    const bool backward = p->backward;
     struct tflmgen_conv2d_mve_cursor next = {input, 0, 0};
     int8_t *at = output;
     for (int32_t left = all; left > 0; left -= 4, at += 4 * p->output_channels) {
-        const int32_t lanes = tflmgen_min_s32(left, 4);
-        if (p->backward) {
-            next.out_x = left - lanes;
+        if (backward) {
+            next.out_x = tflmgen_max_s32(left - 4, 0);
             at = output + next.out_x * p->output_channels;
         }
         const int32_t y = next.out_y * p->stride_height - p->padding_top;
         const int32_t x = next.out_x * p->stride_width - p->padding_left;
         const int8_t *from = next.image + (y * p->input_width + x) * channels;
-        if (lanes == 4 && next.out_x + 4 <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end) {
+        if (left >= 4 && next.out_x + 4 <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end) {
             if (p->filter_height == 1) {
                 tflmgen_conv2d_mve_gather_rows(column, from, pixel, p->filter_width * channels);
             } else {
@@ -191,6 +191,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
             }
             next.out_x += 4;
         } else {
+            const int32_t lanes = tflmgen_min_s32(left, 4);
             block.last = (uint32_t)(lanes - 1);
             for (int32_t lane = 0; lane < lanes; ++lane) {
                 tflmgen_conv2d_mve_gather_next(column + 16 * lane, window, &next, p);

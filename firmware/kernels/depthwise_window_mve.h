@@ -188,14 +188,20 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_one(const int8_t *row0, co
     return (const int8_t *)(const void *)(factors + 24);
 }
 
-/* All channels. offset: from the rows' beginnings; rows of padding have the same everywhere. */
+/* All channels. offset: from the rows' beginnings. outside: what rows of padding are, which have the same everywhere;
+ * NULL if there is none among the three. */
 TFLMGEN_HELPER void tflmgen_depthwise3x3_mve_pixels(const int8_t *const *rows, const int8_t *outside, int32_t offset,
                                                     int32_t channels, const int8_t *stream, int8_t *output,
                                                     int32_t zero_point, bool two_pixels, bool with_sign)
 {
-    const int8_t *row0 = rows[0] == outside ? outside : rows[0] + offset;
-    const int8_t *row1 = rows[1] == outside ? outside : rows[1] + offset;
-    const int8_t *row2 = rows[2] == outside ? outside : rows[2] + offset;
+    const int8_t *row0 = rows[0] + offset;
+    const int8_t *row1 = rows[1] + offset;
+    const int8_t *row2 = rows[2] + offset;
+    if (outside) {
+        row0 = rows[0] == outside ? outside : row0;
+        row1 = rows[1] == outside ? outside : row1;
+        row2 = rows[2] == outside ? outside : row2;
+    }
     for (int32_t left = channels; left > 0; left -= 8, row0 += 8, row1 += 8, row2 += 8, output += 8) {
         stream = two_pixels ? tflmgen_depthwise3x3_mve_two(row0, row1, row2, channels, stream, output, zero_point,
                                                            with_sign)
@@ -266,6 +272,9 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
     int8_t *const outside = (int8_t *)(taps + p->filter_height * p->filter_width);
     const int32_t channels = p->input_channels;
     const bool three = p->filter_height == 3 && p->filter_width == 3 && p->dilation_height == 1 && p->dilation_width == 1;
+    /* The last columns at which a window of three, and two of them side by side, may begin inside. */
+    const int32_t last = three ? p->input_width - 3 : -1;
+    const int32_t last_of_two = p->by_twos ? last - 1 : -1;
     tflmgen_fill_mve(outside, p->padding_value, three ? (p->by_twos ? 4 : 3) * channels : channels);
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t y = 0; y < p->output_height; ++y) {
@@ -275,16 +284,18 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
                 const bool inside = in_y + k >= 0 && in_y + k < p->input_height;
                 rows[k] = inside ? input + (in_y + k) * p->input_width * channels : outside;
             }
+            const bool whole = in_y >= 0 && in_y + 3 <= p->input_height;
+            const int8_t *const padding = whole ? NULL : outside;
             for (int32_t x = 0; x < p->output_width; ++x, output += channels) {
                 const int32_t in_x = x * p->stride_width - p->padding_left;
-                if (three && in_x >= 0 && in_x + 3 <= p->input_width) {
-                    if (p->by_twos && in_x + 4 <= p->input_width) {
-                        tflmgen_depthwise3x3_mve_pixels(rows, outside, in_x * channels, channels, stream, output,
+                if (in_x >= 0 && in_x <= last) {
+                    if (in_x <= last_of_two) {
+                        tflmgen_depthwise3x3_mve_pixels(rows, padding, in_x * channels, channels, stream, output,
                                                         p->output_zero_point, true, with_sign);
                         ++x;
                         output += channels;
                     } else {
-                        tflmgen_depthwise3x3_mve_pixels(rows, outside, in_x * channels, channels, stream, output,
+                        tflmgen_depthwise3x3_mve_pixels(rows, padding, in_x * channels, channels, stream, output,
                                                         p->output_zero_point, false, with_sign);
                     }
                     continue;

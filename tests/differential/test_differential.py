@@ -55,7 +55,7 @@ def test_a_sample(group: str, part: int) -> None:
 @pytest.mark.parametrize("family", recurrent.FAMILIES, ids=lambda family: f"{family.operator}-{family.name}")
 def test_a_sample_step_by_step(family: recurrent.StepFamily) -> None:
     rng = np.random.default_rng(3)
-    check_steps([family.make(rng) for _ in range(2)], family.reference, rtol=1e-5, atol=1e-5)
+    check_steps([family.make(rng) for _ in range(2)], family.reference, **family.tolerance)
 
 
 def whole_models(group: str, seed: int) -> list[tuple[Family, Case, list[Array | None]]]:
@@ -94,7 +94,7 @@ def test_many(family: Family, dtype: str, seed: int) -> None:
 @pytest.mark.parametrize("family", recurrent.FAMILIES, ids=lambda family: f"{family.operator}-{family.name}")
 def test_many_step_by_step(family: recurrent.StepFamily, seed: int) -> None:
     rng = np.random.default_rng([7, seed])
-    check_steps([family.make(rng) for _ in range(30)], family.reference, rtol=1e-5, atol=1e-5)
+    check_steps([family.make(rng) for _ in range(30)], family.reference, **family.tolerance)
 
 
 @pytest.mark.parametrize("operator", IN_FILES)

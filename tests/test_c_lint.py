@@ -85,7 +85,11 @@ def test_public_headers_are_cpp(compiler: str, example: Path, tmp_path: Path) ->
 def test_cppcheck_finds_nothing(what: str, example: Path) -> None:
     options = [
         "--std=c99",
-        "--enable=warning,performance,portability",
+        "--enable=warning,performance,portability,information",  # the last tells what it could not read
+        *(
+            f"--suppress={what}"
+            for what in ("missingInclude", "missingIncludeSystem", "ConfigurationNotChecked", "unmatchedSuppression")
+        ),
         "--inline-suppr",
         "--quiet",
         "--error-exitcode=1",
@@ -163,4 +167,6 @@ def test_deviations_from_misra_are_listed(tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 def test_deviations_of_all_kernels_from_misra_are_listed(example: Path) -> None:
-    assert misra_rules(*includes(example), example / "src" / "kernels.c") <= listed_rules()
+    found = misra_rules(*includes(example), example / "src" / "kernels.c")
+    assert len(found) > 10
+    assert found <= listed_rules()

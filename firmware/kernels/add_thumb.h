@@ -30,11 +30,11 @@ TFLMGEN_HELPER void tflmgen_add_thumb_run(const int8_t *input1, const int8_t *in
     for (int32_t i = 0; i != p->count; ++i) {
         int32_t sum = start + input1[i] * factor1 + input2[i] * factor2;
         if (with_sign) {
-            sum += (sum >> 31) + p->offset;
+            sum += tflmgen_sign_mask(sum) + p->offset;
         }
         sum = (sum >> shift) + 128;
         if ((uint32_t)sum > 255) {
-            sum = ~(sum >> 31);
+            sum = ~tflmgen_sign_mask(sum);
         }
         output[i] = (int8_t)(sum - 128);
     }

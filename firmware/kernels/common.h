@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if INT_MAX < 0x7fffffff
+#if defined(INT_MAX) && INT_MAX < 0x7fffffff
 #error "the kernels of tflmgen compute with an int of 32 bits"
 #endif
 
@@ -34,6 +34,12 @@
 
 /* Small functions that kernels are made of: inlined at either setting. */
 #define TFLMGEN_HELPER static inline __attribute__((always_inline, unused))
+
+/* -1 for a negative value, else 0. */
+TFLMGEN_HELPER int32_t tflmgen_sign_mask(int32_t value)
+{
+    return value < 0 ? -1 : 0;
+}
 
 TFLMGEN_HELPER int32_t tflmgen_min_s32(int32_t a, int32_t b)
 {

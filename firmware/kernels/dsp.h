@@ -28,12 +28,6 @@ TFLMGEN_HELPER int32_t tflmgen_smlad(uint32_t a, uint32_t b, int32_t sum)
     return sum;
 }
 
-/* -1 for a negative value, else 0. */
-TFLMGEN_HELPER int32_t tflmgen_sign_mask(int32_t value)
-{
-    return value < 0 ? -1 : 0;
-}
-
 /* SMLALD: the same with a sum of 64 bits. */
 TFLMGEN_HELPER int64_t tflmgen_smlald(uint32_t a, uint32_t b, int64_t sum)
 {

@@ -216,7 +216,7 @@ def _report(
     if wrong:
         console.line(f"first difference: {wrong[0].difference}")
     else:
-        console.line("passed: all operators' outputs agree")
+        console.line(f"passed: all {sum(one.compared for one in sets)} values that were compared agree")
 
 
 def _set_json(one: SetOfLayers) -> dict[str, Any]:

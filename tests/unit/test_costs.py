@@ -1,0 +1,76 @@
+"""Cost models of kernels: the table fits the models, and what is chosen by them."""
+
+from __future__ import annotations
+
+import pytest
+from tflmgen.kernel import Kernel, Params, Scratch, Target
+from tflmgen.ops import fast
+from tflmgen.ops.cost_table import COSTS
+from tflmgen.ops.costs import CORES, FAMILIES, Estimate, estimate, terms_of
+
+SHAPE = {
+    "batches": 1,
+    "input_channels": 8,
+    "output_channels": 16,
+    "filter_channels": 8,
+    "chunks": 2,
+    "line": 10,
+    "strip": 4,
+    **{f"{what}_{along}": 8 for what in ("input", "output") for along in ("height", "width")},
+    **{f"{what}_{along}": 1 for what in ("stride", "dilation") for along in ("height", "width")},
+    "filter_height": 3,
+    "filter_width": 3,
+    "padding_top": 1,
+    "padding_left": 1,
+    "depth": 64,
+    "units": 10,
+    "count": 100,
+}
+
+
+def kernel(name: str, *operands: Scratch, variant: str = "dsp") -> Kernel:
+    return Kernel(
+        f"tflmgen_{name}", "some.h", operands, Params("some", tuple(SHAPE.items())), macs=100, variant=variant
+    )
+
+
+@pytest.mark.parametrize("name", [name for name, _ in FAMILIES if any(family == name for family, _ in COSTS)])
+def test_table_has_a_factor_for_each_term(name: str) -> None:
+    known = terms_of(kernel(name))
+    assert known is not None
+    for (family, _), (instructions, cycles) in COSTS.items():
+        if family == name:
+            assert len(known[1]) == len(instructions) == len(cycles)
+
+
+def test_every_core_that_is_measured_has_models() -> None:
+    assert {core for _, core in COSTS} == set(CORES.values())
+
+
+def test_nothing_is_said_of_other_kernels_and_cores() -> None:
+    assert estimate(kernel("softmax_s8"), "cortex-m4") is None
+    assert estimate(kernel("conv2d_dsp_clamped_s8"), "host") is None
+
+
+def choose(monkeypatch: pytest.MonkeyPatch, **costs: tuple[int, int]) -> Kernel:
+    known = {f"tflmgen_{name}": Estimate(*cost) for name, cost in costs.items()}
+    monkeypatch.setattr(fast, "estimate", lambda one, _: known.get(one.function))
+    names = ("small", "large", "portable")
+    scratch = {"small": Scratch(100), "large": Scratch(400), "portable": Scratch(0)}
+    made = [kernel(name, scratch[name], variant="portable" if name == "portable" else "dsp") for name in names]
+    return fast.fastest(made, Target("cortex-m4"))
+
+
+def test_fewest_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = choose(monkeypatch, small=(100, 900), large=(200, 500), portable=(700, 800))
+    assert chosen.function == "tflmgen_large"
+    assert [one.function for one in chosen.considered] == ["tflmgen_portable", "tflmgen_small"]
+    assert [one.function for one in chosen.alternatives] == ["tflmgen_small", "tflmgen_portable"]
+
+
+def test_fewest_instructions_where_cycles_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choose(monkeypatch, small=(100, 540), large=(200, 500), portable=(90, 551)).function == "tflmgen_small"
+
+
+def test_the_first_where_one_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choose(monkeypatch, large=(200, 500), portable=(90, 100)).function == "tflmgen_small"

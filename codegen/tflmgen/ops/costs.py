@@ -160,15 +160,20 @@ def _conv_mve(shape: Shape) -> Terms:
     together = (rows == 1) * (w.pixels - alone)
     inside = w.pixels - w.cut - together
     whole, short = int(row % 16 == 0), int(row < 16)
+    direct = int(shape["input_channels"] % 16 == 0) * w.cut
+    flattened = w.cut - direct
     long = (1 - whole) * (1 - short)
     blocks, groups = _up(w.pixels, 4), _up(shape["output_channels"], 2)
     return (
         1,
         blocks,
         alone,
-        w.cut,
-        w.cut * chunks,
-        w.cut * rows * _up(row, 16),
+        flattened,
+        flattened * chunks,
+        flattened * rows * _up(row, 16),
+        direct,
+        direct * rows * shape["filter_width"],
+        direct * chunks,
         together * _up(row, 16),
         whole * inside * rows,
         whole * inside * rows * (row // 16),

@@ -210,7 +210,7 @@ X, W, Y = tensor("int16", (1, 2), 1e-3), constant("int8", np.ones((2, 2)), 0.01)
 @pytest.mark.parametrize(
     ("case", "sentence"),
     [
-        (fully_connected(X, constant("int16", np.ones((2, 2)), 0.01), None, Y), "int16 with an int8 filter"),
+        (fully_connected(X, constant("int16", np.ones((2, 2)), 0.01), None, Y), "int16 or float32 with an int8 filter"),
         (fully_connected(X, W, constant("float32", np.ones(2)), Y), "int32 or int64 beside int16"),
         (fully_connected(tensor("int16", (1, 2), 1e-3, 1), W, None, Y), "the zero points of an int16"),
         (fully_connected(X, W, None, tensor("int16", (1, 2), 1e-8)), "less than 2^7 with sums of 64 bits"),

@@ -23,11 +23,10 @@ from tflmgen.kernel import (
     Output,
     Overlap,
     Params,
-    ParamValue,
     Scratch,
     Target,
 )
-from tflmgen.ops.lstm_fixed import fixed_fields, fixed_numbers
+from tflmgen.ops.lstm_fixed import ParamFields, fixed_fields, fixed_numbers
 from tflmgen.ops.lstm_integer import INTEGER_RULES, multiplier_fields, numbers_of_gates
 from tflmgen.ops.lstm_tensors import (
     BIASES,
@@ -52,8 +51,6 @@ from tflmgen.ops.operator import BACKWARD, INTERMEDIATES, Operator, Options, Rul
 from tflmgen.ops.options import present
 from tflmgen.ops.rules import input_is, input_type, scale
 from tflmgen.types import DType, Quantization
-
-ParamFields = tuple[tuple[str, ParamValue], ...]
 
 TANH = 4
 """The schema's number of the activation."""

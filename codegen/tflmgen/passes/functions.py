@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tflmgen.graph import Module, Node, Op
+from tflmgen.graph import Module, Op
 from tflmgen.ops.reshape import VIEWS
 from tflmgen.ops.unary import Alpha, Approximation
-from tflmgen.passes.dataflow import Dataflow, is_legal
+from tflmgen.passes.dataflow import is_legal
+from tflmgen.passes.fuser import RegionFuser
 from tflmgen.passes.reals import ELEMENTWISE, Array, is_real, on_elements
-from tflmgen.passes.regions import Region, Regions
-from tflmgen.passes.rewrite import Rewriter, resolve
+from tflmgen.passes.regions import Region
+from tflmgen.passes.rewrite import resolve
 
 POINTS = np.concatenate([np.linspace(-12, 12, 2401), np.linspace(-80, 80, 321)])
 """Where functions are compared: close together, on either side of every bend, and far out."""
@@ -56,13 +57,7 @@ def fuse_functions(module: Module) -> Module:
     return _Functions(module).run(module)
 
 
-class _Functions(Rewriter):
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self._constants = module.constants
-        self._flow = Dataflow(module)
-        self._regions = Regions(module, self._flow, self._takes)
-
+class _Functions(RegionFuser):
     def _takes(self, op: Op) -> bool:
         if op.operator in VIEWS:
             return is_real(op)
@@ -71,15 +66,6 @@ class _Functions(Rewriter):
         operands = [v for v in op.inputs if v is not None]
         shape = op.outputs[0].type.shape
         return all(self._flow.number(v) is not None if v.is_constant else v.type.shape == shape for v in operands)
-
-    def node(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, Op):
-            return (self.regions(node),)
-        for region in reversed(list(self._regions.ending_with(node))):
-            fused = self._fused(node, region)
-            if fused is not None:
-                return (fused,)
-        return (node,)
 
     def _fused(self, op: Op, region: Region) -> Op | None:
         if region.source.type.shape != op.outputs[0].type.shape:

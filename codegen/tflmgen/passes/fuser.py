@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from tflmgen.graph import Module, Node, Op
 from tflmgen.passes.dataflow import Dataflow
+from tflmgen.passes.regions import Region, Regions
 from tflmgen.passes.rewrite import Ids, Rewriter
 
 
-class Fuser(Rewriter):
+class Fuser(Rewriter, ABC):
     """Rewrites operator by operator. `_gone` are the ids of those that are part of an earlier one by now."""
 
     def __init__(self, module: Module) -> None:
@@ -24,6 +26,29 @@ class Fuser(Rewriter):
             return (self.regions(node),)
         return () if node.id in self._gone else self.op(node)
 
+    @abstractmethod
     def op(self, op: Op) -> Sequence[Node]:
         """What stands in the place of an operator, whose operands are resolved."""
-        raise NotImplementedError
+
+
+class RegionFuser(Fuser):
+    """Rewrites the largest region of operators that ends with an operator and that `_fused` makes one of."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__(module)
+        self._regions = Regions(module, self._flow, self._takes)
+
+    def op(self, op: Op) -> Sequence[Node]:
+        for region in reversed(list(self._regions.ending_with(op))):
+            fused = self._fused(op, region)
+            if fused is not None:
+                return (fused,)
+        return (op,)
+
+    @abstractmethod
+    def _takes(self, op: Op) -> bool:
+        """Whether an operator may be part of a region."""
+
+    @abstractmethod
+    def _fused(self, op: Op, region: Region) -> Op | None:
+        """The operator that computes what a region does, which ends with `op`."""

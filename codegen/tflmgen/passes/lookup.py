@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.graph import Module, Node, Op, Value
+from tflmgen.graph import Module, Op, Value
 from tflmgen.kernel import OperatorInstance
 from tflmgen.ops.fold_elements import Array
 from tflmgen.ops.fold_quantized import ARITHMETIC
@@ -16,10 +15,11 @@ from tflmgen.ops.fused import ENTRIES
 from tflmgen.ops.int8_tables import TABLES
 from tflmgen.ops.reshape import VIEWS
 from tflmgen.ops.rules import per_tensor
-from tflmgen.passes.dataflow import Dataflow, is_legal
+from tflmgen.passes.dataflow import is_legal
+from tflmgen.passes.fuser import RegionFuser
 from tflmgen.passes.pool import Pool
-from tflmgen.passes.regions import Region, Regions
-from tflmgen.passes.rewrite import Rewriter, resolve
+from tflmgen.passes.regions import Region
+from tflmgen.passes.rewrite import resolve
 from tflmgen.types import DType, TensorType
 
 TABLE = TensorType(DType.INT8, (ENTRIES,))
@@ -42,12 +42,10 @@ def fuse_lookups(module: Module) -> Module:
     return fusing.pool.into(fusing.run(module))
 
 
-class _Lookups(Rewriter):
+class _Lookups(RegionFuser):
     def __init__(self, module: Module) -> None:
-        super().__init__()
+        super().__init__(module)
         self.pool = Pool(module)
-        self._flow = Dataflow(module)
-        self._regions = Regions(module, self._flow, self._takes)
 
     def _takes(self, op: Op) -> bool:
         operands = [v for v in op.inputs if v is not None]
@@ -61,15 +59,6 @@ class _Lookups(Rewriter):
         kinds = [v.type for v in operands] + [result]
         simple = all(_is_simple(t) for t in kinds)
         return simple and all(self._flow.number(v) is not None or v.type.shape == result.shape for v in operands)
-
-    def node(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, Op):
-            return (self.regions(node),)
-        for region in reversed(list(self._regions.ending_with(node))):
-            fused = self._fused(node, region)
-            if fused is not None:
-                return (fused,)
-        return (node,)
 
     def _fused(self, op: Op, region: Region) -> Op | None:
         source, result = region.source.type, op.outputs[0].type

@@ -9,7 +9,7 @@ trees).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tflmgen.graph import Block, Value, While, definitions_in, uses_in
@@ -22,6 +22,10 @@ class Liveness:
 
     ranges: Mapping[Value, int]
     dying: Mapping[int, frozenset[Value]]
+
+    def blocks(self, left_out: Collection[Value]) -> list[tuple[int, int]]:
+        """(bytes, rounded up to 4; live steps) of each value, as if each had a place of its own."""
+        return [(-(-v.type.bytes // 4) * 4, live) for v, live in self.ranges.items() if v not in left_out]
 
 
 def analyze(schedule: Schedule, homes: Iterable[Value] = ()) -> Liveness:

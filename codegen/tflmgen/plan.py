@@ -32,9 +32,8 @@ Json = dict[str, Any]
 def packing_bound(liveness: Liveness, storage: Storage, steps: int) -> int:
     """Most bytes live at one step if each value and scratch had its own place, rounded up to 4 bytes."""
     variables = {v for buffer in storage.buffers if buffer.memory == "state" for v in buffer.values}
-    values = [(-(-v.type.bytes // 4) * 4, live) for v, live in liveness.ranges.items() if v not in variables]
     scratch = [(storage.buffers[i].bytes, storage.buffers[i].steps) for i in storage.scratch.values()]
-    return peak(values + scratch, steps)[0]
+    return peak(liveness.blocks(variables) + scratch, steps)[0]
 
 
 def plan_json(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
+from tflmgen.arena.bounds import peak
 from tflmgen.arena.layout import Layout, lay_out
 from tflmgen.graph import Module, Value
 from tflmgen.kernel import Kernel
@@ -21,7 +22,7 @@ COPIED = 32
 
 SLOWER = 15
 """Slower kernels may cost one instruction more for so many of the whole program, and beyond that half as great a part
-of the instructions as they save of the memory."""
+of the instructions as they save of the memory; or any number while the arena is above the packing bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,10 @@ class Candidate:
 
 
 def best_candidate(module: Module, selection: Selection) -> Candidate:
-    """The best plan of the fastest kernels, and then of slower ones as long as they save memory."""
+    """The best plan of the fastest kernels, and then of slower ones as long as they save memory.
+
+    The packing bound is that of the file's order: the most bytes of tensors, without scratch, that live at one step.
+    """
     variables = {v.home for v in module.state.values()}
     by_peak = order_for_peak(module, selection)
     modules = [module]
@@ -62,9 +66,11 @@ def best_candidate(module: Module, selection: Selection) -> Candidate:
         orders.append((scheduled, analyze(scheduled, variables)))
     best = min(_plans(selection, orders, variables), key=lambda candidate: candidate.cost)
     fastest = trial = best
+    in_file_order, ranges = orders[-1]
+    packing_bound = peak(ranges.blocks(variables), in_file_order.steps)[0]
     while (slower := _slower(trial)) is not None:
         trial = min(_plans(slower, orders, variables), key=lambda candidate: candidate.cost)
-        if not _is_worth_it(trial, best, fastest):
+        if best.layout.arena.bytes <= packing_bound and not _is_worth_it(trial, best, fastest):
             break
         best = min(best, trial, key=lambda candidate: candidate.cost)
     return replace(best, order_proved=by_peak.is_proved)

@@ -22,8 +22,9 @@ class Dataflow:
         self.maker: dict[Value, Op] = {}
         self._readers: dict[Value, list[Op]] = {}
         self._held: set[Value] = set()
+        self.returned: set[Value] = set()
         for function in module.functions:
-            self._held.update(function.body.results)
+            self.returned.update(function.body.results)
             for node in walk(function.body):
                 self._note(node)
 
@@ -39,12 +40,20 @@ class Dataflow:
 
     def readers(self, value: Value) -> Sequence[Op] | None:
         """The operators that read a value; None where something else does, too: control flow, a result."""
+        return None if value in self.returned else self._readers_inside(value)
+
+    def _readers_inside(self, value: Value) -> Sequence[Op] | None:
         return None if value in self._held else self._readers.get(value, ())
 
     def only_reader(self, value: Value) -> Op | None:
         """The one operator that reads a value, if nothing else does."""
         readers = self.readers(value)
         return readers[0] if readers is not None and len(readers) == 1 else None
+
+    def is_read_once(self, value: Value) -> bool:
+        """Whether one operator reads a value, and nothing else does but perhaps the function's caller."""
+        readers = self._readers_inside(value)
+        return readers is not None and len(readers) == 1
 
     def made_by(self, value: Value | None, *operators: str) -> Op | None:
         """The operator that makes a value, if it is one of these."""

@@ -12,9 +12,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from tflmgen.graph import Module, Node, Op, Value, blocks_of, operands_of, walk
+from tflmgen.graph import Module, Node, Op, Value
 from tflmgen.ops.depthwise_conv import OUTPUT_CHANNELS
 from tflmgen.ops.slice import rows_cut
+from tflmgen.passes.dataflow import Dataflow
 from tflmgen.passes.pool import Pool
 from tflmgen.passes.rewrite import Rewriter
 from tflmgen.support import instance_of
@@ -45,20 +46,7 @@ class _Mixed(Rewriter):
     def __init__(self, module: Module) -> None:
         super().__init__()
         self.pool = Pool(module)
-        self._made: dict[Value, Op] = {}
-        self._uses: dict[Value, int] = {}
-        self._returned: set[Value] = set()
-        for function in module.functions:
-            self._returned.update(function.body.results)
-            for node in walk(function.body):
-                self._count(operands_of(node))
-                self._made.update((v, node) for v in node.outputs if isinstance(node, Op))
-                for region in blocks_of(node):
-                    self._count(region.results)
-
-    def _count(self, values: Sequence[Value]) -> None:
-        for value in values:
-            self._uses[value] = self._uses.get(value, 0) + 1
+        self._flow = Dataflow(module)
 
     def node(self, node: Node) -> Sequence[Node]:
         if isinstance(node, Op) and node.operator == "CONCATENATION":
@@ -74,7 +62,7 @@ class _Mixed(Rewriter):
         first = 0
         for group in groups[1]:
             result = group.convolution.outputs[0]
-            if result in self._returned:
+            if result in self._flow.returned:
                 nodes.append(self._slice(op, result, first))
                 self.mapping[result] = nodes[-1].outputs[0]
             first += _channel_count(group.convolution)
@@ -95,8 +83,8 @@ class _Mixed(Rewriter):
         found = [group for group in groups if group is not None]
         if len(found) < len(groups) or len(found) < 2 or op.attributes.axis not in (-1, 3):
             return None
-        split = self._made.get(found[0].part)
-        if split is None or split.operator not in ("SPLIT", "SPLIT_V") or split.outputs != tuple(g.part for g in found):
+        split = self._flow.made_by(found[0].part, "SPLIT", "SPLIT_V")
+        if split is None or split.outputs != tuple(g.part for g in found):
             return None
         source = split.inputs[1 if split.operator == "SPLIT" else 0]
         if source is None or not _along_channels(source.type, found):
@@ -104,23 +92,23 @@ class _Mixed(Rewriter):
         return source, found
 
     def _group(self, value: Value | None) -> _Group | None:
-        convolution = self._only_use(value)
-        if convolution is None or convolution.operator != "DEPTHWISE_CONV_2D":
+        convolution = self._used_once(value, "DEPTHWISE_CONV_2D")
+        if convolution is None:
             return None
         part, start, copied = convolution.inputs[0], 0, 0
-        cut = self._only_use(part)
-        if part is not None and cut is not None and cut.operator in ("SLICE", "STRIDED_SLICE"):
+        cut = self._used_once(part, "SLICE", "STRIDED_SLICE")
+        if part is not None and cut is not None:
             rows = rows_cut(instance_of(cut.inputs, [part.type], cut.attributes, self.pool.constants))
             if rows is None:
                 return None
             start, copied, part = rows, part.type.bytes, cut.inputs[0]
-        if part is None or self._uses[part] != 1 or not _is_plain(convolution):
+        if part is None or not self._flow.is_read_once(part) or not _is_plain(convolution):
             return None
         return _Group(convolution, part, start, copied + part.type.bytes)
 
-    def _only_use(self, value: Value | None) -> Op | None:
-        """What makes a value that is used once."""
-        return self._made.get(value) if value is not None and self._uses.get(value) == 1 else None
+    def _used_once(self, value: Value | None, *operators: str) -> Op | None:
+        """What makes a value that is read once, if it is one of these operators."""
+        return self._flow.made_by(value, *operators) if value is not None and self._flow.is_read_once(value) else None
 
     def _convolution(self, op: Op, source: Value, groups: Sequence[_Group]) -> Op | None:
         first = groups[0].convolution

@@ -22,6 +22,7 @@ FAST: dict[str, Make] = {
     "depthwise3x3": dsp_cases.depthwise3x3,
     "depthwise_window": dsp_cases.depthwise_window,
     "add": dsp_cases.add,
+    "mul": dsp_cases.mul,
     "fully_connected": dsp_cases.fully_connected,
     "average_pool2d": dsp_cases.average_pool2d,
 }
@@ -35,7 +36,7 @@ ANY: dict[str, Make] = {
 """The portable kernels' own cases: whatever the fast kernels take of them."""
 
 
-THUMB = ("conv2d", "depthwise3x3", "depthwise_window", "fully_connected", "add")
+THUMB = ("conv2d", "depthwise3x3", "depthwise_window", "fully_connected", "add", "mul")
 """Those that there are kernels for which run on every Cortex-M."""
 
 VARIANTS = ("thumb", "dsp", "mve")

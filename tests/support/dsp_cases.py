@@ -93,12 +93,33 @@ def depthwise3x3(rng: np.random.Generator) -> Run:
     return case, inputs(rng, case)
 
 
+def _shapes(rng: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Of two inputs: equal, or one of them broadcast in one or two ways."""
+    shape = int(rng.integers(1, 5)), int(rng.integers(1, 6)), int(rng.integers(1, 20))
+    if rng.random() < 0.4:
+        return shape, shape
+    other = tuple(1 if rng.random() < 0.5 else n for n in shape)
+    return pick(rng, (shape, other), (other, shape), (shape, shape[-1:]))
+
+
+def mul(rng: np.random.Generator) -> Run:
+    first, second = (
+        tensor("int8", shape, float(rng.uniform(0.01, 0.1)), pick(rng, -128, 0, int(rng.integers(-128, 128))))
+        for shape in _shapes(rng)
+    )
+    # Factors from 1/1024 on; beyond 1 the portable kernel is alone.
+    y = tensor("int8", (), _scale(first) * _scale(second) * 2.0 ** rng.uniform(-1, 10), int(rng.integers(-128, 128)))
+    case = make_case("MUL", [first, second], [y], {"fused_activation_function": int(pick(rng, 0, 0, 1, 3))})
+    return case, inputs(rng, case)
+
+
 def add(rng: np.random.Generator) -> Run:
-    shape = int(rng.integers(1, 5)), int(rng.integers(1, 40))
+    shapes = _shapes(rng)
     equal = rng.random() < 0.3
     scales = (0.5, 0.5, 1.0) if equal else tuple(rng.uniform(0.01, 0.1, 3) * (1, 1, 1.5))
     zeros = [pick(rng, -128, 0, int(rng.integers(-128, 128))) for _ in range(3)]
-    first, second, y = (tensor("int8", shape, float(s), z) for s, z in zip(scales, zeros, strict=True))
+    items = zip((*shapes, ()), scales, zeros, strict=True)
+    first, second, y = (tensor("int8", shape, float(s), z) for shape, s, z in items)
     activation = {"fused_activation_function": int(pick(rng, 0, 0, 1, 3))}
     case = make_case(pick(rng, "ADD", "SUB"), [first, second], [y], activation)
     return case, inputs(rng, case)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflmgen.kernel import Kernel, OperatorInstance, Target
 from tflmgen.ops.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary
-from tflmgen.ops.fast import fast_add, fastest
+from tflmgen.ops.fast import fast_add, fast_mul, fastest
 from tflmgen.ops.operator import Operator, Options, Rule
 from tflmgen.ops.quantize_math import (
     Activation,
@@ -80,10 +80,13 @@ def _kernel(
 ) -> Callable[[OperatorInstance, Target], Kernel]:
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
         fast: list[Kernel] = []
-        if op.outputs[0].dtype is DType.INT8 and name in ("add", "sub"):
+        if op.outputs[0].dtype is DType.INT8:
             assert op.outputs[0].quantization is not None
             limits = activation_range(op.attributes.activation, DType.INT8, op.outputs[0].quantization)
-            fast = fast_add(op, add_scales(op), 1 if name == "add" else -1, limits, target)
+            if name == "mul":
+                fast = fast_mul(op, mul_scale(op), limits, target)
+            else:
+                fast = fast_add(op, add_scales(op), 1 if name == "add" else -1, limits, target)
         return fastest([*fast, portable(op)], target)
 
     def portable(op: OperatorInstance) -> Kernel:

@@ -69,15 +69,20 @@ def binary_kernel(
     op: OperatorInstance, function: str, header: str, struct: str = "tflmgen_binary", fields: Fields = ()
 ) -> Kernel:
     """The call of a kernel made by TFLMGEN_DEFINE_BINARY whose params end in `fields`."""
+    loops = nest_fields(op)
+    return Kernel(
+        function, header, (Input(0), Input(1), Output(0)), Params(struct, loops + fields), overlaps=binary_overlaps(op)
+    )
+
+
+def nest_fields(op: OperatorInstance) -> Fields:
+    """TFLMGEN_BINARY_NEST."""
     nest = binary_nest(op)
-    loops: Fields = (
+    return (
         ("rank", nest.rank),
         ("extent", nest.padded(nest.extents)),
         ("stride1", nest.padded(nest.strides[0])),
         ("stride2", nest.padded(nest.strides[1])),
-    )
-    return Kernel(
-        function, header, (Input(0), Input(1), Output(0)), Params(struct, loops + fields), overlaps=binary_overlaps(op)
     )
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Params
+from tflmgen.ops.binary import Fields, binary_overlaps, nest_fields
 from tflmgen.ops.quantize_math import quantize_multiplier
 from tflmgen.ops.rules import input_type, zero_point
 
@@ -28,7 +29,7 @@ Integers = NDArray[np.int64]
 
 
 def add_dsp(op: OperatorInstance, factors: Sequence[float], sign: int, low: int, high: int) -> Kernel | None:
-    """The kernel of input 0 + sign * input 1; None where no affine map is exact, or the shapes differ.
+    """The kernel of input 0 + sign * input 1; None where no affine map is exact.
 
     factors: those of both inputs and of their sum (see arithmetic.add_scales).
     """
@@ -40,8 +41,6 @@ def affine_kernel(
 ) -> Kernel | None:
     """The kernel of one instruction set, whose factors have `extra` fraction bits more than their sum."""
     first, second, output = input_type(op, 0), input_type(op, 1), op.outputs[0]
-    if first.shape != output.shape or second.shape != output.shape:
-        return None
     zeros = zero_point(first), zero_point(second), zero_point(output)
     results = reference([quantize_multiplier(f) for f in factors], zeros, sign)
     wanted = np.clip(results, -128, 127)
@@ -50,8 +49,10 @@ def affine_kernel(
         return None
     low, high = limits
     clamped = int(results.min()) < low > -128 or int(results.max()) > high < 127
+    equal = first.elements == second.elements == output.elements
+    counts: Fields = (("count", output.elements),) if equal else nest_fields(op)
     fields = (
-        ("count", output.elements),
+        *counts,
         ("factor1", found.factors[0]),
         ("factor2", found.factors[1]),
         ("start", found.start),
@@ -59,12 +60,13 @@ def affine_kernel(
         ("least", low if clamped else -128),
         ("greatest", high if clamped else 127),
     )
+    name = f"add_{variant}" if equal else f"add_rows_{variant}"
     return Kernel(
-        f"tflmgen_add_{variant}_{'signed_' if found.signed else ''}{found.shift}_s8",
-        f"add_{variant}.h",
+        f"tflmgen_{name}_{'signed_' if found.signed else ''}{found.shift}_s8",
+        f"{name}.h",
         (Input(0), Input(1), Output(0)),
-        Params(f"tflmgen_add_{variant}_s8", fields),
-        (Overlap(0, 0), Overlap(1, 0)),
+        Params(f"tflmgen_{name}_s8", fields),
+        binary_overlaps(op),
         variant=variant,
     )
 

@@ -13,6 +13,7 @@ from tflmgen.ops.dsp_conv import conv2d_dsp
 from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
 from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
 from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
+from tflmgen.ops.fast_mul import mul_dsp, mul_thumb
 from tflmgen.ops.mve_conv import conv2d_mve
 from tflmgen.ops.mve_depthwise import depthwise_window_mve
 from tflmgen.ops.mve_fully_connected import fully_connected_mve
@@ -72,6 +73,14 @@ def fast_add(
         target,
         ("dsp", lambda: add_dsp(op, factors, sign, *limits)),
         ("thumb", lambda: add_thumb(op, factors, sign, *limits)),
+    )
+
+
+def fast_mul(op: OperatorInstance, factor: float, limits: tuple[int, int], target: Target) -> list[Kernel]:
+    return _kernels(
+        target,
+        ("dsp", lambda: mul_dsp(op, factor, *limits)),
+        ("thumb", lambda: mul_thumb(op, factor, *limits)),
     )
 
 

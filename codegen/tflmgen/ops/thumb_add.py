@@ -9,7 +9,7 @@ from tflmgen.ops.dsp_add import affine_kernel
 
 
 def add_thumb(op: OperatorInstance, factors: Sequence[float], sign: int, low: int, high: int) -> Kernel | None:
-    """The kernel of input 0 + sign * input 1; None where no affine map is exact, or the shapes differ.
+    """The kernel of input 0 + sign * input 1; None where no affine map is exact.
 
     factors: those of both inputs and of their sum (see arithmetic.add_scales).
     """

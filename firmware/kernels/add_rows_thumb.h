@@ -1,0 +1,81 @@
+/* ADD and SUB of int8 tensors of which one is broadcast, for every Cortex-M: add_thumb.h, row by row. */
+#ifndef TFLMGEN_KERNELS_ADD_ROWS_THUMB_H
+#define TFLMGEN_KERNELS_ADD_ROWS_THUMB_H
+
+#include "nest.h"
+#include "thumb.h"
+
+#ifdef __thumb__
+
+struct tflmgen_add_rows_thumb_s8 {
+    TFLMGEN_BINARY_NEST
+    int32_t factor1;
+    int32_t factor2;
+    int32_t start;  /* added before the sign is looked at */
+    int32_t offset; /* added after it, where signed */
+    int32_t least;
+    int32_t greatest;
+};
+
+TFLMGEN_HELPER int8_t tflmgen_add_thumb_finish(int32_t sum, bool with_sign, int32_t offset, int32_t shift)
+{
+    if (with_sign) {
+        sum += tflmgen_sign_mask(sum) + offset;
+    }
+    sum = (sum >> shift) + 128;
+    if ((uint32_t)sum > 255) {
+        sum = ~tflmgen_sign_mask(sum);
+    }
+    return (int8_t)(sum - 128);
+}
+
+/* Of two rows both have an element for each of the output's, or one has a single element for all of them. */
+TFLMGEN_HELPER void tflmgen_add_rows_thumb_run(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                               const struct tflmgen_add_rows_thumb_s8 *p, bool with_sign,
+                                               int32_t shift)
+{
+    const int32_t row = p->rank - 1;
+    const int32_t count = p->extent[row];
+    int8_t *const first = output;
+    struct tflmgen_nest_cursor cursor = {{0}, 0, 0};
+    do {
+        const int8_t *row1 = input1 + cursor.offset1;
+        const int8_t *row2 = input2 + cursor.offset2;
+        if (p->stride1[row] && p->stride2[row]) {
+            for (int32_t i = 0; i < count; ++i) {
+                const int32_t sum = p->start + row1[i] * p->factor1 + row2[i] * p->factor2;
+                output[i] = tflmgen_add_thumb_finish(sum, with_sign, p->offset, shift);
+            }
+        } else {
+            const bool second = !p->stride1[row];
+            const int32_t factor = second ? p->factor2 : p->factor1;
+            const int32_t start = p->start + (second ? *row1 * p->factor1 : *row2 * p->factor2);
+            const int8_t *const varying = second ? row2 : row1;
+            for (int32_t i = 0; i < count; ++i) {
+                output[i] = tflmgen_add_thumb_finish(start + varying[i] * factor, with_sign, p->offset, shift);
+            }
+        }
+        output += count;
+    } while (tflmgen_nest_next_row(&cursor, p->rank, p->extent, p->stride1, p->stride2));
+    tflmgen_clamp_thumb_s8(first, (int32_t)(output - first), p->least, p->greatest);
+}
+
+#define TFLMGEN_ADD_ROWS_THUMB(name, with_sign, shift)                                   \
+    TFLMGEN_SHARED void name(const int8_t *input1, const int8_t *input2, int8_t *output, \
+                             const struct tflmgen_add_rows_thumb_s8 *p)                  \
+    {                                                                                    \
+        tflmgen_add_rows_thumb_run(input1, input2, output, p, with_sign, shift);         \
+    }
+
+TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_22_s8, false, 22)
+TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_21_s8, false, 21)
+TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_20_s8, false, 20)
+TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_19_s8, false, 19)
+TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_signed_22_s8, true, 22)
+TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_signed_21_s8, true, 21)
+TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_signed_20_s8, true, 20)
+TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_signed_19_s8, true, 19)
+
+#endif
+
+#endif

@@ -89,6 +89,25 @@ TFLMGEN_HELPER int32_t tflmgen_smmla(int32_t a, int32_t b, int32_t c)
     return c;
 }
 
+/* hi32(a * b), rounded. */
+TFLMGEN_HELPER int32_t tflmgen_smmulr(int32_t a, int32_t b)
+{
+    __asm__("smmulr %0, %1, %2" : "=r"(a) : "r"(a), "r"(b));
+    return a;
+}
+
+/* value / 2^right, |value| < 2^30, 0 <= right <= 31; halves away from zero. */
+TFLMGEN_HELPER int32_t tflmgen_round_down_dsp(int32_t value, int32_t right)
+{
+    return right > 0 ? (value + tflmgen_sign_mask(value) + (1 << (right - 1))) >> right : value;
+}
+
+/* tflmgen_requantize of |value| < 2^30 to the right: its first rounding is that of SMMULR. */
+TFLMGEN_HELPER int32_t tflmgen_requantize_dsp(int32_t value, int32_t multiplier, int32_t right)
+{
+    return tflmgen_round_down_dsp(tflmgen_smmulr(value * 2, multiplier), right);
+}
+
 TFLMGEN_HELPER int32_t tflmgen_saturate_s8(int32_t value)
 {
     __asm__("ssat %0, #8, %1" : "=r"(value) : "r"(value));

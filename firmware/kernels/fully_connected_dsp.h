@@ -1,6 +1,6 @@
 /* FULLY_CONNECTED in int8 for cores with the DSP extension: one row times four units at a time.
  *
- * The weights are a stream of groups of four units, in the order of use (see dsp.h for shifted pairs):
+ * The weights are a stream of groups of four units, in the order of use (see dot_rows_dsp.h for the words):
  *     four biases | four weights of each unit, times `steps` | s0 + 256 s1 + ... | m0 m1 m2 m3 | ra0 ra1 ra2 ra3
  * The last group is filled up with units of zeros. A short row is widened once, on the stack; a long one is widened again
  * for every group.
@@ -8,12 +8,9 @@
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_DSP_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_DSP_H
 
-#include "dsp.h"
+#include "dot_rows_dsp.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-
-/* Fours of values of a row that is widened on the stack. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_STACK_STEPS 72
 
 struct tflmgen_fully_connected_dsp_s8 {
     int32_t batches;
@@ -26,40 +23,14 @@ struct tflmgen_fully_connected_dsp_s8 {
 
 /* What the groups need to know, in the order in which the assembly reads it. */
 struct tflmgen_fully_connected_dsp_groups {
-    int32_t passes; /* of the unrolled loop */
-    int32_t skip;   /* bytes of code that the first pass leaves out */
-    int8_t *end;    /* of the outputs */
+    int32_t passes;     /* of the unrolled loop */
+    int32_t skip;       /* bytes of code that the first pass leaves out */
+    int8_t *end;        /* of the outputs */
+    int32_t correction; /* of the sums of offset pairs */
 };
 
 typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_t *stream, int8_t *output,
                                                   const struct tflmgen_fully_connected_dsp_groups *groups);
-
-#define TFLMGEN_FULLY_CONNECTED_DSP_MACS \
-    "ldmia.w r1!, {r6, r7, r8, r9}\n\t"  \
-    "smlad r2, r6, r10, r2\n\t"          \
-    "smlad r3, r7, r10, r3\n\t"          \
-    "smlad r4, r8, r10, r4\n\t"          \
-    "smlad r5, r9, r10, r5\n\t"          \
-    "sxtb16 r6, r6\n\t"                  \
-    "sxtb16 r7, r7\n\t"                  \
-    "sxtb16 r8, r8\n\t"                  \
-    "sxtb16 r9, r9\n\t"                  \
-    "smlad r2, r6, r11, r2\n\t"          \
-    "smlad r3, r7, r11, r3\n\t"          \
-    "smlad r4, r8, r11, r4\n\t"          \
-    "smlad r5, r9, r11, r5\n\t"
-
-/* Four values times four units, 16 MACs: 1 LDRD + 1 LDM + 4 SXTB16 + 8 SMLAD = 14 instructions of a widened row, */
-#define TFLMGEN_FULLY_CONNECTED_DSP_WIDENED_BYTES 56
-#define TFLMGEN_FULLY_CONNECTED_DSP_WIDENED "ldrd r10, r11, [r0], #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_MACS
-
-/* and 17 of the row itself. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_PLAIN_BYTES 68
-#define TFLMGEN_FULLY_CONNECTED_DSP_PLAIN \
-    "ldr.w r10, [r0], #4\n\t"             \
-    "rev16.w r11, r10\n\t"                \
-    "eor.w r11, r11, #0x007F007F\n\t"     \
-    "sxtb16.w r10, r10, ror #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_MACS
 
 #define TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
 #define TFLMGEN_FULLY_CONNECTED_DSP_SIGNED(sum, m, ra) \
@@ -72,9 +43,20 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
     "ssat " sum ", #8, " sum "\n\t"            \
     "strb " sum ", [r12], #1\n\t"
 
+/* Shifted pairs, and what offset pairs need besides: the correction lies on the stack, behind what all of them have. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_PAIRS ""
+#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_PAIRS ""
+#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_PAIRS "add sp, sp, #16\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_OFFSET \
+    "ldr r4, [r3, #12]\n\t"                    \
+    "push {r4}\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_OFFSET TFLMGEN_DOT_ROWS_CORRECT("[sp, #16]")
+#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_OFFSET "add sp, sp, #20\n\t"
+
 /* Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights, r10-r11 inputs, r12 output, lr passes. Stack: row, passes,
- * entry of the first pass, end. A group costs 4 instructions before its steps and 26 (34 where signed) after them. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, STEP, RESCALE)                                                        \
+ * entry of the first pass, end. A group costs 4 instructions before its steps (9 of offset pairs) and 26 (34 where
+ * signed) after them. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, ROW, PAIRS, RESCALE)                                                  \
     TFLMGEN_SHARED void name(const void *row, const uint32_t *stream, int8_t *output,                                  \
                              const struct tflmgen_fully_connected_dsp_groups *groups)                                  \
     {                                                                                                                  \
@@ -83,20 +65,20 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_fully_connected_dsp_groups *r3 __asm__("r3") = groups;                           \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "mov r12, r2\n\t"                                                                             \
+                         "mov r12, r2\n\t" TFLMGEN_FULLY_CONNECTED_DSP_KEEP_##PAIRS                                    \
                          "ldmia r3, {r4, r5, r6}\n\t"                                                                  \
                          "adr r7, 2f\n\t"                                                                              \
                          "add r5, r5, r7\n\t"                                                                          \
                          "orr r5, r5, #1\n\t"                                                                          \
                          "push {r0, r4, r5, r6}\n"                                                                     \
                          "1:\n\t"                                                                                      \
-                         "ldmia.w r1!, {r2, r3, r4, r5}\n\t"                                                           \
+                         "ldmia.w r1!, {r2, r3, r4, r5}\n\t" TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_##PAIRS               \
                          "ldr r0, [sp]\n\t"                                                                            \
                          "ldr lr, [sp, #4]\n\t"                                                                        \
                          "ldr pc, [sp, #8]\n\t"                                                                        \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         ".rept 8\n\t" STEP ".endr\n\t"                                                                \
+                         ".rept 8\n\t" TFLMGEN_DOT_ROWS_##ROW(TFLMGEN_DOT_ROWS_##PAIRS) ".endr\n\t"                    \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
                          "ldmia.w r1!, {r0, r6, r7, r8, r9, r10, r11, lr}\n\t"                                         \
@@ -113,54 +95,44 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
                          "ldr r0, [sp, #12]\n\t"                                                                       \
                          "cmp r0, r12\n\t"                                                                             \
                          "bne.w 1b\n\t"                                                                                \
-                         "add sp, sp, #16\n\t"                                                                         \
+                         TFLMGEN_FULLY_CONNECTED_DSP_FREE_##PAIRS                                                      \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
                          :                                                                                             \
                          : "r12", "cc", "memory");                                                                     \
     }
 
-TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(tflmgen_fully_connected_dsp_widened_clamped, TFLMGEN_FULLY_CONNECTED_DSP_WIDENED,
-                                   TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED)
-TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(tflmgen_fully_connected_dsp_widened_signed, TFLMGEN_FULLY_CONNECTED_DSP_WIDENED,
-                                   TFLMGEN_FULLY_CONNECTED_DSP_SIGNED)
-TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(tflmgen_fully_connected_dsp_plain_clamped, TFLMGEN_FULLY_CONNECTED_DSP_PLAIN,
-                                   TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED)
-TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(tflmgen_fully_connected_dsp_plain_signed, TFLMGEN_FULLY_CONNECTED_DSP_PLAIN,
-                                   TFLMGEN_FULLY_CONNECTED_DSP_SIGNED)
+#define TFLMGEN_FULLY_CONNECTED_DSP_FUNCTIONS(name, ROW, PAIRS)                               \
+    TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name##_clamped, ROW, PAIRS, TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED) \
+    TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name##_signed, ROW, PAIRS, TFLMGEN_FULLY_CONNECTED_DSP_SIGNED)
 
-/* A row as words X, Y of each four values; the last four are filled up with anything. */
-TFLMGEN_HELPER void tflmgen_fully_connected_dsp_widen(uint32_t *to, const int8_t *row, int32_t depth)
-{
-    for (; depth >= 4; depth -= 4, row += 4, to += 2) {
-        const uint32_t x = tflmgen_load4(row);
-        to[0] = tflmgen_odd_bytes(x);
-        to[1] = tflmgen_shifted_inputs(x);
-    }
-    if (depth > 0) {
-        uint32_t x = 0;
-        for (int32_t i = depth; i > 0; --i) {
-            x = x << 8 | (uint8_t)row[i - 1];
-        }
-        to[0] = tflmgen_odd_bytes(x);
-        to[1] = tflmgen_shifted_inputs(x);
-    }
-}
+TFLMGEN_FULLY_CONNECTED_DSP_FUNCTIONS(tflmgen_fully_connected_dsp_widened, WIDENED, PAIRS)
+TFLMGEN_FULLY_CONNECTED_DSP_FUNCTIONS(tflmgen_fully_connected_dsp_plain, PLAIN, PAIRS)
+TFLMGEN_FULLY_CONNECTED_DSP_FUNCTIONS(tflmgen_fully_connected_dsp_widened_offset, WIDENED, OFFSET)
+TFLMGEN_FULLY_CONNECTED_DSP_FUNCTIONS(tflmgen_fully_connected_dsp_plain_offset, PLAIN, OFFSET)
 
 /* All units of one row; `widened` has room for a row, or there is none. */
 TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const uint32_t *stream, int8_t *output,
                                                     const struct tflmgen_fully_connected_dsp_s8 *p, uint32_t *widened,
-                                                    tflmgen_fully_connected_dsp_function *run, int32_t step_bytes)
+                                                    bool offset, tflmgen_fully_connected_dsp_function *run)
 {
+    const int32_t step_bytes = widened ? TFLMGEN_DOT_ROWS_WIDENED_BYTES : TFLMGEN_DOT_ROWS_PLAIN_BYTES;
     const int32_t passes = (p->steps + 7) / 8;
     const int32_t rest = p->units % 4;
     const int32_t group_words = 4 * p->steps + 13;
-    struct tflmgen_fully_connected_dsp_groups groups = {passes, (8 * passes - p->steps) * step_bytes, NULL};
+    struct tflmgen_fully_connected_dsp_groups groups;
+    groups.passes = passes;
+    groups.skip = (8 * passes - p->steps) * step_bytes;
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
         const void *row = input;
         if (widened) {
-            tflmgen_fully_connected_dsp_widen(widened, input, p->depth);
+            const int32_t correction = tflmgen_dot_rows_widen(widened, input, p->depth);
+            if (offset) {
+                groups.correction = correction;
+            }
             row = widened;
+        } else if (offset) {
+            groups.correction = tflmgen_dot_rows_correction(input, p->depth);
         }
         if (p->units >= 4) {
             groups.end = output + (p->units - rest);
@@ -181,25 +153,23 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const u
     }
 }
 
-#define TFLMGEN_FULLY_CONNECTED_DSP(name, groups, words, step_bytes)                          \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, int8_t *output,     \
-                             const struct tflmgen_fully_connected_dsp_s8 *p)                  \
-    {                                                                                         \
-        uint32_t widened[words];                                                              \
-        tflmgen_fully_connected_dsp_run(input, stream, output, p, (words) > 1 ? widened : NULL, groups, step_bytes); \
+#define TFLMGEN_FULLY_CONNECTED_DSP(name, words, offset)                                  \
+    TFLMGEN_SHARED void name##_s8(const int8_t *input, const uint32_t *stream, int8_t *output, \
+                                  const struct tflmgen_fully_connected_dsp_s8 *p)         \
+    {                                                                                     \
+        uint32_t widened[words];                                                          \
+        tflmgen_fully_connected_dsp_run(input, stream, output, p, (words) > 1 ? widened : NULL, offset, name); \
     }
 
 /* Rows of at most 4 * 72 values; longer ones, of whole fours. Outputs clamped at the zero point, or not. */
-TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_widened_clamped_s8,
-                            tflmgen_fully_connected_dsp_widened_clamped, 2 * TFLMGEN_FULLY_CONNECTED_DSP_STACK_STEPS,
-                            TFLMGEN_FULLY_CONNECTED_DSP_WIDENED_BYTES)
-TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_widened_signed_s8,
-                            tflmgen_fully_connected_dsp_widened_signed, 2 * TFLMGEN_FULLY_CONNECTED_DSP_STACK_STEPS,
-                            TFLMGEN_FULLY_CONNECTED_DSP_WIDENED_BYTES)
-TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_plain_clamped_s8, tflmgen_fully_connected_dsp_plain_clamped, 1,
-                            TFLMGEN_FULLY_CONNECTED_DSP_PLAIN_BYTES)
-TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_plain_signed_s8, tflmgen_fully_connected_dsp_plain_signed, 1,
-                            TFLMGEN_FULLY_CONNECTED_DSP_PLAIN_BYTES)
+#define TFLMGEN_FULLY_CONNECTED_DSP_KERNELS(name, words, offset)       \
+    TFLMGEN_FULLY_CONNECTED_DSP(name##_clamped, words, offset)         \
+    TFLMGEN_FULLY_CONNECTED_DSP(name##_signed, words, offset)
+
+TFLMGEN_FULLY_CONNECTED_DSP_KERNELS(tflmgen_fully_connected_dsp_widened, 2 * TFLMGEN_DOT_ROWS_STACK_STEPS, false)
+TFLMGEN_FULLY_CONNECTED_DSP_KERNELS(tflmgen_fully_connected_dsp_plain, 1, false)
+TFLMGEN_FULLY_CONNECTED_DSP_KERNELS(tflmgen_fully_connected_dsp_widened_offset, 2 * TFLMGEN_DOT_ROWS_STACK_STEPS, true)
+TFLMGEN_FULLY_CONNECTED_DSP_KERNELS(tflmgen_fully_connected_dsp_plain_offset, 1, true)
 
 #endif
 

@@ -12,6 +12,7 @@ from support import conv_cases, dsp_cases
 from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, Run, check_on, kernel_for
 from support.kernel_harness import Array, Case, broken_rules, claims, run_kernels
 from support.padded_cases import explicitly_padded
+from support.recurrent_sizes import svdf_in
 
 pytestmark = pytest.mark.emulator
 
@@ -27,6 +28,9 @@ FAST: dict[str, Make] = {
     "average_pool2d": dsp_cases.average_pool2d,
 }
 """Cases most of which the fast kernels take."""
+
+RECURRENT: dict[str, Make] = {"svdf int8": svdf_in("int8"), "svdf int16": svdf_in("int16")}
+"""Those with a state, which lies over its old contents."""
 
 ANY: dict[str, Make] = {
     "conv2d": lambda rng: conv_cases.conv2d(rng, "int8"),
@@ -60,6 +64,13 @@ def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]]
 def test_fast_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     assert check(M4, [FAST[name](rng) for _ in range(24)], tmp_path, optimize) >= 12
+
+
+@pytest.mark.parametrize("machine", [M4, M55], ids=["m4", "m55"])
+@pytest.mark.parametrize("name", RECURRENT)
+def test_recurrent_kernels_are_exact(name: str, machine: Machine, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    assert check(machine, [RECURRENT[name](rng) for _ in range(24)], tmp_path, "-O2") >= 20
 
 
 @pytest.mark.parametrize("optimize", ["-O2", "-Os"])

@@ -20,8 +20,10 @@ def inputs(rng: np.random.Generator, case: Case) -> list[Array | None]:
     return values
 
 
-def _weights(rng: np.random.Generator, shape: tuple[int, ...], axis: int, input_scale: float) -> tuple[Tensor, Tensor]:
-    """Weights, bell-shaped or extreme, sometimes -128 where that does no harm, and their bias."""
+def _weights(
+    rng: np.random.Generator, shape: tuple[int, ...], axis: int, input_scale: float, anywhere: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Weights, bell-shaped or extreme, sometimes -128 where that does no harm, or anywhere, and their bias."""
     channels = shape[axis]
     kind = rng.random()
     if kind < 0.6:
@@ -29,7 +31,7 @@ def _weights(rng: np.random.Generator, shape: tuple[int, ...], axis: int, input_
     elif kind < 0.8:
         values = np.where(rng.random(shape) < 0.5, -127, 127)
     else:
-        values = np.where(rng.random(shape) < 0.1, -128, rng.integers(0, 128, shape))
+        values = np.where(rng.random(shape) < 0.1, -128, rng.integers(-128 if anywhere else 0, 128, shape))
     scales = rng.uniform(0.002, 0.02, channels) * (1.0 if rng.random() < 0.7 else rng.uniform(0.1, 4.0, channels))
     if rng.random() < 0.2:
         dead = [slice(None)] * len(shape)
@@ -129,7 +131,7 @@ def fully_connected(rng: np.random.Generator) -> Run:
     depth = int(pick(rng, rng.integers(1, 80), 64, 128, 4 * rng.integers(70, 90)))
     units = int(pick(rng, rng.integers(1, 14), 4, 8))
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 3)), depth), depth)
-    w, b = _weights(rng, (units, depth), 0, _scale(x))
+    w, b = _weights(rng, (units, depth), 0, _scale(x), anywhere=True)
     options = {"fused_activation_function": activation, "keep_num_dims": False}
     case = make_case("FULLY_CONNECTED", [x, w, b if rng.random() < 0.8 else None], [y], options)
     return case, inputs(rng, case)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,11 @@ def inputs_of(rng: np.random.Generator, kind: Tensor) -> list[Array]:
     return [rng.integers(low, high, shape, dtype.numpy, endpoint=True) for _ in range(STEPS)]
 
 
-def quantized_lstm(rng: np.random.Generator, dtype: str) -> Steps:
-    batches, steps, inputs, cells = (int(n) for n in rng.integers(1, 6, 4))
+def quantized_lstm(
+    rng: np.random.Generator, dtype: str, sizes: Sequence[int] | None = None, least: int = -127
+) -> Steps:
+    """sizes: batches, steps, inputs and cells; least: of weights."""
+    batches, steps, inputs, cells = (int(n) for n in (sizes or rng.integers(1, 6, 4)))
     time_major = bool(rng.integers(2))
     point = int(rng.integers(-128, 128)) if dtype == "int8" else 0
     unit = 1.0 if dtype == "int8" else 2.0**-8
@@ -34,7 +37,7 @@ def quantized_lstm(rng: np.random.Generator, dtype: str) -> Steps:
     state = tensor(dtype, (batches, cells), state_scale, int(rng.integers(-128, 128)) if dtype == "int8" else 0)
     cell = tensor("int16", (batches, cells), 2.0 ** int(rng.integers(-15, -8)))
     weights = [
-        constant("int8", rng.integers(-127, 128, (cells, n)), float(rng.uniform(0.002, 0.05)))
+        constant("int8", rng.integers(least, 128, (cells, n)), float(rng.uniform(0.002, 0.05)))
         for n in [inputs] * 4 + [cells] * 4
     ]
     bias = "int32" if dtype == "int8" else "int64"
@@ -129,8 +132,9 @@ def float_lstm(
     return make_case(operator, tensors, [tensor("float32", ())], options), inputs_of(rng, source)
 
 
-def svdf(rng: np.random.Generator, state: str) -> Steps:
-    batches, inputs, units, rank, memory = (int(n) for n in rng.integers(1, 6, 5))
+def svdf(rng: np.random.Generator, state: str, sizes: Sequence[int] | None = None, least: int = -127) -> Steps:
+    """sizes: batches, inputs, units, rank and memory; least: of int8 weights of the input."""
+    batches, inputs, units, rank, memory = (int(n) for n in (sizes or rng.integers(1, 6, 5)))
     filters = units * rank
     if state == "hybrid":
         source, output = tensor("float32", (batches, inputs)), tensor("float32", ())
@@ -152,7 +156,7 @@ def svdf(rng: np.random.Generator, state: str) -> Steps:
         time_scale = 0.02 if state == "int8" else 1e-4
         span = 127 if state == "int8" else 32767
         weights = [
-            constant("int8", rng.integers(-127, 128, (filters, inputs)), 0.01),
+            constant("int8", rng.integers(least, 128, (filters, inputs)), 0.01),
             constant(state, rng.integers(-span, span + 1, (filters, memory)), time_scale),
         ]
         bias = constant("int32", rng.integers(-3000, 3000, units), held_scale * time_scale)

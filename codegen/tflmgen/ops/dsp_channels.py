@@ -105,7 +105,7 @@ def rescalings(layer: Layer) -> Rescalings | None:
         if outputs[0] == outputs[1] and max(-least, greatest) << max(shift, 0) < _INT32:
             channels.append(_constant(outputs[0]))
             continue
-        exact = _exact(bias, multiplier, -shift, layer.zero_point, least, greatest)
+        exact = exact_rescaling(bias, multiplier, -shift, layer.zero_point, least, greatest)
         if exact is None:
             return None
         channels.append(exact)
@@ -121,7 +121,11 @@ def _constant(output: int) -> Rescaling:
     return Rescaling(0, 0, (output << _CONSTANT_SHIFT) + (1 << (_CONSTANT_SHIFT - 1)), _CONSTANT_SHIFT)
 
 
-def _exact(bias: int, multiplier: int, right: int, zero: int, least: int, greatest: int) -> Rescaling | None:
+def exact_rescaling(bias: int, multiplier: int, right: int, zero: int, least: int, greatest: int) -> Rescaling | None:
+    """The constants for accumulators from `least` to `greatest`, or None if they are not exact.
+
+    right: the shift to the right, negative for one to the left; zero: the output's zero point.
+    """
     half = SCALE_BITS - 2
     shift = half + 1 + right
     if not (half + 1 >= -right and 1 <= shift <= 31) or max(-least, greatest + 1) > _INT32 >> SCALE_BITS:

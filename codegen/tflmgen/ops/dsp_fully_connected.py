@@ -6,16 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
-from tflmgen.ops.dsp_channels import Layer, Rescalings, first_sums, pair_words, rescalings
+from tflmgen.ops.dsp_channels import Layer, Rescalings, rescalings
+from tflmgen.ops.dsp_dot_rows import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
 from tflmgen.ops.weights import params
 from tflmgen.types import DType
 
 HEADER = "fully_connected_dsp.h"
-GROUP = 4
-"""Units that are computed at a time."""
-
-STACK_STEPS = 72
-"""TFLMGEN_FULLY_CONNECTED_DSP_STACK_STEPS."""
 
 
 def fully_connected_dsp(op: OperatorInstance, layer: Layer, batches: int, long_distance: int) -> Kernel | None:
@@ -24,20 +20,18 @@ def fully_connected_dsp(op: OperatorInstance, layer: Layer, batches: int, long_d
     long_distance: the least distance by which the output must precede the input if rows are read again and again.
     """
     units, depth = layer.weights.shape
-    exact, words = rescalings(layer), pair_words(layer.weights)
-    if exact is None or words is None:
-        return None
-    steps = words.shape[1]
-    widened = steps <= STACK_STEPS
-    if not widened and depth % 4:
+    exact, packed = rescalings(layer), pack_rows(layer.weights)
+    widened = packed.steps <= STACK_STEPS
+    if exact is None or not (widened or depth % 4 == 0):
         return None
     fields = params(
         "tflmgen_fully_connected_dsp_s8",
-        (("batches", batches), ("depth", depth), ("units", units), ("steps", steps)),
+        (("batches", batches), ("depth", depth), ("units", units), ("steps", packed.steps)),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
-    stream = ConstantArray.of("stream", _stream(words, first_sums(layer, exact), exact), DType.UINT32)
-    name = f"{'widened' if widened else 'plain'}_{'signed' if exact.signed else 'clamped'}"
+    stream = ConstantArray.of("stream", _stream(packed, exact), DType.UINT32)
+    kind = f"{'widened' if widened else 'plain'}{'_offset' if packed.offset else ''}"
+    name = f"{kind}_{'signed' if exact.signed else 'clamped'}"
     distance = max(0, (batches - 1) * (units - depth)) if widened else long_distance
     return Kernel(
         f"tflmgen_fully_connected_dsp_{name}_s8",
@@ -50,16 +44,13 @@ def fully_connected_dsp(op: OperatorInstance, layer: Layer, batches: int, long_d
     )
 
 
-def _stream(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Rescalings) -> NDArray[np.uint32]:
+def _stream(packed: PackedRows, exact: Rescalings) -> NDArray[np.uint32]:
     """Groups of four units; those that the last one lacks are zeros."""
-    units, steps = words.shape
-    stream = np.zeros((-(-units // GROUP), 4 * steps + 13), dtype=np.uint32)
+    groups = groups_of(packed, packed.starts(channel.bias for channel in exact.channels))
+    stream = np.concatenate([groups, np.zeros((len(groups), 9), dtype=np.uint32)], axis=1)
     for number, group in enumerate(stream):
-        some = slice(GROUP * number, min(units, GROUP * (number + 1)))
-        count = some.stop - some.start
-        group[:count] = starts[some]
-        group[4 : 4 + 4 * steps].reshape(steps, 4)[:, :count] = words[some].T
-        channels = exact.channels[some]
+        channels = exact.channels[GROUP * number : GROUP * (number + 1)]
+        count = len(channels)
         group[-9] = sum(channel.shift << 8 * i for i, channel in enumerate(channels))
         group[-8 : -8 + count] = [channel.multiplier % 2**32 for channel in channels]
         group[-4 : -4 + count or None] = [channel.addend % 2**32 for channel in channels]

@@ -24,6 +24,7 @@ from tflmgen.kernel import (
     Scratch,
     Target,
 )
+from tflmgen.ops.dsp_svdf import svdf_dsp
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import positive, present
 from tflmgen.ops.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
@@ -62,7 +63,6 @@ def _factors(op: OperatorInstance) -> tuple[float, float]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    del target
     batches, inputs = static_shape(input_type(op, 0))
     filters, memory = static_shape(input_type(op, 2))
     rank = op.attributes.rank
@@ -87,7 +87,10 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
             return Kernel("tflmgen_svdf_hybrid", HEADER, operands, fields, in_place, macs)
         fields = params("tflmgen_svdf_f32", sizes, limits)
         return Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
-    (multiplier, shift), (output_multiplier, output_shift) = map(quantize_multiplier, _factors(op))
+    to_state, to_output = map(quantize_multiplier, _factors(op))
+    if "dsp" in target.instructions and (fast := svdf_dsp(op, to_state, to_output)):
+        return fast
+    (multiplier, shift), (output_multiplier, output_shift) = to_state, to_output
     fields = params(
         "tflmgen_svdf_s8",
         sizes,

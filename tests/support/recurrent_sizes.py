@@ -1,0 +1,35 @@
+"""SVDF and LSTM in the sizes that the fast int8 kernels are made for, with extreme weights, inputs and states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from support.conv_cases import pick
+from support.dsp_cases import Run, inputs
+from support.recurrent_cases import quantized_lstm, svdf
+
+
+def svdf_in(state: str) -> Callable[[np.random.Generator], Run]:
+    """Of whole words of memory and others, in one chunk of filters and in several."""
+
+    def make(rng: np.random.Generator) -> Run:
+        batches, rank = int(pick(rng, 1, 1, 2)), int(pick(rng, 1, 1, 2, 3, 8))
+        length, units = int(rng.integers(1, 80)), int(pick(rng, rng.integers(1, 12), 33, 70))
+        memory = int(pick(rng, 8, 12, 32, rng.integers(1, 12)))
+        case, _ = svdf(rng, state, (batches, length, units, rank, memory), _least(rng))
+        return case, inputs(rng, case)
+
+    return make
+
+
+def lstm(rng: np.random.Generator) -> Run:
+    sizes = [int(pick(rng, 1, 1, 3)), int(pick(rng, 1, 3)), int(rng.integers(1, 60)), int(rng.integers(1, 30))]
+    case, _ = quantized_lstm(rng, "int8", sizes, _least(rng))
+    return case, inputs(rng, case)
+
+
+def _least(rng: np.random.Generator) -> int:
+    """-128 makes some pairs of weights too much for 16 bits."""
+    return int(pick(rng, -127, -128))

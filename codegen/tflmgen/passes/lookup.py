@@ -58,7 +58,11 @@ class _Lookups(RegionFuser):
             return True
         kinds = [v.type for v in operands] + [result]
         simple = all(_is_simple(t) for t in kinds)
-        return simple and all(self._flow.number(v) is not None or v.type.shape == result.shape for v in operands)
+        return simple and all(self._is_one(v) or (not v.is_constant and v.type.shape == result.shape) for v in operands)
+
+    def _is_one(self, value: Value) -> bool:
+        """Whether it is a constant whose elements are all one number."""
+        return self._flow.number(value) is not None
 
     def _fused(self, op: Op, region: Region) -> Op | None:
         source, result = region.source.type, op.outputs[0].type

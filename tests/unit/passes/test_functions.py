@@ -178,6 +178,20 @@ def test_two_operands_are_no_table() -> None:
     same_graph(fuse_lookups(parse_graph(text)), text)
 
 
+def test_constants_of_several_numbers_are_no_table() -> None:
+    text = """
+        constant #c: int8[32]@0.5:0 = 1, 2, 3
+        constant #d: int8[]@0.5:0 = 3
+        function main(%x: int8[32]@0.5:0) {
+          %a: int8[32]@0.5:0 = ADD(%x, #c)
+          %b: int8[32]@0.5:0 = MUL(%a, #d)
+          return %b
+        }
+        signature main: main(x) -> (b)
+    """
+    same_graph(fuse_lookups(parse_graph(text)), text)
+
+
 def test_the_pipeline_ends() -> None:
     for text in (INT8, *(spelled(*lines) for lines, _ in SPELLED.values())):
         module = run_passes(parse_graph(text))

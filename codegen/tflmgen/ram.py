@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, takewhile
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.graph import Module
 from tflmgen.kernel import Target
 from tflmgen.options import Optimize
 from tflmgen.schedule import Step, walk_items
-from tflmgen.search import Candidate, best_candidate
-from tflmgen.select import select, without_overlap
+from tflmgen.search import Candidate, best_candidate, ladder
+from tflmgen.select import Selection, select, without_overlap
 from tflmgen.streams.choose import Streams
 from tflmgen.streams.kernel import stream_kernels
 from tflmgen.streams.segments import instructions
@@ -26,8 +26,16 @@ SLOWDOWN = 0.25
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """A module with some of its operators as streams, and what these cost: instructions, roughly."""
+
+    module: Module
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to run a module: with its streams, what they cost (calls for single rows), and the plan."""
+    """One way to run a module: its streams, what they and slower kernels cost (instructions, roughly), and the plan."""
 
     module: Module
     cost: int
@@ -56,23 +64,22 @@ def choose(module: Module, target: Target, optimize: Optimize, budget: int | Non
     plain = _choice(module, 0, target)
     if budget is not None:
         return plain if plain.bytes <= budget else _within(budget, plain, target)
-    if optimize is Optimize.RAM:
-        return min((plain, *_smallest(plain, target)), key=lambda choice: (*choice.best.cost, choice.cost))
-    return plain
+    return _smallest(plain, target) if optimize is Optimize.RAM else plain
 
 
 def apart(module: Module, target: Target, optimize: Optimize, budget: int | None) -> Choice:
     """The fastest way with every output apart from the inputs. Raises UsageError where little RAM is asked for, too."""
     if budget is not None or optimize is Optimize.RAM:
         raise UsageError("--no-overlap goes with neither --ram-budget nor --optimize ram")
-    selection = without_overlap(select(module, target, stream_kernels(module, target)))
+    selection = without_overlap(_selection(module, target))
     return Choice(module, 0, best_candidate(module, selection))
 
 
 def curve(module: Module, target: Target) -> list[Choice]:
-    """All ways of which none has both less RAM and cheaper streams than another one, from most RAM to least."""
+    """All ways of which none has both less RAM and fewer instructions than another one, from most RAM to least."""
     plain = _choice(module, 0, target)
-    found = sorted((plain, *_streamed(plain, target)), key=lambda choice: (choice.cost, choice.bytes))
+    ways = [_rungs(Way(module, 0), target), *(_rungs(way, target) for way in _streamed(plain, target))]
+    found = sorted(chain.from_iterable(ways), key=lambda choice: (choice.cost, choice.bytes))
     kept: list[Choice] = []
     for choice in found:
         if not kept or choice.bytes < kept[-1].bytes:
@@ -81,36 +88,62 @@ def curve(module: Module, target: Target) -> list[Choice]:
 
 
 def _choice(module: Module, cost: int, target: Target) -> Choice:
-    selection = select(module, target, stream_kernels(module, target))
-    return Choice(module, cost, best_candidate(module, selection))
+    best = best_candidate(module, _selection(module, target))
+    return Choice(module, cost + best.slower, best)
 
 
-def _streamed(plain: Choice, target: Target, most: int | None = None) -> Iterator[Choice]:
+def _rungs(way: Way, target: Target) -> Iterator[Choice]:
+    """A way's plans, with the fastest kernels first, then with slower ones."""
+    for rung in ladder(way.module, _selection(way.module, target)):
+        yield Choice(way.module, way.cost + rung.slower, rung)
+
+
+def _selection(module: Module, target: Target) -> Selection:
+    return select(module, target, stream_kernels(module, target))
+
+
+def _streamed(plain: Choice, target: Target, most: int | None = None) -> Iterator[Way]:
     """The ways with streams, the cheapest first; only those whose estimate is at most `most`."""
     streams = Streams(plain.module, plain.best.selection, target)
     seen = {0}
     for limit in reversed([limit for limit in streams.limits if most is None or limit <= most]):
-        module, cost = streams.streamed(limit)
-        if cost not in seen:
-            seen.add(cost)
-            yield _choice(module, cost, target)
+        way = Way(*streams.streamed(limit))
+        if way.cost not in seen:
+            seen.add(way.cost)
+            yield way
 
 
-def _smallest(plain: Choice, target: Target) -> Iterator[Choice]:
+def _smallest(plain: Choice, target: Target) -> Choice:
+    """The way of least RAM that slows the model down by no more than is allowed."""
     streams = Streams(plain.module, plain.best.selection, target)
     allowed = sum(map(instructions, plain.best.selection.kernels.values())) * SLOWDOWN
-    ways = (streams.streamed(limit) for limit in streams.limits)
-    for module, cost in islice((way for way in ways if way[1] <= allowed or not allowed), TRIES):
-        yield _choice(module, cost, target)
+
+    def is_allowed(way: Way | Choice) -> bool:
+        return way.cost <= allowed or not allowed
+
+    ways = filter(is_allowed, (Way(*streams.streamed(limit)) for limit in streams.limits))
+    tried = [plain]
+    for way in (Way(plain.module, 0), *islice(ways, TRIES)):
+        tried += takewhile(is_allowed, _rungs(way, target))
+    return min(tried, key=lambda choice: (*choice.best.cost, choice.cost))
 
 
 def _within(budget: int, plain: Choice, target: Target) -> Choice:
-    tried = [plain]
-    for choice in _streamed(plain, target, budget):
-        if choice.bytes <= budget:
-            return choice
-        tried.append(choice)
-    least = min((*tried, *_smallest(plain, target)), key=lambda choice: choice.bytes)
+    """The cheapest way that keeps to a budget."""
+    tried, found = [plain], None
+    for way in (Way(plain.module, 0), *_streamed(plain, target, budget)):
+        for choice in _rungs(way, target):
+            if found is not None and choice.cost >= found.cost:
+                break
+            tried.append(choice)
+            if choice.bytes <= budget:
+                found = choice
+                break
+    if found is not None:
+        return found
+    least = min((*tried, _smallest(plain, target)), key=lambda choice: choice.bytes)
+    if least.bytes <= budget:
+        return least
     raise ModelError([_too_small(budget, least)])
 
 

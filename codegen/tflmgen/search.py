@@ -30,6 +30,7 @@ class Candidate:
     """One fixed execution plan with its kernels and its memory.
 
     order_proved: no order of any block has less than the least peak that was found, as order_peak estimates it.
+    slower: instructions more than with the fastest kernels, roughly.
     """
 
     selection: Selection
@@ -38,6 +39,7 @@ class Candidate:
     storage: Storage
     layout: Layout
     order_proved: bool = False
+    slower: int = 0
 
     @property
     def cost(self) -> tuple[int, int]:
@@ -51,10 +53,19 @@ class Candidate:
 
 
 def best_candidate(module: Module, selection: Selection) -> Candidate:
-    """The best plan of the fastest kernels, and then of slower ones as long as they save memory.
+    """The best plan of the fastest kernels, and then of slower ones as long as they save memory."""
+    rungs = ladder(module, selection)
+    best = next(rungs)
+    bound, total = _packing_bound(module), _instructions(selection)
+    for rung in rungs:
+        if best.layout.arena.bytes <= bound and not _is_worth_it(rung, best, total):
+            break
+        best = min(best, rung, key=lambda candidate: candidate.cost)
+    return best
 
-    The packing bound is that of the file's order: the most bytes of tensors, without scratch, that live at one step.
-    """
+
+def ladder(module: Module, selection: Selection) -> Iterator[Candidate]:
+    """The best plan of the fastest kernels, then of slower ones, step by step, where the arena is fullest."""
     variables = {v.home for v in module.state.values()}
     by_peak = order_for_peak(module, selection)
     modules = [module]
@@ -64,16 +75,19 @@ def best_candidate(module: Module, selection: Selection) -> Candidate:
     for ordered in reversed(modules):
         scheduled = schedule(ordered)
         orders.append((scheduled, analyze(scheduled, variables)))
-    best = min(_plans(selection, orders, variables), key=lambda candidate: candidate.cost)
-    fastest = trial = best
-    in_file_order, ranges = orders[-1]
-    packing_bound = peak(ranges.blocks(variables), in_file_order.steps)[0]
-    while (slower := _slower(trial)) is not None:
-        trial = min(_plans(slower, orders, variables), key=lambda candidate: candidate.cost)
-        if best.layout.arena.bytes <= packing_bound and not _is_worth_it(trial, best, fastest):
-            break
-        best = min(best, trial, key=lambda candidate: candidate.cost)
-    return replace(best, order_proved=by_peak.is_proved)
+    kernels: Selection | None = selection
+    while kernels is not None:
+        best = min(_plans(kernels, orders, variables), key=lambda candidate: candidate.cost)
+        slower = _instructions(kernels) - _instructions(selection)
+        yield replace(best, order_proved=by_peak.is_proved, slower=slower)
+        kernels = _slower(best)
+
+
+def _packing_bound(module: Module) -> int:
+    """The most bytes of tensors that live at one step in the file's order, without scratch, each in its own place."""
+    variables = {v.home for v in module.state.values()}
+    scheduled = schedule(module)
+    return peak(analyze(scheduled, variables).blocks(variables), scheduled.steps)[0]
 
 
 def _plans(
@@ -100,10 +114,9 @@ def _slower(candidate: Candidate) -> Selection | None:
     return Selection(kernels) if kernels != candidate.selection.kernels else None
 
 
-def _is_worth_it(slower: Candidate, best: Candidate, fastest: Candidate) -> bool:
-    total = _instructions(fastest.selection)
-    more, in_all = (_instructions(slower.selection) - _instructions(c.selection) for c in (best, fastest))
-    return in_all * SLOWER <= total or 2 * more * best.bytes <= (best.bytes - slower.bytes) * total
+def _is_worth_it(rung: Candidate, best: Candidate, total: int) -> bool:
+    more = rung.slower - best.slower
+    return rung.slower * SLOWER <= total or 2 * more * best.bytes <= (best.bytes - rung.bytes) * total
 
 
 def _instructions(selection: Selection) -> int:

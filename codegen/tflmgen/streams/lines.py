@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from tflmgen.kernel import Kernel
-from tflmgen.streams.order import INPUT, RowOrder, Rows, Wiring
+from tflmgen.streams.order import INPUT, RowOrder, Rows, Tick, Wiring
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,14 @@ class Lines:
 def lay_lines(wiring: Wiring, order: RowOrder, kernels: Sequence[Kernel], row_bytes: Sequence[int]) -> Lines:
     """The line buffers of a stream; kernels[i] runs tick i; row_bytes: those of each operator's output."""
     guests: dict[int, Guest] = {}
+    calls: list[list[tuple[int, Tick, Kernel]]] = [[] for _ in wiring.operators]
+    for number, (tick, kernel) in enumerate(zip(order.ticks, kernels, strict=True)):
+        calls[tick.stage].append((number, tick, kernel))
     for stage in range(len(wiring.operators) - 1):
-        guest = _as_guest(stage, wiring, order, kernels, row_bytes, guests)
+        guest = _as_guest(stage, wiring, order, calls, row_bytes, guests)
         if guest is not None:
             guests[stage] = guest
-    ticks = tuple(slots for slots, _ in _walk(wiring, order, guests))
+    ticks = tuple(slots for slots, _ in _walk(wiring, order.ticks, order.capacity, guests))
     count = [0] * len(wiring.operators)
     for tick, slots in zip(order.ticks, ticks, strict=True):
         if slots.write is not None:
@@ -60,28 +64,33 @@ def _as_guest(
     stage: int,
     wiring: Wiring,
     order: RowOrder,
-    kernels: Sequence[Kernel],
+    calls: Sequence[Sequence[tuple[int, Tick, Kernel]]],
     row_bytes: Sequence[int],
     guests: Mapping[int, Guest],
 ) -> Guest | None:
-    """Where the rows of `stage` may lie over those that it reads, at every tick; None if they can't."""
+    """Where the rows of `stage` may lie over those that it reads, at every tick; None if they can't.
+
+    calls: of each operator, the number of each of its ticks in the stream, the tick and its kernel.
+    """
     operator, sources = wiring.operators[stage], wiring.sources[stage]
     if order.capacity[stage] != 1 or operator.window is None or len(sources) != 1:
         return None
     host = sources[0]
-    readers = [s for s, read in enumerate(wiring.sources) if host in read]
-    if host == INPUT or host in guests or readers != [stage] or any(g.host == host for g in guests.values()):
+    if (
+        host == INPUT
+        or host in guests
+        or wiring.readers[host] != (stage,)
+        or any(g.host == host for g in guests.values())
+    ):
         return None
-    claims = [
-        next((o for o in kernel.overlaps if o.input == operator.data[0]), None)
-        for tick, kernel in zip(order.ticks, kernels, strict=True)
-        if tick.stage == stage
-    ]
+    claims = [next((o for o in k.overlaps if o.input == operator.data[0]), None) for _, _, k in calls[stage]]
     lead = max((-(-o.distance // 4) * 4 for o in claims if o is not None and not o.exact), default=0)
     size, host_size = row_bytes[stage], row_bytes[host]
     trial = {**guests, stage: Guest(host, lead)}
     at = 0
-    for (slots, rows), tick in zip(_walk(wiring, order, trial), order.ticks, strict=True):
+    around = sorted((call for s in (host, stage, *wiring.readers[stage]) for call in calls[s]), key=itemgetter(0))
+    ticks = [tick for _, tick, _ in around]
+    for (slots, rows), tick in zip(_walk(wiring, ticks, order.capacity, trial), ticks, strict=True):
         if tick.stage == host and rows.made[stage] > rows.first_needed(stage):
             return None
         if tick.stage != stage:
@@ -101,14 +110,19 @@ def _as_guest(
     return Guest(host, lead)
 
 
-def _walk(wiring: Wiring, order: RowOrder, guests: Mapping[int, Guest]) -> Iterator[tuple[Slots, Rows]]:
-    """The slots at each tick, and the rows that exist before it."""
+def _walk(
+    wiring: Wiring, ticks: Sequence[Tick], capacity: Sequence[int], guests: Mapping[int, Guest]
+) -> Iterator[tuple[Slots, Rows]]:
+    """The slots at each tick, and the rows that exist before it.
+
+    Without the ticks of some operators it is true of those of which the readers' and the guest's ticks are there.
+    """
     rows = Rows(wiring)
     visitors = {guest.host: stage for stage, guest in guests.items()}
     base = [0] * len(wiring.operators)
     for host, stage in visitors.items():
         base[host] = _first_slot(wiring, stage, 0)
-    for tick in order.ticks:
+    for tick in ticks:
         stage = tick.stage
         write, move = None, None
         if stage < len(wiring.operators) - 1 and stage not in guests:
@@ -120,7 +134,7 @@ def _walk(wiring: Wiring, order: RowOrder, guests: Mapping[int, Guest]) -> Itera
                 following = max(following, min(ahead, made))
             elif made == first:
                 following = made
-            elif made + 1 - base[stage] > order.capacity[stage]:
+            elif made + 1 - base[stage] > capacity[stage]:
                 following = first
             if following > base[stage] and made > first:
                 move = first - following, first - base[stage], made - first

@@ -8,7 +8,8 @@ microcontrollers: Lin et al., "MCUNetV2", 2021).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tflmgen.streams.push import PUSH
 from tflmgen.streams.rows import RowOperator
@@ -27,17 +28,24 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The operators of a stream; sources[i]: the tensor of each data input of operator i, in `data`'s order."""
+    """The operators of a stream; sources[i]: the tensor of each data input of operator i, in `data`'s order.
+
+    readers: by tensor; firsts[i]: the first row that each tick of operator i reads, and its input's height behind them.
+    """
 
     operators: tuple[RowOperator, ...]
     sources: tuple[tuple[int, ...], ...]
+    readers: Mapping[int, tuple[int, ...]] = field(init=False, compare=False)
+    firsts: tuple[tuple[int, ...], ...] = field(init=False, compare=False)
 
-    def height(self, tensor: int) -> int:
-        """Rows of a tensor."""
-        if tensor != INPUT:
-            return self.operators[tensor].height
-        reader = next(i for i, sources in enumerate(self.sources) if INPUT in sources)
-        return self.operators[reader].input_height
+    def __post_init__(self) -> None:
+        readers: dict[int, tuple[int, ...]] = dict.fromkeys(range(INPUT, len(self.operators)), ())
+        for stage, sources in enumerate(self.sources):
+            for tensor in dict.fromkeys(sources):
+                readers[tensor] += (stage,)
+        firsts = tuple((*(first for first, _ in operator.needs), operator.input_height) for operator in self.operators)
+        object.__setattr__(self, "readers", readers)
+        object.__setattr__(self, "firsts", firsts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +60,18 @@ class Rows:
     """Which rows of every tensor exist and which are still needed, while ticks go by."""
 
     def __init__(self, wiring: Wiring) -> None:
-        self._wiring = wiring
+        self._operators, self._readers, self._firsts = wiring.operators, wiring.readers, wiring.firsts
         self.next = [0] * len(wiring.operators)
         self.made = [0] * len(wiring.operators)
-        self._readers: dict[int, list[int]] = {}
-        for stage, sources in enumerate(wiring.sources):
-            for tensor in sources:
-                self._readers.setdefault(tensor, []).append(stage)
 
     def first_needed(self, tensor: int) -> int:
         """The first row of a tensor that a tick still to come reads; its height where there is none."""
-        readers = self._readers.get(tensor, ())
-        needed = [self._wiring.height(tensor)]
-        for stage in readers:
-            operator = self._wiring.operators[stage]
-            if self.next[stage] < operator.ticks:
-                needed.append(operator.needs[self.next[stage]][0])
-        return min(needed)
+        needed = [self._firsts[stage][self.next[stage]] for stage in self._readers[tensor]]
+        return min(needed) if needed else self._operators[tensor].height
 
     def advance(self, stage: int) -> int:
         """One tick of an operator; returns how many rows it made."""
-        operator = self._wiring.operators[stage]
+        operator = self._operators[stage]
         self.next[stage] += 1
         rows = int(self.next[stage] == operator.ticks) if operator.reduces else 1
         self.made[stage] += rows

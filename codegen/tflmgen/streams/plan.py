@@ -94,6 +94,7 @@ class _Planner:
         self._bytes = [row_bytes(operator.op.outputs[0]) for operator in wiring.operators]
         self._input_bytes = _input_row_bytes(wiring)
         self._order: RowOrder = order_rows(wiring)
+        self._live = self._live_ticks()
         self._aligned = [self._is_aligned(stage) for stage in range(len(wiring.operators))]
 
     def stage(self, tick: int) -> int:
@@ -135,22 +136,34 @@ class _Planner:
                 starts.append(self._bytes[tensor])
         return all(start % WORD == 0 for start in starts)
 
-    def blocks(self, kernels: Sequence[Kernel]) -> _Blocks:
+    def _live_ticks(self) -> list[int]:
+        """The ticks before which rows of each inner tensor exist that are needed, or that make one; as bit sets."""
         rows = Rows(self._wiring)
         live = [0] * len(self._wiring.operators)
+        since: dict[int, int] = {}
+        for number, tick in enumerate(self._order.ticks):
+            rows.advance(tick.stage)
+            live[tick.stage] |= 1 << number
+            for tensor in {tick.stage, *self._wiring.sources[tick.stage]} - {INPUT}:
+                if rows.made[tensor] > rows.first_needed(tensor):
+                    since.setdefault(tensor, number + 1)
+                elif tensor in since:
+                    live[tensor] |= (1 << number + 1) - (1 << since.pop(tensor))
+        for tensor, first in since.items():
+            live[tensor] |= (1 << len(self._order.ticks)) - (1 << first)
+        return live
+
+    def blocks(self, kernels: Sequence[Kernel]) -> _Blocks:
+        live = list(self._live)
         scratch_bytes: dict[tuple[int, int], int] = {}
         scratch_live: dict[tuple[int, int], int] = {}
         for number, (tick, kernel) in enumerate(zip(self._order.ticks, kernels, strict=True)):
             bit = 1 << number
-            for tensor in range(self._last):
-                if rows.made[tensor] > rows.first_needed(tensor) or tensor == tick.stage:
-                    live[tensor] |= bit
             for position, operand in enumerate(kernel.operands):
                 if isinstance(operand, Scratch) and operand.bytes:
                     key = tick.stage, position
                     scratch_bytes[key] = max(scratch_bytes.get(key, 0), operand.bytes)
                     scratch_live[key] = scratch_live.get(key, 0) | bit
-            rows.advance(tick.stage)
         blocks: list[Block] = []
         placed: dict[int, int] = {}
         lines = lay_lines(self._wiring, self._order, kernels, self._bytes)

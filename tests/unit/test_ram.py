@@ -72,6 +72,33 @@ def test_a_budget_takes_no_more_streams_than_it_needs() -> None:
     assert choose(network(), HOST, Optimize.SPEED, small.bytes).bytes == small.bytes
 
 
+def filters() -> Module:
+    """A depthwise convolution of one output pixel, which cannot be streamed."""
+    w = ModelWriter()
+    g = w.subgraph("main")
+    source = g.tensor("x", "int8", [1, 11, 1, 32], scale=[0.1], zero_point=[0])
+    g.inputs = [source]
+    scales = np.full(32, 0.01, np.float32)
+    values = np.random.default_rng(1).integers(-127, 128, (1, 11, 1, 32))
+    weights = g.constant("w", values, "int8", scale=scales, zero_point=[0] * 32, axis=3)
+    bias = g.constant("b", np.zeros(32), "int32", scale=scales * np.float32(0.1))
+    result = g.tensor("y", "int8", [1, 1, 1, 32], scale=[0.1], zero_point=[0])
+    window = {"padding": 1, "stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
+    g.operator("DEPTHWISE_CONV_2D", [source, weights, bias], [result], window)
+    g.outputs = [result]
+    return run_passes(import_model(parse_model(w.finish(), "m.tflite")))
+
+
+def test_kernels_that_need_less_scratch_keep_to_a_budget() -> None:
+    target = Target("cortex-m4", frozenset({"dsp"}))
+    fastest, *slower = curve(filters(), target)
+    assert slower
+    assert streams(slower[-1]) == 0
+    kept = choose(filters(), target, Optimize.SPEED, slower[-1].bytes)
+    assert kept.bytes <= slower[-1].bytes < fastest.bytes
+    assert kept.cost > fastest.cost == 0
+
+
 def test_a_budget_that_nothing_keeps_to() -> None:
     small = choose(network(), HOST, Optimize.RAM, None)
     with pytest.raises(ModelError, match=rf"operator \d+ .*needs at least {small.bytes} bytes .* budget is 8"):

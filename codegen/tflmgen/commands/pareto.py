@@ -18,12 +18,12 @@ from tflmgen.units import count
 
 
 def pareto_command(path: Path, board_name: str, options: BuildOptions, output: OutputOptions) -> None:
-    """Prints the ways to run a model of which none has less RAM and fewer calls for single rows than another."""
+    """Prints the ways to run a model of which none has both less RAM and fewer instructions than another."""
     console = Console(output)
     board = board_for(board_name, options)
     with console.progress(f"Planning {path.name}"):
         points = [_point(c) for c in ram_curve(path, replace(board.target, optimize=options.optimize.value), options)]
-    titles = ("RAM>", "MACs>", "row calls>", "bytes moved>", "operators in streams>")
+    titles = ("RAM>", "MACs>", "instructions more, about>", "row calls>", "bytes moved>", "operators in streams>")
     rows = [tuple(count(number) for number in point.values()) for point in points]
     console.table(Table(f"RAM of {path.name} and what it costs per invoke", titles, rows))
     console.line("Each of these is what --ram-budget with its RAM gives. No way computes anything twice.")
@@ -36,6 +36,7 @@ def _point(choice: Choice) -> dict[str, int]:
     return {
         "ram_bytes": choice.bytes,
         "macs": sum(kernel.macs for kernel in kernels),
+        "extra_instructions": choice.cost,
         "row_calls": sum(len(plan.order) for plan in plans),
         "bytes_moved": sum(move.bytes for plan in plans for move in _moves(plan)),
         "streamed_operators": sum(len(plan.stages) for plan in plans),

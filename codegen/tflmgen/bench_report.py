@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from tflmgen.emulator.cycle_models import CycleModel
-from tflmgen.emulator.executed import NO_CYCLES, Cycles
+from tflmgen.emulator.executed import NO_CYCLES, NOTHING, Cycles, Tally
 from tflmgen.emulator.session import Invocation
 from tflmgen.worst_path import Cost, WorstPath, worst_path
 
@@ -28,12 +29,16 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class OperatorFigures:
-    """One operator over all sets; `instructions` and `cycles` are None where they are not counted per operator."""
+    """One operator over all sets; `instructions` and `cycles` are None where they are not counted per operator.
+
+    stages: what those of a stream took; empty where that is not counted.
+    """
 
     step: Json
     executions: int
     instructions: int | None
     cycles: Cycles | None
+    stages: tuple[Tally, ...] = ()
 
     @property
     def macs(self) -> int:
@@ -50,13 +55,20 @@ def operator_figures(plan: Plan, measured: Sequence[Measured]) -> list[OperatorF
         executions: dict[int, int] = {}
         instructions: dict[int, int] = {}
         cycles: dict[int, Cycles] = {}
+        stages: dict[int, tuple[Tally, ...]] = {}
         for one in measured:
             for counted in one.invocation.operators or ():
                 executions[counted.step] = executions.get(counted.step, 0) + counted.executions
                 instructions[counted.step] = instructions.get(counted.step, 0) + counted.instructions
                 cycles[counted.step] = cycles.get(counted.step, NO_CYCLES) + counted.cycles
+                before = stages.get(counted.step, (NOTHING,) * len(counted.stages))
+                stages[counted.step] = tuple(a + b for a, b in zip(before, counted.stages, strict=True))
         ran = [step for step in steps if executions.get(step["index"])]
-        return [OperatorFigures(s, executions[i], instructions[i], cycles[i]) for s in ran for i in [s["index"]]]
+        return [
+            OperatorFigures(step, executions[i], instructions[i], cycles[i], stages[i])
+            for step in ran
+            for i in [step["index"]]
+        ]
     entered = [plan["signatures"][one.signature]["function"] for one in measured]
     if any(step["kind"] in CONTROL and step["function"] in entered for step in plan["steps"]):
         return None
@@ -162,6 +174,23 @@ def _operator_json(operator: OperatorFigures, model: CycleModel) -> Json:
         **_cycles_json(operator.cycles, model),
         "macs": operator.macs,
         "instructions_per_mac": _ratio(operator.instructions, operator.macs),
+        "stages": [
+            _stage_json(stage, operator.executions, tally, model)
+            for stage, tally in zip_longest(step.get("stages", ()), operator.stages)
+        ],
+    }
+
+
+def _stage_json(stage: Json, runs: int, tally: Tally | None, model: CycleModel) -> Json:
+    """An operator of a stream that ran `runs` times."""
+    instructions, macs = (tally.instructions if tally else None), stage["macs"] * runs
+    return {
+        **{name: stage[name] for name in ("subgraph", "operator", "name", "outputs", "kernels", "variant")},
+        "executions": stage["calls"] * runs,
+        "instructions": instructions,
+        **_cycles_json(tally.cycles if tally else None, model),
+        "macs": macs,
+        "instructions_per_mac": _ratio(instructions, macs),
     }
 
 

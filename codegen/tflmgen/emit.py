@@ -93,13 +93,15 @@ class ApiEntry:
 class Sources:
     """The generated library: path below its folder -> text; its kernel headers; step -> line of the plan.
 
-    weights: the constants in flash, with their bytes. entries: the functions and macros of each signature.
+    stage_lines: (step of a stream, number of a stage) -> where its calls begin. weights: the constants in flash, with
+    their bytes. entries: the functions and macros of each signature.
     fingerprint: 32 bits of the model, the options, the version of tflmgen and the plan's size.
     """
 
     files: Mapping[str, str]
     headers: tuple[str, ...]
     lines: Mapping[int, int]
+    stage_lines: Mapping[tuple[int, int], Sequence[int]]
     weights: Mapping[str, int]
     entries: tuple[ApiEntry, ...]
     fingerprint: int
@@ -156,7 +158,7 @@ def emit(
         "library.json": render("library/library.json.j2", **common),
     }
     weights = {name: len(array.data) for name, array in writer.used.items()}
-    return Sources(files, writer.headers, _step_lines(source, bodies), weights, entries, fingerprint)
+    return Sources(files, writer.headers, *_step_lines(source, bodies), weights, entries, fingerprint)
 
 
 def _arrays(writer: BodyWriter) -> list[dict[str, object]]:
@@ -265,9 +267,10 @@ def _bytes_lines(data: bytes) -> list[str]:
     return array_lines(ConstantArray("bytes", DType.UINT8, (len(data),), data))
 
 
-def _step_lines(source: str, bodies: list[Body]) -> dict[int, int]:
-    """The line of the plan's source where each step's code begins (1 is the first)."""
+def _step_lines(source: str, bodies: list[Body]) -> tuple[dict[int, int], dict[tuple[int, int], list[int]]]:
+    """The lines of the plan's source where the code of steps, and of stages of streams, begins (1 is the first)."""
     numbers: dict[int, int] = {}
+    stages: dict[tuple[int, int], list[int]] = {}
     lines = source.splitlines()
     at = 0
     for body in bodies:
@@ -275,4 +278,6 @@ def _step_lines(source: str, bodies: list[Body]) -> dict[int, int]:
         for offset, line in enumerate(body.lines):
             if line.step is not None:
                 numbers.setdefault(line.step, at + offset + 2)
-    return numbers
+            if line.step is not None and line.stage is not None:
+                stages.setdefault((line.step, line.stage), []).append(at + offset + 2)
+    return numbers, stages

@@ -43,10 +43,11 @@ _INDENT = "    "
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of C; `step` where it is the first line of a step's code."""
+    """One line of C; `step` where it is the first line of a step's code; with a `stage`, of that stage of a stream."""
 
     text: str
     step: int | None = None
+    stage: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,10 @@ class BodyWriter:
             self.statics += (resume.next, resume.written)
         lines = stream_lines(rows, self.pointer, self._row_call, resume)
         title = comment(f"Rows of {len(rows.stages)} operators at a time")
-        body = tuple(Line(text, None if number else call.step) for number, text in enumerate(lines))
+        body = tuple(
+            Line(text, call.step if number == 0 or stage is not None else None, stage)
+            for number, (text, stage) in enumerate(lines)
+        )
         return Body(call.function, title, body, parameters=PARAMETERS, returns="bool" if resume else "void")
 
     def _row_call(self, call: RowCallAt, pointers: list[str]) -> str:

@@ -29,11 +29,27 @@ class Resume:
     written: str
 
 
-def stream_lines(rows: RowProgram, pointer: Pointer, caller: Caller, resume: Resume | None) -> Iterator[str]:
+Marked = tuple[str, int | None]
+"""A line of C, and the stage of the stream whose code begins there, if one does."""
+
+
+def stream_lines(rows: RowProgram, pointer: Pointer, caller: Caller, resume: Resume | None) -> Iterator[Marked]:
     """The body of the function, whose parameters are PARAMETERS.
 
     With `resume` it returns false where it waits for the next row, true after the last.
     """
+    yield from ((line, None) for line in _head(rows, resume))
+    for number, call in enumerate(rows.calls):
+        origin = rows.stages[call.stage].op.origin
+        yield f"{_TAB * 2}case {number}: /* {comment(f'operator {origin.operator}: {origin.operator_name}')} */", None
+        taken = resume and not call.function
+        lines = _taken(call, rows.input_row_bytes, resume) if taken and resume else _case(call, pointer, caller)
+        for at, line in enumerate(lines):
+            yield f"{_TAB * 3}{line}", None if at else call.stage
+    yield from ((line, None) for line in _tail(resume))
+
+
+def _head(rows: RowProgram, resume: Resume | None) -> Iterator[str]:
     dtype = DType.UINT8 if len(rows.calls) <= 256 else DType.UINT16
     order = ConstantArray.of("order", np.array(rows.order), dtype)
     yield f"{_TAB}static const {dtype.c_type} order[{len(rows.order)}] = {{"
@@ -51,12 +67,9 @@ def stream_lines(rows: RowProgram, pointer: Pointer, caller: Caller, resume: Res
         yield f"{_TAB}bool taken = false;"
     yield f"{_TAB}for (size_t i = {resume.next if resume else 0}; i < {len(rows.order)}u; ++i) {{"
     yield f"{_TAB * 2}switch (order[i]) {{"
-    for number, call in enumerate(rows.calls):
-        origin = rows.stages[call.stage].op.origin
-        yield f"{_TAB * 2}case {number}: /* {comment(f'operator {origin.operator}: {origin.operator_name}')} */"
-        taken = resume and not call.function
-        lines = _taken(call, rows.input_row_bytes, resume) if taken and resume else _case(call, pointer, caller)
-        yield from (f"{_TAB * 3}{line}" for line in lines)
+
+
+def _tail(resume: Resume | None) -> Iterator[str]:
     yield f"{_TAB * 2}default:"
     yield f"{_TAB * 3}break;"
     yield f"{_TAB * 2}}}"

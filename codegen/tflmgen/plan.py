@@ -220,7 +220,7 @@ def _step(op: Op, index: int, parent: int, function: str, selection: Selection, 
         "variant": called.variant if called else "view",
         "macs": called.macs if called else 0,
         **_choice(called),
-        **({"stages": stages} if (stages := stages_of(op, selection)) else {}),
+        **({"stages": stages} if (stages := stages_of(op, selection, index, sources.stage_lines)) else {}),
         "line": sources.lines.get(index),
     }
 

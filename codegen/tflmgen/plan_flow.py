@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -107,19 +107,27 @@ def _results(function: Function) -> tuple[Value, ...]:
     return function.body.results[: len(function.body.results) - len(function.state)]
 
 
-def stages_of(op: Op, selection: Selection) -> list[Json]:
+def stages_of(op: Op, selection: Selection, step: int, lines: Mapping[tuple[int, int], Sequence[int]]) -> list[Json]:
     """The operators of a stream, in the order in which they were; none for an operator that is no stream."""
     kernel = selection.of(op)
     if not isinstance(kernel, Kernel) or kernel.rows is None:
         return []
+    calls: dict[int, list[Kernel]] = {number: [] for number in range(len(kernel.rows.stages))}
+    for number in kernel.rows.order:
+        calls[kernel.rows.calls[number].stage].append(kernel.rows.calls[number].kernel)
     return [
         {
             "subgraph": stage.op.origin.subgraph,
             "operator": stage.op.origin.operator,
             "name": stage.op.operator,
             "outputs": [str(v.type) for v in stage.op.outputs],
+            "kernels": list(dict.fromkeys(call.function for call in calls[number] if call.function)),
+            "variant": " ".join(dict.fromkeys(call.variant for call in calls[number])),
+            "calls": len(calls[number]),
+            "macs": sum(call.macs for call in calls[number]),
+            "lines": list(lines.get((step, number), ())),
         }
-        for stage in kernel.rows.stages
+        for number, stage in enumerate(kernel.rows.stages)
     ]
 
 

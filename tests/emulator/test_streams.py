@@ -21,5 +21,14 @@ def test_streams_on_boards(board: str, seed: int, tmp_path: Path, monkeypatch: p
     options = ["--optimize", "ram", "--push-rows", "t0"]
     plan = tflmgen("build", model, "--board", board, "--no-compile", "--json", *options).json
     assert any(step.get("variant") == "stream" for step in plan["steps"])
+    done = tflmgen("bench", model, "--board", board, "--json", *options)
+    streams = [one for one in done.json["operators"] if one["stages"]]
+    assert streams
+    for stream in streams:
+        stages = stream["stages"]
+        for name in ("instructions", "macs", "cycles_estimated"):
+            assert sum(stage[name] for stage in stages) == stream[name]
+        # No call takes less than its jump and its return.
+        assert all(stage["instructions"] > 5 * stage["executions"] for stage in stages)
     finished = tflmgen("test", model, "--board", board, *options)
     assert finished.code == 0, finished

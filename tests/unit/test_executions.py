@@ -89,13 +89,34 @@ def test_functions_run_as_often_as_they_are_called() -> None:
 
 def test_operators_that_ran_in_the_plans_order() -> None:
     counts = {5: Tally(40, Cycles(50, 60)), -1: Tally(3, Cycles(4, 5)), 1: Tally(2, Cycles(2, 3))}
-    found = executed(BRANCH, counts, {1: 1, 3: 0, 5: 1, 6: 1})
+    found = executed(BRANCH, counts, {1: 1, 3: 0, 5: 1, 6: 1}, {})
     assert (found.instructions, found.cycles) == (45, Cycles(56, 68))
     assert found.operators == (
         OperatorCount(1, 1, 2, Cycles(2, 3)),
         OperatorCount(5, 1, 40, Cycles(50, 60)),
         OperatorCount(6, 1, 0, Cycles(0, 0)),
     )
+
+
+def test_a_stream_is_divided_as_its_stages_are_to_each_other() -> None:
+    shares = {5: [Tally(10, Cycles(1, 2)), Tally(0, Cycles(0, 0)), Tally(20, Cycles(2, 2))]}
+    counts = {5: Tally(40, Cycles(50, 61))}
+    (found,) = executed(plan(step(5, "operator", 0)), counts, {5: 1}, shares).operators or ()
+    assert found.stages == (Tally(13, Cycles(17, 31)), Tally(0, Cycles(0, 0)), Tally(27, Cycles(33, 30)))
+
+
+def test_marks_of_a_stream_stand_before_its_calls() -> None:
+    source = "case 0:\n    f();\ncase 1:\n    g();\ncase 2:\n    f();\n"
+    stages = [{"lines": [2, 6], "calls": 3}, {"lines": [4], "calls": 1}]
+    marked = mark_steps(source, {"steps": [step(7, "operator", 0, line=1, stages=stages)]})
+    assert [line.split(")")[0] for line in marked.splitlines()[-6:]] == [
+        "TFLMGEN_RAN(7",
+        "TFLMGEN_RAN(8",
+        "case 1:",
+        "TFLMGEN_RAN(9",
+        "case 2:",
+        "TFLMGEN_RAN(8",
+    ]
 
 
 def test_marks_stand_before_statements() -> None:

@@ -124,20 +124,9 @@ def _sizes(firmware: Firmware, compilation: Compilation, code: int) -> dict[str,
 def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: CycleModel) -> None:
     total = report["total"]
     rows = [
-        (
-            f"{operator['subgraph']}.{operator['operator']}",
-            operator["name"],
-            " ".join(operator["outputs"]),
-            operator["variant"],
-            count(operator["executions"]),
-            _count(operator["instructions"]),
-            _share(operator["instructions"], total["instructions"]),
-            _count(operator["cycles_estimated"]),
-            count(operator["macs"]) if operator["macs"] else "",
-            _decimal(operator["instructions_per_mac"]),
-            _next_best(operator["considered"]),
-        )
+        _row(one, total["instructions"], indent)
         for operator in report["operators"]
+        for indent, one in (("", operator), *(("  ", stage) for stage in operator["stages"]))
     ]
     columns = (
         "#",
@@ -185,6 +174,23 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
     )
     for note in report["notes"]:
         console.line(f"note: {note}")
+
+
+def _row(operator: dict[str, Any], total: int, indent: str) -> tuple[str, ...]:
+    """An operator, or indented one of the stream above it, whose runs are calls."""
+    return (
+        f"{indent}{operator['subgraph']}.{operator['operator']}",
+        indent + operator["name"],
+        " ".join(operator["outputs"]),
+        operator["variant"],
+        count(operator["executions"]),
+        _count(operator["instructions"]),
+        _share(operator["instructions"], total),
+        _count(operator["cycles_estimated"]),
+        count(operator["macs"]) if operator["macs"] else "",
+        _decimal(operator["instructions_per_mac"]),
+        _next_best(operator.get("considered", [])),
+    )
 
 
 def _count(value: int | None) -> str:

@@ -32,7 +32,8 @@ class QemuCounter:
 
     def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked) -> Executed:  # noqa: ARG002
         """See session.Meter."""
-        return executed(self._plan, self._counting.read(), self._runs.invoke(signature, inputs))
+        runs, shares = self._runs.invoke(signature, inputs)
+        return executed(self._plan, self._counting.read(), runs, shares)
 
 
 @contextmanager

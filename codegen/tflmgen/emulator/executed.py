@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,12 +41,16 @@ NOTHING = Tally(0, NO_CYCLES)
 
 @dataclass(frozen=True, slots=True)
 class OperatorCount:
-    """What one step of the plan cost in one invoke: `executions` times, `instructions` in all, callees included."""
+    """What one step of the plan cost in one invoke: `executions` times, `instructions` in all, callees included.
+
+    stages: of a stream, what its operators cost; together, what the stream did.
+    """
 
     step: int
     executions: int
     instructions: int
     cycles: Cycles = NO_CYCLES
+    stages: tuple[Tally, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +68,41 @@ Counts = Mapping[int, Tally]
 """What each step of the plan cost in one invoke, -1 all that is no step's. The sum is all that was executed."""
 
 
-def executed(plan: Mapping[str, Any], counts: Counts, runs: Mapping[int, int]) -> Executed:
+Shares = Mapping[int, Sequence[Tally]]
+"""By the step of a stream what each of its stages cost, in a firmware like the one that is counted."""
+
+
+def executed(plan: Mapping[str, Any], counts: Counts, runs: Mapping[int, int], shares: Shares) -> Executed:
     """The counts of an invoke laid beside the plan; `runs`: how often each step ran."""
     operators = []
     for step in plan["steps"]:
         index = step["index"]
         if step["kind"] == "operator" and runs.get(index):
             tally = counts.get(index, NOTHING)
-            operators.append(OperatorCount(index, runs[index], tally.instructions, tally.cycles))
+            stages = _divided(tally, shares.get(index, ()))
+            operators.append(OperatorCount(index, runs[index], tally.instructions, tally.cycles, stages))
     total = sum(counts.values(), NOTHING)
     return Executed(total.instructions, total.cycles, tuple(operators))
+
+
+def _divided(whole: Tally, shares: Sequence[Tally]) -> tuple[Tally, ...]:
+    """The whole in parts that are to each other as the shares are."""
+    low, high = whole.cycles.low, whole.cycles.high
+    return tuple(
+        Tally(instructions, Cycles(*cycles))
+        for instructions, *cycles in zip(
+            _parts(whole.instructions, [share.instructions for share in shares]),
+            _parts(low, [share.cycles.low for share in shares]),
+            _parts(high, [share.cycles.high for share in shares]),
+            strict=True,
+        )
+    )
+
+
+def _parts(whole: int, shares: Sequence[int]) -> list[int]:
+    """Integers whose sum is the whole: the differences of its rounded running shares."""
+    total, running, parts = max(1, sum(shares)), 0, []
+    for share in shares:
+        before, running = running, running + share
+        parts.append((whole * running + total // 2) // total - (whole * before + total // 2) // total)
+    return parts

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tflmgen.elf import read_elf
 from tflmgen.emulator.cycle_models import CYCLE_MODELS
-from tflmgen.emulator.executed import CountError, Counts, Cycles, Tally
+from tflmgen.emulator.executed import NOTHING, CountError, Counts, Cycles, Tally
 from tflmgen.toolchain import find_host_compiler, find_program
 
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
@@ -31,14 +31,18 @@ class Plugin:
         self._position = 0
 
     def read(self) -> Counts:
-        """The counts of the invoke after the last one read. It must have ended."""
+        """The counts of the invokes after the last one read, one or one per row, together. They must have ended."""
         with self._output.open(encoding="ascii") as file:
             file.seek(self._position)
-            line = file.readline()
+            lines = file.readlines()
             self._position = file.tell()
-        if not line.endswith("\n"):
+        if not lines or not lines[-1].endswith("\n"):
             raise CountError("the counting plugin has recorded no invoke")
-        return {step: Tally(count, Cycles(low, high)) for step, count, low, high in json.loads(line)}
+        counts: dict[int, Tally] = {}
+        for line in lines:
+            for step, count, low, high in json.loads(line):
+                counts[step] = counts.get(step, NOTHING) + Tally(count, Cycles(low, high))
+        return counts
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -178,7 +178,9 @@ class Session:
             for row in range(1, rows):
                 if done.status == MORE:
                     self._next_row(signature, inputs, row)
-                    done = self._client.invoke(signature)
+                    before, done = done, self._client.invoke(signature)
+                    stack = max(before.stack_bytes, done.stack_bytes)
+                    done = replace(done, stack_bytes=stack, cycles=before.cycles + done.cycles)
             if done.stack_room and done.stack_bytes >= done.stack_room:
                 raise EmulatorError(f"stack overflow: '{tensors.key}' used all of the {done.stack_room} free bytes")
             outputs: tuple[bytes, ...] = ()

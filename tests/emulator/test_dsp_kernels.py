@@ -22,6 +22,7 @@ FAST: dict[str, Make] = {
     "conv2d": dsp_cases.conv2d,
     "depthwise3x3": dsp_cases.depthwise3x3,
     "depthwise_window": dsp_cases.depthwise_window,
+    "grouped": dsp_cases.grouped,
     "add": dsp_cases.add,
     "mul": dsp_cases.mul,
     "fully_connected": dsp_cases.fully_connected,
@@ -40,7 +41,7 @@ ANY: dict[str, Make] = {
 """The portable kernels' own cases: whatever the fast kernels take of them."""
 
 
-THUMB = ("conv2d", "depthwise3x3", "depthwise_window", "fully_connected", "add", "mul")
+THUMB = ("conv2d", "grouped", "depthwise3x3", "depthwise_window", "fully_connected", "add", "mul")
 """Those that there are kernels for which run on every Cortex-M."""
 
 VARIANTS = ("thumb", "dsp", "mve")

@@ -79,6 +79,29 @@ def conv2d(rng: np.random.Generator) -> Run:
     return case, inputs(rng, case)
 
 
+def grouped(rng: np.random.Generator) -> Run:
+    """Groups of channels, each with a convolution of its own: of CONV_2D, or several filters per channel."""
+    taps, groups = pick(rng, (1, 1), (3, 3), (2, 3)), int(pick(rng, 2, 3, 4))
+    size = [int(t + rng.integers(0, 5)) for t in taps]
+    own, outputs = int(pick(rng, 1, 2, 4)), groups * int(pick(rng, 1, 2, 3, 4))
+    options: dict[str, Any] = {
+        "padding": int(rng.integers(2)),
+        "stride_h": int(rng.integers(1, 3)),
+        "stride_w": int(rng.integers(1, 3)),
+    }
+    depthwise = rng.random() < 0.4
+    channels = groups if depthwise else groups * own
+    x, y, activation = _ends(rng, (int(pick(rng, 1, 2)), *size, channels), taps[0] * taps[1] * own)
+    options["fused_activation_function"] = activation
+    if depthwise:
+        w, b = _weights(rng, (1, *taps, outputs), 3, _scale(x))
+        case = make_case("DEPTHWISE_CONV_2D", [x, w, b], [y], options | {"depth_multiplier": outputs // groups})
+    else:
+        w, b = _weights(rng, (outputs, *taps, own), 0, _scale(x))
+        case = make_case("CONV_2D", [x, w, b], [y], options)
+    return case, inputs(rng, case)
+
+
 def depthwise3x3(rng: np.random.Generator) -> Run:
     channels = int(pick(rng, 4, 4, 8, 12, 5, 7))
     size = int(rng.integers(3, 14)), int(pick(rng, rng.integers(3, 8), rng.integers(3, 16), rng.integers(3, 70)))

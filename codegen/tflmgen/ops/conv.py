@@ -8,7 +8,7 @@ import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.fast import fast_conv2d, fastest
+from tflmgen.ops.fast import fast_conv2d, fast_grouped, fastest
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
@@ -84,11 +84,10 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     if op.outputs[0].dtype is not DType.INT8 or weights is None:
         return []
     channels, _, _, filter_channels = weights.shape
-    if filter_channels != static_shape(input_type(op, 0))[3]:
-        return []
     rows = np.asarray(weights, dtype=np.int64).reshape(channels, -1)
     layer = layer_of(op, rows, channel_scales(op, channels), op.attributes.activation)
-    return fast_conv2d(op, window_of(op), layer, target) if layer else []
+    make = fast_conv2d if filter_channels == static_shape(input_type(op, 0))[3] else fast_grouped
+    return make(op, window_of(op), layer, target) if layer else []
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:

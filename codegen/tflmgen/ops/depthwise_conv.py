@@ -9,7 +9,7 @@ import numpy as np
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.conv import FITS, FOUR_DIMENSIONS, parse, window_of
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.fast import fast_conv2d, fast_depthwise, fastest
+from tflmgen.ops.fast import fast_conv2d, fast_grouped, fastest
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Rule, Shape
 from tflmgen.ops.rules import input_type, static_shape, zero_point
@@ -56,14 +56,12 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     if op.outputs[0].dtype is not DType.INT8 or weights is None:
         return []
     channels, input_channels = weights.shape[3], static_shape(input_type(op, 0))[3]
-    if input_channels not in (1, channels):
-        return []
     rows = np.asarray(weights, dtype=np.int64).reshape(-1, channels).T
     layer = layer_of(op, rows, channel_scales(op, channels), op.attributes.activation)
     if layer is None:
         return []
     # Of one channel, a depthwise convolution is an ordinary one.
-    make = fast_conv2d if input_channels == 1 else fast_depthwise
+    make = fast_conv2d if input_channels == 1 else fast_grouped
     return make(op, window_of(op), layer, target)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from tflmgen.kernel import Considered, Kernel, OperatorInstance, Scratch, Target
 from tflmgen.ops.costs import estimate
@@ -29,6 +32,9 @@ NEAR = 1.1
 PER_MAC = {"mve": 0.35, "dsp": 1.0, "thumb": 3.5, "portable": 6.0}
 """Instructions of kernels that there is no estimate of, about."""
 
+MOST_GROUPS, MOST_SPREAD = 32, 2**15
+"""Groups of a convolution, and bytes of its weights with zeros between them, that are still one of all channels."""
+
 LITTLE = 16
 """Bytes of scratch that a slower kernel without any is not worth."""
 
@@ -43,6 +49,33 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
         ("dsp", lambda: conv2d_dsp(op, window, layer)),
         ("thumb", lambda: conv2d_thumb(op, window, layer)),
     )
+
+
+def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
+    """The kernels of a convolution whose channels are in groups: depthwise, or with zeros in the place of other groups.
+
+    layer.weights: [channels, taps * (input channels of a group)].
+    """
+    channels, terms = layer.weights.shape
+    taps, inputs = math.prod(window.taps), window.input[3]
+    if terms == taps and inputs == channels:
+        return fast_depthwise(op, window, layer, target)
+    own = terms // taps
+    groups = inputs // own
+    if groups > MOST_GROUPS or channels * taps * inputs > MOST_SPREAD or target.optimize == "size":
+        return []
+    spread = np.zeros((channels, taps, inputs), dtype=np.int64)
+    for number, (row, weights) in enumerate(zip(spread, layer.weights, strict=True)):
+        first = number * groups // channels * own
+        row[:, first : first + own] = weights.reshape(taps, own)
+    dense = replace(layer, weights=spread.reshape(channels, -1))
+    return [_with_macs(kernel, op.outputs[0].elements * terms) for kernel in fast_conv2d(op, window, dense, target)]
+
+
+def _with_macs(kernel: Kernel, macs: int) -> Kernel:
+    others = tuple(_with_macs(other, macs) for other in kernel.alternatives)
+    backward = kernel.backward and _with_macs(kernel.backward, macs)
+    return replace(kernel, macs=macs, alternatives=others, backward=backward)
 
 
 def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:

@@ -1,5 +1,5 @@
 /* Rows of int8 weights times one row of int8 values, rescaled to int16, for cores with the DSP extension: the sums of SVDF
- * and of LSTM, which have one multiplier for many rows.
+ * and of LSTM. All rows have one multiplier, or those of each group of four the same four.
  *
  * The weights are groups of four rows (see dot_rows_dsp.h for the words):
  *     four starts | four weights of each row, times `steps`
@@ -12,12 +12,10 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* The row, widened, and what all rows of weights share; the first six in the order in which the assembly reads them. */
+/* A row, widened, in the order in which the assembly reads it. A scale is a shift to the right, a multiplier, both roundings'
+ * halves, and what is added to negative sums so that their second rounding goes away from zero. */
 struct tflmgen_rescaled_rows_dsp {
-    int32_t multiplier;
-    int32_t addend;     /* both roundings' halves */
-    int32_t downwards;  /* added to negative sums: what makes the second rounding go away from zero */
-    int32_t shift;
+    const int32_t *scale;
     int32_t correction; /* of the sums of offset pairs */
     int32_t passes;     /* of the loop, which is unrolled 8 times */
     int32_t skip;       /* bytes of code that the first pass leaves out */
@@ -31,13 +29,22 @@ struct tflmgen_rescaled_rows_dsp {
     "asr " sum ", " sum ", r0\n\t"                                                                                     \
     "ssat " sum ", #16, " sum "\n\t"
 
+/* One scale for all rows, and one for each of a group's four. */
+#define TFLMGEN_RESCALED_ROWS_DSP_KEEP_COMMON "ldmia.w r3, {r4, r5, r6, r7}\n\t"
+#define TFLMGEN_RESCALED_ROWS_DSP_FIRST_COMMON "ldmia.w sp, {r0, r6, r7, r11}\n\t"
+#define TFLMGEN_RESCALED_ROWS_DSP_NEXT_COMMON ""
+#define TFLMGEN_RESCALED_ROWS_DSP_KEEP_EACH "mov r4, r3\n\t"
+#define TFLMGEN_RESCALED_ROWS_DSP_FIRST_EACH "ldr r9, [sp]\n\t" TFLMGEN_RESCALED_ROWS_DSP_NEXT_EACH
+#define TFLMGEN_RESCALED_ROWS_DSP_NEXT_EACH "ldmia.w r9!, {r0, r6, r7, r11}\n\t"
+
 #define TFLMGEN_RESCALED_ROWS_DSP_CORRECT_PAIRS ""
 #define TFLMGEN_RESCALED_ROWS_DSP_CORRECT_OFFSET TFLMGEN_DOT_ROWS_CORRECT("[sp, #16]")
 
 /* Adds `groups` times four sums to `output`, saturated. Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights, r10-r11
- * inputs, r12 output, lr passes. Stack: multiplier, addend, downwards, shift, correction, passes, entry of the first pass,
- * row, end. A group costs 4 instructions before its steps (9 of offset pairs) and 32 after them. Returns the stream's end. */
-#define TFLMGEN_RESCALED_ROWS_DSP(name, PAIRS)                                                                         \
+ * inputs, r12 output, lr passes. Stack: the scale, or where all four are, correction, passes, entry of the
+ * first pass, row, end. A group costs 4 instructions before its steps (9 of offset pairs), and after them 30, or 34 with a
+ * scale for each. Returns the stream's end. */
+#define TFLMGEN_RESCALED_ROWS_DSP(name, PAIRS, SCALE)                                                                  \
     TFLMGEN_SHARED const uint32_t *name(const struct tflmgen_rescaled_rows_dsp *rows, const uint32_t *stream,          \
                                         int16_t *output, int32_t groups)                                               \
     {                                                                                                                  \
@@ -48,7 +55,8 @@ struct tflmgen_rescaled_rows_dsp {
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "mov r12, r2\n\t"                                                                             \
                          "add lr, r2, r3, lsl #3\n\t"                                                                  \
-                         "ldmia.w r0, {r4, r5, r6, r7, r8, r9, r10, r11}\n\t"                                          \
+                         "ldmia.w r0, {r3, r8, r9, r10, r11}\n\t"                                                      \
+                         TFLMGEN_RESCALED_ROWS_DSP_KEEP_##SCALE                                                        \
                          "adr r3, 2f\n\t"                                                                              \
                          "add r10, r10, r3\n\t"                                                                        \
                          "orr r10, r10, #1\n\t"                                                                        \
@@ -63,10 +71,10 @@ struct tflmgen_rescaled_rows_dsp {
                          ".rept 8\n\t" TFLMGEN_DOT_ROWS_WIDENED(TFLMGEN_DOT_ROWS_##PAIRS) ".endr\n\t"                  \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
-                         "ldrd r6, r7, [sp]\n\t"                                                                       \
-                         "ldrd r11, r0, [sp, #8]\n\t"                                                                  \
-                         TFLMGEN_RESCALED_ROWS_DSP_ROUND("r2") TFLMGEN_RESCALED_ROWS_DSP_ROUND("r3")                   \
-                         TFLMGEN_RESCALED_ROWS_DSP_ROUND("r4") TFLMGEN_RESCALED_ROWS_DSP_ROUND("r5")                   \
+                         TFLMGEN_RESCALED_ROWS_DSP_FIRST_##SCALE TFLMGEN_RESCALED_ROWS_DSP_ROUND("r2")                 \
+                         TFLMGEN_RESCALED_ROWS_DSP_NEXT_##SCALE TFLMGEN_RESCALED_ROWS_DSP_ROUND("r3")                  \
+                         TFLMGEN_RESCALED_ROWS_DSP_NEXT_##SCALE TFLMGEN_RESCALED_ROWS_DSP_ROUND("r4")                  \
+                         TFLMGEN_RESCALED_ROWS_DSP_NEXT_##SCALE TFLMGEN_RESCALED_ROWS_DSP_ROUND("r5")                  \
                          "ldrd r8, r9, [r12]\n\t"                                                                      \
                          "pkhbt r2, r2, r3, lsl #16\n\t"                                                               \
                          "pkhbt r4, r4, r5, lsl #16\n\t"                                                               \
@@ -85,8 +93,10 @@ struct tflmgen_rescaled_rows_dsp {
         return (const uint32_t *)(const void *)r0;                                                                     \
     }
 
-TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_rows_dsp_pairs, PAIRS)
-TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_rows_dsp_offset, OFFSET)
+TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_rows_dsp_pairs, PAIRS, COMMON)
+TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_rows_dsp_offset, OFFSET, COMMON)
+TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_fours_dsp_pairs, PAIRS, EACH)
+TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_fours_dsp_offset, OFFSET, EACH)
 
 /* Widens a row of at most 4 * TFLMGEN_DOT_ROWS_STACK_STEPS values, for which `widened` has room. */
 TFLMGEN_HELPER void tflmgen_rescaled_rows_dsp_set_row(struct tflmgen_rescaled_rows_dsp *rows, uint32_t *widened,

@@ -21,10 +21,7 @@ struct tflmgen_svdf_dsp {
     int32_t units;
     int32_t rank; /* at most 8 */
     int32_t memory;
-    int32_t multiplier; /* from sums of products to the state, as the other three */
-    int32_t addend;
-    int32_t downwards;
-    int32_t shift;
+    int32_t scale[4]; /* from sums of products to the state */
     int32_t state_zero_point;
     int32_t output_multiplier;
     int32_t output_right_shift; /* at least 1 */
@@ -174,7 +171,7 @@ TFLMGEN_SVDF_DSP_ANY(tflmgen_svdf_dsp_units_s16, int16_t, INT16_MIN, INT16_MAX)
     {                                                                                                                  \
         uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];                                                            \
         int16_t newest[TFLMGEN_SVDF_DSP_FILTERS] __attribute__((aligned(4)));                                          \
-        struct tflmgen_rescaled_rows_dsp rows = {p->multiplier, p->addend, p->downwards, p->shift, 0, 0, 0, NULL};     \
+        struct tflmgen_rescaled_rows_dsp rows = {p->scale, 0, 0, 0, NULL};                                             \
         struct tflmgen_svdf_dsp_units units = {                                                                        \
             state_in + 1,  state, NULL, newest, NULL, output, NULL, p->memory * (int32_t)sizeof(element) / 4 - 1, p->rank,\
             p->state_zero_point, p->output_multiplier, p->output_right_shift - 1, p->output_zero_point};               \

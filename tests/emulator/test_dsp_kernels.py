@@ -12,7 +12,7 @@ from support import conv_cases, dsp_cases
 from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, Run, check_on, kernel_for
 from support.kernel_harness import Array, Case, broken_rules, claims, run_kernels
 from support.padded_cases import explicitly_padded
-from support.recurrent_sizes import svdf_in
+from support.recurrent_sizes import lstm, svdf_in
 
 pytestmark = pytest.mark.emulator
 
@@ -30,7 +30,7 @@ FAST: dict[str, Make] = {
 }
 """Cases most of which the fast kernels take."""
 
-RECURRENT: dict[str, Make] = {"svdf int8": svdf_in("int8"), "svdf int16": svdf_in("int16")}
+RECURRENT: dict[str, Make] = {"svdf int8": svdf_in("int8"), "svdf int16": svdf_in("int16"), "lstm": lstm}
 """Those with a state, which lies over its old contents."""
 
 ANY: dict[str, Make] = {
@@ -67,11 +67,11 @@ def test_fast_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> Non
     assert check(M4, [FAST[name](rng) for _ in range(24)], tmp_path, optimize) >= 12
 
 
-@pytest.mark.parametrize("machine", [M4, M55], ids=["m4", "m55"])
+@pytest.mark.parametrize(("machine", "optimize"), [(M4, "-O2"), (M4, "-Os"), (M55, "-O2")], ids=["m4", "m4s", "m55"])
 @pytest.mark.parametrize("name", RECURRENT)
-def test_recurrent_kernels_are_exact(name: str, machine: Machine, tmp_path: Path) -> None:
+def test_recurrent_kernels_are_exact(name: str, machine: Machine, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
-    assert check(machine, [RECURRENT[name](rng) for _ in range(24)], tmp_path, "-O2") >= 20
+    assert check(machine, [RECURRENT[name](rng) for _ in range(24)], tmp_path, optimize) >= 20
 
 
 @pytest.mark.parametrize("optimize", ["-O2", "-Os"])

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tflmgen.ops.dsp_channels import Integers, exact_rescaling, pair_words
 from tflmgen.ops.fixed_point import wrap
-from tflmgen.ops.window import Fields
 
 GROUP = 4
 """Rows that are computed at a time."""
@@ -40,9 +39,9 @@ class PackedRows:
         return np.array(starts, dtype=np.int32).view(np.uint32)
 
 
-def pack_rows(weights: Integers) -> PackedRows:
-    """Shifted pairs of [rows, terms], or offset pairs where a shifted pair does not fit."""
-    words = pair_words(weights)
+def pack_rows(weights: Integers, offset: bool = False) -> PackedRows:
+    """Shifted pairs of [rows, terms], or offset pairs where a shifted pair does not fit, or if asked for."""
+    words = None if offset else pair_words(weights)
     if words is not None:
         return PackedRows(words, weights[:, 0::2].sum(axis=1), False)
     rows, terms = weights.shape
@@ -62,22 +61,15 @@ def groups_of(packed: PackedRows, starts: NDArray[np.uint32]) -> NDArray[np.uint
     return np.ascontiguousarray(filled.reshape(count, GROUP, 1 + steps).transpose(0, 2, 1)).reshape(count, -1)
 
 
-@dataclass(frozen=True, slots=True)
-class SumsToInt16:
-    """Fields of struct tflmgen_rescaled_rows_dsp: sums times multiplier * 2^(shift - 31), saturated to int16."""
-
-    multiplier: int
-    addend: int
-    downwards: int
-    shift: int
-
-    @property
-    def fields(self) -> Fields:
-        return tuple((name, int(getattr(self, name))) for name in ("multiplier", "addend", "downwards", "shift"))
+Scale = tuple[int, int, int, int]
+"""Of tflmgen_rescaled_rows_dsp."""
 
 
-def sums_to_int16(weights: Integers, biases: Integers, multiplier: int, shift: int) -> SumsToInt16 | None:
-    """None where the kernels would not be exact for every input, or a row does not fit the stack."""
+def scale_to_int16(weights: Integers, biases: Integers, multiplier: int, shift: int) -> Scale | None:
+    """What takes sums to int16, as tflmgen_requantize and saturation do.
+
+    None where that is not exact for every input, or where a row does not fit the stack.
+    """
     if weights.shape[1] > GROUP * STACK_STEPS:
         return None
     positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
@@ -85,4 +77,4 @@ def sums_to_int16(weights: Integers, biases: Integers, multiplier: int, shift: i
     exact = exact_rescaling(0, multiplier, -shift, 0, int(least.min()), int(greatest.max()))
     if exact is None:
         return None
-    return SumsToInt16(exact.multiplier, exact.addend, -128 if shift < 0 else 0, exact.shift)
+    return exact.shift, exact.multiplier, exact.addend, -128 if shift < 0 else 0

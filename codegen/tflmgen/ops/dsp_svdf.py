@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
+from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params
 from tflmgen.ops.dsp_channels import Integers
-from tflmgen.ops.dsp_dot_rows import groups_of, pack_rows, sums_to_int16
+from tflmgen.ops.dsp_dot_rows import groups_of, pack_rows, scale_to_int16
 from tflmgen.ops.fixed_point import wrap
 from tflmgen.ops.rules import input_type, static_shape, zero_point
-from tflmgen.ops.weights import params
 from tflmgen.types import DType
 
 BIAS = 3
@@ -25,8 +24,8 @@ def svdf_dsp(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kerne
     """The kernel; None where it would not be exact."""
     weights = np.asarray(op.constants[1], dtype=np.int64)
     offsets = -zero_point(input_type(op, 0)) * weights.sum(axis=1)
-    sums = sums_to_int16(weights, offsets, *to_state)
-    if sums is None or (op.inputs[BIAS] is not None and op.constants[BIAS] is None):
+    scale = scale_to_int16(weights, offsets, *to_state)
+    if scale is None or (op.inputs[BIAS] is not None and op.constants[BIAS] is None):
         return None
     state = input_type(op, STATE)
     rank = op.attributes.rank
@@ -36,12 +35,13 @@ def svdf_dsp(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kerne
     stream = groups_of(packed, packed.starts(offsets.tolist()))
     batches, inputs = static_shape(input_type(op, 0))
     filters, memory = static_shape(input_type(op, 2))
-    fields = params(
+    fields = Params(
         "tflmgen_svdf_dsp",
-        (("batches", batches), ("inputs", inputs), ("units", filters // rank), ("rank", rank), ("memory", memory)),
-        sums.fields,
-        (("state_zero_point", zero_point(state)), ("output_multiplier", to_output[0])),
-        (("output_right_shift", -to_output[1]), ("output_zero_point", zero_point(op.outputs[0]))),
+        (
+            *(("batches", batches), ("inputs", inputs), ("units", filters // rank), ("rank", rank), ("memory", memory)),
+            *(("scale", scale), ("state_zero_point", zero_point(state)), ("output_multiplier", to_output[0])),
+            *(("output_right_shift", -to_output[1]), ("output_zero_point", zero_point(op.outputs[0]))),
+        ),
     )
     words, rest = divmod(memory * state.dtype.bits, 32)
     kind = f"{'_any' if rest or words < 2 else ''}{'_offset' if packed.offset else ''}"

@@ -26,6 +26,7 @@ from tflmgen.kernel import (
     Scratch,
     Target,
 )
+from tflmgen.ops.dsp_lstm import lstm_dsp
 from tflmgen.ops.lstm_fixed import ParamFields, fixed_fields, fixed_numbers
 from tflmgen.ops.lstm_integer import INTEGER_RULES, multiplier_fields, numbers_of_gates
 from tflmgen.ops.lstm_tensors import (
@@ -87,7 +88,6 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    del target
     sizes = sizes_of(op)
     sequence: ParamFields = (
         ("batches", sizes.batches),
@@ -113,6 +113,8 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         return Kernel("tflmgen_lstm_fixed_s8", "lstm_fixed.h", operands, fields, in_place, macs)
     if is_integer(op):
         suffix = "s8" if input_type(op, 0).dtype is DType.INT8 else "s16"
+        if suffix == "s8" and "dsp" in target.instructions and (fast := lstm_dsp(op, sequence, in_place, macs)):
+            return fast
         fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
         operands = (Input(0), *arrays, *numbers_of_gates(op), *states, gates)
         return Kernel(f"tflmgen_lstm_{suffix}", "lstm.h", operands, fields, in_place, macs)

@@ -45,12 +45,13 @@ MAX_SHIFT_S64 = 7
 ParamFields = tuple[tuple[str, int | tuple[int, ...]], ...]
 
 
-def _factors(op: OperatorInstance, first: int, source: int) -> list[float]:
+def sum_factors(op: OperatorInstance, first: int, source: int) -> list[float]:
     """From sums of products to gates."""
     return [scale(input_type(op, source)) * scale(input_type(op, first + gate)) / GATE_SCALE for gate in GATES]
 
 
-def _state_factors(op: OperatorInstance) -> dict[str, float]:
+def state_factors(op: OperatorInstance) -> dict[str, float]:
+    """From products of two gates, or of the forget gate and the cell, to what they become."""
     cells = scale(input_type(op, CELL_STATE))
     return {
         "forget": ACTIVATED * cells / cells,
@@ -59,7 +60,7 @@ def _state_factors(op: OperatorInstance) -> dict[str, float]:
     }
 
 
-def _cell_steps(op: OperatorInstance) -> tuple[int, int]:
+def cell_steps(op: OperatorInstance) -> tuple[int, int]:
     """(multiplier, shift) from a cell to the argument of tflmgen_tanh_of_steps, 1 / 12288 each."""
     power = (exact_log2(scale(input_type(op, CELL_STATE))) or 0) + 12
     return (3 << power, 0) if power >= 0 else (3, -power)
@@ -69,16 +70,16 @@ def multiplier_fields(op: OperatorInstance) -> ParamFields:
     """The numbers of tflmgen_lstm_integer."""
     fields: ParamFields = ()
     for prefix, first, source in (("", INPUT_GATE, 0), ("recurrent_", RECURRENT, OUTPUT_STATE)):
-        pairs = [quantize_multiplier(factor) for factor in _factors(op, first, source)]
+        pairs = [quantize_multiplier(factor) for factor in sum_factors(op, first, source)]
         fields += (
             (f"{prefix}multipliers", tuple(m for m, _ in pairs)),
             (f"{prefix}shifts", tuple(s for _, s in pairs)),
         )
-    for name, factor in _state_factors(op).items():
+    for name, factor in state_factors(op).items():
         multiplier, shift = quantize_multiplier(factor)
         fields += ((f"{name}_multiplier", multiplier), (f"{name}_shift", shift))
     clip = int(min(op.attributes.cell_clip / scale(input_type(op, CELL_STATE)), 32767.0))
-    multiplier, shift = _cell_steps(op)
+    multiplier, shift = cell_steps(op)
     return (
         *fields,
         ("output_zero_point", zero_point(input_type(op, OUTPUT_STATE))),
@@ -132,9 +133,9 @@ def _zero_points_fit(op: OperatorInstance) -> bool:
 def _representable(op: OperatorInstance) -> bool:
     if is_fixed(op):
         return lstm_fixed.representable(op)
-    sums = [*_factors(op, INPUT_GATE, 0), *_factors(op, RECURRENT, OUTPUT_STATE)]
+    sums = [*sum_factors(op, INPUT_GATE, 0), *sum_factors(op, RECURRENT, OUTPUT_STATE)]
     limit = MAX_SHIFT_S64 if input_type(op, 0).dtype is DType.INT16 else 30
-    states = _state_factors(op).values()
+    states = state_factors(op).values()
     return all(is_representable(f) and quantize_multiplier(f)[1] <= limit for f in sums) and all(
         is_representable(f) for f in states
     )

@@ -1,0 +1,99 @@
+"""LSTM over a sequence in int8 for cores with the DSP extension: the packed weights, and when the kernel is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.kernel import (
+    ConstantArray,
+    Input,
+    Kernel,
+    Operand,
+    OperatorInstance,
+    Output,
+    Overlap,
+    Params,
+    ParamValue,
+    Scratch,
+)
+from tflmgen.ops.dsp_channels import Integers
+from tflmgen.ops.dsp_dot_rows import Scale, groups_of, pack_rows, scale_to_int16
+from tflmgen.ops.lstm_integer import cell_steps, state_factors, sum_factors
+from tflmgen.ops.lstm_tensors import BIASES, CELL_STATE, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT, sizes_of
+from tflmgen.ops.quantize_math import quantize_multiplier
+from tflmgen.ops.quantized_unary import sigmoid_table
+from tflmgen.ops.rules import input_type, scale, zero_point
+from tflmgen.types import DType
+
+POWER_OF_TWO = 2**30
+"""The multiplier of tflmgen_requantize for one."""
+
+
+def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ...], macs: int) -> Kernel | None:
+    """The kernel; None where it would not be exact. `sequence`: the first fields of its struct."""
+    inputs = _sums(op, INPUT_GATE, 0, BIASES)
+    recurrent = _sums(op, RECURRENT, OUTPUT_STATE, None)
+    factors = {name: quantize_multiplier(factor) for name, factor in state_factors(op).items()}
+    output_multiplier, output_shift = factors["output"]
+    input_multiplier, input_shift = factors["input"]
+    if inputs is None or recurrent is None or output_shift > 0 or input_multiplier != POWER_OF_TWO or input_shift >= 0:
+        return None
+    offset = any(pack_rows(weights).offset for weights, _, _ in (*inputs, *recurrent))
+    steps_multiplier, steps_shift = cell_steps(op)
+    fields: Fields = (
+        *sequence,
+        ("scales", tuple(number for _, _, scale in inputs for number in scale)),
+        ("recurrent_scales", tuple(number for _, _, scale in recurrent for number in scale)),
+        ("input_shift", -input_shift),
+        ("output_multiplier", output_multiplier),
+        ("output_right_shift", -output_shift),
+        ("output_zero_point", zero_point(input_type(op, OUTPUT_STATE))),
+        ("cell_clip", int(min(op.attributes.cell_clip / scale(input_type(op, CELL_STATE)), 32767.0))),
+        ("steps_multiplier", steps_multiplier),
+        ("steps_shift", steps_shift),
+    )
+    table = sigmoid_table()
+    operands: tuple[Operand, ...] = (
+        Input(0),
+        ConstantArray.of("weights", _stream(inputs, offset), DType.UINT32),
+        ConstantArray.of("recurrent", _stream(recurrent, offset), DType.UINT32),
+        ConstantArray.of("sigmoid", np.append(table, table[-1]), DType.UINT16),
+        Input(OUTPUT_STATE),
+        Input(CELL_STATE),
+        Output(0),
+        Output(1),
+        Output(2),
+        Scratch(len(GATES) * sizes_of(op).cells * 2),
+    )
+    function = f"tflmgen_lstm_dsp{'_offset' if offset else ''}_s8"
+    return Kernel(function, "lstm_dsp.h", operands, Params("tflmgen_lstm_dsp_s8", fields), overlaps, macs, "dsp")
+
+
+Fields = tuple[tuple[str, ParamValue], ...]
+
+_Gate = tuple[Integers, Integers, Scale]
+"""Weights [cells, terms], biases with the zero point folded in, and the scale of the sums."""
+
+
+def _sums(op: OperatorInstance, first: int, source: int, biases: int | None) -> list[_Gate] | None:
+    """Of each gate in the kernel's order; None where a scale is not exact."""
+    found = []
+    for gate, factor in zip(GATES, sum_factors(op, first, source), strict=True):
+        weights = np.asarray(op.constants[first + gate], dtype=np.int64)
+        folded = -zero_point(input_type(op, source)) * weights.sum(axis=1)
+        if biases is not None:
+            folded = folded + np.asarray(op.constants[biases + gate], dtype=np.int64)
+        exact = scale_to_int16(weights, folded, *quantize_multiplier(factor))
+        if exact is None:
+            return None
+        found.append((weights, folded, exact))
+    return found
+
+
+def _stream(gates: list[_Gate], offset: bool) -> NDArray[np.uint32]:
+    """Rows by cells, of each the gates."""
+    rows = np.stack([weights for weights, _, _ in gates], axis=1)
+    biases = np.stack([biases for _, biases, _ in gates], axis=1)
+    packed = pack_rows(rows.reshape(biases.size, -1), offset)
+    return groups_of(packed, packed.starts(biases.reshape(-1).tolist())).reshape(-1)

@@ -71,8 +71,7 @@ TFLMGEN_HELPER void tflmgen_lstm_dsp_update(const int16_t *gates, const uint16_t
         const int32_t let_in = tflmgen_lstm_dsp_logistic(table, gates[TFLMGEN_LSTM_INPUT]) *
                                tflmgen_lstm_dsp_tanh(table, 3 * gates[TFLMGEN_LSTM_CELL]);
         int32_t sum = tflmgen_lstm_dsp_halve(forget * *cell, 14) + tflmgen_lstm_dsp_halve(let_in, input_shift);
-        sum = tflmgen_saturate_s16(sum);
-        sum = clip ? tflmgen_clamp_s32(sum, -clip, clip) : sum;
+        sum = clip ? tflmgen_clamp_s32(sum, -clip, clip) : tflmgen_saturate_s16(sum);
         *cell = (int16_t)sum;
         sum = tflmgen_lstm_dsp_tanh(table, tflmgen_sigmoid_steps(sum, steps_multiplier, steps_shift));
         sum *= tflmgen_lstm_dsp_logistic(table, gates[TFLMGEN_LSTM_OUTPUT]);

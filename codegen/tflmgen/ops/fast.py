@@ -32,8 +32,8 @@ NEAR = 1.1
 PER_MAC = {"mve": 0.35, "dsp": 1.0, "thumb": 3.5, "portable": 6.0}
 """Instructions of kernels that there is no estimate of, about."""
 
-MOST_GROUPS, MOST_SPREAD = 32, 2**15
-"""Groups of a convolution, and bytes of its weights with zeros between them, that are still one of all channels."""
+MOST_ZEROS = 1024
+"""Zeros, in bytes, that may stand between a convolution's weights for the other groups of its channels."""
 
 LITTLE = 16
 """Bytes of scratch that a slower kernel without any is not worth."""
@@ -62,7 +62,7 @@ def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Tar
         return fast_depthwise(op, window, layer, target)
     own = terms // taps
     groups = inputs // own
-    if groups > MOST_GROUPS or channels * taps * inputs > MOST_SPREAD or target.optimize == "size":
+    if channels * taps * (inputs - own) > MOST_ZEROS or target.optimize == "size":
         return []
     spread = np.zeros((channels, taps, inputs), dtype=np.int64)
     for number, (row, weights) in enumerate(zip(spread, layer.weights, strict=True)):

@@ -27,6 +27,7 @@ FAST: dict[str, Make] = {
     "mul": dsp_cases.mul,
     "fully_connected": dsp_cases.fully_connected,
     "average_pool2d": dsp_cases.average_pool2d,
+    "max_pool2d": dsp_cases.max_pool2d,
 }
 """Cases most of which the fast kernels take."""
 
@@ -120,6 +121,7 @@ def test_odd_cases(name: str, tmp_path: Path) -> None:
         *((name, machine) for name in ("conv2d", "depthwise3x3", "depthwise_window") for machine in (M4, M55)),
         ("conv2d", M0),
         ("average_pool2d", M4),
+        ("max_pool2d", M4),
     ],
     ids=lambda value: value.qemu if isinstance(value, Machine) else value,
 )

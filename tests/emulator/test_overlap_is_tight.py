@@ -18,6 +18,7 @@ CASES: list[Case] = [
     *(tight_cases.depthwise(window, "int8") for window in tight_cases.WINDOWS),
     tight_cases.pool("2x2 by two", "int8"),
     tight_cases.pool("3x3", "int8"),
+    tight_cases.pool("3x3", "int8", "MAX_POOL_2D"),
     tight_cases.fully_connected(3, 8, 12, "int8"),
 ]
 

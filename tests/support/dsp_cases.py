@@ -160,10 +160,18 @@ def fully_connected(rng: np.random.Generator) -> Run:
     return case, inputs(rng, case)
 
 
+def max_pool2d(rng: np.random.Generator) -> Run:
+    return _pool2d(rng, "MAX_POOL_2D", int(rng.integers(4, 20)))
+
+
 def average_pool2d(rng: np.random.Generator) -> Run:
+    return _pool2d(rng, "AVERAGE_POOL_2D", 4 * int(rng.integers(1, 5)))
+
+
+def _pool2d(rng: np.random.Generator, operator: str, channels: int) -> Run:
     taps = pick(rng, (2, 2), (3, 3), (7, 5), (16, 16), (1, 4))
     size = taps[0] + int(rng.integers(4)), taps[1] + int(rng.integers(4))
-    x = tensor("int8", (int(pick(rng, 1, 2)), *size, 4 * int(rng.integers(1, 5))), 0.05, int(rng.integers(-128, 128)))
+    x = tensor("int8", (int(pick(rng, 1, 2)), *size, channels), 0.05, int(rng.integers(-128, 128)))
     options = {
         "padding": int(rng.integers(2)),
         "stride_h": int(rng.integers(1, 3)),
@@ -172,7 +180,7 @@ def average_pool2d(rng: np.random.Generator) -> Run:
         "filter_width": taps[1],
         "fused_activation_function": int(pick(rng, 0, 1, 3)),
     }
-    case = make_case("AVERAGE_POOL_2D", [x], [x], options)
+    case = make_case(operator, [x], [x], options)
     return case, inputs(rng, case)
 
 

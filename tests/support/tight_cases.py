@@ -37,11 +37,11 @@ def depthwise(window: str, dtype: str) -> Case:
     return make_case("DEPTHWISE_CONV_2D", inputs, [_output(dtype)], {**_options(window), "depth_multiplier": 1})
 
 
-def pool(window: str, dtype: str) -> Case:
+def pool(window: str, dtype: str, operator: str = "AVERAGE_POOL_2D") -> Case:
     shape, _, taps, _, _ = WINDOWS[window]
     x = tensor(dtype, (1, *shape), None if dtype == "float32" else 0.05, 0)
     options = {**_options(window), "filter_height": taps[0], "filter_width": taps[1]}
-    return make_case("AVERAGE_POOL_2D", [x], [x], options)
+    return make_case(operator, [x], [x], options)
 
 
 def fully_connected(batches: int, depth: int, units: int, dtype: str) -> Case:

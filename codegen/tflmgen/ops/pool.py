@@ -59,9 +59,9 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
         if op.attributes.zeros:
             struct, zeros = f"tflmgen_pool2d_zeros_{suffix}", "zeros_"
             fields += (("zero", 0 if suffix == "f32" else zero_point(output)),)
-        if "dsp" in target.features and kind == "average" and suffix == "s8" and _by_fours(op):
-            name, header = f"tflmgen_average_pool2d_{zeros}dsp_s8", "average_pool2d_dsp.h"
-            by_fours = overlaps(output, over.group_distance(4))
+        if "dsp" in target.features and suffix == "s8" and _by_fours(op, kind):
+            name, header = f"tflmgen_{kind}_pool2d_{zeros}dsp_s8", f"{kind}_pool2d_dsp.h"
+            by_fours = overlaps(output, over.group_distance(1 if channels % 4 else 4))
             return Kernel(name, header, (Input(0), Output(0)), params(struct, fields), by_fours, variant="dsp")
         by_ones = overlaps(output, over.group_distance(1))
         name = f"tflmgen_{kind}_pool2d_{zeros}{suffix}"
@@ -70,10 +70,10 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
     return kernel
 
 
-def _by_fours(op: OperatorInstance) -> bool:
-    """Whether channels are fours, and the sums of a window fit 16 bits."""
-    height, width = op.attributes.taps
-    return static_shape(op.outputs[0])[3] % 4 == 0 and bool(height * width <= 256)
+def _by_fours(op: OperatorInstance, kind: str) -> bool:
+    """Whether there is a kernel for fours of channels: of sums for whole fours, if those of a window fit 16 bits."""
+    channels, (height, width) = static_shape(op.outputs[0])[3], op.attributes.taps
+    return channels >= 4 if kind == "max" else channels % 4 == 0 and bool(height * width <= 256)
 
 
 def _same_quantization(op: OperatorInstance) -> bool:

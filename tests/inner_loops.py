@@ -51,11 +51,11 @@ def instructions(header: str, call: str, function: str, flags: tuple[str, ...]) 
     return found
 
 
-def inner_loop(code: list[Instruction]) -> Counter[str]:
-    """The longest loop that has none inside."""
+def inner_loop(code: list[Instruction], number: int = 0) -> Counter[str]:
+    """Of the loops that have none inside, the longest one first, that of this number."""
     loops = [(i.target, i.address) for i in code if i.target is not None and i.target < i.address]
     inner = [(a, b) for a, b in loops if not any(a <= c and d <= b and (a, b) != (c, d) for c, d in loops)]
-    first, last = max(inner, key=lambda loop: loop[1] - loop[0])
+    first, last = sorted(inner, key=lambda loop: loop[0] - loop[1])[number]
     return Counter(_plain(i.mnemonic) for i in code if first <= i.address <= last)
 
 

@@ -1,8 +1,9 @@
-/* The inner loops of CONV_2D in int8 for every Cortex-M: six or two pixels times all output channels (see thumb.h).
+/* The inner loops of CONV_2D in int8 for every Cortex-M: four pixels times all output channels (see thumb.h).
  *
- * The windows of six pixels are a column: 3 words per value, each of two pixels. The weights are a stream, per channel:
- *     weights + 128 as bytes, at their front as many more as make whole words | m c (256 f + s) | where signed: bias, and
- *     what negative sums add to c
+ * The windows of four pixels are a column: 2 words per value, each of two pixels. The weights are rows of 8 bytes, one of
+ * each of 8 channels, whose number is a multiple of 4: rows are as far apart as the column's values, so that one register
+ * walks over both. Then come the constants of each channel, and the rest of the masks: for 8 rows at a time a mask tells
+ * whether the products of four rows, or only those of two, are summed before they are taken apart.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_BLOCK_THUMB_H
 #define TFLMGEN_KERNELS_CONV2D_BLOCK_THUMB_H
@@ -11,124 +12,202 @@
 
 #ifdef __thumb__
 
-#define TFLMGEN_CONV2D_THUMB_LANES 6
+#define TFLMGEN_CONV2D_THUMB_LANES 4
+#define TFLMGEN_CONV2D_THUMB_GROUP 8 /* channels in a row of weights */
 
-/* What a block needs to know, in the order in which the assembly reads it. The loop over a channel's weights is unrolled
- * 8 times; its first pass begins where the last pass ends with the last weight. */
+/* What a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_thumb_block {
-    int32_t lead;          /* bytes from a channel's weights to those of the first pass, below 0 or 0 */
-    int32_t span;          /* bytes of weights in all passes */
-    int32_t skip;          /* bytes of code that the first pass leaves out */
-    int32_t pixel;         /* bytes from a pixel's outputs to the next one's */
-    const uint32_t *start; /* what S1 and S2 of each pair of pixels begin with */
-    int8_t *end;           /* of the first pixel's outputs */
+    int32_t entry;             /* bytes of code to the first pass, which may be one over four rows */
+    int32_t column_bytes;
+    const uint32_t *constants; /* of the first channel */
+    const uint32_t *masks;
+    int32_t group_step;        /* bytes from a group's last channel to the one before the next group's first */
+    int8_t *end;               /* of the first pixel's outputs */
+    int32_t pixels[3];         /* bytes from the first pixel's outputs to those of the others, 0 where there is none */
 };
 
-typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const uint32_t *stream, int8_t *output,
+typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const int8_t *weights, int8_t *output,
                                                  const struct tflmgen_conv2d_thumb_block *block);
 
-/* One weight times six pixels: LDRB + LDM + 3 MULS + 3 * 3 = 14 instructions per 6 MACs. */
-#define TFLMGEN_CONV2D_THUMB_STEP6_BYTES 28
-#define TFLMGEN_CONV2D_THUMB_STEP6(i)       \
-    "ldrb r5, [r1, #" i "]\n\t"             \
-    "ldmia r0!, {r2, r3, r4}\n\t"           \
-    "muls r2, r5, r2\n\t"                   \
-    "muls r3, r5, r3\n\t"                   \
-    "muls r4, r5, r4\n\t"                   \
-    TFLMGEN_THUMB_SPLIT("r2", "r8", "r9")   \
-    TFLMGEN_THUMB_SPLIT("r3", "r10", "r11") \
-    TFLMGEN_THUMB_SPLIT("r4", "r12", "lr")
-#define TFLMGEN_CONV2D_THUMB_START6 \
-    "ldmia r0!, {r2, r3, r4}\n\t"   \
-    "mov r8, r2\n\t"                \
-    "mov r9, r3\n\t"                \
-    "mov r10, r4\n\t"               \
-    "ldmia r0!, {r2, r3, r4}\n\t"   \
-    "mov r11, r2\n\t"               \
-    "mov r12, r3\n\t"               \
-    "mov lr, r4\n\t"
+/* One weight times four pixels: LDRSB + LDM + 2 MULS, and 2 ADDS but for the first one of a sum. */
+#define TFLMGEN_CONV2D_THUMB_FIRST \
+    "ldrsb r6, [r1, r0]\n\t"       \
+    "ldmia r0!, {r2, r3}\n\t"      \
+    "muls r2, r6, r2\n\t"          \
+    "muls r3, r6, r3\n\t"
+#define TFLMGEN_CONV2D_THUMB_NEXT \
+    "ldrsb r6, [r1, r0]\n\t"      \
+    "ldmia r0!, {r4, r5}\n\t"     \
+    "muls r4, r6, r4\n\t"         \
+    "muls r5, r6, r5\n\t"         \
+    "adds r2, r2, r4\n\t"         \
+    "adds r3, r3, r5\n\t"
+#define TFLMGEN_CONV2D_THUMB_SPLITS       \
+    TFLMGEN_THUMB_PART("r2", "r8", "r9") \
+    TFLMGEN_THUMB_PART("r3", "r10", "r11")
 
-/* One weight times two pixels of a column for six: 6 instructions per 2 MACs. */
-#define TFLMGEN_CONV2D_THUMB_STEP2_BYTES 12
-#define TFLMGEN_CONV2D_THUMB_STEP2(i) \
-    "ldrb r5, [r1, #" i "]\n\t"       \
-    "ldr r2, [r0, #12 * " i "]\n\t"   \
-    "muls r2, r5, r2\n\t"             \
-    TFLMGEN_THUMB_SPLIT("r2", "r8", "r9")
-#define TFLMGEN_CONV2D_THUMB_START2 \
-    "ldmia r0!, {r2, r3}\n\t"       \
-    "mov r8, r2\n\t"                \
-    "mov r9, r3\n\t"
+/* Two weights: 18 instructions per 8 MACs. Four: 30 per 16 MACs. */
+#define TFLMGEN_CONV2D_THUMB_TWO TFLMGEN_CONV2D_THUMB_FIRST TFLMGEN_CONV2D_THUMB_NEXT TFLMGEN_CONV2D_THUMB_SPLITS
+#define TFLMGEN_CONV2D_THUMB_FOUR                                                                         \
+    TFLMGEN_CONV2D_THUMB_FIRST TFLMGEN_CONV2D_THUMB_NEXT TFLMGEN_CONV2D_THUMB_NEXT TFLMGEN_CONV2D_THUMB_NEXT \
+    TFLMGEN_CONV2D_THUMB_SPLITS
 
-#define TFLMGEN_CONV2D_THUMB_STORES6(STORE) STORE("r8", "r9") STORE("r10", "r11") STORE("r12", "lr")
-#define TFLMGEN_CONV2D_THUMB_STORES2(STORE) STORE("r8", "r9")
+/* From "2:" to the middle of the pass by twos, with which rows begin that are not a multiple of 8. */
+#define TFLMGEN_CONV2D_THUMB_HALF_BYTES (2 * (2 + 2 * 30 + 2 + 1 + 2 * 18))
 
-/* Registers: r0 column or output, r1 stream, r2-r4 products, r5 weight, r7 end of the weights, r8-lr S1 and S2. Stack:
- * column, lead, span, entry of the first pass, output, pixel, 2 * pixel, end, start, and one word. A channel costs 19
- * instructions before its weights (13 for two pixels), 9 after its outputs, and 3 per pass. */
-#define TFLMGEN_CONV2D_THUMB_BLOCK(name, START, STEP, ADVANCE, STORES, STORE, PARAMS)                             \
-    TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                      \
-                             const struct tflmgen_conv2d_thumb_block *block)                                      \
-    {                                                                                                             \
-        register const uint32_t *r0 __asm__("r0") = column;                                                       \
-        register const uint32_t *r1 __asm__("r1") = stream;                                                       \
-        register int8_t *r2 __asm__("r2") = output;                                                               \
-        register const struct tflmgen_conv2d_thumb_block *r3 __asm__("r3") = block;                               \
-        __asm__ volatile(".syntax unified\n\t" TFLMGEN_THUMB_PUSH                                                 \
-                         "sub sp, #40\n\t"                                                                        \
-                         "str r0, [sp]\n\t"                                                                       \
-                         "str r2, [sp, #16]\n\t"                                                                  \
-                         "ldmia r3!, {r4, r5, r6, r7}\n\t"                                                        \
-                         "str r4, [sp, #4]\n\t"                                                                   \
-                         "str r5, [sp, #8]\n\t"                                                                   \
-                         "adr r4, 2f\n\t"                                                                         \
-                         "adds r6, r6, r4\n\t"                                                                    \
-                         "str r6, [sp, #12]\n\t"                                                                  \
-                         "str r7, [sp, #20]\n\t"                                                                  \
-                         "adds r7, r7, r7\n\t"                                                                    \
-                         "str r7, [sp, #24]\n\t"                                                                  \
-                         "ldmia r3!, {r4, r5}\n\t"                                                                \
-                         "str r4, [sp, #32]\n\t"                                                                  \
-                         "str r5, [sp, #28]\n"                                                                    \
-                         "1:\n\t"                                                                                 \
-                         "ldr r2, [sp, #4]\n\t"                                                                   \
-                         "ldr r7, [sp, #8]\n\t"                                                                   \
-                         "adds r1, r1, r2\n\t"                                                                    \
-                         "adds r7, r7, r1\n\t"                                                                    \
-                         "ldr r0, [sp, #32]\n\t" START                                                            \
-                         "ldr r0, [sp]\n\t"                                                                       \
-                         "ldr r6, [sp, #12]\n\t"                                                                  \
-                         "mov pc, r6\n\t"                                                                         \
-                         ".p2align 2\n"                                                                           \
-                         "2:\n\t" STEP("0") STEP("1") STEP("2") STEP("3") STEP("4") STEP("5") STEP("6") STEP("7") \
-                         "adds r1, #8\n\t" ADVANCE                                                                \
-                         "cmp r1, r7\n\t"                                                                         \
-                         "bne 2b\n\t"                                                                             \
-                         "ldmia r1!, {r5, r6, r7}\n\t"                                                            \
-                         "ldr r0, [sp, #16]\n\t" STORES(STORE) PARAMS                                             \
-                         "ldr r0, [sp, #16]\n\t"                                                                  \
-                         "ldr r4, [sp, #28]\n\t"                                                                  \
-                         "adds r0, #1\n\t"                                                                        \
-                         "str r0, [sp, #16]\n\t"                                                                  \
-                         "cmp r0, r4\n\t"                                                                         \
-                         "beq 3f\n\t"                                                                             \
-                         "b 1b\n"                                                                                 \
-                         "3:\n\t"                                                                                 \
-                         "add sp, #40\n\t" TFLMGEN_THUMB_POP                                                      \
-                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                 \
-                         :                                                                                        \
-                         : "r12", "cc", "memory");                                                                \
+/* The sum of a lower half, and that of an upper one. */
+#define TFLMGEN_CONV2D_THUMB_LOW(s1, s2) \
+    "mov r2, " s1 "\n\t"                 \
+    "mov r3, " s2 "\n\t"                 \
+    "lsls r3, r3, #16\n\t"               \
+    "subs r2, r2, r3\n\t"
+#define TFLMGEN_CONV2D_THUMB_HIGH(s1, s2) "mov r2, " s2 "\n\t"
+
+#define TFLMGEN_CONV2D_THUMB_STORES(STORE)                                                         \
+    STORE(TFLMGEN_CONV2D_THUMB_HIGH("r10", "r11"), "ldr r3, [sp, #44]\n\tstrb r2, [r0, r3]\n\t")   \
+    STORE(TFLMGEN_CONV2D_THUMB_LOW("r10", "r11"), "ldr r3, [sp, #40]\n\tstrb r2, [r0, r3]\n\t")    \
+    STORE(TFLMGEN_CONV2D_THUMB_HIGH("r8", "r9"), "ldr r3, [sp, #36]\n\tstrb r2, [r0, r3]\n\t")     \
+    STORE(TFLMGEN_CONV2D_THUMB_LOW("r8", "r9"), "strb r2, [r0]\n\t")
+
+/* Constants per channel: 2^10 b + f | 2^10 r + mask | 2^12 h + l. */
+#define TFLMGEN_CONV2D_THUMB_START_CLAMPED \
+    "ldmia r4!, {r2, r7}\n\t"              \
+    "asrs r2, r2, #10\n\t"                 \
+    "lsls r3, r2, #16\n\t"                 \
+    "adds r3, r3, r2\n\t"
+#define TFLMGEN_CONV2D_THUMB_STORE_CLAMPED(SUM, PUT) SUM TFLMGEN_THUMB_BOUNDED PUT
+#define TFLMGEN_CONV2D_THUMB_OUTPUTS_CLAMPED \
+    "ldmia r4!, {r3, r6, r7}\n\t"            \
+    "str r4, [sp, #8]\n\t" TFLMGEN_THUMB_UNPACK \
+    TFLMGEN_CONV2D_THUMB_STORES(TFLMGEN_CONV2D_THUMB_STORE_CLAMPED)
+
+/* Constants per channel: mask | m | c | 256 f + s | bias | what negative sums add to c. */
+#define TFLMGEN_CONV2D_THUMB_START_SIGNED \
+    "ldr r7, [r4]\n\t"                    \
+    "movs r2, #0\n\t"                     \
+    "movs r3, #0\n\t"
+#define TFLMGEN_CONV2D_THUMB_STORE_SIGNED(SUM, PUT)    \
+    SUM "negs r2, r2\n\t" TFLMGEN_THUMB_SIGN           \
+        TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")   \
+    "ldr r0, [sp, #16]\n\t" PUT
+#define TFLMGEN_CONV2D_THUMB_OUTPUTS_SIGNED                       \
+    "str r1, [sp, #48]\n\t"                                       \
+    "adds r4, #4\n\t"                                             \
+    "ldmia r4!, {r5, r6, r7}\n\t"                                 \
+    "mov r1, r4\n\t"                                              \
+    "adds r4, #8\n\t"                                             \
+    "str r4, [sp, #8]\n\t"                                        \
+    TFLMGEN_CONV2D_THUMB_STORES(TFLMGEN_CONV2D_THUMB_STORE_SIGNED) \
+    "ldr r1, [sp, #48]\n\t"
+
+/* Registers: r0 column, r1 from there to the weights, r2 and r3 products, r4 and r5 products to add, r6 weight, r7 mask,
+ * r8-r11 S1 and S2, r12 0x8000, lr end of the column. Stack: column, entry, constants, masks, output, group_step, end of
+ * the group, end, unused, pixels, one word. The mask's topmost bit is taken off for each pass, until only the 1 behind
+ * its bits is left and taken. A pass over 8 weights takes 62 instructions by fours, 74 or 75 by twos; a channel 14 before
+ * its weights, and 27 beside the rescaling of its four outputs. */
+#define TFLMGEN_CONV2D_THUMB_BLOCK(name, START, OUTPUTS)                                                               \
+    TFLMGEN_SHARED void name(const uint32_t *column, const int8_t *weights, int8_t *output,                            \
+                             const struct tflmgen_conv2d_thumb_block *block)                                           \
+    {                                                                                                                  \
+        register const uint32_t *r0 __asm__("r0") = column;                                                            \
+        register const int8_t *r1 __asm__("r1") = weights;                                                             \
+        register int8_t *r2 __asm__("r2") = output;                                                                    \
+        register const struct tflmgen_conv2d_thumb_block *r3 __asm__("r3") = block;                                    \
+        __asm__ volatile(                                                                                              \
+            ".syntax unified\n\t" TFLMGEN_THUMB_PUSH                                                                   \
+            "sub sp, #52\n\t"                                                                                          \
+            "str r0, [sp]\n\t"                                                                                         \
+            "subs r1, r1, r0\n\t"                                                                                      \
+            "subs r1, #1\n\t"                                                                                          \
+            "str r2, [sp, #16]\n\t"                                                                                    \
+            "adds r2, #8\n\t"                                                                                          \
+            "ldmia r3!, {r4, r5, r6, r7}\n\t"                                                                          \
+            "adds r5, r5, r0\n\t"                                                                                      \
+            "mov lr, r5\n\t"                                                                                           \
+            "adr r5, 2f\n\t"                                                                                           \
+            "adds r4, r4, r5\n\t"                                                                                      \
+            "str r4, [sp, #4]\n\t"                                                                                     \
+            "str r6, [sp, #8]\n\t"                                                                                     \
+            "str r7, [sp, #12]\n\t"                                                                                    \
+            "ldmia r3!, {r4, r5}\n\t"                                                                                  \
+            "str r4, [sp, #20]\n\t"                                                                                    \
+            "str r5, [sp, #28]\n\t"                                                                                    \
+            "cmp r2, r5\n\t"                                                                                           \
+            "bls 1f\n\t"                                                                                               \
+            "mov r2, r5\n"                                                                                             \
+            "1:\n\t"                                                                                                   \
+            "str r2, [sp, #24]\n\t"                                                                                    \
+            "ldmia r3!, {r4, r5, r6}\n\t"                                                                              \
+            "str r4, [sp, #36]\n\t"                                                                                    \
+            "str r5, [sp, #40]\n\t"                                                                                    \
+            "str r6, [sp, #44]\n\t"                                                                                    \
+            "movs r4, #1\n\t"                                                                                          \
+            "lsls r4, r4, #15\n\t"                                                                                     \
+            "mov r12, r4\n"                                                                                            \
+            "1:\n\t"                                                                                                   \
+            "ldr r4, [sp, #8]\n\t" START                                                                               \
+            "mov r8, r3\n\t"                                                                                           \
+            "mov r9, r2\n\t"                                                                                           \
+            "mov r10, r3\n\t"                                                                                          \
+            "mov r11, r2\n\t"                                                                                          \
+            "lsls r7, r7, #22\n\t"                                                                                     \
+            "ldr r0, [sp]\n\t"                                                                                         \
+            "adds r1, #1\n\t"                                                                                          \
+            "ldr r6, [sp, #4]\n\t"                                                                                     \
+            "mov pc, r6\n\t"                                                                                           \
+            ".p2align 2\n"                                                                                             \
+            "2:\n\t"                                                                                                   \
+            "lsls r7, r7, #1\n\t"                                                                                      \
+            "bcs 4f\n"                                                                                                 \
+            "3:\n\t" TFLMGEN_CONV2D_THUMB_FOUR TFLMGEN_CONV2D_THUMB_FOUR                                               \
+            "lsls r7, r7, #1\n\t"                                                                                      \
+            "bcc 3b\n"                                                                                                 \
+            "4:\n\t"                                                                                                   \
+            "beq 5f\n\t" TFLMGEN_CONV2D_THUMB_TWO TFLMGEN_CONV2D_THUMB_TWO TFLMGEN_CONV2D_THUMB_TWO                     \
+                TFLMGEN_CONV2D_THUMB_TWO                                                                               \
+            "lsls r7, r7, #1\n\t"                                                                                      \
+            "bcs 4b\n\t"                                                                                               \
+            "b 3b\n"                                                                                                   \
+            "5:\n\t"                                                                                                   \
+            "cmp r0, lr\n\t"                                                                                           \
+            "beq 6f\n\t"                                                                                               \
+            "ldr r4, [sp, #12]\n\t"                                                                                    \
+            "ldmia r4!, {r7}\n\t"                                                                                      \
+            "str r4, [sp, #12]\n\t"                                                                                    \
+            "b 2b\n"                                                                                                   \
+            "6:\n\t"                                                                                                   \
+            "ldr r0, [sp, #16]\n\t"                                                                                    \
+            "ldr r4, [sp, #8]\n\t" OUTPUTS                                                                             \
+            "adds r0, #1\n\t"                                                                                          \
+            "str r0, [sp, #16]\n\t"                                                                                    \
+            "ldr r3, [sp, #24]\n\t"                                                                                    \
+            "cmp r0, r3\n\t"                                                                                           \
+            "beq 7f\n\t"                                                                                               \
+            "b 1b\n"                                                                                                   \
+            "7:\n\t"                                                                                                   \
+            "ldr r2, [sp, #28]\n\t"                                                                                    \
+            "cmp r0, r2\n\t"                                                                                           \
+            "beq 9f\n\t"                                                                                               \
+            "ldr r4, [sp, #20]\n\t"                                                                                    \
+            "adds r1, r1, r4\n\t"                                                                                      \
+            "adds r3, #8\n\t"                                                                                          \
+            "cmp r3, r2\n\t"                                                                                           \
+            "bls 8f\n\t"                                                                                               \
+            "mov r3, r2\n"                                                                                             \
+            "8:\n\t"                                                                                                   \
+            "str r3, [sp, #24]\n\t"                                                                                    \
+            "b 1b\n"                                                                                                   \
+            "9:\n\t"                                                                                                   \
+            "add sp, #52\n\t" TFLMGEN_THUMB_POP                                                                        \
+            : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                                   \
+            :                                                                                                          \
+            : "r12", "cc", "memory");                                                                                  \
     }
 
-TFLMGEN_CONV2D_THUMB_BLOCK(tflmgen_conv2d_thumb_block6_clamped, TFLMGEN_CONV2D_THUMB_START6, TFLMGEN_CONV2D_THUMB_STEP6,
-                           "", TFLMGEN_CONV2D_THUMB_STORES6, TFLMGEN_THUMB_STORE_CLAMPED, "")
-TFLMGEN_CONV2D_THUMB_BLOCK(tflmgen_conv2d_thumb_block6_signed, TFLMGEN_CONV2D_THUMB_START6, TFLMGEN_CONV2D_THUMB_STEP6,
-                           "", TFLMGEN_CONV2D_THUMB_STORES6, TFLMGEN_THUMB_STORE_SIGNED, "adds r1, #8\n\t")
-TFLMGEN_CONV2D_THUMB_BLOCK(tflmgen_conv2d_thumb_block2_clamped, TFLMGEN_CONV2D_THUMB_START2, TFLMGEN_CONV2D_THUMB_STEP2,
-                           "adds r0, #96\n\t", TFLMGEN_CONV2D_THUMB_STORES2, TFLMGEN_THUMB_STORE_CLAMPED, "")
-TFLMGEN_CONV2D_THUMB_BLOCK(tflmgen_conv2d_thumb_block2_signed, TFLMGEN_CONV2D_THUMB_START2, TFLMGEN_CONV2D_THUMB_STEP2,
-                           "adds r0, #96\n\t", TFLMGEN_CONV2D_THUMB_STORES2, TFLMGEN_THUMB_STORE_SIGNED,
-                           "adds r1, #8\n\t")
+TFLMGEN_CONV2D_THUMB_BLOCK(tflmgen_conv2d_thumb_block_clamped, TFLMGEN_CONV2D_THUMB_START_CLAMPED,
+                           TFLMGEN_CONV2D_THUMB_OUTPUTS_CLAMPED)
+TFLMGEN_CONV2D_THUMB_BLOCK(tflmgen_conv2d_thumb_block_signed, TFLMGEN_CONV2D_THUMB_START_SIGNED,
+                           TFLMGEN_CONV2D_THUMB_OUTPUTS_SIGNED)
 
 #endif
 

@@ -1,14 +1,20 @@
 /* What the kernels for every Cortex-M share, written in the instructions of Armv6-M (Cortex-M0, M0+).
  *
- * Two products per MULS. A word holds two inputs, x0 + 65536 x1 with x = input + 128, a register one weight u = weight +
- * 128; their product has both products, each of 16 bits without sign. S1 sums these words, wrapping, and S2 their upper
- * halves; then the sum of the u x1 is S2, that of the u x0 is S1 - 65536 S2. What 128 adds to each factor is taken off
- * again: 128 times the sum of the x by what S1 and S2 begin with, the rest as part of the bias.
+ * Two products per MULS. A word holds two factors x0 + 65536 x1, a register their common one; the product has both products.
+ * As long as each, or each sum of a few, fits 16 bits, words can be summed and be taken apart later: S1 sums the words,
+ * wrapping, and S2 their upper halves; then the sum of the upper ones is S2, that of the lower ones S1 - 65536 S2.
  *
- * Rescaling. There is no long multiplication. A sum a = 1024 h + l gives y = h m + ((l m + h f) >> 10) + c, and the output
- * is (y >> s) - 128, saturated. The compiler searches m, f, c and s per output channel, and proves them equal to TFLite's
- * double rounding. The bias is a part of c; where the outputs of negative sums are not clamped away, another c holds for
- * them.
+ * Halves with a sign: two products of an int8 by a negated int8 are at least -32768 and at most 32512. A word t that has
+ * them, or more that the compiler has found to fit, has the upper half t + 0x8000 >> 16. The kernels have negated sums S.
+ *
+ * Halves without: a value + 128 times a weight + 128 are 16 bits. What 128 adds to each factor is taken off again: 128 times
+ * the sum of the values by what S1 and S2 begin with, the rest as part of the bias.
+ *
+ * Rescaling. There is no long multiplication. Where all outputs that are not clamped lie in a window of sums, d = S + b is
+ * an unsigned number of 20 bits at most in the window, and y = 2^31 - c - (d h + (d l >> 12)), the output y >> 24. Else,
+ * a sum a = 1024 h + l gives y = h m + ((l m + h f) >> 10) + c, and the output is (y >> s) - 128, saturated; where the
+ * outputs of negative sums are not clamped away, another c holds for them. The compiler searches these constants per
+ * output channel, and proves the result equal to TFLite's double rounding.
  */
 #ifndef TFLMGEN_KERNELS_THUMB_H
 #define TFLMGEN_KERNELS_THUMB_H
@@ -40,7 +46,47 @@
     "pop {r3}\n\t"             \
     "mov lr, r3\n\t"
 
-/* Products in `word` go to S1 and S2. */
+/* Halves with a sign in `word` go to S1 and S2. r12 is 0x8000. */
+#define TFLMGEN_THUMB_PART(word, s1, s2)   \
+    "add " s1 ", " s1 ", " word "\n\t"     \
+    "add " word ", " word ", r12\n\t"      \
+    "asrs " word ", " word ", #16\n\t"     \
+    "add " s2 ", " s2 ", " word "\n\t"
+
+/* d in r2 becomes its output, with h in r4, l in r5, 2^31 - c in r6 and the window's width in r7; r3 is lost. 9 instructions,
+ * 5 beyond the window. */
+#define TFLMGEN_THUMB_BOUNDED   \
+    "cmp r2, r7\n\t"           \
+    "bls 7f\n\t"               \
+    "asrs r2, r2, #31\n\t"     \
+    "adds r2, #128\n\t"        \
+    "b 8f\n"                   \
+    "7:\n\t"                   \
+    "mov r3, r2\n\t"           \
+    "muls r3, r5, r3\n\t"      \
+    "lsrs r3, r3, #12\n\t"     \
+    "muls r2, r4, r2\n\t"      \
+    "adds r2, r2, r3\n\t"      \
+    "subs r2, r6, r2\n\t"      \
+    "asrs r2, r2, #24\n"       \
+    "8:\n\t"
+
+/* What that needs, from 2^10 b + f in r3, 2^10 r in r6, whose ten low bits do not matter, and 2^12 h + l in r7: 11
+ * instructions. */
+#define TFLMGEN_THUMB_UNPACK \
+    "lsrs r4, r7, #12\n\t"  \
+    "lsls r5, r7, #20\n\t"  \
+    "lsrs r5, r5, #20\n\t"  \
+    "lsrs r7, r6, #10\n\t"  \
+    "lsls r3, r3, #22\n\t"  \
+    "lsrs r3, r3, #22\n\t"  \
+    "muls r3, r4, r3\n\t"   \
+    "lsrs r3, r3, #10\n\t"  \
+    "movs r6, #1\n\t"       \
+    "lsls r6, r6, #31\n\t"  \
+    "subs r6, r6, r3\n\t"
+
+/* Products without a sign in `word` go to S1 and S2. */
 #define TFLMGEN_THUMB_SPLIT(word, s1, s2) \
     "add " s1 ", " s1 ", " word "\n\t"    \
     "lsrs " word ", " word ", #16\n\t"    \

@@ -351,7 +351,7 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"depthwise_conv2d_s8", _portable_conv),
     (r"fully_connected_s8", _matrix(1, 1)),
     (r"fully_connected_channels_s8", _matrix(1, 1)),
-    (r"conv2d_thumb", _conv(6, 2, 1, 1, 2, False)),
+    (r"conv2d_thumb", _conv(4, 4, 1, 4, 2, False)),
     (r"conv2d_dsp", _conv(3, 1, 2, 4, 3, True)),
     (r"conv2d_mve", _conv_mve),
     (r"depthwise_thumb_3x3", _channel_planes),

@@ -27,6 +27,9 @@ _OFFSETS = (0, *(sign * 2**n for n in range(15) for sign in (1, -1, 3, -3)))
 _FINEST = 22
 """Greatest shift."""
 
+OUTPUTS: Integers = np.arange(-127, 128, dtype=np.int64)
+"""Those that begin somewhere."""
+
 
 Booleans = NDArray[np.bool_]
 
@@ -50,8 +53,12 @@ class Rescalings:
     @property
     def words(self) -> NDArray[np.uint32]:
         """As the kernels read them: [channels, 3], or [channels, 5] where signed."""
-        columns = [self.multipliers, self.addends, self.shifts]
-        columns += [self.biases, self.negatives] if self.signed else []
+        return self.all_words if self.signed else self.all_words[:, :3]
+
+    @property
+    def all_words(self) -> NDArray[np.uint32]:
+        """[channels, 5]."""
+        columns = self.multipliers, self.addends, self.shifts, self.biases, self.negatives
         return (np.stack(columns, axis=1) % 2**32).astype(np.uint32)
 
 
@@ -64,16 +71,16 @@ def rescalings(layer: Layer, biases: Integers) -> Rescalings | None:
     left = np.maximum([[shift] for _, shift in layer.scales], 0)
     if (np.maximum(-least, greatest) << left).max() >= _LIMIT:
         return None
-    ends = [_output(layer, bound) for bound in (least, greatest)]
+    ends = [output_of(layer, bound) for bound in (least, greatest)]
     low, high = (np.clip(end, layer.low, layer.high) for end in ends)
-    staircase = _Staircase(layer, biases[:, None], least, greatest, _thresholds(layer, least, greatest))
+    staircase = _Staircase(layer, biases[:, None], least, greatest, thresholds(layer, least, greatest))
     shifts = staircase.finest_shifts()
     found = np.zeros((4, len(biases), 1), dtype=np.int64)
     constant = low == high
     found[1] = np.where(constant, low + 128, 0)
     missing = ~constant
     for offset in _OFFSETS:
-        multipliers = np.rint(_factors(layer) * 2.0 ** (2 * _BITS + shifts)).astype(np.int64) + offset
+        multipliers = np.rint(factors(layer) * 2.0 ** (2 * _BITS + shifts)).astype(np.int64) + offset
         addends, negatives, exact = staircase.addends(multipliers, shifts)
         new = missing & exact
         rows = multipliers >> _BITS, addends, ((multipliers % 2**_BITS) << 8) + shifts, negatives
@@ -88,11 +95,12 @@ def rescalings(layer: Layer, biases: Integers) -> Rescalings | None:
     return Rescalings(multiplier, addend, shift, negative, biases, bool(negative.any()), clamped)
 
 
-def _factors(layer: Layer) -> NDArray[np.float64]:
+def factors(layer: Layer) -> NDArray[np.float64]:
+    """What accumulators are multiplied by, [channels, 1]."""
     return np.array([[multiplier * 2.0 ** (shift - 31)] for multiplier, shift in layer.scales])
 
 
-def _output(layer: Layer, accumulator: Integers) -> Integers:
+def output_of(layer: Layer, accumulator: Integers) -> Integers:
     """zero point + tflmgen_requantize(accumulator), for [channels, n]."""
     multiplier, shift = np.array(layer.scales, dtype=np.int64).T[:, :, None]
     high = ((accumulator << np.maximum(shift, 0)) * multiplier + 2**30) >> 31
@@ -102,13 +110,12 @@ def _output(layer: Layer, accumulator: Integers) -> Integers:
     return result
 
 
-def _thresholds(layer: Layer, least: Integers, greatest: Integers) -> Integers:
+def thresholds(layer: Layer, least: Integers, greatest: Integers) -> Integers:
     """[channels, 255]: the least accumulator of an output of -127 ... 127 or more; where none has, one too many."""
-    outputs = np.arange(-127, 128, dtype=np.int64)
     low, high = np.repeat(least, 255, axis=1), np.repeat(greatest + 1, 255, axis=1)
     while (low < high).any():
         middle = (low + high) >> 1
-        reached = _output(layer, middle) >= outputs
+        reached = output_of(layer, middle) >= OUTPUTS
         low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
     return low
 
@@ -128,7 +135,7 @@ class _Staircase:
         span = np.maximum(-self.least, self.greatest) + np.abs(self.biases)
         shifts = np.full(span.shape, _FINEST, dtype=np.int64)
         while True:
-            multipliers = _factors(self.layer) * 2.0 ** (_BITS + shifts) + 1
+            multipliers = factors(self.layer) * 2.0 ** (_BITS + shifts) + 1
             scaled = multipliers * (2.0 * span / 2**_BITS + 2) + 512.0 * 2.0**shifts
             too_large = ((multipliers >= 2 ** (30 - _BITS)) | (scaled >= _LIMIT)) & (shifts > 0)
             if not too_large.any():
@@ -147,9 +154,8 @@ class _Staircase:
             result: Integers = high * coarse + ((low * coarse + high * fine) >> _BITS)
             return result
 
-        outputs = np.arange(-127, 128, dtype=np.int64)
-        told_apart = (outputs > self.layer.low) & (outputs <= self.layer.high)
-        steps = (outputs[None, :] + 128) << shifts
+        told_apart = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
+        steps = (OUTPUTS[None, :] + 128) << shifts
         at, before = self.thresholds, self.thresholds - 1
         reached, missed = told_apart & (at <= self.greatest), told_apart & (before >= self.least)
         least, greatest = steps - scaled(at), steps - 1 - scaled(before)

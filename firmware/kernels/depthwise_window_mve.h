@@ -218,13 +218,14 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_group(const int8_t *co
     const int32_t *factors = (const int32_t *)(const void *)(stream + 8 * count);
     int32x4_t even = vld1q_s32(factors);
     int32x4_t odd = vld1q_s32(factors + 12);
-    for (; count > 1; count -= 2, stream += 16, taps += 2) {
+    for (int32_t pairs = count / 2; pairs > 0; --pairs, stream += 16, taps += 2) {
         int16x8_t sum = vmulq_s16(vldrbq_s16(taps[0] + channel), vldrbq_s16(stream));
         sum = vaddq_s16(sum, vmulq_s16(vldrbq_s16(taps[1] + channel), vldrbq_s16(stream + 8)));
         even = vaddq_s32(even, vmovlbq_s16(sum));
         odd = vaddq_s32(odd, vmovltq_s16(sum));
     }
-    if (count > 0) {
+    /* Not what is left of a count: GCC 12 for -Os forgets to look whether that is 0. */
+    if (count % 2 != 0) {
         const int16x8_t last = vmulq_s16(vldrbq_s16(taps[0] + channel), vldrbq_s16(stream));
         even = vaddq_s32(even, vmovlbq_s16(last));
         odd = vaddq_s32(odd, vmovltq_s16(last));

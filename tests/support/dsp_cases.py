@@ -103,7 +103,7 @@ def grouped(rng: np.random.Generator) -> Run:
 
 
 def depthwise3x3(rng: np.random.Generator) -> Run:
-    channels = int(pick(rng, 4, 4, 8, 12, 5, 7))
+    channels = int(pick(rng, 4, 4, 8, 12, 5, 7, 16, 24, 37))
     size = int(rng.integers(3, 14)), int(pick(rng, rng.integers(3, 8), rng.integers(3, 16), rng.integers(3, 70)))
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 2)), *size, channels), 9)
     w, b = _weights(rng, (1, 3, 3, channels), 3, _scale(x))
@@ -185,9 +185,9 @@ def _pool2d(rng: np.random.Generator, operator: str, channels: int) -> Run:
 
 
 def depthwise_window(rng: np.random.Generator) -> Run:
-    taps = pick(rng, (5, 5), (1, 3), (4, 1), (2, 2), (3, 3))
+    taps = pick(rng, (5, 5), (1, 3), (4, 1), (2, 2), (3, 3), (3, 1))
     dilation = pick(rng, (1, 1), (2, 2)) if taps != (3, 3) else (2, 1)
-    channels = int(pick(rng, 4, 8, 5, 11))
+    channels = int(pick(rng, 4, 8, 5, 11, 16, 20))
     reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
     size = [int(r + rng.integers(0, 5)) for r in reach]
     x, y, activation = _ends(rng, (int(pick(rng, 1, 2)), *size, channels), taps[0] * taps[1])

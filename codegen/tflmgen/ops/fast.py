@@ -19,6 +19,7 @@ from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
 from tflmgen.ops.fast_mul import mul_dsp, mul_thumb
 from tflmgen.ops.mve_conv import conv2d_mve
 from tflmgen.ops.mve_depthwise import depthwise_window_mve
+from tflmgen.ops.mve_depthwise_patch import depthwise_patch_mve
 from tflmgen.ops.mve_fully_connected import fully_connected_mve
 from tflmgen.ops.thumb_add import add_thumb
 from tflmgen.ops.thumb_conv import conv2d_thumb
@@ -81,6 +82,7 @@ def _with_macs(kernel: Kernel, macs: int) -> Kernel:
 def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
     return _kernels(
         target,
+        ("mve", lambda: depthwise_patch_mve(op, window, layer)),
         ("mve", lambda: depthwise_window_mve(op, window, layer)),
         ("dsp", lambda: depthwise3x3_dsp(op, window, layer)),
         ("dsp", lambda: depthwise_window_dsp(op, window, layer)),

@@ -1,0 +1,120 @@
+"""DEPTHWISE_CONV_2D with windows of up to 3x3 in int8 for cores with MVE, by patches: packed weights, and distances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output
+from tflmgen.ops.dsp_channels import Layer
+from tflmgen.ops.mve_channels import fit, words
+from tflmgen.ops.rules import input_type, zero_point
+from tflmgen.ops.weights import overlaps, params
+from tflmgen.ops.window import Window
+from tflmgen.types import DType
+
+HEADER = "depthwise_patch_mve.h"
+COLUMNS = 10
+"""Input columns of a piece: TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMNS."""
+
+CHANNELS = 16
+"""Channels of a piece."""
+
+PIXELS = 8
+"""Outputs of a line that are made of one piece, at most."""
+
+_SIDE = 3
+_LOWER = 2**16
+"""Bytes from an output to the one below it are 16 bits, as are those to its neighbours."""
+
+_FAR = 2**31
+"""A row beyond every tensor."""
+
+
+def depthwise_patch_mve(op: OperatorInstance, window: Window, layer: Layer) -> list[Kernel]:
+    """The kernels of a layer with one filter per channel: squares of outputs where windows are 3x3 and move by one
+    pixel, and lines of them; none where they are not exact.
+
+    layer.weights: [channels, taps].
+    """
+    exact = fit(layer)
+    steps = window.steps
+    reach = (window.taps[1] - 1) * steps.dilation_width + 1
+    pixels = min(PIXELS, (COLUMNS - reach) // steps.stride_width + 1)
+    if exact is None or max(window.taps) > _SIDE or steps.stride_width > 2 or pixels < 4:
+        return []
+    channels, taps = layer.weights.shape
+    padding = zero_point(input_type(op, 0))
+    stream = ConstantArray.of("stream", _stream(layer, window.taps, padding), DType.UINT32)
+    rounding = "signed" if exact.signed else "clamped"
+    macs = op.outputs[0].elements * taps
+
+    def kernel(name: str, lines: int) -> Kernel:
+        fields = params(
+            "tflmgen_depthwise_patch_mve_s8",
+            window.fields(channels),
+            window.dilation_fields,
+            (("padding_value", padding), ("squares", lines == 2), ("pixels", pixels)),
+            (("output_zero_point", layer.zero_point),),
+            (("output_min", layer.low if exact.clamped else -128),),
+            (("output_max", layer.high if exact.clamped else 127),),
+        )
+        over_input = overlaps(op.outputs[0], _distance(window, lines, pixels))
+        function = f"tflmgen_depthwise_{name}_mve_{rounding}_s8"
+        return Kernel(function, HEADER, (Input(0), stream, Output(0)), fields, over_input, macs, "mve")
+
+    line = kernel("line" if steps.stride_width == 1 else "half_line", 1)
+    by_one = (steps.stride_height, steps.stride_width, steps.dilation_height, steps.dilation_width) == (1, 1, 1, 1)
+    width = window.width.output
+    if window.taps == (_SIDE, _SIDE) and by_one and width >= 4 and (width + 4) * channels < _LOWER:
+        return [kernel("squares", 2), line]
+    return [line]
+
+
+def _distance(window: Window, lines: int, pixels: int) -> int:
+    """How many elements the output must precede the input that it lies over.
+
+    Of each piece all values are read before its outputs are written: `lines` lines of up to `pixels` pixels, and of
+    these 16 channels after the other.
+    """
+    channels, height, width = window.input[3], window.height.output, window.width.output
+    steps, (_, in_height, in_width, _) = window.steps, window.input
+    written, read = [], []
+    for batch in range(window.input[0]):
+        for y in range(0, height, lines):
+            last = batch * height + min(y + lines, height) - 1
+            rows = range(y * steps.stride_height - window.height.padding, in_height, steps.dilation_height)
+            row = next((r for r in rows[: _SIDE + lines - 1] if r >= 0), _FAR)
+            for x, count in _pieces(width, pixels):
+                column = max(0, x * steps.stride_width - window.width.padding)
+                first = ((batch * in_height + row) * in_width + column) * channels
+                for channel in range(0, channels, CHANNELS):
+                    read.append(first + channel)
+                    end = min(channel + CHANNELS, channels)
+                    written.append((last * width + x + count - 1) * channels + end)
+    still_read = np.minimum.accumulate(np.array(read)[::-1])[::-1][1:]
+    return max(0, int((np.maximum.accumulate(np.array(written))[:-1] - still_read).max(initial=0)))
+
+
+def _pieces(width: int, most: int) -> Iterator[tuple[int, int]]:
+    """The first pixel and the pixels of each piece of a line: tflmgen_depthwise_patch_mve_next."""
+    x = 0
+    while x < width:
+        left = width - x
+        count = left if left <= most else left - 4 if left < most + 4 and left >= 8 else most
+        yield x, count
+        x += count
+
+
+def _stream(layer: Layer, taps: tuple[int, int], padding: int) -> NDArray[np.uint32]:
+    channels = len(layer.weights)
+    stream = np.zeros((channels, 5), dtype=np.uint32)
+    columns = np.zeros((channels, _SIDE, 4), dtype=np.int8)
+    columns[:, : taps[1], : taps[0]] = layer.weights.reshape(channels, *taps).transpose(0, 2, 1)
+    multipliers, shifts = np.array(layer.scales, dtype=np.int64).T
+    columns[:, -1, -1] = shifts
+    stream[:, :3] = columns.reshape(channels, -1).view("<u4")
+    stream[:, 3], stream[:, 4] = words(layer.bias), words(multipliers)
+    return np.concatenate([np.full(4, padding % 256 * 0x01010101, dtype=np.uint32), stream.reshape(-1)])

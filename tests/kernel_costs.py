@@ -82,6 +82,8 @@ def _depthwise(name: str, rng: np.random.Generator) -> Layer:
     if name == "depthwise_thumb_window" and taps == (3, 3):
         taps = (7, 1)
     stride = _pick(rng, [1, 1, 2]) if name != "depthwise3x3_dsp" else 1
+    if name in ("depthwise_squares_mve", "depthwise_line_mve", "depthwise_half_line_mve"):
+        stride = 2 if "half" in name else 1
     channels, side = _pick(rng, [8, 16, 32, 64]), int(rng.integers(5, 24))
     size = max(taps[0], side), max(taps[1], side + int(rng.integers(-3, 4)))
     return Layer("DEPTHWISE_CONV_2D", size, channels, taps, 0, stride, bool(rng.random() < 0.7), _relu(rng))
@@ -110,7 +112,14 @@ FAMILIES = {
         "fully_connected_dsp_plain",
         "add_dsp",
     ),
-    "cortex-m55": ("conv2d_mve", "depthwise_window_mve", "fully_connected_mve"),
+    "cortex-m55": (
+        "conv2d_mve",
+        "depthwise_window_mve",
+        "fully_connected_mve",
+        "depthwise_squares_mve",
+        "depthwise_line_mve",
+        "depthwise_half_line_mve",
+    ),
 }
 FAMILIES["cortex-m3"] = FAMILIES["cortex-m0"]
 FAMILIES["cortex-m7"] = FAMILIES["cortex-m4"]

@@ -28,6 +28,8 @@ CHECKED = [
     ("mps2_an386", "fully_connected_dsp_widened"),
     ("mps3_an547", "conv2d_mve"),
     ("mps3_an547", "depthwise_window_mve"),
+    ("mps3_an547", "depthwise_squares_mve"),
+    ("mps3_an547", "depthwise_half_line_mve"),
     ("mps3_an547", "fully_connected_mve"),
 ]
 

@@ -16,6 +16,8 @@ SHAPE = {
     "chunks": 2,
     "line": 10,
     "strip": 4,
+    "pixels": 8,
+    "squares": 1,
     **{f"{what}_{along}": 8 for what in ("input", "output") for along in ("height", "width")},
     **{f"{what}_{along}": 1 for what in ("stride", "dilation") for along in ("height", "width")},
     "filter_height": 3,

@@ -1,0 +1,105 @@
+"""The terms of the cost models of kernels for cores with MVE."""
+
+from __future__ import annotations
+
+from tflmgen.ops.cost_shapes import Shape, Terms, alone_pixels, up, windows
+
+
+def conv_mve(shape: Shape) -> Terms:
+    """Blocks of four pixels, the last one too; rows of windows inside are copied by 16 bytes, in three ways."""
+    w, chunks, rows = windows(shape), shape["chunks"], shape["filter_height"]
+    row = shape["filter_width"] * shape["input_channels"]
+    alone = alone_pixels(shape, 4, True)
+    together = (rows == 1) * (w.pixels - alone)
+    inside = w.pixels - w.cut - together
+    whole, short = int(row % 16 == 0), int(row < 16)
+    direct = int(shape["input_channels"] % 16 == 0) * w.cut
+    flattened = w.cut - direct
+    long = (1 - whole) * (1 - short)
+    blocks, groups = up(w.pixels, 4), up(shape["output_channels"], 2)
+    return (
+        1,
+        blocks,
+        alone,
+        flattened,
+        flattened * chunks,
+        flattened * rows * up(row, 16),
+        direct,
+        direct * rows * shape["filter_width"],
+        direct * chunks,
+        together * up(row, 16),
+        whole * inside * rows,
+        whole * inside * rows * (row // 16),
+        short * inside * rows,
+        long * inside * rows,
+        long * inside * rows * up(row, 16),
+        (1 - whole) * inside,
+        (1 - whole) * inside * chunks,
+        blocks * groups,
+        blocks * groups * chunks,
+        blocks * groups * up(chunks - 1, 4),
+        shape["signed"] * blocks * groups,
+    )
+
+
+def depthwise_mve(shape: Shape) -> Terms:
+    """3x3 windows within the input's width in twos where they move by one, or alone; all others tap by tap."""
+    width, lines = shape["output_width"], shape["batches"] * shape["output_height"]
+    groups, taps = up(shape["input_channels"], 8), shape["filter_height"] * shape["filter_width"]
+    three = (shape["filter_height"], shape["filter_width"]) == (3, 3)
+    three &= (shape["dilation_height"], shape["dilation_width"]) == (1, 1)
+    twos = ones = x = 0
+    while three and x < width:
+        left = shape["input_width"] - (x * shape["stride_width"] - shape["padding_left"])
+        whole = x * shape["stride_width"] >= shape["padding_left"] and left >= 3
+        two = whole and shape["stride_width"] == 1 and left >= 4
+        twos, ones, x = twos + two, ones + (whole and not two), x + 1 + two
+    rest = lines * (width - 2 * twos - ones)
+    twos, ones = lines * twos, lines * ones
+    signed = shape["signed"] * groups
+    return (
+        1,
+        lines,
+        twos,
+        twos * groups,
+        twos * signed,
+        ones,
+        ones * groups,
+        ones * signed,
+        rest,
+        rest * taps,
+        rest * groups,
+        rest * groups * taps,
+        rest * signed,
+        rest * shape["filter_height"],
+    )
+
+
+def depthwise_patches(shape: Shape) -> Terms:
+    """Pieces of an output line, or of two where the outputs are made in squares, by 16 channels; four or eight outputs
+    of each channel and line."""
+    width, lines, channels = shape["output_width"], shape["batches"] * shape["output_height"], shape["input_channels"]
+    strips = lines if not shape["squares"] else shape["batches"] * up(shape["output_height"], 2)
+    most, blocks = shape["pixels"], up(channels, 16)
+    stride, reach = shape["stride_width"], (shape["filter_width"] - 1) * shape.get("dilation_width", 1)
+    pieces = twice = inside = outside = aside = x = 0
+    while x < width:
+        left = width - x
+        pixels = left if left <= most else left - 4 if left < most + 4 and left >= 8 else most
+        origin, columns = x * stride - shape["padding_left"], (pixels - 1) * stride + reach + 1
+        within = sum(0 <= column < shape["input_width"] for column in range(origin, origin + columns))
+        pieces, twice, x = pieces + 1, twice + (pixels > 4), x + pixels
+        inside, outside, aside = inside + within, outside + columns - within, aside + (pixels if pixels < 4 else 0)
+    computed = strips * channels * (pieces + twice)
+    return (
+        1,
+        strips,
+        strips * pieces,
+        strips * pieces * blocks,
+        strips * inside * blocks,
+        strips * outside * blocks,
+        strips * aside * blocks,
+        strips * pieces * channels,
+        computed,
+        shape["signed"] * computed,
+    )

@@ -6,8 +6,8 @@
 #ifndef TFLMGEN_KERNELS_CONV2D_H
 #define TFLMGEN_KERNELS_CONV2D_H
 
-#include "dot.h"
 #include "requantize.h"
+#include "rows_f32.h"
 #include "window.h"
 
 struct tflmgen_conv2d_s8 {
@@ -103,35 +103,43 @@ struct tflmgen_conv2d_f32 {
     float output_max;
 };
 
-TFLMGEN_HELPER float tflmgen_conv2d_window_f32(const float *input, const float *filter, int32_t origin_y,
-                                               int32_t origin_x, struct tflmgen_taps y, struct tflmgen_taps x,
-                                               const struct tflmgen_conv2d_f32 *p)
+/* One output channel's window, or those of four channels in a row where `four`: the taps `y` x `x` lie inside the
+ * input. */
+TFLMGEN_HELPER void tflmgen_conv2d_window_f32(float sums[TFLMGEN_ROWS_F32], bool four, const float *input,
+                                              const float *filter, int32_t origin_y, int32_t origin_x,
+                                              struct tflmgen_taps y, struct tflmgen_taps x,
+                                              const struct tflmgen_conv2d_f32 *p)
 {
     const bool contiguous = p->dilation_width == 1 && p->filter_channels == p->input_channels;
-    float sum = 0.0f;
+    const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;
+    const int32_t runs = contiguous ? 1 : x.end - x.first;
+    const int32_t length = contiguous ? (x.end - x.first) * p->filter_channels : p->filter_channels;
     for (int32_t ky = y.first; ky < y.end; ++ky) {
-        const float *weights = filter + ky * p->filter_width * p->filter_channels;
-        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width;
-        if (contiguous) {
-            sum = tflmgen_dot_f32(sum, input + (line + origin_x + x.first) * p->input_channels,
-                                  weights + x.first * p->filter_channels, (x.end - x.first) * p->filter_channels);
-        } else {
-            for (int32_t kx = x.first; kx < x.end; ++kx) {
-                sum = tflmgen_dot_f32(sum, input + (line + origin_x + kx * p->dilation_width) * p->input_channels,
-                                      weights + kx * p->filter_channels, p->filter_channels);
+        const int32_t column = origin_x + x.first * p->dilation_width;
+        const float *weights = filter + (ky * p->filter_width + x.first) * p->filter_channels;
+        const float *pixel =
+            input + ((origin_y + ky * p->dilation_height) * p->input_width + column) * p->input_channels;
+        for (int32_t run = 0; length > 0 && run < runs; ++run) {
+            if (four) {
+                tflmgen_dot_rows_f32(sums, pixel, weights, filter_size, length);
+            } else {
+                sums[0] = tflmgen_dot_f32(sums[0], pixel, weights, length);
             }
+            weights += p->filter_channels;
+            pixel += p->dilation_width * p->input_channels;
         }
     }
-    return sum;
 }
 
-/* bias: one per output channel, or NULL. */
+/* bias: one per output channel, or NULL. Four channels of a group are computed at a time, the last four over again in
+ * part where they are not of whole fours, and fewer than four one by one. */
 TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict filter,
                                        const float *restrict bias, float *output,
                                        const struct tflmgen_conv2d_f32 *p)
 {
     const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;
     const int32_t group_channels = p->output_channels / (p->input_channels / p->filter_channels);
+    const int32_t rows = group_channels < TFLMGEN_ROWS_F32 ? 1 : TFLMGEN_ROWS_F32;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
             const int32_t origin_y = out_y * p->stride_height - p->padding_top;
@@ -143,12 +151,16 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict
                 const int32_t origin_x = out_x * p->stride_width - p->padding_left;
                 const struct tflmgen_taps x =
                     tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
-                for (int32_t channel = 0; channel < p->output_channels; ++channel) {
-                    const int32_t first = channel / group_channels * p->filter_channels;
-                    const float sum = tflmgen_conv2d_window_f32(input + first, filter + channel * filter_size,
-                                                                origin_y, origin_x, y, x, p);
-                    pixel[channel] =
-                        tflmgen_clamp_f32(sum + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
+                for (int32_t channel = 0; channel < p->output_channels;) {
+                    const int32_t group = channel / group_channels;
+                    const int32_t end = tflmgen_min_s32(channel + rows, (group + 1) * group_channels);
+                    float sums[TFLMGEN_ROWS_F32] = {0.0f, 0.0f, 0.0f, 0.0f};
+                    tflmgen_conv2d_window_f32(sums, rows > 1, input + group * p->filter_channels,
+                                              filter + (end - rows) * filter_size, origin_y, origin_x, y, x, p);
+                    for (const int32_t first = end - rows; channel < end; ++channel) {
+                        pixel[channel] = tflmgen_clamp_f32(sums[channel - first] + (bias ? bias[channel] : 0.0f),
+                                                           p->output_min, p->output_max);
+                    }
                 }
             }
             output += p->output_width * p->output_channels;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common.h"
+#include "elementary_f32.h"
 
 struct tflmgen_detection {
     int32_t boxes;
@@ -40,8 +40,8 @@ TFLMGEN_HELPER bool tflmgen_detection_decode(const float *encodings, const float
         float *box = boxes + 4 * i;
         const float y = code[0] / params->y_scale * anchor[2] + anchor[0];
         const float x = code[1] / params->x_scale * anchor[3] + anchor[1];
-        const float h = 0.5F * expf(code[2] / params->h_scale) * anchor[2];
-        const float w = 0.5F * expf(code[3] / params->w_scale) * anchor[3];
+        const float h = 0.5F * tflmgen_exp_f32_of(code[2] / params->h_scale) * anchor[2];
+        const float w = 0.5F * tflmgen_exp_f32_of(code[3] / params->w_scale) * anchor[3];
         box[0] = y - h;
         box[1] = x - w;
         box[2] = y + h;

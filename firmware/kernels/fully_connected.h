@@ -4,6 +4,7 @@
 
 #include "dot.h"
 #include "requantize.h"
+#include "rows_f32.h"
 
 struct tflmgen_fully_connected_s8 {
     int32_t batches;
@@ -82,9 +83,9 @@ TFLMGEN_KERNEL void tflmgen_fully_connected_f32(const float *input, const float 
                                                 const struct tflmgen_fully_connected_f32 *p)
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
-        for (int32_t unit = 0; unit < p->units; ++unit) {
-            const float sum = tflmgen_dot_f32(0.0f, input, filter + unit * p->depth, p->depth);
-            *output++ = tflmgen_clamp_f32(sum + (bias ? bias[unit] : 0.0f), p->output_min, p->output_max);
+        tflmgen_matrix_f32(input, filter, bias, output, p->depth, p->units);
+        for (int32_t unit = 0; unit < p->units; ++unit, ++output) {
+            *output = tflmgen_clamp_f32(*output, p->output_min, p->output_max);
         }
         input += p->depth;
     }

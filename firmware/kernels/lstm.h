@@ -18,6 +18,7 @@
 #include "fixed_point_s16.h"
 #include "lstm_gates.h"
 #include "quantized_unary.h"
+#include "rows_f32.h"
 #include "sum_s16.h"
 
 struct tflmgen_lstm_f32 {
@@ -61,17 +62,15 @@ TFLMGEN_KERNEL void tflmgen_lstm_f32(const float *input, const float *restrict w
             const int32_t at = p->backward ? p->steps - 1 - step : step;
             const int32_t row = p->time_major ? at * p->batches + batch : batch * p->steps + at;
             const float *const x = input + row * p->inputs;
-            for (int32_t i = 0; i < rows; ++i) {
-                const float sum = tflmgen_dot_f32(0.0f, x, weights + i * p->inputs, p->inputs);
-                gates[i] = (norms ? 0.0f : biases[i]) + sum;
-                gates[i] += tflmgen_dot_f32(0.0f, h, recurrent_weights + i * p->outputs, p->outputs);
-            }
+            tflmgen_matrix_f32(x, weights, norms ? NULL : biases, gates, p->inputs, rows);
+            tflmgen_matrix_f32(h, recurrent_weights, gates, gates, p->outputs, rows);
             tflmgen_lstm_update_f32(gates, biases, peepholes, norms, cell, p->cells, p->coupled, p->cell_clip);
-            for (int32_t i = 0; projection && i < p->outputs; ++i) {
-                const float sum = tflmgen_dot_f32(0.0f, active, projection + i * p->cells, p->cells);
-                h[i] = tflmgen_clip_f32((projection_bias ? projection_bias[i] : 0.0f) + sum, p->projection_clip);
-            }
-            if (!projection) {
+            if (projection) {
+                tflmgen_matrix_f32(active, projection, projection_bias, h, p->cells, p->outputs);
+                for (int32_t i = 0; i < p->outputs; ++i) {
+                    h[i] = tflmgen_clip_f32(h[i], p->projection_clip);
+                }
+            } else {
                 memcpy(h, active, (size_t)p->outputs * sizeof(float));
             }
             memcpy(output + row * p->outputs, h, (size_t)p->outputs * sizeof(float));

@@ -4,18 +4,13 @@
 
 #include <math.h>
 
-#include "common.h"
+#include "elementary_f32.h"
 
 /* The order of the gates in arrays. */
 #define TFLMGEN_LSTM_FORGET 0
 #define TFLMGEN_LSTM_CELL 1
 #define TFLMGEN_LSTM_OUTPUT 2
 #define TFLMGEN_LSTM_INPUT 3
-
-TFLMGEN_HELPER float tflmgen_logistic_f32_of(float x)
-{
-    return 1.0f / (1.0f + expf(-x));
-}
 
 /* limit 0: none */
 TFLMGEN_HELPER float tflmgen_clip_f32(float value, float limit)
@@ -55,7 +50,7 @@ TFLMGEN_HELPER void tflmgen_lstm_finish_gate_f32(int32_t gate, float *gates, con
         tflmgen_lstm_normalize_f32(values, norms + gate * cells, biases + gate * cells, cells);
     }
     for (int32_t i = 0; i < cells; ++i) {
-        values[i] = gate == TFLMGEN_LSTM_CELL ? tanhf(values[i]) : tflmgen_logistic_f32_of(values[i]);
+        values[i] = gate == TFLMGEN_LSTM_CELL ? tflmgen_tanh_f32_of(values[i]) : tflmgen_logistic_f32_of(values[i]);
     }
 }
 
@@ -82,7 +77,7 @@ TFLMGEN_HELPER void tflmgen_lstm_update_f32(float *gates, const float *biases, c
     tflmgen_lstm_finish_gate_f32(TFLMGEN_LSTM_OUTPUT, gates, biases, peepholes ? peepholes + cells : NULL, norms, cell,
                                  cells);
     for (int32_t i = 0; i < cells; ++i) {
-        output_gate[i] *= tanhf(cell[i]);
+        output_gate[i] *= tflmgen_tanh_f32_of(cell[i]);
     }
 }
 

@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-#include "dot.h"
 #include "dynamic_quantize.h"
+#include "elementary_f32.h"
+#include "rows_f32.h"
 
 #define TFLMGEN_RNN_FIELDS                       \
     int32_t batches;                             \
@@ -47,13 +48,10 @@ TFLMGEN_KERNEL void tflmgen_rnn_f32(const float *input, const float *restrict we
         for (int32_t step = 0; step < p->steps; ++step) {
             const int32_t at = p->backward ? p->steps - 1 - step : step;
             const int32_t row = p->time_major ? at * p->batches + batch : batch * p->steps + at;
+            tflmgen_matrix_f32(input + row * p->inputs, weights, bias, sums, p->inputs, p->units);
+            tflmgen_matrix_f32(h, recurrent_weights, sums, sums, p->units, p->units);
             for (int32_t i = 0; i < p->units; ++i) {
-                sums[i] = bias[i];
-                sums[i] += tflmgen_dot_f32(0.0f, input + row * p->inputs, weights + i * p->inputs, p->inputs);
-                sums[i] += tflmgen_dot_f32(0.0f, h, recurrent_weights + i * p->units, p->units);
-            }
-            for (int32_t i = 0; i < p->units; ++i) {
-                h[i] = p->tangent ? tanhf(sums[i]) : tflmgen_clamp_f32(sums[i], p->output_min, p->output_max);
+                h[i] = p->tangent ? tflmgen_tanh_f32_of(sums[i]) : tflmgen_clamp_f32(sums[i], p->output_min, p->output_max);
             }
             memcpy(output + row * p->units, h, (size_t)p->units * sizeof(float));
         }
@@ -88,7 +86,7 @@ TFLMGEN_KERNEL void tflmgen_rnn_hybrid(const float *input, const int8_t *restric
             tflmgen_rnn_add_hybrid(sums, input + row * p->inputs, quantized, weights, p->inputs, p->scale, p);
             tflmgen_rnn_add_hybrid(sums, h, quantized, recurrent_weights, p->units, p->recurrent_scale, p);
             for (int32_t i = 0; i < p->units; ++i) {
-                h[i] = p->tangent ? tanhf(sums[i]) : tflmgen_clamp_f32(sums[i], p->output_min, p->output_max);
+                h[i] = p->tangent ? tflmgen_tanh_f32_of(sums[i]) : tflmgen_clamp_f32(sums[i], p->output_min, p->output_max);
             }
             memcpy(output + row * p->units, h, (size_t)p->units * sizeof(float));
         }

@@ -8,8 +8,9 @@
 
 #include <math.h>
 
-#include "interpolate.h"
+#include "elementary_f32.h"
 #include "fixed_point.h"
+#include "interpolate.h"
 
 struct tflmgen_softmax_s8 {
     int32_t rows;
@@ -123,7 +124,7 @@ TFLMGEN_KERNEL void tflmgen_softmax_f32(const float *input, float *output, const
         const float greatest = tflmgen_row_max_f32(input, p->depth);
         float sum = 0.0f;
         for (int32_t i = 0; i < p->depth; ++i) {
-            output[i] = expf((input[i] - greatest) * p->beta);
+            output[i] = tflmgen_exp_f32_of((input[i] - greatest) * p->beta);
             sum += output[i];
         }
         for (int32_t i = 0; i < p->depth; ++i) {
@@ -178,9 +179,9 @@ TFLMGEN_KERNEL void tflmgen_log_softmax_f32(const float *input, float *output, c
 {
     for (int32_t row = 0; row < p->rows; ++row) {
         const float greatest = tflmgen_row_max_f32(input, p->depth);
-        float sum = expf(input[0] - greatest);
+        float sum = tflmgen_exp_f32_of(input[0] - greatest);
         for (int32_t i = 1; i < p->depth; ++i) {
-            sum += expf(input[i] - greatest);
+            sum += tflmgen_exp_f32_of(input[i] - greatest);
         }
         const float log_sum = logf(sum);
         for (int32_t i = 0; i < p->depth; ++i) {

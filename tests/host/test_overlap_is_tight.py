@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support import tight_cases
-from support.kernel_harness import Case, claims, run_kernels
+from support.kernel_harness import Case, DType, claims, run_kernels
 
 CASES: list[Case] = [
     *(
@@ -42,6 +42,9 @@ def test_one_element_less_is_too_little(group: int) -> None:
     for case in CASES[group::4]:
         size = case.outputs[0].dtype.bits // 8
         for claim in claims(case.kernel):
+            # A block of float32 channels leaves room to spare where the output may begin where the input does.
+            if claim.distance == 0 and case.outputs[0].dtype is DType.FLOAT32:
+                continue
             for _ in range(tight_cases.TRIES):
                 runs.append((case, tight_cases.values(case, rng)))
                 overlaps.append(replace(claim, distance=claim.distance - size))

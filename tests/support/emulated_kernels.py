@@ -37,6 +37,16 @@ M0 = Machine("mps2-an385", ("-mcpu=cortex-m0", "-mthumb"), Target("cortex-m0"))
 M3 = Machine("mps2-an385", ("-mcpu=cortex-m3", "-mthumb"), Target("cortex-m3"))
 M4 = Machine("mps2-an386", ("-mcpu=cortex-m4", "-mthumb"), Target("cortex-m4", frozenset({"dsp"})))
 M7 = Machine("mps2-an500", ("-mcpu=cortex-m7", "-mthumb"), Target("cortex-m7", frozenset({"dsp"})))
+M4F = Machine(
+    "mps2-an386",
+    ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"),
+    Target("cortex-m4", frozenset({"dsp", "fpu"})),
+)
+M7F = Machine(
+    "mps2-an500",
+    ("-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=softfp"),
+    Target("cortex-m7", frozenset({"dsp", "fpu"})),
+)
 M55 = Machine(
     "mps3-an547",
     ("-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"),

@@ -94,13 +94,17 @@ def fixed_lstm(rng: np.random.Generator, operator: str) -> Steps:
 
 
 def float_lstm(
-    rng: np.random.Generator, variants: bool, operator: str = "UNIDIRECTIONAL_SEQUENCE_LSTM", hybrid: bool = False
+    rng: np.random.Generator,
+    variants: bool,
+    operator: str = "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    hybrid: bool = False,
+    most: int = 5,
 ) -> Steps:
     """With `variants`: at random with coupled gates, peepholes, projection and layer normalisation.
 
-    hybrid: weights are int8.
+    hybrid: weights are int8. most: inputs and cells.
     """
-    batches, steps, inputs, cells = (int(n) for n in rng.integers(1, 6, 4))
+    (batches, steps), (inputs, cells) = rng.integers(1, 6, 2).tolist(), rng.integers(1, most + 1, 2).tolist()
     coupled, peepholes, projected, normalized = (variants and bool(flag) for flag in rng.integers(0, 2, 4))
     outputs = int(rng.integers(1, 6)) if projected else cells
     time_major = operator != "LSTM" and bool(rng.integers(2))
@@ -166,8 +170,9 @@ def svdf(rng: np.random.Generator, state: str, sizes: Sequence[int] | None = Non
     return make_case("SVDF", [source, *weights, bias, held], [output], options), inputs_of(rng, source)
 
 
-def rnn(rng: np.random.Generator, operator: str, hybrid: bool) -> Steps:
-    batches, steps, inputs, units = (int(n) for n in rng.integers(1, 6, 4))
+def rnn(rng: np.random.Generator, operator: str, hybrid: bool, most: int = 5) -> Steps:
+    """hybrid: weights are int8. most: inputs and units."""
+    (batches, steps), (inputs, units) = rng.integers(1, 6, 2).tolist(), rng.integers(1, most + 1, 2).tolist()
     time_major = operator != "RNN" and bool(rng.integers(2))
     shape = (steps, batches, inputs) if time_major else (batches, steps, inputs)
     source = tensor("float32", (batches, inputs) if operator == "RNN" else shape)

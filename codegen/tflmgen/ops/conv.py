@@ -34,6 +34,7 @@ from tflmgen.ops.weights import (
     range_fields,
     sum_suffix,
 )
+from tflmgen.ops.rows_f32 import last_rows
 from tflmgen.ops.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.types import DType
 
@@ -99,13 +100,13 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         geometry = (*over.fields(channels), *over.dilation_fields, ("filter_channels", filter_channels))
         return hybrid_kernel("conv2d", op, op.attributes.activation, over.input[0], macs, geometry, how)
     geometry = _geometry(op, over.flat, channels)
-    unread = over.input[3] if channels > 1 else 0
+    unread = over.input[3] if channels > _last_channels(op) else 0
     return go_backward(op, _forward(op, geometry, macs), over, range(over.flat.input[2]), unread)
 
 
 def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:
     channels, output = static_shape(input_type(op, 1))[0], op.outputs[0]
-    over_input = overlaps(output, window_of(op).overlap_distance(channels))
+    over_input = overlaps(output, window_of(op).overlap_distance(channels, _last_channels(op)))
     results = output_fields(op, op.attributes.activation)
     weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
     if output.dtype is DType.FLOAT32:
@@ -119,6 +120,13 @@ def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:
     operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_conv2d_s8", geometry, offsets, results)
     return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, over_input, macs)
+
+
+def _last_channels(op: OperatorInstance) -> int:
+    """Channels of an output pixel that the kernel writes after its last read: in float32 those of the last block."""
+    channels, _, _, filter_channels = static_shape(input_type(op, 1))
+    group = channels // (static_shape(input_type(op, 0))[3] // filter_channels)
+    return last_rows(group) if op.outputs[0].dtype is DType.FLOAT32 else 1
 
 
 def _quantizes_with_zero_point(op: OperatorInstance) -> bool:

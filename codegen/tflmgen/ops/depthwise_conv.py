@@ -35,6 +35,9 @@ from tflmgen.types import DType
 PORTABLE_PER_MAC = 30
 """Instructions of the portable kernel, about: each product has its own address."""
 
+LANES_F32 = 8
+"""TFLMGEN_LANES_F32."""
+
 OUTPUT_CHANNELS = 3
 """The filter's dimension of output channels."""
 
@@ -73,7 +76,9 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     if is_hybrid(op):
         return hybrid_kernel("depthwise_conv2d", op, op.attributes.activation, over.input[0], macs, geometry)
     one_each = channels == static_shape(input_type(op, 0))[3]
-    distance = over.group_distance(1) if one_each else over.overlap_distance(channels)
+    # Of more channels than fit into one group of lanes, each group's outputs are written before the next is read.
+    group = LANES_F32 if output.dtype is DType.FLOAT32 and channels == LANES_F32 else 1
+    distance = over.group_distance(group) if one_each else over.overlap_distance(channels)
     over_input = overlaps(output, distance)
     results = output_fields(op, op.attributes.activation)
     weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)

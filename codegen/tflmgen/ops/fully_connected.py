@@ -16,6 +16,7 @@ from tflmgen.ops.options import present
 from tflmgen.ops.packed import packed_kernel, stays_packed
 from tflmgen.ops.quantize_math import Activation, parse_activation
 from tflmgen.ops.rules import input_type, per_tensor, static_shape, zero_point
+from tflmgen.ops.rows_f32 import last_rows
 from tflmgen.ops.weights import (
     TYPE_RULES,
     bias_operand,
@@ -66,14 +67,13 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
     return ((input_type(op, 0).elements // depth, units),)
 
 
-def overlap_distance(batches: int, depth: int, units: int) -> int:
+def overlap_distance(batches: int, depth: int, units: int, last: int = 1) -> int:
     """Least distance, in elements, by which the output must precede the input that it lies over.
 
-    Of a row's outputs all but the last are written while its input is read, and all before the next input row is.
+    Of a row's outputs all but the `last` are written while its input is read, and all before the next input row is.
     """
-    last = batches - 1
-    rows_written = max(0, last * (units - depth)) if batches > 1 else 0
-    return max(0, units - 1 + rows_written)
+    rows_written = max(0, (batches - 1) * (units - depth))
+    return max(0, units - last + rows_written)
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
@@ -112,7 +112,8 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     sizes = _sizes(op)
     batches, depth, units = (size for _, size in sizes)
     macs = op.outputs[0].elements * depth
-    over_input = overlaps(op.outputs[0], overlap_distance(batches, depth, units))
+    last = last_rows(units) if op.outputs[0].dtype is DType.FLOAT32 else 1
+    over_input = overlaps(op.outputs[0], overlap_distance(batches, depth, units, last))
     results = output_fields(op, op.attributes.activation)
     if is_hybrid(op):
         how = (("asymmetric", op.attributes.asymmetric),)

@@ -141,16 +141,16 @@ class Window:
             ("padding_left", self.width.padding),
         )
 
-    def overlap_distance(self, output_channels: int) -> int:
+    def overlap_distance(self, output_channels: int, last: int = 1) -> int:
         """Least distance, in elements, by which the output must precede the input that it lies over.
 
         The kernels read an output pixel's window, channel after channel, while they write the pixel: all its channels
-        but the last are written before its last read, and all of them before the next pixel's first.
+        but the `last` are written before its last read, and all of them before the next pixel's first.
         """
         reads = self._first_reads()
         still_read = np.append(np.minimum.accumulate(reads[::-1])[::-1], np.iinfo(np.int64).max)
         written = np.arange(1, len(reads) + 1) * output_channels
-        return max(0, int((written - 1 - still_read[:-1]).max()), int((written - still_read[1:]).max()))
+        return max(0, int((written - last - still_read[:-1]).max()), int((written - still_read[1:]).max()))
 
     def group_distance(self, group: int) -> int:
         """The same for a kernel with one output per input channel, which computes a pixel by groups of channels.

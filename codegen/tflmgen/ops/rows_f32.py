@@ -1,0 +1,11 @@
+"""How float32 kernels go through rows of weights: four sums at a time (firmware/kernels/rows_f32.h)."""
+
+from __future__ import annotations
+
+ROWS = 4
+"""TFLMGEN_ROWS_F32."""
+
+
+def last_rows(rows: int) -> int:
+    """How many of `rows` sums are written after the last read of the input: fewer than four come one by one."""
+    return (rows - 1) % ROWS + 1 if rows >= ROWS else 1

@@ -1,0 +1,115 @@
+"""Float32 kernels by the instructions of a floating-point unit: the same bits as in C on this computer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import tight_cases
+from support.conv_cases import activation, conv2d, depthwise_conv2d, fully_connected, geometry, pick
+from support.emulated_kernels import M4F, M7F, Machine, Run, check_on, faults_on, kernel_for
+from support.kernel_harness import (
+    Array,
+    Case,
+    broken_rules,
+    claims,
+    constant,
+    make_case,
+    random_values,
+    run_kernels,
+    tensor,
+)
+from support.recurrent_cases import float_lstm, rnn
+
+pytestmark = pytest.mark.emulator
+
+Made = tuple[Case, Sequence[Array | None]]
+
+
+def unary(rng: np.random.Generator) -> Made:
+    """Values of all magnitudes."""
+    kind = tensor("float32", (1, int(rng.integers(1, 30))))
+    case = make_case(str(rng.choice(["EXP", "LOGISTIC", "TANH", "SOFTMAX"])), [kind], [kind], {"beta": 1.0})
+    values = rng.normal(size=kind.type.max_shape) * 10.0 ** rng.integers(-6, 4, kind.type.max_shape)
+    return case, [values.astype(np.float32)]
+
+
+def wide(rng: np.random.Generator, operator: str) -> Made:
+    """Windows of whole blocks of channels, with rests, and of few channels."""
+    options, size, taps = geometry(rng, dilated=True)
+    channels = int(pick(rng, 1, 3, 8, 12, 16, 21))
+    if operator == "CONV_2D":
+        outputs = int(pick(rng, 1, 3, 4, 8, 10, 15))
+        shape: tuple[int, ...] = (outputs, *taps, channels)
+    else:
+        multiplier = int(pick(rng, 1, 1, 2, 8, 16))
+        channels = channels if multiplier == 1 else 2
+        outputs = channels * multiplier
+        shape, options = (1, *taps, outputs), options | {"depth_multiplier": multiplier}
+    x = tensor("float32", (int(pick(rng, 1, 2)), *size, channels))
+    inputs = [x, constant("float32", rng.normal(size=shape)), constant("float32", rng.normal(size=outputs))]
+    case = make_case(operator, inputs[: int(pick(rng, 2, 3))], [tensor("float32", ())], options)
+    return case, random_values(case, rng)
+
+
+def deep(rng: np.random.Generator) -> Made:
+    depth, units = int(rng.integers(1, 70)), int(rng.integers(1, 14))
+    inputs = [tensor("float32", (int(pick(rng, 1, 3)), depth)), constant("float32", rng.normal(size=(units, depth)))]
+    options = {"fused_activation_function": activation(rng), "keep_num_dims": False}
+    case = make_case("FULLY_CONNECTED", [*inputs, None], [tensor("float32", ())], options)
+    return case, random_values(case, rng)
+
+
+def recurrent(rng: np.random.Generator, make: Callable[[np.random.Generator], tuple[Case, list[Array]]]) -> Made:
+    case, _ = make(rng)
+    return case, random_values(case, rng)
+
+
+CASES: dict[str, Callable[[np.random.Generator], Made]] = {
+    "fully_connected": lambda rng: fully_connected(rng, "float32"),
+    "fully_connected deep": deep,
+    "conv2d": lambda rng: conv2d(rng, "float32"),
+    "conv2d wide": lambda rng: wide(rng, "CONV_2D"),
+    "depthwise_conv2d": lambda rng: depthwise_conv2d(rng, "float32"),
+    "depthwise_conv2d wide": lambda rng: wide(rng, "DEPTHWISE_CONV_2D"),
+    "unary": unary,
+    "lstm": lambda rng: recurrent(rng, lambda r: float_lstm(r, variants=True, most=20)),
+    "rnn": lambda rng: recurrent(rng, lambda r: rnn(r, "UNIDIRECTIONAL_SEQUENCE_RNN", hybrid=False, most=20)),
+}
+
+
+@pytest.mark.parametrize(("machine", "optimize"), [(M4F, "-O2"), (M7F, "-Os")], ids=["m4", "m7"])
+@pytest.mark.parametrize("name", CASES)
+def test_float_kernels_give_the_same_bits(name: str, machine: Machine, optimize: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(11)
+    cases = [case for case in (CASES[name](rng) for _ in range(30)) if not broken_rules(case[0])]
+    runs = []
+    for (case, values), expected in zip(cases, run_kernels(cases), strict=True):
+        for overlap in (None, *claims(kernel_for(case, machine))):
+            runs.append(Run(case, values, expected, overlap))
+    check_on(machine, runs, tmp_path, optimize)
+
+
+def test_one_element_less_is_too_little(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    make = (tight_cases.conv2d, tight_cases.depthwise)
+    cases = [m(window, "float32") for m in make for window in tight_cases.WINDOWS]
+    cases += [tight_cases.fully_connected(*sizes, "float32") for sizes in ((1, 8, 12), (3, 8, 10), (3, 12, 8))]
+    found, owners = [], []
+    for number, case in enumerate(cases):
+        for claim in claims(kernel_for(case, M4F)):
+            # A block of channels leaves room to spare where the output may begin where the input does.
+            if claim.distance > 0:
+                found += [(case, tight_cases.values(case, rng), claim) for _ in range(tight_cases.TRIES)]
+                owners += [(number, claim)] * tight_cases.TRIES
+    expected = run_kernels([(case, values) for case, values, _ in found])
+    runs = [
+        Run(case, values, wanted, replace(claim, distance=claim.distance - 4))
+        for (case, values, claim), wanted in zip(found, expected, strict=True)
+    ]
+    spoiled = {owners[int(line.split()[1])] for line in faults_on(M4F, runs, tmp_path)}
+    assert len(spoiled) >= 5
+    assert spoiled == set(owners)

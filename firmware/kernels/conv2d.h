@@ -99,47 +99,41 @@ struct tflmgen_conv2d_f32 {
     int32_t dilation_width;
     bool backward; /* a line's pixels from the last to the first */
     int32_t filter_channels;
+    bool gathered; /* windows are first copied to a row of TFLMGEN_CONV2D_F32_GATHERED floats, zeros for padding */
     float output_min;
     float output_max;
 };
 
-/* One output channel's window, or those of four channels in a row where `four`: the taps `y` x `x` lie inside the
- * input. */
-TFLMGEN_HELPER void tflmgen_conv2d_window_f32(float sums[TFLMGEN_ROWS_F32], bool four, const float *input,
-                                              const float *filter, int32_t origin_y, int32_t origin_x,
+#define TFLMGEN_CONV2D_F32_GATHERED 64
+
+/* Copies the window at (origin_y, origin_x), of which the taps `y` x `x` lie inside the input. */
+TFLMGEN_HELPER void tflmgen_conv2d_gather_f32(float *column, const float *input, int32_t origin_y, int32_t origin_x,
                                               struct tflmgen_taps y, struct tflmgen_taps x,
                                               const struct tflmgen_conv2d_f32 *p)
 {
-    const bool contiguous = p->dilation_width == 1 && p->filter_channels == p->input_channels;
-    const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;
-    const int32_t runs = contiguous ? 1 : x.end - x.first;
-    const int32_t length = contiguous ? (x.end - x.first) * p->filter_channels : p->filter_channels;
-    for (int32_t ky = y.first; ky < y.end; ++ky) {
-        const int32_t column = origin_x + x.first * p->dilation_width;
-        const float *weights = filter + (ky * p->filter_width + x.first) * p->filter_channels;
-        const float *pixel =
-            input + ((origin_y + ky * p->dilation_height) * p->input_width + column) * p->input_channels;
-        for (int32_t run = 0; length > 0 && run < runs; ++run) {
-            if (four) {
-                tflmgen_dot_rows_f32(sums, pixel, weights, filter_size, length);
-            } else {
-                sums[0] = tflmgen_dot_f32(sums[0], pixel, weights, length);
+    for (int32_t ky = 0; ky < p->filter_height; ++ky) {
+        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width + origin_x;
+        for (int32_t kx = 0; kx < p->filter_width; ++kx) {
+            const bool inside = ky >= y.first && ky < y.end && kx >= x.first && kx < x.end;
+            const int32_t at = (line + kx * p->dilation_width) * p->input_channels;
+            for (int32_t channel = 0; channel < p->filter_channels; ++channel) {
+                *column++ = inside ? input[at + channel] : 0.0f;
             }
-            weights += p->filter_channels;
-            pixel += p->dilation_width * p->input_channels;
         }
     }
 }
 
-/* bias: one per output channel, or NULL. Four channels of a group are computed at a time, the last four over again in
- * part where they are not of whole fours, and fewer than four one by one. */
+/* bias: one per output channel, or NULL. */
 TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict filter,
                                        const float *restrict bias, float *output,
                                        const struct tflmgen_conv2d_f32 *p)
 {
-    const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;
-    const int32_t group_channels = p->output_channels / (p->input_channels / p->filter_channels);
-    const int32_t rows = group_channels < TFLMGEN_ROWS_F32 ? 1 : TFLMGEN_ROWS_F32;
+    const int32_t tap = p->filter_channels;
+    const int32_t row = p->filter_width * tap;
+    const int32_t groups = p->input_channels / tap;
+    const int32_t group_channels = p->output_channels / groups;
+    const bool contiguous = p->dilation_width == 1 && groups == 1;
+    const int32_t line = p->dilation_height * p->input_width * p->input_channels;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
             const int32_t origin_y = out_y * p->stride_height - p->padding_top;
@@ -151,17 +145,32 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict
                 const int32_t origin_x = out_x * p->stride_width - p->padding_left;
                 const struct tflmgen_taps x =
                     tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
-                for (int32_t channel = 0; channel < p->output_channels;) {
-                    const int32_t group = channel / group_channels;
-                    const int32_t end = tflmgen_min_s32(channel + rows, (group + 1) * group_channels);
-                    float sums[TFLMGEN_ROWS_F32] = {0.0f, 0.0f, 0.0f, 0.0f};
-                    tflmgen_conv2d_window_f32(sums, rows > 1, input + group * p->filter_channels,
-                                              filter + (end - rows) * filter_size, origin_y, origin_x, y, x, p);
-                    for (const int32_t first = end - rows; channel < end; ++channel) {
-                        pixel[channel] = tflmgen_clamp_f32(sums[channel - first] + (bias ? bias[channel] : 0.0f),
-                                                           p->output_min, p->output_max);
-                    }
+                const int32_t columns = x.end - x.first;
+                const int32_t lines = y.end - y.first;
+                const int32_t size = p->filter_height * row;
+                struct tflmgen_runs_f32 runs = {columns * tap, lines, line - columns * tap, row - columns * tap, 1, 0, 0, size};
+                if (!contiguous) {
+                    const int32_t skip = p->dilation_width * p->input_channels - tap;
+                    runs = (struct tflmgen_runs_f32){tap, columns, skip, 0, lines, line, row, size};
                 }
+                const int32_t first_y = origin_y + y.first * p->dilation_height;
+                const int32_t first_x = origin_x + x.first * p->dilation_width;
+                const float *const window = input + (first_y * p->input_width + first_x) * p->input_channels;
+                float column[TFLMGEN_CONV2D_F32_GATHERED];
+                for (int32_t group = 0; group < groups; ++group) {
+                    const int32_t channel = group * group_channels;
+                    const float *values = window + group * tap;
+                    const float *weights = filter + channel * size + y.first * row + x.first * tap;
+                    if (p->gathered) {
+                        tflmgen_conv2d_gather_f32(column, input + group * tap, origin_y, origin_x, y, x, p);
+                        values = column;
+                        weights = filter + channel * size;
+                        runs = (struct tflmgen_runs_f32){size, 1, 0, 0, 1, 0, 0, size};
+                    }
+                    tflmgen_rows_f32(values, weights, bias ? bias + channel : NULL, pixel + channel, group_channels,
+                                     &runs);
+                }
+                tflmgen_clamp_row_f32(pixel, p->output_channels, p->output_min, p->output_max);
             }
             output += p->output_width * p->output_channels;
         }

@@ -113,8 +113,8 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_f32(float *sums, int32_t count, con
     }
 }
 
-/* bias: one per output channel, or NULL. TFLMGEN_LANES_F32 channels at a time, as long as there are so many that see one
- * input channel each, or all the same; the others one by one. */
+/* bias: one per output channel, or NULL. TFLMGEN_LANES_F32 channels at a time, as long as there are so many that see
+ * one input channel each, or all the same; the others one by one. */
 TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const float *input, const float *restrict filter,
                                                  const float *restrict bias, float *output,
                                                  const struct tflmgen_depthwise_conv2d_f32 *p)
@@ -144,8 +144,8 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const float *input, const float
                 }
                 for (; channel < channels; ++channel) {
                     float sum = 0.0f;
-                    tflmgen_depthwise_window_f32(&sum, 1, input + channel / depth_multiplier, filter + channel, origin_y,
-                                                 origin_x, y, x, p);
+                    tflmgen_depthwise_window_f32(&sum, 1, input + channel / depth_multiplier, filter + channel,
+                                                 origin_y, origin_x, y, x, p);
                     *output++ = tflmgen_clamp_f32(sum + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
                 }
             }

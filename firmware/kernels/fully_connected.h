@@ -84,10 +84,9 @@ TFLMGEN_KERNEL void tflmgen_fully_connected_f32(const float *input, const float 
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         tflmgen_matrix_f32(input, filter, bias, output, p->depth, p->units);
-        for (int32_t unit = 0; unit < p->units; ++unit, ++output) {
-            *output = tflmgen_clamp_f32(*output, p->output_min, p->output_max);
-        }
+        tflmgen_clamp_row_f32(output, p->units, p->output_min, p->output_max);
         input += p->depth;
+        output += p->units;
     }
 }
 

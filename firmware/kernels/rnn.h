@@ -51,7 +51,8 @@ TFLMGEN_KERNEL void tflmgen_rnn_f32(const float *input, const float *restrict we
             tflmgen_matrix_f32(input + row * p->inputs, weights, bias, sums, p->inputs, p->units);
             tflmgen_matrix_f32(h, recurrent_weights, sums, sums, p->units, p->units);
             for (int32_t i = 0; i < p->units; ++i) {
-                h[i] = p->tangent ? tflmgen_tanh_f32_of(sums[i]) : tflmgen_clamp_f32(sums[i], p->output_min, p->output_max);
+                h[i] = p->tangent ? tflmgen_tanh_f32_of(sums[i])
+                                  : tflmgen_clamp_f32(sums[i], p->output_min, p->output_max);
             }
             memcpy(output + row * p->units, h, (size_t)p->units * sizeof(float));
         }
@@ -86,7 +87,8 @@ TFLMGEN_KERNEL void tflmgen_rnn_hybrid(const float *input, const int8_t *restric
             tflmgen_rnn_add_hybrid(sums, input + row * p->inputs, quantized, weights, p->inputs, p->scale, p);
             tflmgen_rnn_add_hybrid(sums, h, quantized, recurrent_weights, p->units, p->recurrent_scale, p);
             for (int32_t i = 0; i < p->units; ++i) {
-                h[i] = p->tangent ? tflmgen_tanh_f32_of(sums[i]) : tflmgen_clamp_f32(sums[i], p->output_min, p->output_max);
+                h[i] = p->tangent ? tflmgen_tanh_f32_of(sums[i])
+                                  : tflmgen_clamp_f32(sums[i], p->output_min, p->output_max);
             }
             memcpy(output + row * p->units, h, (size_t)p->units * sizeof(float));
         }

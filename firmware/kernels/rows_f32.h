@@ -6,6 +6,8 @@
 #ifndef TFLMGEN_KERNELS_ROWS_F32_H
 #define TFLMGEN_KERNELS_ROWS_F32_H
 
+#include <float.h>
+
 #include "dot.h"
 
 /* Rows that are computed at a time; others are computed alone where there are fewer than these. */
@@ -19,8 +21,8 @@
 #endif
 
 #if TFLMGEN_HAS_FPU
-/* Eight products each of two rows, at s16 and s24, with the input at s8: VMUL and VADD take a cycle each on a Cortex-M4,
- * VFMA and VMLA three. The two sums alternate, so that none waits for itself. */
+/* Eight products each of two rows, at s16 and s24, with the input at s8. VMUL and VADD take a cycle each on a
+ * Cortex-M4, VFMA and VMLA three. The two sums alternate, so that none waits for itself. */
 #define TFLMGEN_TWO_ROWS_F32(row_a, row_b, sum_a, sum_b)                                                              \
     "vldmia " row_a "!, {s16-s23}\n\t"                                                                                 \
     "vldmia " row_b "!, {s24-s31}\n\t"                                                                                 \
@@ -34,22 +36,42 @@
     "vadd.f32 " sum_a ", s22\n\tvadd.f32 " sum_b ", s30\n\tvadd.f32 " sum_a ", s23\n\tvadd.f32 " sum_b ", s31\n\t"
 #endif
 
-/* sums[r] += input * row r of weights, for four rows that are `stride` apart.
+/* Which columns of the input a row of weights goes with: `planes` of `runs` of `length` floats side by side. Skips, from
+ * the end of a run to the next, and steps, from the begin of a plane or row to the next, are in floats. The assembly
+ * reads the first four. */
+struct tflmgen_runs_f32 {
+    int32_t length;
+    int32_t runs;
+    int32_t input_skip;
+    int32_t weight_skip;
+    int32_t planes;
+    int32_t input_step;
+    int32_t weight_step;
+    int32_t row_step;
+};
+
+struct tflmgen_sums_f32 {
+    float s0;
+    float s1;
+    float s2;
+    float s3;
+};
+
+/* Adds input * row of weights to the sum of each of four rows, for one plane.
  *
- * With a floating-point unit eight columns at a time: 5 VLDM + 32 VMUL + 32 VADD + 2 for 32 products, the rest of the
- * columns one at a time: 5 VLDM + 4 VMUL + 4 VADD + 2. */
-TFLMGEN_HELPER void tflmgen_dot_rows_f32(float sums[TFLMGEN_ROWS_F32], const float *input, const float *weights,
-                                         int32_t stride, int32_t length)
+ * With a floating-point unit eight columns at a time: 5 VLDM + 32 VMUL + 32 VADD + 2 for 32 products, the rest of a run
+ * one at a time: 5 VLDM + 4 VMUL + 4 VADD + 2. Between runs 11. */
+TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_f32 sums, const float *input,
+                                                            const float *weights, const struct tflmgen_runs_f32 *r)
 {
-    const float *row1 = weights + stride;
-    const float *row2 = row1 + stride;
-    const float *row3 = row2 + stride;
-    float sum0 = sums[0];
-    float sum1 = sums[1];
-    float sum2 = sums[2];
-    float sum3 = sums[3];
+    const float *row1 = weights + r->row_step;
+    const float *row2 = row1 + r->row_step;
+    const float *row3 = row2 + r->row_step;
+    int32_t runs = r->runs;
 #if TFLMGEN_HAS_FPU
-    __asm__ volatile("subs %[left], #8\n\t"
+    int32_t left = r->length;
+    __asm__ volatile("0:\n\t"
+                     "subs %[left], #8\n\t"
                      "blt 2f\n"
                      "1:\n\t"
                      "vldmia %[x]!, {s8-s15}\n\t" TFLMGEN_TWO_ROWS_F32("%[w0]", "%[w1]", "%[s0]", "%[s1]")
@@ -71,45 +93,126 @@ TFLMGEN_HELPER void tflmgen_dot_rows_f32(float sums[TFLMGEN_ROWS_F32], const flo
                      "vadd.f32 %[s2], s18\n\tvadd.f32 %[s3], s19\n\t"
                      "subs %[left], #1\n\t"
                      "bne 3b\n"
-                     "4:"
-                     : [s0] "+t"(sum0), [s1] "+t"(sum1), [s2] "+t"(sum2), [s3] "+t"(sum3), [x] "+r"(input),
-                       [w0] "+r"(weights), [w1] "+r"(row1), [w2] "+r"(row2), [w3] "+r"(row3), [left] "+r"(length)
-                     :
+                     "4:\n\t"
+                     "subs %[runs], #1\n\t"
+                     "beq 5f\n\t"
+                     "ldr %[left], [%[r], #8]\n\t"
+                     "add %[x], %[x], %[left], lsl #2\n\t"
+                     "ldr %[left], [%[r], #12]\n\t"
+                     "add %[w0], %[w0], %[left], lsl #2\n\t"
+                     "add %[w1], %[w1], %[left], lsl #2\n\t"
+                     "add %[w2], %[w2], %[left], lsl #2\n\t"
+                     "add %[w3], %[w3], %[left], lsl #2\n\t"
+                     "ldr %[left], [%[r]]\n\t"
+                     "b 0b\n"
+                     "5:"
+                     : [s0] "+t"(sums.s0), [s1] "+t"(sums.s1), [s2] "+t"(sums.s2), [s3] "+t"(sums.s3), [x] "+r"(input),
+                       [w0] "+r"(weights), [w1] "+r"(row1), [w2] "+r"(row2), [w3] "+r"(row3), [left] "+r"(left),
+                       [runs] "+r"(runs)
+                     : [r] "r"(r)
                      : "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20", "s21",
                        "s22", "s23", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31", "cc", "memory");
 #else
-    for (int32_t i = 0; i < length; ++i) {
-        sum0 += input[i] * weights[i];
-        sum1 += input[i] * row1[i];
-        sum2 += input[i] * row2[i];
-        sum3 += input[i] * row3[i];
+    for (; runs > 0; --runs) {
+        for (int32_t i = 0; i < r->length; ++i) {
+            sums.s0 += input[i] * weights[i];
+            sums.s1 += input[i] * row1[i];
+            sums.s2 += input[i] * row2[i];
+            sums.s3 += input[i] * row3[i];
+        }
+        input += r->length + r->input_skip;
+        weights += r->length + r->weight_skip;
+        row1 += r->length + r->weight_skip;
+        row2 += r->length + r->weight_skip;
+        row3 += r->length + r->weight_skip;
     }
 #endif
-    sums[0] = sum0;
-    sums[1] = sum1;
-    sums[2] = sum2;
-    sums[3] = sum3;
+    return sums;
 }
 
-/* sums = addends + weights [rows, length] * input; addends may be NULL, or sums. The sums of four rows are known before
- * the first of them is written. The last four overlap those before where the rows are not of whole fours. */
-static __attribute__((noinline, unused)) void tflmgen_matrix_f32(const float *input, const float *weights,
-                                                                 const float *addends, float *sums, int32_t length,
-                                                                 int32_t rows)
+/* The sum of one row. */
+TFLMGEN_HELPER float tflmgen_dot_row_f32(const float *input, const float *weights, const struct tflmgen_runs_f32 *r)
 {
+    float sum = 0.0f;
+    for (int32_t plane = 0; plane < r->planes; ++plane) {
+        for (int32_t run = 0; run < r->runs; ++run) {
+            sum = tflmgen_dot_f32(sum, input + plane * r->input_step + run * (r->length + r->input_skip),
+                                  weights + plane * r->weight_step + run * (r->length + r->weight_skip), r->length);
+        }
+    }
+    return sum;
+}
+
+/* sums = addends + weights * input, for `rows` rows of weights; addends may be NULL, or sums. The sums of four rows are
+ * known before the first of them is written. The last four overlap those before where the rows are not of whole fours;
+ * fewer than four are computed one by one. */
+static __attribute__((noinline, unused)) void tflmgen_rows_f32(const float *input, const float *weights,
+                                                               const float *addends, float *sums, int32_t rows,
+                                                               const struct tflmgen_runs_f32 *r)
+{
+    const bool none = r->length <= 0 || r->runs <= 0;
     if (rows < TFLMGEN_ROWS_F32) {
         for (int32_t row = 0; row < rows; ++row) {
-            const float sum = tflmgen_dot_f32(0.0f, input, weights + row * length, length);
+            const float sum = none ? 0.0f : tflmgen_dot_row_f32(input, weights + row * r->row_step, r);
             sums[row] = (addends ? addends[row] : 0.0f) + sum;
         }
         return;
     }
+    static const float zeros[TFLMGEN_ROWS_F32] = {0.0f, 0.0f, 0.0f, 0.0f};
+    const int32_t planes = none ? 0 : r->planes;
     for (int32_t row = 0; row < rows; row += TFLMGEN_ROWS_F32) {
         const int32_t first = tflmgen_min_s32(row, rows - TFLMGEN_ROWS_F32);
-        float four[TFLMGEN_ROWS_F32] = {0.0f, 0.0f, 0.0f, 0.0f};
-        tflmgen_dot_rows_f32(four, input, weights + first * length, length, length);
-        for (int32_t i = row - first; i < TFLMGEN_ROWS_F32; ++i) {
-            sums[first + i] = (addends ? addends[first + i] : 0.0f) + four[i];
+        const float *const added = addends ? addends + first : zeros;
+        const float *const rows_of_weights = weights + first * r->row_step;
+        float *const out = sums + first;
+        struct tflmgen_sums_f32 four = {0.0f, 0.0f, 0.0f, 0.0f};
+        for (int32_t plane = 0; plane < planes; ++plane) {
+            four = tflmgen_dot_rows_f32(four, input + plane * r->input_step, rows_of_weights + plane * r->weight_step,
+                                        r);
+        }
+        if (row == first) {
+            out[0] = added[0] + four.s0;
+        }
+        if (row <= first + 1) {
+            out[1] = added[1] + four.s1;
+        }
+        if (row <= first + 2) {
+            out[2] = added[2] + four.s2;
+        }
+        out[3] = added[3] + four.s3;
+    }
+}
+
+/* The same for a matrix of weights [rows, length] and a vector. */
+TFLMGEN_HELPER void tflmgen_matrix_f32(const float *input, const float *weights, const float *addends, float *sums,
+                                       int32_t length, int32_t rows)
+{
+    const struct tflmgen_runs_f32 runs = {length, 1, 0, 0, 1, 0, 0, length};
+    tflmgen_rows_f32(input, weights, addends, sums, rows, &runs);
+}
+
+/* Brings values into a range; NaN stays. Where the range is that of all finite floats above its least value, only
+ * infinities are beyond it, and a sum that is finite shows that there are none. */
+static __attribute__((noinline, unused)) void tflmgen_clamp_row_f32(float *values, int32_t count, float least,
+                                                                    float greatest)
+{
+    float sum = 0.0f;
+    if (least <= -FLT_MAX && greatest >= FLT_MAX) {
+        TFLMGEN_UNROLL_4
+        for (int32_t i = 0; i < count; ++i) {
+            sum += values[i];
+        }
+    } else if (greatest >= FLT_MAX) {
+        TFLMGEN_UNROLL_4
+        for (int32_t i = 0; i < count; ++i) {
+            const float value = values[i];
+            sum += value;
+            values[i] = value < least ? least : value;
+        }
+    }
+    if (greatest < FLT_MAX || !(sum - sum >= 0.0f)) {
+        for (int32_t i = 0; i < count; ++i) {
+            values[i] = tflmgen_clamp_f32(values[i], least, greatest);
         }
     }
 }

@@ -14,6 +14,7 @@ from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.packed import packed_kernel, stays_packed
 from tflmgen.ops.quantize_math import Activation, parse_activation
+from tflmgen.ops.rows_f32 import ROWS, last_rows
 from tflmgen.ops.rules import input_type, static_shape, zero_point
 from tflmgen.ops.weights import (
     FORWARD,
@@ -34,9 +35,11 @@ from tflmgen.ops.weights import (
     range_fields,
     sum_suffix,
 )
-from tflmgen.ops.rows_f32 import last_rows
 from tflmgen.ops.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.types import DType
+
+GATHERED = 64
+"""TFLMGEN_CONV2D_F32_GATHERED."""
 
 OUTPUT_CHANNELS = 0
 """The filter's dimension of output channels."""
@@ -110,7 +113,7 @@ def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:
     results = output_fields(op, op.attributes.activation)
     weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
     if output.dtype is DType.FLOAT32:
-        fields = params("tflmgen_conv2d_f32", geometry, results)
+        fields = params("tflmgen_conv2d_f32", geometry, (("gathered", _gathers(op)),), results)
         return Kernel("tflmgen_conv2d_f32", "conv2d.h", (Input(0), weights, bias, Output(0)), fields, over_input, macs)
     if output.dtype is DType.INT16:
         operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
@@ -122,11 +125,24 @@ def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:
     return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, over_input, macs)
 
 
+def _group_channels(op: OperatorInstance) -> int:
+    """Output channels that see the same input channels."""
+    channels, _, _, filter_channels = static_shape(input_type(op, 1))
+    return channels // (static_shape(input_type(op, 0))[3] // filter_channels)
+
+
 def _last_channels(op: OperatorInstance) -> int:
     """Channels of an output pixel that the kernel writes after its last read: in float32 those of the last block."""
-    channels, _, _, filter_channels = static_shape(input_type(op, 1))
-    group = channels // (static_shape(input_type(op, 0))[3] // filter_channels)
-    return last_rows(group) if op.outputs[0].dtype is DType.FLOAT32 else 1
+    if op.outputs[0].dtype is not DType.FLOAT32:
+        return 1
+    return _group_channels(op) if _gathers(op) else last_rows(_group_channels(op))
+
+
+def _gathers(op: OperatorInstance) -> bool:
+    """Whether a float32 window is copied to the stack: it is small, in pieces, and read for several channels."""
+    _, height, width, channels = static_shape(input_type(op, 1))
+    pieces = height * width > 1
+    return pieces and height * width * channels <= GATHERED and _group_channels(op) >= ROWS
 
 
 def _quantizes_with_zero_point(op: OperatorInstance) -> bool:

@@ -15,8 +15,8 @@ from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.packed import packed_kernel, stays_packed
 from tflmgen.ops.quantize_math import Activation, parse_activation
-from tflmgen.ops.rules import input_type, per_tensor, static_shape, zero_point
 from tflmgen.ops.rows_f32 import last_rows
+from tflmgen.ops.rules import input_type, per_tensor, static_shape, zero_point
 from tflmgen.ops.weights import (
     TYPE_RULES,
     bias_operand,

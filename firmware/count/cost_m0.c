@@ -1,7 +1,7 @@
 /* Cortex-M0 and Cortex-M0+, zero wait states. From low to high: with the single-cycle and the 32-cycle multiplier.
  *
- * Sources: Cortex-M0 Technical Reference Manual, DDI 0432, section 3.3; Cortex-M0+ Technical Reference Manual,
- * DDI 0484, section 3.3 (instruction set summary with cycles). A taken branch is 3 cycles on M0 and 2 on M0+. */
+ * Sources: Cortex-M0 Technical Reference Manual, DDI 0432C, table 3.1; Cortex-M0+ Technical Reference Manual,
+ * DDI 0484C, table 3.1 (instructions and their cycles). A taken branch is 3 cycles on M0 and 2 on M0+. */
 #include "cost.h"
 
 enum { TAKEN_M0 = 2, TAKEN_M0PLUS = 1 };

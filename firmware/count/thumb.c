@@ -102,7 +102,9 @@ static struct instruction floating_point(uint32_t a, uint32_t b)
     if ((a & 0x0E00) == 0x0C00) {
         if ((a & 0x0FE0) == 0x0C40) return of(KIND_FLOAT); /* VMOV of two core registers */
         const bool load = (a & 0x10) != 0;
-        if ((a & 0x0F20) == 0x0D00) return of(load ? KIND_FLOAT_LOAD : KIND_FLOAT_STORE);
+        if ((a & 0x0F20) == 0x0D00) {
+            return (struct instruction){load ? KIND_FLOAT_LOAD : KIND_FLOAT_STORE, b & 0x100 ? 2 : 1, false};
+        }
         return (struct instruction){load ? KIND_FLOAT_LOAD_MULTIPLE : KIND_FLOAT_STORE_MULTIPLE, b & 0xFF, false};
     }
     if ((a & 0xFF00) != 0xEE00 || (b & 0x10)) return of(KIND_FLOAT);

@@ -41,7 +41,7 @@ enum kind {
 
 struct instruction {
     enum kind kind;
-    unsigned registers; /* of loads and stores of several registers */
+    unsigned registers; /* of loads and stores: words */
     bool to_pc;
 };
 

@@ -102,6 +102,8 @@ ONE = [
     ("cortex-m4", "ldrex r0, [r1]", 2, 2),
     ("cortex-m4", "vldr s0, [r0]", 2, 2),
     ("cortex-m4", "vstr s0, [r0]", 2, 2),
+    ("cortex-m4", "vldr d0, [r0]", 3, 3),
+    ("cortex-m4", "vstr d0, [r0]", 3, 3),
     ("cortex-m4", "vldmia r0!, {s0-s3}", 5, 5),
     ("cortex-m4", "vpush {d8}", 3, 3),
     ("cortex-m4", "vadd.f32 s0, s1, s2", 1, 1),

@@ -68,7 +68,11 @@ def test_fast_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> Non
     assert check(M4, [FAST[name](rng) for _ in range(24)], tmp_path, optimize) >= 12
 
 
-@pytest.mark.parametrize(("machine", "optimize"), [(M4, "-O2"), (M4, "-Os"), (M55, "-O2")], ids=["m4", "m4s", "m55"])
+@pytest.mark.parametrize(
+    ("machine", "optimize"),
+    [(M4, "-O2"), (M4, "-Os"), (M55, "-O2"), (M0, "-O2"), (M0, "-Os"), (M3, "-O2")],
+    ids=["m4", "m4s", "m55", "m0", "m0s", "m3"],
+)
 @pytest.mark.parametrize("name", RECURRENT)
 def test_recurrent_kernels_are_exact(name: str, machine: Machine, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)

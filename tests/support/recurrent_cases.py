@@ -25,9 +25,9 @@ def inputs_of(rng: np.random.Generator, kind: Tensor) -> list[Array]:
 
 
 def quantized_lstm(
-    rng: np.random.Generator, dtype: str, sizes: Sequence[int] | None = None, least: int = -127
+    rng: np.random.Generator, dtype: str, sizes: Sequence[int] | None = None, least: int = -127, most: float = 0.05
 ) -> Steps:
-    """sizes: batches, steps, inputs and cells; least: of weights."""
+    """sizes: batches, steps, inputs and cells; least: of weights; most: of their scales."""
     batches, steps, inputs, cells = (int(n) for n in (sizes or rng.integers(1, 6, 4)))
     time_major = bool(rng.integers(2))
     point = int(rng.integers(-128, 128)) if dtype == "int8" else 0
@@ -37,7 +37,7 @@ def quantized_lstm(
     state = tensor(dtype, (batches, cells), state_scale, int(rng.integers(-128, 128)) if dtype == "int8" else 0)
     cell = tensor("int16", (batches, cells), 2.0 ** int(rng.integers(-15, -8)))
     weights = [
-        constant("int8", rng.integers(least, 128, (cells, n)), float(rng.uniform(0.002, 0.05)))
+        constant("int8", rng.integers(least, 128, (cells, n)), float(rng.uniform(0.002, most)))
         for n in [inputs] * 4 + [cells] * 4
     ]
     bias = "int32" if dtype == "int8" else "int64"

@@ -26,7 +26,7 @@ def svdf_in(state: str) -> Callable[[np.random.Generator], Run]:
 
 def lstm(rng: np.random.Generator) -> Run:
     sizes = [int(pick(rng, 1, 1, 3)), int(pick(rng, 1, 3)), int(rng.integers(1, 60)), int(rng.integers(1, 30))]
-    case, _ = quantized_lstm(rng, "int8", sizes, _least(rng))
+    case, _ = quantized_lstm(rng, "int8", sizes, _least(rng), pick(rng, 0.05, 0.004))
     return case, inputs(rng, case)
 
 

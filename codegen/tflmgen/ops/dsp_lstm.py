@@ -18,8 +18,8 @@ from tflmgen.kernel import (
     Scratch,
 )
 from tflmgen.ops.dsp_channels import Integers
-from tflmgen.ops.dsp_dot_rows import Scale, groups_of, pack_rows, scale_to_int16
-from tflmgen.ops.lstm_integer import cell_steps, state_factors, sum_factors
+from tflmgen.ops.dsp_dot_rows import groups_of, pack_rows, scale_to_int16
+from tflmgen.ops.lstm_integer import cell_steps, folded_by_cells, state_factors, sum_factors
 from tflmgen.ops.lstm_tensors import BIASES, CELL_STATE, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT, sizes_of
 from tflmgen.ops.quantize_math import quantize_multiplier
 from tflmgen.ops.quantized_unary import sigmoid_table
@@ -32,19 +32,21 @@ POWER_OF_TWO = 2**30
 
 def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ...], macs: int) -> Kernel | None:
     """The kernel; None where it would not be exact. `sequence`: the first fields of its struct."""
-    inputs = _sums(op, INPUT_GATE, 0, BIASES)
-    recurrent = _sums(op, RECURRENT, OUTPUT_STATE, None)
+    inputs = folded_by_cells(op, INPUT_GATE, 0, BIASES)
+    recurrent = folded_by_cells(op, RECURRENT, OUTPUT_STATE, None)
+    scales = _scales(*inputs, sum_factors(op, INPUT_GATE, 0))
+    recurrent_scales = _scales(*recurrent, sum_factors(op, RECURRENT, OUTPUT_STATE))
     factors = {name: quantize_multiplier(factor) for name, factor in state_factors(op).items()}
     output_multiplier, output_shift = factors["output"]
     input_multiplier, input_shift = factors["input"]
-    if inputs is None or recurrent is None or output_shift > 0 or input_multiplier != POWER_OF_TWO or input_shift >= 0:
+    if not scales or not recurrent_scales or output_shift > 0 or input_multiplier != POWER_OF_TWO or input_shift >= 0:
         return None
-    offset = any(pack_rows(weights).offset for weights, _, _ in (*inputs, *recurrent))
+    offset = any(pack_rows(weights).offset for weights, _ in (inputs, recurrent))
     steps_multiplier, steps_shift = cell_steps(op)
     fields: Fields = (
         *sequence,
-        ("scales", tuple(number for _, _, scale in inputs for number in scale)),
-        ("recurrent_scales", tuple(number for _, _, scale in recurrent for number in scale)),
+        ("scales", scales),
+        ("recurrent_scales", recurrent_scales),
         ("input_shift", -input_shift),
         ("output_multiplier", output_multiplier),
         ("output_right_shift", -output_shift),
@@ -56,8 +58,8 @@ def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ..
     table = sigmoid_table()
     operands: tuple[Operand, ...] = (
         Input(0),
-        ConstantArray.of("weights", _stream(inputs, offset), DType.UINT32),
-        ConstantArray.of("recurrent", _stream(recurrent, offset), DType.UINT32),
+        ConstantArray.of("weights", _stream(*inputs, offset), DType.UINT32),
+        ConstantArray.of("recurrent", _stream(*recurrent, offset), DType.UINT32),
         ConstantArray.of("sigmoid", np.append(table, table[-1]), DType.UINT16),
         Input(OUTPUT_STATE),
         Input(CELL_STATE),
@@ -72,28 +74,18 @@ def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ..
 
 Fields = tuple[tuple[str, ParamValue], ...]
 
-_Gate = tuple[Integers, Integers, Scale]
-"""Weights [cells, terms], biases with the zero point folded in, and the scale of the sums."""
 
-
-def _sums(op: OperatorInstance, first: int, source: int, biases: int | None) -> list[_Gate] | None:
-    """Of each gate in the kernel's order; None where a scale is not exact."""
+def _scales(weights: Integers, biases: Integers, factors: list[float]) -> tuple[int, ...]:
+    """Of the gates, one after the other; empty where one is not exact."""
     found = []
-    for gate, factor in zip(GATES, sum_factors(op, first, source), strict=True):
-        weights = np.asarray(op.constants[first + gate], dtype=np.int64)
-        folded = -zero_point(input_type(op, source)) * weights.sum(axis=1)
-        if biases is not None:
-            folded = folded + np.asarray(op.constants[biases + gate], dtype=np.int64)
-        exact = scale_to_int16(weights, folded, *quantize_multiplier(factor))
+    for gate, factor in enumerate(factors):
+        exact = scale_to_int16(weights[gate::4], biases[gate::4], *quantize_multiplier(factor))
         if exact is None:
-            return None
-        found.append((weights, folded, exact))
-    return found
+            return ()
+        found += [*exact]
+    return tuple(found)
 
 
-def _stream(gates: list[_Gate], offset: bool) -> NDArray[np.uint32]:
-    """Rows by cells, of each the gates."""
-    rows = np.stack([weights for weights, _, _ in gates], axis=1)
-    biases = np.stack([biases for _, biases, _ in gates], axis=1)
-    packed = pack_rows(rows.reshape(biases.size, -1), offset)
-    return groups_of(packed, packed.starts(biases.reshape(-1).tolist())).reshape(-1)
+def _stream(weights: Integers, biases: Integers, offset: bool) -> NDArray[np.uint32]:
+    packed = pack_rows(weights, offset)
+    return groups_of(packed, packed.starts(biases.tolist())).reshape(-1)

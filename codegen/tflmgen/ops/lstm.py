@@ -51,6 +51,7 @@ from tflmgen.ops.lstm_tensors import (
 from tflmgen.ops.operator import BACKWARD, INTERMEDIATES, Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.rules import input_is, input_type, scale
+from tflmgen.ops.thumb_lstm import lstm_thumb
 from tflmgen.types import DType, Quantization
 
 TANH = 4
@@ -113,8 +114,9 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         return Kernel("tflmgen_lstm_fixed_s8", "lstm_fixed.h", operands, fields, in_place, macs)
     if is_integer(op):
         suffix = "s8" if input_type(op, 0).dtype is DType.INT8 else "s16"
-        if suffix == "s8" and "dsp" in target.instructions and (fast := lstm_dsp(op, sequence, in_place, macs)):
-            return fast
+        for instructions, make in (("dsp", lstm_dsp), ("thumb", lstm_thumb)) if suffix == "s8" else ():
+            if instructions in target.instructions and (fast := make(op, sequence, in_place, macs)):
+                return fast
         fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
         operands = (Input(0), *arrays, *numbers_of_gates(op), *states, gates)
         return Kernel(f"tflmgen_lstm_{suffix}", "lstm.h", operands, fields, in_place, macs)

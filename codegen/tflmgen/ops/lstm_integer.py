@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflmgen.kernel import ConstantArray, Null, Operand, OperatorInstance
 from tflmgen.ops import lstm_fixed
@@ -103,6 +104,21 @@ def numbers_of_gates(op: OperatorInstance) -> tuple[Operand, Operand, Operand]:
         ConstantArray.of("recurrent_biases", wrapped[1], DType.INT32) if recurrent.any() else Null(),
         table,
     )
+
+
+def folded_by_cells(
+    op: OperatorInstance, first: int, source: int, biases: int | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The weights [cells * 4, terms] that begin at input `first`, of each cell a row per gate in the kernel's order.
+
+    And as many biases, into which the zero point of input `source` is folded.
+    """
+    rows = [np.asarray(op.constants[first + gate], dtype=np.int64) for gate in GATES]
+    folded = [-zero_point(input_type(op, source)) * weights.sum(axis=1) for weights in rows]
+    if biases is not None:
+        folded = [sums + np.asarray(op.constants[biases + g], np.int64) for sums, g in zip(folded, GATES, strict=True)]
+    weights = np.stack(rows, axis=1)
+    return weights.reshape(-1, weights.shape[-1]), np.stack(folded, axis=1).reshape(-1)
 
 
 def _where_integer(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:

@@ -29,6 +29,7 @@ from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import positive, present
 from tflmgen.ops.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
 from tflmgen.ops.rules import STATIC, input_type, per_tensor, scale, static_shape, zero_point
+from tflmgen.ops.thumb_svdf import svdf_thumb
 from tflmgen.ops.weights import params
 from tflmgen.types import DType
 
@@ -88,8 +89,9 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         fields = params("tflmgen_svdf_f32", sizes, limits)
         return Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
     to_state, to_output = map(quantize_multiplier, _factors(op))
-    if "dsp" in target.instructions and (fast := svdf_dsp(op, to_state, to_output)):
-        return fast
+    for instructions, make in (("dsp", svdf_dsp), ("thumb", svdf_thumb)):
+        if instructions in target.instructions and (fast := make(op, to_state, to_output)):
+            return fast
     (multiplier, shift), (output_multiplier, output_shift) = to_state, to_output
     fields = params(
         "tflmgen_svdf_s8",

@@ -49,14 +49,20 @@ def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int, long
     )
 
 
-def _stream(weights: Integers, exact: Rescalings) -> NDArray[np.uint32]:
+def weight_words(weights: Integers) -> NDArray[np.uint32]:
     """[groups, words]: bytes 0, 2 of a word are the lower and upper half of one product, 1, 3 of another."""
     units, depth = weights.shape
     groups = -(-units // GROUP)
     values = np.zeros((groups * GROUP, depth + depth % 2), dtype=np.uint8)
     values[:units, :depth] = weights + 128
-    lanes = values.reshape(groups, GROUP, -1).transpose(0, 2, 1)
-    words = np.zeros((groups * GROUP, exact.words.shape[1]), dtype=np.uint32)
-    words[:units] = exact.words
-    packed = np.ascontiguousarray(lanes).view("<u4").reshape(groups, -1)
-    return np.concatenate([packed, words.reshape(groups, -1)], axis=1)
+    lanes = np.ascontiguousarray(values.reshape(groups, GROUP, -1).transpose(0, 2, 1))
+    words: NDArray[np.uint32] = lanes.view("<u4").reshape(groups, -1)
+    return words
+
+
+def _stream(weights: Integers, exact: Rescalings) -> NDArray[np.uint32]:
+    """[groups, words]: the weights of each group, and what rescales its units."""
+    packed = weight_words(weights)
+    words = np.zeros((len(packed) * GROUP, exact.words.shape[1]), dtype=np.uint32)
+    words[: len(weights)] = exact.words
+    return np.concatenate([packed, words.reshape(len(packed), -1)], axis=1)

@@ -1,0 +1,81 @@
+/* Sums of rows of int8 weights times one row of int8 values for every Cortex-M, and their requantisation: what SVDF and LSTM
+ * share.
+ *
+ * The weights are groups of four rows as FULLY_CONNECTED has them (fully_connected_thumb.h), each with four biases behind its
+ * weights.
+ */
+#ifndef TFLMGEN_KERNELS_SUMS_THUMB_H
+#define TFLMGEN_KERNELS_SUMS_THUMB_H
+
+#include "fully_connected_thumb.h"
+#include "requantize.h"
+
+#ifdef __thumb__
+
+#define TFLMGEN_SUMS_THUMB_STORE                                                                                       \
+    "ldmia r1!, {r5}\n\t"                                                                                              \
+    "adds r2, r2, r5\n\t"                                                                                              \
+    "ldr r0, [sp, #16]\n\t"                                                                                            \
+    "stmia r0!, {r2}\n\t"                                                                                              \
+    "str r0, [sp, #16]\n\t"
+
+TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_sums_thumb_groups, TFLMGEN_FULLY_CONNECTED_THUMB_COPIED,
+                                     TFLMGEN_SUMS_THUMB_STORE)
+
+/* A row, and where the next group of weights begins. */
+struct tflmgen_sums_thumb {
+    struct tflmgen_fully_connected_thumb_groups groups;
+    const uint32_t *stream;
+    int32_t group_words;
+};
+
+/* Copies a row of at most TFLMGEN_FULLY_CONNECTED_THUMB_STACK values, for which `copy` has room. */
+TFLMGEN_HELPER void tflmgen_sums_thumb_start(struct tflmgen_sums_thumb *sums, uint8_t *copy, const int8_t *row,
+                                             int32_t depth, const uint32_t *stream)
+{
+    const int32_t values = (depth + 1) & ~1;
+    const int32_t skipped = -values & 7;
+    sums->groups.first = copy - skipped;
+    sums->groups.skip = skipped / 2 * TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES;
+    sums->groups.row_end = copy + values;
+    sums->groups.start = 0u - 128u * tflmgen_fully_connected_thumb_sum(copy, row, depth);
+    sums->stream = stream;
+    sums->group_words = values + 4;
+}
+
+/* The next sums, `groups` times four. */
+TFLMGEN_HELPER void tflmgen_sums_thumb_next(struct tflmgen_sums_thumb *sums, int32_t *results, int32_t groups)
+{
+    sums->groups.end = (int8_t *)(void *)(results + 4 * groups);
+    tflmgen_sums_thumb_groups(sums->stream, (int8_t *)(void *)results, &sums->groups);
+    sums->stream += groups * sums->group_words;
+}
+
+/* tflmgen_doubling_high_multiply by a multiplier above 0. Armv6-M has no long multiplication: four short ones. */
+TFLMGEN_HELPER int32_t tflmgen_doubling_high_multiply_thumb(int32_t a, int32_t b)
+{
+#if defined(__ARM_ARCH_6M__)
+    const int32_t a_high = a >> 16, b_high = b >> 16;
+    const uint32_t a_low = a & 0xffff, b_low = b & 0xffff;
+    const int32_t first = a_high * (int32_t)b_low + (int32_t)(a_low * b_low >> 16);
+    const int32_t second = (int32_t)a_low * b_high;
+    const int32_t rest = (first & 0xffff) + (second & 0xffff) + (1 << 14);
+    return 2 * (a_high * b_high + (first >> 16) + (second >> 16)) + (rest >> 15);
+#else
+    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
+#endif
+}
+
+/* tflmgen_requantize by a multiplier above 0: the first rounding leaves nothing that the second could make overflow. */
+TFLMGEN_HELPER int32_t tflmgen_requantize_thumb(int32_t value, int32_t multiplier, int32_t shift)
+{
+    if (shift >= 0) {
+        return tflmgen_doubling_high_multiply_thumb((int32_t)((uint32_t)value << shift), multiplier);
+    }
+    const int32_t high = tflmgen_doubling_high_multiply_thumb(value, multiplier);
+    return (((high + tflmgen_sign_mask(high)) >> (-1 - shift)) + 1) >> 1;
+}
+
+#endif
+
+#endif

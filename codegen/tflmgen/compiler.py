@@ -16,10 +16,10 @@ from tflmgen.kernel import Target
 from tflmgen.loop_limits import check_names, limits_by_loop, parse_limits
 from tflmgen.lower import lower
 from tflmgen.ops import OPERATORS, plugged_in
-from tflmgen.options import BuildOptions
-from tflmgen.passes import run_passes
+from tflmgen.options import BuildOptions, Optimize
 from tflmgen.plan import Json, plan_json
 from tflmgen.plugin_loader import load_operators
+from tflmgen.prepare import prepare
 from tflmgen.program import Program
 from tflmgen.ram import Choice, apart, choose, curve, parse_budget
 from tflmgen.search import Candidate
@@ -64,14 +64,16 @@ def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[Choice]
     bounds = find_bounds(model, options.max_shape or (), options.max_dim)
     names = [op.name for subgraph in model.subgraphs for op in subgraph.operators]
     with plugged_in(load_operators(options.plugin or (), names)):
-        return curve(push_rows(run_passes(import_model(model, bounds)), options.push_rows or ()), target)
+        operators = prepare(import_model(model, bounds), target, not options.no_range_analysis, fastest=False)
+        return curve(push_rows(operators, options.push_rows or ()), target)
 
 
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
     """Compiles a graph as the importer makes it; `name` is the prefix of all generated names."""
     limits, budget = parse_limits(options.max_iterations or ()), parse_budget(options.ram_budget)
     check_names(limits, imported)
-    operators = run_passes(imported)
+    fastest = options.optimize is Optimize.SPEED and budget is None
+    operators = prepare(imported, target, not options.no_range_analysis, fastest)
     rows = push_rows(operators, options.push_rows or ())
     how = options.optimize, budget
     chosen = apart(rows, target, *how) if options.no_overlap else choose(rows, target, *how)

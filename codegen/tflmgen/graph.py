@@ -168,8 +168,36 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A value that has fewer channels than the file's tensor: `kept` are those of its `channels` that it has."""
+
+    kept: tuple[int, ...]
+    channels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What range analysis has found to be needless.
+
+    what     channels, clamp, constant, branch or loop
+    name     of the tensor that lacks channels or is known, of the branch's or loop's subgraph
+    channels removed ones
+    macs     multiply-accumulates removed from the operator that makes the tensor
+    """
+
+    what: str
+    name: str
+    origin: Origin
+    channels: int = 0
+    macs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Module:
-    """A whole model. `functions` has callees before their callers; `constants` maps keys to raw little-endian bytes."""
+    """A whole model. `functions` has callees before their callers; `constants` maps keys to raw little-endian bytes.
+
+    `narrowed` is by the id of the value.
+    """
 
     path: str
     sha256: str
@@ -178,6 +206,8 @@ class Module:
     constants: Mapping[str, bytes]
     state: Mapping[str, Variable] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    narrowed: Mapping[int, Narrowed] = field(default_factory=dict)
+    removed: tuple[Removed, ...] = ()
 
     def function(self, name: str) -> Function:
         return next(f for f in self.functions if f.name == name)

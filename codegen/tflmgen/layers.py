@@ -18,7 +18,7 @@ from tflmgen.compare import Tolerance, wrong_elements
 from tflmgen.compiler import Compilation
 from tflmgen.emit import emit
 from tflmgen.errors import TflmgenError
-from tflmgen.graph import Origin, Value
+from tflmgen.graph import Narrowed, Origin, Value
 from tflmgen.options import BuildOptions
 from tflmgen.program import Assembly, Branch, Instruction, KernelCall, Loop, OutputArgument, Program
 from tflmgen.types import DType
@@ -42,6 +42,7 @@ class Layer:
 
     iterations: those of the loops around it, from 0
     regions: the Ifs and Whiles that it ran in; None in a function, of which the caller isn't known
+    narrowed: which channels of the file's tensor these are, if not all
     """
 
     origin: Origin
@@ -49,6 +50,13 @@ class Layer:
     iterations: tuple[int, ...]
     regions: tuple[Origin, ...] | None
     array: Array
+    narrowed: Narrowed | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the file's tensor."""
+        shape = self.array.shape
+        return shape if self.narrowed is None else (*shape[:-1], self.narrowed.channels)
 
     @property
     def key(self) -> tuple[int, int, str, tuple[int, ...]]:
@@ -94,8 +102,19 @@ def with_layers(compilation: Compilation, options: BuildOptions) -> Compilation:
     return replace(compilation, sources=sources)
 
 
-def read_layers(program: Program, frames: Sequence[bytes]) -> list[Layer]:
-    """The values that one invoke of `program` showed, in order; LayersError where frames are missing."""
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a layer is compared with; `narrowed` as a Layer has it."""
+
+    array: Array
+    narrowed: Narrowed | None = None
+
+
+def read_layers(program: Program, frames: Sequence[bytes], narrowed: Mapping[int, Narrowed]) -> list[Layer]:
+    """The values that one invoke of `program` showed, in order; LayersError where frames are missing.
+
+    `narrowed` is the Module's.
+    """
     steps: dict[int, _Step] = {}
     for function in program.functions:
         steps.update(_steps(function.body, (), () if function.is_entry else None))
@@ -110,7 +129,8 @@ def read_layers(program: Program, frames: Sequence[bytes]) -> list[Layer]:
         if value.type.dtype is DType.INT4:
             continue
         array = np.frombuffer(data, value.type.dtype.numpy).reshape(value.type.max_shape)
-        found.append(Layer(one.origin, value.name, tuple(trips[loop] for loop in one.loops), one.regions, array))
+        iterations = tuple(trips[loop] for loop in one.loops)
+        found.append(Layer(one.origin, value.name, iterations, one.regions, array, narrowed.get(value.id)))
     return found
 
 
@@ -155,14 +175,30 @@ def last_of_each(layers: Sequence[Layer]) -> list[Layer]:
     return [layer for layer in layers if id(layer) in kept]
 
 
-def compared(layers: Sequence[Layer], expected: Mapping[int, Array]) -> list[tuple[Layer, Array]]:
-    """The layers that have something to be compared with: `expected[i]`, of the type and size of layer i."""
-    pairs = ((layer, expected[i]) for i, layer in enumerate(layers) if i in expected)
+def compared(layers: Sequence[Layer], expected: Mapping[int, Expected]) -> list[tuple[Layer, Array]]:
+    """The layers that have something to be compared with: `expected[i]`, of the type and size of layer i.
+
+    Where either lacks channels, those that both have.
+    """
+    pairs = (_common(layer, expected[i]) for i, layer in enumerate(layers) if i in expected)
     return [
         (layer, array.reshape(layer.array.shape))
         for layer, array in pairs
         if array.dtype == layer.array.dtype and array.size == layer.array.size
     ]
+
+
+def _common(layer: Layer, expected: Expected) -> tuple[Layer, Array]:
+    mine, theirs = layer.narrowed, expected.narrowed
+    one = mine or theirs
+    if one is None:
+        return layer, expected.array
+    every = range(one.channels)
+    kept = [every if side is None else side.kept for side in (mine, theirs)]
+    both = tuple(sorted(set(kept[0]).intersection(kept[1])))
+    columns = [[side.index(channel) for channel in both] for side in kept]
+    array, other = (a[..., c] for a, c in zip((layer.array, expected.array), columns, strict=True))
+    return replace(layer, array=array, narrowed=Narrowed(both, one.channels)), other
 
 
 def first_difference(pairs: Iterable[tuple[Layer, Array]], tolerance: Tolerance) -> LayerDifference | None:
@@ -172,5 +208,7 @@ def first_difference(pairs: Iterable[tuple[Layer, Array]], tolerance: Tolerance)
         if wrong.any():
             index = tuple(int(i) for i in np.argwhere(wrong)[0])
             texts = str(expected[index]), str(layer.array[index])
+            if layer.narrowed is not None:
+                index = (*index[:-1], layer.narrowed.kept[index[-1]])
             return LayerDifference(layer, index, *texts, int(wrong.sum()), layer.array.size)
     return None

@@ -71,6 +71,11 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             "--no-overlap",
             help="Keep the output of every operator apart from its inputs, to see what the overlap saves.",
         ),
+        "no_range_analysis": typer.Option(
+            "--no-range-analysis",
+            help="Compute everything that the file says, also channels and branches that no input makes a difference "
+            "to.",
+        ),
         "plugin": typer.Option(
             "--plugin",
             metavar="FILE.py",

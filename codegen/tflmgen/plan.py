@@ -9,7 +9,7 @@ from typing import Any
 from tflmgen import __version__
 from tflmgen.arena.bounds import peak
 from tflmgen.emit import Sources
-from tflmgen.graph import Module, Op, Port, Value, walk
+from tflmgen.graph import Module, Op, Port, Removed, Value, walk
 from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, runs
 from tflmgen.plan_flow import (
@@ -56,6 +56,7 @@ def plan_json(
         "model": {"path": Path(module.path).name, "sha256": module.sha256},
         "options": dict(options),
         "notes": list(module.notes),
+        "removed": [_removed(one) for one in module.removed],
         "arena": {
             "bytes": program.arena_bytes,
             "packing_bound": packing_bound(best.liveness, storage, schedule.steps),
@@ -82,6 +83,17 @@ def plan_json(
         "state": [_variable(v, storage) for v in program.state],
         "weights": {"bytes": sources.weight_bytes},
         "signatures": [_signature(program, i) for i in range(len(program.signatures))],
+    }
+
+
+def _removed(one: Removed) -> Json:
+    return {
+        "what": one.what,
+        "name": one.name,
+        "subgraph": one.origin.subgraph,
+        "operator": one.origin.operator,
+        "channels": one.channels,
+        "macs": one.macs,
     }
 
 

@@ -123,7 +123,7 @@ def test_lost_frames_are_noticed(loop: Path) -> None:
     program = plan_for(loop, load_board("host"), BuildOptions()).program
     frames = [HEAD.pack(n, 0, 0xFFFE, 0) for n in (0, 2)]
     with pytest.raises(LayersError, match="lost"):
-        layers.read_layers(program, frames)
+        layers.read_layers(program, frames, {})
     assert struct.calcsize("<IIHI") == 14
 
 

@@ -42,7 +42,7 @@ class Layers:
         self._writer = ModelWriter()
         self._graph = self._writer.subgraph("main")
         self._made: list[Node] = []
-        self.at = self._node(self.like(shape))
+        self.at = self.node(self.like(shape))
         self._inputs = [self.at]
 
     def pick(self, *choices: Any) -> Any:
@@ -58,7 +58,8 @@ class Layers:
         point = int(self.pick(-128, 0, self.rng.integers(-128, 128))) if zero_point is None else zero_point
         return tensor("int8", shape, scale, point)
 
-    def _node(self, one: Tensor) -> Node:
+    def node(self, one: Tensor) -> Node:
+        """A tensor of the file, constant if it has data."""
         q = one.type.quantization
         known = {"scale": list(q.scales), "zero_point": list(q.zero_points), "axis": q.axis} if q else {}
         name, label = f"t{len(self._graph.tensors)}", one.type.dtype.label
@@ -67,14 +68,14 @@ class Layers:
         return Node(self._graph.tensor(name, label, list(one.type.max_shape), **known), one)
 
     def constant(self, values: Any, dtype: str = "int32") -> Node:
-        return self._node(constant(dtype, values))
+        return self.node(constant(dtype, values))
 
     def number(self, real: float | Array) -> Node:
         """A constant of the model's type, quantised such that it is near `real`."""
         if self.dtype == "float32":
             return self.constant(real, "float32")
         scale = float(np.abs(real).max()) / 100 or 1.0
-        return self._node(constant(self.dtype, np.rint(np.asarray(real) / scale), scale, 0))
+        return self.node(constant(self.dtype, np.rint(np.asarray(real) / scale), scale, 0))
 
     def add(
         self, operator: str, inputs: list[Node | None], output: Tensor, options: Mapping[str, Any] | None = None
@@ -87,7 +88,7 @@ class Layers:
         case = make_case(operator, tensors, [output], options) if operator == "TRANSPOSE" else _inferred(bare)
         if case is None or broken_rules(case) or case.outputs[0].elements > 4000:
             return None
-        made = self._node(Tensor(case.outputs[0]))
+        made = self.node(Tensor(case.outputs[0]))
         indices = [-1 if n is None else n.index for n in inputs]
         self._graph.operator(operator, indices, [made.index], dict(options or {}))
         self._made.append(made)
@@ -175,9 +176,9 @@ def weigh(layers: Layers, kind: str, shape: tuple[int, ...], axis: int, options:
         b = layers.constant(rng.normal(size=shape[axis]), "float32")
     else:
         scales = rng.uniform(0.002, 0.02, layers.pick(1, shape[axis]))
-        w = layers._node(constant("int8", rng.integers(-127, 128, shape), scales, 0, axis))
+        w = layers.node(constant("int8", rng.integers(-127, 128, shape), scales, 0, axis))
         bias = rng.integers(-3000, 3000, shape[axis])
-        b = layers._node(constant(wide, bias, np.resize(x.scale * scales, shape[axis]), 0, 0))
+        b = layers.node(constant(wide, bias, np.resize(x.scale * scales, shape[axis]), 0, 0))
     layers.step(kind, w, *([b] if rng.random() < 0.7 else []), **options)
 
 
@@ -195,7 +196,7 @@ def pad(layers: Layers) -> None:
         q = layers.at.tensor.type.quantization
         lowest = layers.at.tensor.type.dtype.limits[0] if q else -3.4028234663852886e38
         filled = layers.pick(lowest, q.zero_point if q else 0.0, 1)
-        value = layers._node(Tensor(layers.at.tensor.type.with_shape(()), np.array(filled, _numpy(layers))))
+        value = layers.node(Tensor(layers.at.tensor.type.with_shape(()), np.array(filled, _numpy(layers))))
         layers.step("PADV2", layers.constant(table), value, output=same(layers))
     else:
         layers.step("PAD", layers.constant(table), output=same(layers))

@@ -80,7 +80,7 @@ def bench_command(
         "options": compilation.plan["options"],
         "board": board.id,
         "emulator": emulator,
-        "notes": list(notes),
+        "notes": [*notes, *_removed(compilation.plan)],
         "inputs": GENERATED if inputs is None else inputs.name,
         **bench_json(compilation.plan, measured, cycle_model),
         "memory": sizes,
@@ -91,6 +91,11 @@ def bench_command(
     _print(console, board, report, cycle_model)
     if page is not None:
         console.line(f"Wrote {page}.")
+
+
+def _removed(plan: dict[str, Any]) -> list[str]:
+    macs = sum(one["macs"] for one in plan["removed"])
+    return [f"range analysis removed {count(macs)} multiply-accumulates; they are not in the table"] if macs else []
 
 
 def _vectors(model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None) -> Vectors:

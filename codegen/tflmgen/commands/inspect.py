@@ -95,8 +95,28 @@ def _print_arena(console: Console, plan: dict[str, Any]) -> None:
     back = sum(step["backward"] for step in over)
     console.line(f"{len(over)} outputs lie over inputs that are no longer needed; {back} kernels go backward for that.")
     console.line(f"Weights: {count(plan['weights']['bytes'])} bytes. Copies: {len(plan['copies'])}.")
+    _print_removed(console, plan["removed"])
     for note in plan["notes"]:
         console.line(f"note: {note}")
+
+
+def _print_removed(console: Console, removed: list[dict[str, Any]]) -> None:
+    if not removed:
+        return
+    rows = [
+        (
+            f"{one['subgraph']}.{one['operator']}",
+            one["what"],
+            count(one["channels"]) if one["channels"] else "",
+            count(one["macs"]) if one["macs"] else "",
+            one["name"],
+        )
+        for one in removed
+    ]
+    columns = ("#", "what", "channels>", "MACs>", "tensor or subgraph")
+    console.table(Table("Removed, as it makes no difference for any input", columns, rows))
+    channels, macs = (count(sum(one[key] for one in removed)) for key in ("channels", "macs"))
+    console.line(f"Range analysis removed {channels} channels and {macs} multiply-accumulates.")
 
 
 def _types(graph: SubGraph, tensors: Iterable[int]) -> str:

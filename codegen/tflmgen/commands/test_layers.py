@@ -21,6 +21,7 @@ from tflmgen.files import check_writable, write_whole
 from tflmgen.firmware_build import check_session_options, compile_for, plan_for, require_compiler, running
 from tflmgen.junit import Case, junit_xml
 from tflmgen.layers import (
+    Expected,
     Layer,
     LayerDifference,
     compared,
@@ -109,7 +110,8 @@ def _shown(
         with console.progress("Starting") as progress:
             results = run_sets(run.session, plain.module.signatures, vectors.sets, vectors.stateful, progress)
         emulator = run.session.emulator
-    return [read_layers(plain.program, result.invocation.layers) for result in results], emulator
+    narrowed = plain.module.narrowed
+    return [read_layers(plain.program, result.invocation.layers, narrowed) for result in results], emulator
 
 
 def _compare(
@@ -147,7 +149,7 @@ def _compare(
 
 def _tflm(
     model: Path, plain: Compilation, vectors: Vectors, shown: Sequence[Sequence[Layer]], timeout: float
-) -> list[dict[int, Array]]:
+) -> list[dict[int, Expected]]:
     """TFLite Micro's tensors of the names and shapes of each set's last values, by their places among these."""
     graphs = read_model(model).subgraphs
     found = []
@@ -156,12 +158,13 @@ def _tflm(
         for place, layer in enumerate(last_of_each(layers)):
             named = [t for t in graphs[layer.origin.subgraph].tensors if t.name == layer.tensor]
             ran = _is_in_place(layer, graphs)
-            if ran and len(named) == 1 and tuple(named[0].shape) == layer.array.shape:
+            if ran and len(named) == 1 and tuple(named[0].shape) == layer.shape:
                 places.append(place)
                 tensors.append((layer.origin.subgraph, named[0].index))
         before = vectors.sets[: number + 1] if vectors.stateful else vectors.sets[number : number + 1]
         arena = int(plain.plan["arena"]["bytes"]) + sum(layer.array.nbytes for layer in layers)
-        found.append(dict(zip(places, tflm_tensors(model, before, arena, timeout, tensors), strict=True)))
+        arrays = tflm_tensors(model, before, arena, timeout, tensors)
+        found.append({place: Expected(array) for place, array in zip(places, arrays, strict=True)})
     return found
 
 
@@ -173,12 +176,12 @@ def _is_in_place(layer: Layer, graphs: Sequence[SubGraph]) -> bool:
     return any((op.options or {}).get(name) == layer.origin.subgraph for op in operators for name in REGIONS)
 
 
-def _by_key(mine: Sequence[Layer], theirs: Sequence[Layer]) -> dict[int, Array]:
+def _by_key(mine: Sequence[Layer], theirs: Sequence[Layer]) -> dict[int, Expected]:
     """What the other run wrote for the same operator, tensor, iteration and, in a function, call."""
-    known: dict[object, Array] = {}
+    known: dict[object, Expected] = {}
     calls: Counter[object] = Counter()
     for layer in theirs:
-        known[layer.key, calls[layer.key]] = layer.array
+        known[layer.key, calls[layer.key]] = Expected(layer.array, layer.narrowed)
         calls[layer.key] += 1
     calls.clear()
     found = {}

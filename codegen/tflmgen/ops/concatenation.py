@@ -61,7 +61,8 @@ def _input_shape(op: OperatorInstance, index: int = 0) -> tuple[int, ...]:
     return static_shape(input_type(op, index))
 
 
-def _axis(op: OperatorInstance) -> int | None:
+def axis_of(op: OperatorInstance) -> int | None:
+    """CONCATENATION's axis, counted from the first; None where it is out of range."""
     return normalize_axis(op.attributes.axis, len(_input_shape(op)))
 
 
@@ -113,7 +114,7 @@ def _split_axis(op: OperatorInstance, source: int, at: int) -> int | None:
 
 
 def _concatenated(op: OperatorInstance) -> Shape:
-    axis = _axis(op) or 0
+    axis = axis_of(op) or 0
     shapes = [_input_shape(op, i) for i in range(len(op.inputs))]
     return (*shapes[0][:axis], sum(s[axis] for s in shapes), *shapes[0][axis + 1 :])
 
@@ -125,7 +126,7 @@ def _packed(op: OperatorInstance) -> Shape:
 
 
 def _agree_but_for_axis(op: OperatorInstance) -> bool:
-    axis = _axis(op) or 0
+    axis = axis_of(op) or 0
     shapes = [_input_shape(op, i) for i in range(len(op.inputs))]
     return all(
         len(s) == len(shapes[0]) and s[:axis] + s[axis + 1 :] == shapes[0][:axis] + shapes[0][axis + 1 :]
@@ -140,14 +141,14 @@ def _split_shapes(op: OperatorInstance, source: int, at: int) -> tuple[Shape | N
 
 
 def _unpacked(op: OperatorInstance) -> tuple[Shape | None, ...]:
-    axis = _axis(op) or 0
+    axis = axis_of(op) or 0
     shape = _input_shape(op)
     return ((*shape[:axis], *shape[axis + 1 :]),) * len(op.outputs)
 
 
 def _concatenation(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
     del target
-    return _join(op, _axis(op) or 0)
+    return _join(op, axis_of(op) or 0)
 
 
 def _pack(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
@@ -167,7 +168,7 @@ def _split_v(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
 
 def _unpack(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
     del target
-    return _part(op, 0, _axis(op) or 0)
+    return _part(op, 0, axis_of(op) or 0)
 
 
 def _outputs_like(source: int) -> Rule:
@@ -200,7 +201,7 @@ SAME_TYPES = one_type(*MOVABLE)
 CONCATENATION_RULES = (
     *COMMON,
     SAME_TYPES,
-    Rule("the axis is in range", lambda op: _axis(op) is not None),
+    Rule("the axis is in range", lambda op: axis_of(op) is not None),
     Rule("the inputs' shapes are equal but for the axis", _agree_but_for_axis),
     SAME_QUANTIZATION,
 )
@@ -242,10 +243,10 @@ SPLIT_V_RULES = (
 UNPACK_RULES = (
     *COMMON,
     _outputs_like(0),
-    Rule("the axis is in range", lambda op: _axis(op) is not None),
+    Rule("the axis is in range", lambda op: axis_of(op) is not None),
     Rule(
         "the axis is as long as there are outputs",
-        lambda op: _input_shape(op)[_axis(op) or 0] == len(op.outputs) == op.attributes.count > 0,
+        lambda op: _input_shape(op)[axis_of(op) or 0] == len(op.outputs) == op.attributes.count > 0,
     ),
 )
 

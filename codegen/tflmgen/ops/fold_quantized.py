@@ -20,11 +20,15 @@ Integers = NDArray[np.int64]
 
 
 def rescaled(values: Integers, factor: float) -> Integers:
-    """Every value times `factor`, rounded as tflmgen_requantize does it: fixed_point.requantize of arrays."""
-    multiplier, shift = quantize_multiplier(factor)
-    shifted = (values << max(shift, 0)).astype(np.uint32).view(np.int32).astype(np.int64)
+    """Every value times `factor`, rounded as tflmgen_requantize does it."""
+    return requantized(values, *quantize_multiplier(factor))
+
+
+def requantized(values: Integers, multiplier: int | Integers, shift: int | Integers) -> Integers:
+    """fixed_point.requantize of arrays; each value may have a multiplier and a shift of its own."""
+    shifted = (values << np.maximum(shift, 0)).astype(np.uint32).view(np.int32).astype(np.int64)
     high = np.minimum((shifted * multiplier + (1 << 30)) >> 31, 2**31 - 1)
-    right = max(-shift, 0)
+    right = np.maximum(np.negative(shift), 0)
     magnitude = (np.abs(high) + ((1 << right) >> 1)) >> right
     rounded: Integers = np.where(high < 0, -magnitude, magnitude)
     return rounded

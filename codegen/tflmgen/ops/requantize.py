@@ -18,7 +18,7 @@ from tflmgen.ops.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type
 from tflmgen.types import DType, TensorType
 
 
-def _requantized(op: OperatorInstance, values: Array) -> Array:
+def requantized(op: OperatorInstance, values: Array) -> Array:
     """QUANTIZE(DEQUANTIZE(values)), flat."""
     shape = (values.size,)
     source, target = replace(input_type(op, 0), shape=shape), replace(op.outputs[0], shape=shape)
@@ -33,7 +33,7 @@ def _requantized(op: OperatorInstance, values: Array) -> Array:
 def _kernel(op: OperatorInstance, target: Target) -> Kernel:
     source, result = input_type(op, 0), op.outputs[0]
     if source.elements >= _least_elements(target):
-        table = ConstantArray.of("table", _requantized(op, np.arange(-128, 128, dtype=np.int8)), DType.INT8)
+        table = ConstantArray.of("table", requantized(op, np.arange(-128, 128, dtype=np.int8)), DType.INT8)
         params = Params("tflmgen_lookup", (("elements", source.elements),))
         operands = (Input(0), table, Output(0))
         return Kernel("tflmgen_lookup_s8", "quantized_unary.h", operands, params, unary_overlaps(op))
@@ -59,7 +59,7 @@ def _least_elements(target: Target) -> int:
 
 def _fold(op: OperatorInstance) -> list[Array] | None:
     known = op.constants[0]
-    return None if known is None else [_requantized(op, np.ravel(known)).reshape(op.outputs[0].max_shape)]
+    return None if known is None else [requantized(op, np.ravel(known)).reshape(op.outputs[0].max_shape)]
 
 
 OPERATORS = (

@@ -123,6 +123,13 @@ class Window:
         paddings = *zip(self.steps.before, self.reach, strict=True), *zip(self.steps.after, self.reach, strict=True)
         return self.height.output > 0 and self.width.output > 0 and all(p < reach for p, reach in paddings)
 
+    @property
+    def reaches_out(self) -> bool:
+        """Whether some position of the window reaches beyond the input."""
+        strides = self.steps.stride_height, self.steps.stride_width
+        spans = zip((self.height, self.width), strides, self.reach, self.input[1:3], strict=True)
+        return any(o.padding or (o.output - 1) * stride + reach > size for o, stride, reach, size in spans)
+
     def fields(self, output_channels: int) -> Fields:
         """TFLMGEN_WINDOW_FIELDS of a params struct."""
         return (

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tflmgen.graph import Module
 from tflmgen.passes.activation import fuse_activation
 from tflmgen.passes.affine import fold_affine
+from tflmgen.passes.analysed import range_pass
 from tflmgen.passes.attention import fuse_attention
 from tflmgen.passes.branches import fold_branches
 from tflmgen.passes.calls import resolve_calls
@@ -42,7 +43,7 @@ from tflmgen.verify import verify
 
 Pass = Callable[[Module], Module]
 
-PIPELINE: tuple[Pass, ...] = (
+WITHOUT_RANGES: tuple[Pass, ...] = (
     freeze_variables,
     inline,
     unify_constants,
@@ -77,6 +78,14 @@ PIPELINE: tuple[Pass, ...] = (
     sink,
     prune,
 )
+
+
+def with_ranges(multiple: int) -> tuple[Pass, ...]:
+    """All passes; tensors that lose channels keep a multiple of so many where they can."""
+    return (*WITHOUT_RANGES[:-1], range_pass(multiple), prune)
+
+
+PIPELINE = with_ranges(1)
 
 MAX_ROUNDS = 50
 """Rounds over the pipeline; each but the last changed something, and real models need a handful."""

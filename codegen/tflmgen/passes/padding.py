@@ -123,7 +123,7 @@ class _Padding(Fuser):
         never_wins = filled is not None and (filled <= least or (filled == zero and self._is_positive(source)))
         if op.operator == "MAX_POOL_2D" and never_wins:
             return False
-        return True if filled == zero and not _pads(op) else None
+        return True if filled == zero and not _window(op).reaches_out else None
 
     def _is_positive(self, value: Value) -> bool:
         """Whether no element can be less than zero."""
@@ -151,18 +151,6 @@ def _with_padding(op: Op, image: Value, padded: _Padded) -> Op:
     if padded.zeros:
         attributes = replace(attributes, zeros=True)
     return replace(op, inputs=(image, *op.inputs[1:]), attributes=attributes)
-
-
-def _pads(op: Op) -> bool:
-    """Whether some of an operator's windows reach beyond its input."""
-    window = _window(op)
-    spans = zip(
-        (window.height, window.width),
-        (window.steps.stride_height, window.steps.stride_width),
-        zip(window.reach, window.input[1:3], strict=True),
-        strict=True,
-    )
-    return any(o.padding or (o.output - 1) * stride + reach > size for o, stride, (reach, size) in spans)
 
 
 def _window(op: Op) -> Window:

@@ -1,0 +1,72 @@
+"""Which elements an operator can give, from those that its inputs can have: the transfer functions of the analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tflmgen.kernel import OperatorInstance
+from tflmgen.ops.intervals import Interval, of_array, whole
+from tflmgen.ops.quantize_math import activation_range
+from tflmgen.ops.range_elements import ELEMENTWISE
+from tflmgen.ops.range_moves import MOVES
+from tflmgen.ops.range_weighted import WEIGHTED
+from tflmgen.types import DType
+
+Transfer = Callable[[OperatorInstance, Sequence[Interval | None]], Sequence[Interval | None] | None]
+
+TRANSFERS: Mapping[str, Transfer] = {**ELEMENTWISE, **MOVES, **WEIGHTED}
+
+CLAMPED = frozenset(
+    {
+        "ADD",
+        "AVERAGE_POOL_2D",
+        "CONV_2D",
+        "DEPTHWISE_CONV_2D",
+        "DIV",
+        "FULLY_CONNECTED",
+        "MAX_POOL_2D",
+        "MUL",
+        "SUB",
+        "TRANSPOSE_CONV",
+    }
+)
+"""Operators whose attribute `activation` clamps their output."""
+
+
+def output_ranges(name: str, op: OperatorInstance, inputs: Sequence[Interval | None]) -> tuple[Interval | None, ...]:
+    """The intervals of every output; None for outputs that aren't tracked (floats).
+
+    `inputs` are those of the inputs; None where one is absent or isn't tracked. Of operators that nothing is known of,
+    outputs can be all that their type and fused activation allow.
+    """
+    transfer = TRANSFERS.get(name)
+    found = transfer(op, inputs) if transfer is not None else None
+    if found is None:
+        found = [None] * len(op.outputs)
+    return tuple(
+        allowed if one is None or allowed is None else one
+        for one, allowed in zip(found, (_allowed(name, op, i) for i in range(len(op.outputs))), strict=True)
+    )
+
+
+def input_ranges(op: OperatorInstance, known: Sequence[Interval | None]) -> tuple[Interval | None, ...]:
+    """The intervals of an operator's inputs: those of constants by their elements, of others `known`."""
+    found: list[Interval | None] = []
+    for kind, array, interval in zip(op.inputs, op.constants, known, strict=True):
+        if kind is None:
+            found.append(None)
+        elif array is not None:
+            found.append(of_array(array, kind))
+        else:
+            found.append(interval if interval is not None else whole(kind))
+    return tuple(found)
+
+
+def _allowed(name: str, op: OperatorInstance, index: int) -> Interval | None:
+    kind = op.outputs[index]
+    interval = whole(kind)
+    if interval is None or name not in CLAMPED or kind.quantization is None:
+        return interval
+    if kind.dtype not in (DType.INT8, DType.INT16) or kind.quantization.per_channel:
+        return interval
+    return interval.meet(*activation_range(op.attributes.activation, kind.dtype, kind.quantization))

@@ -1,0 +1,21 @@
+"""Range analysis and what uses it, as one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tflmgen.graph import Module
+from tflmgen.passes.drop_channels import drop_channels
+from tflmgen.passes.known import use_known_values
+from tflmgen.passes.ranges import analyze_ranges
+
+
+def range_pass(multiple: int) -> Callable[[Module], Module]:
+    """The pass that keeps tensors of which it drops channels at a multiple of so many channels, where it can."""
+
+    def use_ranges(module: Module) -> Module:
+        """Replaces what is known by constants, then drops the channels that are known or needless."""
+        ranges = analyze_ranges(module)
+        return drop_channels(use_known_values(module, ranges), ranges, multiple)
+
+    return use_ranges

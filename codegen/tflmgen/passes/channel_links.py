@@ -1,0 +1,130 @@
+"""Which channels of the tensors around an operator go together: none of them can be left out without the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from tflmgen.graph import Op, Value
+from tflmgen.kernel import OperatorInstance
+from tflmgen.ops.concatenation import axis_of
+from tflmgen.ops.int8_tables import TABLES
+from tflmgen.ops.intervals import Integers, channels_of
+from tflmgen.ops.pad import paddings
+from tflmgen.ops.reduce import axes
+from tflmgen.ops.reshape import VIEWS
+from tflmgen.ops.rules import input_type
+
+Link = tuple[Value, Integers, Value, Integers]
+"""Channel a[i] of one value goes with channel b[i] of another."""
+
+SAME = frozenset(
+    {*TABLES, "AVERAGE_POOL_2D", "LOOKUP", "MAX_POOL_2D", "QUANTIZE", "REQUANTIZE", "RESIZE_NEAREST_NEIGHBOR"}
+)
+"""Operators of one data input that compute each channel from the same channel of it."""
+REDUCTIONS = frozenset({"MEAN", "REDUCE_MAX", "REDUCE_MIN", "SUM"})
+BINARY = frozenset({"ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB"})
+CUT = BINARY | {"CONCATENATION"}
+"""Operators of which a constant operand loses the channels that the output loses."""
+WEIGHTED = frozenset({"CONV_2D", "FULLY_CONNECTED"})
+"""Operators whose output channels depend on all input channels: nothing there goes together."""
+
+
+def links_of(op: Op, instance: OperatorInstance) -> list[Link] | None:
+    """The links among an operator's data inputs and its output; None for one whose channels have to stay."""
+    values = [v for v in (*op.inputs, *op.outputs) if v is not None]
+    if len(op.outputs) != 1 or not all(v.type.is_static and v.type.elements and v.type.shape for v in values):
+        return None
+    make, source = LINKS.get(op.operator), op.inputs[0] if op.inputs else None
+    if make is None or source is None or (source.is_constant and op.operator not in CUT):
+        return None
+    return make(op, instance)
+
+
+def _equal(one: Value, other: Value) -> list[Link] | None:
+    channels = np.arange(channels_of(one.type))
+    return [(one, channels, other, channels)] if len(channels) == channels_of(other.type) else None
+
+
+def _same(op: Op, instance: OperatorInstance) -> list[Link] | None:
+    del instance
+    return None if op.inputs[0] is None else _equal(op.inputs[0], op.outputs[0])
+
+
+def _reduction(op: Op, instance: OperatorInstance) -> list[Link] | None:
+    last = len(input_type(instance, 0).shape) - 1
+    return _same(op, instance) if last not in (axes(instance) or frozenset()) else None
+
+
+def _pad(op: Op, instance: OperatorInstance) -> list[Link] | None:
+    return _same(op, instance) if not any(paddings(instance)[-1]) else None
+
+
+def _view(op: Op, instance: OperatorInstance) -> list[Link] | None:
+    """The same elements in rows of another length."""
+    del instance
+    source, result = op.inputs[0], op.outputs[0]
+    if source is None:
+        return None
+    before, after = channels_of(source.type), channels_of(result.type)
+    if before % after and after % before:
+        return None
+    longer = np.arange(max(before, after))
+    return [(source, longer % before, result, longer % after)]
+
+
+def _binary(op: Op, instance: OperatorInstance) -> list[Link] | None:
+    del instance
+    found: list[Link] = []
+    for value in op.inputs:
+        if value is not None and not value.is_constant:
+            link = _equal(value, op.outputs[0])
+            if link is None:
+                return None
+            found += link
+    return found
+
+
+def _depthwise(op: Op, instance: OperatorInstance) -> list[Link] | None:
+    source, result = op.inputs[0], op.outputs[0]
+    if source is None or instance.constants[1] is None:
+        return None
+    outputs = np.arange(channels_of(result.type))
+    if channels_of(source.type) == 1:
+        return []
+    return [(source, outputs // (len(outputs) // channels_of(source.type)), result, outputs)]
+
+
+def _concatenation(op: Op, instance: OperatorInstance) -> list[Link] | None:
+    result = op.outputs[0]
+    along_channels = axis_of(instance) == len(result.type.shape) - 1
+    found: list[Link] = []
+    first = 0
+    for value in op.inputs:
+        assert value is not None
+        channels = np.arange(channels_of(value.type))
+        if not value.is_constant:
+            found.append((value, channels, result, channels + first))
+        first += len(channels) if along_channels else 0
+    return found
+
+
+def _weighted(op: Op, instance: OperatorInstance) -> list[Link] | None:
+    weights, source = instance.constants[1], input_type(instance, 0)
+    if weights is None or (len(op.inputs) > 2 and op.inputs[2] is not None and instance.constants[2] is None):
+        return None
+    channels, depth = channels_of(source), weights.shape[-1]
+    return [] if channels == depth or (op.operator == "FULLY_CONNECTED" and depth % channels == 0) else None
+
+
+LINKS: Mapping[str, Callable[[Op, OperatorInstance], list[Link] | None]] = {
+    **dict.fromkeys(SAME, _same),
+    **dict.fromkeys(REDUCTIONS, _reduction),
+    **dict.fromkeys(("PAD", "PADV2"), _pad),
+    **dict.fromkeys(VIEWS, _view),
+    **dict.fromkeys(BINARY, _binary),
+    **dict.fromkeys(WEIGHTED, _weighted),
+    "CONCATENATION": _concatenation,
+    "DEPTHWISE_CONV_2D": _depthwise,
+}

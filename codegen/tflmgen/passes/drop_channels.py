@@ -1,0 +1,170 @@
+"""Channels that are known for every input, or that nothing uses, are not computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.graph import Module, Narrowed, Node, Op, Removed, Value
+from tflmgen.ops.intervals import Integers, channels_of
+from tflmgen.ops.reshape import VIEWS
+from tflmgen.passes.affine import CHANNELS
+from tflmgen.passes.channel_links import BINARY
+from tflmgen.passes.channels import kept_channels, known_inputs
+from tflmgen.passes.permutation import view
+from tflmgen.passes.pool import Pool
+from tflmgen.passes.ranges import Ranges
+from tflmgen.passes.rewrite import Rewriter
+from tflmgen.support import instance_of
+from tflmgen.types import DType, TensorType
+
+INPUT_AXIS = {"CONV_2D": 3, "FULLY_CONNECTED": 1}
+"""The filter's dimension of the channels, or columns, of the input."""
+
+
+def drop_channels(module: Module, ranges: Ranges, multiple: int = 1) -> Module:
+    """Leaves channels out of the int8 and int16 tensors between layers, as far as they can be; see channels.
+
+    What a channel that is one number would add to the sums of a layer goes into the layer's bias. Exact: sums of
+    integers are the same in any order, and no sum can overflow.
+    """
+    kept = kept_channels(module, ranges, multiple)
+    if not kept:
+        return module
+    dropper = _Dropper(module, ranges, kept)
+    dropped = dropper.pool.into(dropper.run(module))
+    return replace(dropped, narrowed=dropper.narrowed, removed=(*module.removed, *dropper.removed))
+
+
+class _Dropper(Rewriter):
+    def __init__(self, module: Module, ranges: Ranges, kept: dict[Value, Integers]) -> None:
+        super().__init__()
+        self.pool = Pool(module)
+        self.narrowed = dict(module.narrowed)
+        self.removed: list[Removed] = []
+        self._ranges = ranges
+        self._kept = kept
+        self._before: dict[Value, Value] = {}
+
+    def node(self, node: Node) -> Sequence[Node]:
+        if not isinstance(node, Op):
+            return (self.regions(node),)
+        old = replace(node, inputs=tuple(None if v is None else self._before.get(v, v) for v in node.inputs))
+        if not any(v in self._kept for v in (*old.inputs, *old.outputs)):
+            return (node,)
+        new = replace(node, outputs=tuple(self._narrow(v) for v in node.outputs))
+        if new.operator in CHANNELS:
+            new = self._weighted(old, new)
+        elif new.operator in BINARY:
+            new = replace(new, inputs=tuple(self._sliced(v, old.outputs[0]) for v in new.inputs))
+        elif new.operator in VIEWS:
+            assert new.inputs[0] is not None
+            new = view(new, new.id, new.inputs[0], new.outputs[0])
+        elif new.operator == "CONCATENATION":
+            new = replace(new, inputs=self._parts(old, new))
+        self._note(old, new)
+        return (new,)
+
+    def _narrow(self, value: Value) -> Value:
+        kept = self._kept.get(value)
+        if kept is None:
+            return value
+        kind = value.type.with_shape((*value.type.shape[:-1], len(kept)))
+        new = Value(self.pool.ids.take(), value.name, kind)
+        self.mapping[value], self._before[new] = new, value
+        whole = self.narrowed.pop(value.id, None)
+        if whole is None:
+            self.narrowed[new.id] = Narrowed(tuple(kept.tolist()), channels_of(value.type))
+        else:
+            self.narrowed[new.id] = replace(whole, kept=tuple(whole.kept[i] for i in kept))
+        return new
+
+    def _channels(self, value: Value) -> Integers:
+        """The channels of a value that stay."""
+        return self._kept.get(value, np.arange(channels_of(value.type)))
+
+    def _sliced(self, value: Value | None, result: Value) -> Value | None:
+        """An operand of an element-wise operator, cut where it is a constant with the channels of the result."""
+        array = self.pool.array(value)
+        if value is None or array is None or not array.ndim or array.shape[-1] == 1 or result not in self._kept:
+            return value
+        return self._constant(array[..., self._kept[result]], value)
+
+    def _parts(self, old: Op, new: Op) -> tuple[Value | None, ...]:
+        """The operands of a concatenation, constants cut, those without channels left out."""
+        stays = self._channels(old.outputs[0])
+        along = old.outputs[0].type.shape[-1] != (old.inputs[0] or old.outputs[0]).type.shape[-1]
+        found: list[Value | None] = []
+        first = 0
+        for before, value in zip(old.inputs, new.inputs, strict=True):
+            assert before is not None
+            channels = channels_of(before.type)
+            array = self.pool.array(value)
+            if array is not None and value is not None:
+                inside = stays[(stays >= first) & (stays < first + channels)] - first
+                value = self._constant(array[..., inside], value) if len(inside) else None
+            found += [value] if value is not None else []
+            first += channels if along else 0
+        return tuple(found)
+
+    def _constant(self, array: NDArray[Any], like: Value) -> Value:
+        return self.pool.add(array, replace(like, type=replace(like.type, shape=array.shape)))
+
+    def _weighted(self, old: Op, new: Op) -> Op:
+        """A layer with the rows and columns of its weights that stay."""
+        axis, value, bias = CHANNELS[old.operator], old.inputs[1], old.inputs[2] if len(old.inputs) > 2 else None
+        array, source = self.pool.array(value), old.inputs[0]
+        assert array is not None
+        assert value is not None
+        assert source is not None
+        instance = instance_of(old.inputs, [v.type for v in old.outputs], old.attributes, self.pool.constants)
+        rows = self._channels(old.outputs[0])
+        given = self.pool.array(bias)
+        shift = np.zeros(len(rows), np.int64)
+        if old.operator in INPUT_AXIS:
+            known, gains = known_inputs(old, instance, self._ranges.of(source))
+            columns = array.shape[INPUT_AXIS[old.operator]]
+            stays = np.isin(np.arange(columns) % channels_of(source.type), self._channels(source))
+            shift = (gains * (known & ~stays))[rows].sum(axis=1)
+            array = np.compress(stays, array, axis=INPUT_AXIS[old.operator])
+        array = np.take(array, rows, axis=axis)
+        weights = self.pool.add(array, replace(value, type=_cut(value.type, array.shape, axis, rows)))
+        values = shift if given is None else np.ravel(given)[rows].astype(np.int64) + shift
+        if bias is None and not shift.any():
+            return replace(new, inputs=(new.inputs[0], weights, *new.inputs[2:]))
+        wide = DType.INT64 if source.type.dtype is DType.INT16 else DType.INT32
+        like = bias if bias is not None else Value(0, f"{value.name} bias", TensorType(wide, rows.shape))
+        kind = _cut(like.type, rows.shape, 0, rows)
+        return replace(new, inputs=(new.inputs[0], weights, self.pool.add(values, replace(like, type=kind))))
+
+    def _note(self, old: Op, new: Op) -> None:
+        output, macs = old.outputs[0], _macs(old) - _macs(new)
+        channels = channels_of(output.type) - channels_of(new.outputs[0].type)
+        if channels or macs:
+            self.removed.append(Removed("channels", output.name, old.origin, channels, macs))
+
+
+def _cut(kind: TensorType, shape: tuple[int, ...], axis: int, rows: Integers) -> TensorType:
+    """The type of a constant of which `rows` along `axis` are left."""
+    quantization = kind.quantization
+    if quantization is not None and quantization.per_channel and quantization.axis == axis:
+        points = quantization.zero_points
+        quantization = replace(
+            quantization,
+            scales=tuple(quantization.scales[i] for i in rows),
+            zero_points=tuple(points[i] for i in rows) if len(points) > 1 else points,
+        )
+    return replace(kind, shape=shape, quantization=quantization)
+
+
+def _macs(op: Op) -> int:
+    """Multiply-accumulates as the shapes give them, padding included."""
+    weights = op.inputs[1] if op.operator in CHANNELS else None
+    if weights is None:
+        return 0
+    output = op.outputs[0].type
+    return output.elements * weights.type.elements // output.max_shape[-1]

@@ -1,0 +1,29 @@
+"""The passes as they suit a processor: how many channels the tensors keep of which range analysis could drop some."""
+
+from __future__ import annotations
+
+from tflmgen.graph import Module
+from tflmgen.kernel import Kernel, Target
+from tflmgen.passes import WITHOUT_RANGES, run_passes, with_ranges
+from tflmgen.select import select
+
+MULTIPLES = {"mve": (4, 8, 16), "dsp": (2, 4)}
+"""Multiples of channels that kernels for an instruction set may be faster with than with fewer channels."""
+
+
+def prepare(imported: Module, target: Target, analyze_ranges: bool = True, fastest: bool = True) -> Module:
+    """Runs the passes. `fastest`: what takes fewest estimated cycles, else what has fewest channels."""
+    module = run_passes(imported, WITHOUT_RANGES)
+    if not analyze_ranges:
+        return module
+    narrowest = run_passes(module, with_ranges(1))
+    sets = [multiples for feature, multiples in MULTIPLES.items() if feature in target.features]
+    if not fastest or not sets or not narrowest.narrowed:
+        return narrowest
+    choices = [narrowest, *(run_passes(module, with_ranges(multiple)) for multiple in sets[0])]
+    return min(choices, key=lambda choice: _cycles(choice, target))
+
+
+def _cycles(module: Module, target: Target) -> int:
+    kernels = select(module, target).kernels.values()
+    return sum(kernel.cycles or kernel.instructions for kernel in kernels if isinstance(kernel, Kernel))

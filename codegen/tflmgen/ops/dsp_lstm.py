@@ -9,6 +9,7 @@ from tflmgen.kernel import (
     ConstantArray,
     Input,
     Kernel,
+    Null,
     Operand,
     OperatorInstance,
     Output,
@@ -18,7 +19,7 @@ from tflmgen.kernel import (
     Scratch,
 )
 from tflmgen.ops.dsp_channels import Integers
-from tflmgen.ops.dsp_dot_rows import groups_of, pack_rows, scale_to_int16
+from tflmgen.ops.dsp_dot_rows import STACK_STEPS, groups_of, pack_rows, scale_to_int16
 from tflmgen.ops.lstm_integer import cell_steps, folded_by_cells, state_factors, sum_factors
 from tflmgen.ops.lstm_tensors import BIASES, CELL_STATE, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT, sizes_of
 from tflmgen.ops.quantize_math import quantize_multiplier
@@ -56,6 +57,7 @@ def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ..
         ("steps_shift", steps_shift),
     )
     table = sigmoid_table()
+    steps = sum(-(-weights.shape[1] // 4) for weights, _ in (inputs, recurrent))
     operands: tuple[Operand, ...] = (
         Input(0),
         ConstantArray.of("weights", _stream(*inputs, offset), DType.UINT32),
@@ -66,7 +68,7 @@ def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ..
         Output(0),
         Output(1),
         Output(2),
-        Scratch(len(GATES) * sizes_of(op).cells * 2),
+        Null() if steps <= STACK_STEPS else Scratch(len(GATES) * sizes_of(op).cells * 2),
     )
     function = f"tflmgen_lstm_dsp{'_offset' if offset else ''}_s8"
     return Kernel(function, "lstm_dsp.h", operands, Params("tflmgen_lstm_dsp_s8", fields), overlaps, macs, "dsp")

@@ -15,7 +15,7 @@
 /* What a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_mve_block {
     int32_t passes; /* of the loop over all chunks but the first, unrolled 4 times */
-    int32_t skip;   /* bytes of code that the first pass leaves out: the whole loop where there is one chunk */
+    int32_t skip;   /* bytes of code that the first pass leaves out */
     int32_t channels;
     int32_t zero_point;
     uint32_t last; /* the last pixel of the block: those behind it repeat it */
@@ -25,7 +25,6 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
                                                const struct tflmgen_conv2d_mve_block *block);
 
 #define TFLMGEN_CONV2D_MVE_CHUNK_BYTES 56
-#define TFLMGEN_CONV2D_MVE_LOOP_BYTES (4 * TFLMGEN_CONV2D_MVE_CHUNK_BYTES + 8)
 
 /* 16 values of four pixels times two channels, 128 MACs: 6 VLDRB + 8 VMLADAV = 14 instructions. The accumulators are
  * the eight even registers. */
@@ -50,10 +49,19 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
     "vshr.s32 q2, " sums ", #31\n\t"    \
     "vadd.i32 " sums ", " sums ", q2\n\t"
 
-/* Registers: r1 column, r3 passes, r9 stream, r11 output; q6 where the outputs of a pair go, pixel after pixel. Stack: column, passes,
- * entry of the first pass, zero point. A pair of channels costs 3 instructions around its first chunk and 20 (24 where
- * signed) after the last one, for 8 outputs. */
-#define TFLMGEN_CONV2D_MVE_BLOCK(name, FIX)                                                                            \
+/* Five chunks at most are straight code. */
+#define TFLMGEN_CONV2D_MVE_SHORT_BEGIN ""
+#define TFLMGEN_CONV2D_MVE_SHORT_END ""
+#define TFLMGEN_CONV2D_MVE_LONG_BEGIN "ldr r3, [sp]\n\t"
+#define TFLMGEN_CONV2D_MVE_LONG_END \
+    "subs.w r3, r3, #1\n\t"         \
+    "bne.w 2b\n\t"
+
+/* Registers: r1 column, r3 passes left, r5 where the column begins, r7 entry of the first pass, r9 stream, r11 output;
+ * q6 where the outputs of a pair go, pixel after pixel; q7 zero point. Stack: passes. A pair of channels costs 2
+ * instructions around its first chunk and 19 (23 where signed) after the last one, for 8 outputs; and where there are
+ * more than five chunks, 1 and 2 for every four. */
+#define TFLMGEN_CONV2D_MVE_BLOCK(name, BEGIN, END, FIX)                                                                \
     TFLMGEN_SHARED void name(const int8_t *column, const int8_t *stream, int8_t *output,                               \
                              const struct tflmgen_conv2d_mve_block *block)                                             \
     {                                                                                                                  \
@@ -65,10 +73,12 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
                          "ldmia r3, {r4, r5, r6, r7, r8}\n\t"                                                          \
                          "mov r9, r1\n\t"                                                                              \
                          "mov r11, r2\n\t"                                                                             \
-                         "adr r10, 2f\n\t"                                                                             \
-                         "add r5, r5, r10\n\t"                                                                         \
-                         "orr r5, r5, #1\n\t"                                                                          \
-                         "push {r0, r4, r5, r7}\n\t"                                                                   \
+                         "vdup.16 q7, r7\n\t"                                                                          \
+                         "adr r7, 2f\n\t"                                                                              \
+                         "add r7, r7, r5\n\t"                                                                          \
+                         "orr r7, r7, #1\n\t"                                                                          \
+                         "mov r5, r0\n\t"                                                                              \
+                         "push {r4}\n\t"                                                                               \
                          "movs r4, #0\n\t"                                                                             \
                          "vidup.u16 q6, r4, #1\n\t"                                                                    \
                          "vdup.16 q1, r8\n\t"                                                                          \
@@ -79,20 +89,16 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
                          "vand q6, q6, q1\n\t"                                                                         \
                          "vadd.i16 q6, q6, q0\n"                                                                       \
                          "1:\n\t"                                                                                      \
-                         "ldr r1, [sp]\n\t"                                                                            \
-                         "ldr r3, [sp, #4]\n\t" TFLMGEN_CONV2D_MVE_CHUNK("vmladav.s8")                                 \
-                         "ldr pc, [sp, #8]\n\t"                                                                        \
+                         "mov r1, r5\n\t" BEGIN TFLMGEN_CONV2D_MVE_CHUNK("vmladav.s8")                                 \
+                         "bx r7\n\t"                                                                                   \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         ".rept 4\n\t" TFLMGEN_CONV2D_MVE_CHUNK("vmladava.s8") ".endr\n\t"                             \
-                         "subs.w r3, r3, #1\n\t"                                                                       \
-                         "bne.w 2b\n\t"                                                                                \
+                         ".rept 4\n\t" TFLMGEN_CONV2D_MVE_CHUNK("vmladava.s8") ".endr\n\t" END                         \
                          "vmov d0, r0, r2\n\t"                                                                         \
                          "vmov d1, r4, r6\n\t"                                                                         \
                          "vmov d2, r8, r10\n\t"                                                                        \
                          "vmov d3, r12, lr\n\t"                                                                        \
                          "ldmia.w r9!, {r0, r2, r4, r6, r8, r10}\n\t"                                                  \
-                         "ldr lr, [sp, #12]\n\t"                                                                       \
                          "vadd.i32 q0, q0, r0\n\t"                                                                     \
                          "vqrdmulh.s32 q0, q0, r2\n\t" FIX("q0")                                                       \
                          "vrshl.s32 q0, r4\n\t"                                                                        \
@@ -101,22 +107,28 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
                          "vrshl.s32 q1, r10\n\t"                                                                       \
                          "vqmovnb.s32 q0, q0\n\t"                                                                      \
                          "vqmovnt.s32 q0, q1\n\t"                                                                      \
-                         "vqadd.s16 q0, q0, lr\n\t"                                                                    \
+                         "vqadd.s16 q0, q0, q7\n\t"                                                                    \
                          "vqmovnb.s16 q0, q0\n\t"                                                                      \
                          "vstrb.16 q0, [r11, q6]\n\t"                                                                  \
                          "lsrs r12, r4, #8\n\t"                                                                        \
                          "add r11, r11, r12\n\t"                                                                       \
                          "bne.w 1b\n\t"                                                                                \
-                         "add sp, sp, #16\n\t"                                                                         \
+                         "pop {r4}\n\t"                                                                                \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
                          :                                                                                             \
-                         : "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "cc", "memory");                           \
+                         : "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");                     \
     }
 
 /* For outputs clamped at the zero point, and for those that are not. */
-TFLMGEN_CONV2D_MVE_BLOCK(tflmgen_conv2d_mve_block_clamped, TFLMGEN_CONV2D_MVE_CLAMPED)
-TFLMGEN_CONV2D_MVE_BLOCK(tflmgen_conv2d_mve_block_signed, TFLMGEN_CONV2D_MVE_SIGNED)
+TFLMGEN_CONV2D_MVE_BLOCK(tflmgen_conv2d_mve_short_clamped, TFLMGEN_CONV2D_MVE_SHORT_BEGIN,
+                         TFLMGEN_CONV2D_MVE_SHORT_END, TFLMGEN_CONV2D_MVE_CLAMPED)
+TFLMGEN_CONV2D_MVE_BLOCK(tflmgen_conv2d_mve_short_signed, TFLMGEN_CONV2D_MVE_SHORT_BEGIN, TFLMGEN_CONV2D_MVE_SHORT_END,
+                         TFLMGEN_CONV2D_MVE_SIGNED)
+TFLMGEN_CONV2D_MVE_BLOCK(tflmgen_conv2d_mve_long_clamped, TFLMGEN_CONV2D_MVE_LONG_BEGIN, TFLMGEN_CONV2D_MVE_LONG_END,
+                         TFLMGEN_CONV2D_MVE_CLAMPED)
+TFLMGEN_CONV2D_MVE_BLOCK(tflmgen_conv2d_mve_long_signed, TFLMGEN_CONV2D_MVE_LONG_BEGIN, TFLMGEN_CONV2D_MVE_LONG_END,
+                         TFLMGEN_CONV2D_MVE_SIGNED)
 
 #endif
 

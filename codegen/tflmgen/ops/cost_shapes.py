@@ -43,21 +43,22 @@ def windows(shape: Shape) -> Windows:
     return Windows(pixels, cut, batches * rows * width, batches * rows * columns)
 
 
-def alone_pixels(shape: Shape, lanes: int, tall: bool) -> int:
+def alone_pixels(shape: Shape, lanes: int, tall: bool, dilated: bool = False) -> int:
     """Pixels whose windows are gathered each for itself: `lanes` of them are not side by side, or not in the input.
 
-    tall: nor may a window be cut off above or below.
+    tall: nor may a window be cut off above or below. dilated: they may be side by side.
     """
     width, height = shape["output_width"], shape["output_height"]
     first = np.arange(shape["batches"] * height * width // lanes) * lanes
     column, line = first % width, first // width % height
     x = column * shape["stride_width"] - shape["padding_left"]
     y = line * shape["stride_height"] - shape["padding_top"]
-    reach = (lanes - 1) * shape["stride_width"] + shape["filter_width"]
+    spread = shape["dilation_width"] if dilated else 1
+    reach = (lanes - 1) * shape["stride_width"] + (shape["filter_width"] - 1) * spread + 1
     together = (column + lanes <= width) & (x >= 0) & (x + reach <= shape["input_width"])
     if tall:
         below = y + (shape["filter_height"] - 1) * shape["dilation_height"]
         together &= (y >= 0) & (below < shape["input_height"])
-    if shape["dilation_width"] > 1:
+    if shape["dilation_width"] > spread:
         together &= False
     return shape["batches"] * height * width - lanes * int(together.sum())

@@ -17,7 +17,7 @@ HEADER = "conv2d_mve.h"
 BLOCK = 4
 """Pixels whose windows are read before any of their outputs is written."""
 
-STACK_BYTES = 5 * 16 * 7 + 16
+STACK_BYTES = 64 * 9
 """TFLMGEN_CONV2D_MVE_STACK_BYTES."""
 
 COLUMN_BYTES = 4 * 16
@@ -42,10 +42,14 @@ def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     column = COLUMN_BYTES * chunks
-    if window.input[3] % 16:
-        column += 16 * chunks + 16
     on_stack = column <= STACK_BYTES
-    stream = ConstantArray.of("stream", _stream(packed, layer), DType.UINT32)
+    table = np.zeros(0, dtype=np.uint32)
+    if window.input[3] % 16 or window.steps.dilation_width > 1:
+        values = _table(window.flat, chunks)
+        if values is None:
+            return None
+        table = values
+    stream = ConstantArray.of("stream", np.concatenate([table, _stream(packed, layer)]), DType.UINT32)
     scratch: tuple[Operand, ...] = () if on_stack else (Scratch(column),)
     function = f"tflmgen_conv2d_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
     operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
@@ -53,6 +57,22 @@ def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "mve")
     return go_backward(op, kernel, window, range(window.flat.input[2] % BLOCK, window.flat.input[2], BLOCK))
+
+
+def _table(window: Window, chunks: int) -> NDArray[np.uint32] | None:
+    """Of each value of a window, by eights: offsets, rows, columns; None where they are beyond 16 or 8 bits."""
+    _, height, width, channels = window.input
+    row, column, channel = np.unravel_index(np.arange(np.prod(window.taps) * channels), (*window.taps, channels))
+    row, column = row * window.steps.dilation_height, column * window.steps.dilation_width
+    offset = (row * width + column) * channels + channel
+    if offset[-1] >= 2**16 or max(row[-1], column[-1]) >= 2**8 or max(height, width) >= 2**15:
+        return None
+    table = np.zeros((2 * chunks, 32), dtype=np.uint8)
+    for first, last, values, dtype in ((0, 16, offset, "<u2"), (16, 24, row, "u1"), (24, 32, column, "u1")):
+        padded = np.zeros(16 * chunks, dtype=dtype)
+        padded[: len(values)] = values
+        table[:, first:last] = padded.view(np.uint8).reshape(2 * chunks, -1)
+    return table.reshape(-1).view("<u4")
 
 
 def _stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:

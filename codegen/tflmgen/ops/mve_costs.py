@@ -6,39 +6,40 @@ from tflmgen.ops.cost_shapes import Shape, Terms, alone_pixels, up, windows
 
 
 def conv_mve(shape: Shape) -> Terms:
-    """Blocks of four pixels, the last one too; rows of windows inside are copied by 16 bytes, in three ways."""
+    """Blocks of four pixels, the last one too. Four windows inside are gathered by rows or by a table, others each for
+    itself."""
     w, chunks, rows = windows(shape), shape["chunks"], shape["filter_height"]
-    row = shape["filter_width"] * shape["input_channels"]
-    alone = alone_pixels(shape, 4, True)
-    together = (rows == 1) * (w.pixels - alone)
-    inside = w.pixels - w.cut - together
-    whole, short = int(row % 16 == 0), int(row < 16)
-    direct = int(shape["input_channels"] % 16 == 0) * w.cut
-    flattened = w.cut - direct
-    long = (1 - whole) * (1 - short)
-    blocks, groups = up(w.pixels, 4), up(shape["output_channels"], 2)
+    channels, row = shape["input_channels"], shape["filter_width"] * shape["input_channels"]
+    blocks, pairs = up(w.pixels, 4), up(shape["output_channels"], 2)
+    alone = alone_pixels(shape, 4, True, dilated=True)
+    fours = (w.pixels - alone) // 4
+    by_table = int(channels % 16 != 0 or shape["dilation_width"] > 1)
+    by_rows = int(shape["dilation_width"] == 1 and (row % 16 == 0 or rows == 1))
+    copied, gathered = by_rows * fours, (1 - by_rows) * fours
+    found, moved = by_table * alone, (1 - by_table) * alone
+    padding = (1 - by_table) * (w.pixels * rows * shape["filter_width"] - w.taps) * channels // 16
+    long = up(chunks - 1, 4) if chunks > 5 else 0
     return (
         1,
         blocks,
-        alone,
-        flattened,
-        flattened * chunks,
-        flattened * rows * up(row, 16),
-        direct,
-        direct * rows * shape["filter_width"],
-        direct * chunks,
-        together * up(row, 16),
-        whole * inside * rows,
-        whole * inside * rows * (row // 16),
-        short * inside * rows,
-        long * inside * rows,
-        long * inside * rows * up(row, 16),
-        (1 - whole) * inside,
-        (1 - whole) * inside * chunks,
-        blocks * groups,
-        blocks * groups * chunks,
-        blocks * groups * up(chunks - 1, 4),
-        shape["signed"] * blocks * groups,
+        shape["batches"] * shape["output_height"],
+        copied,
+        copied * rows,
+        copied * rows * up(row, 16),
+        gathered,
+        gathered * chunks,
+        found,
+        found * chunks,
+        moved,
+        (1 - by_table) * (w.rows - 4 * fours * rows),
+        moved * chunks - padding,
+        padding,
+        (4 * blocks - w.pixels) * chunks,
+        blocks * pairs,
+        blocks * pairs * chunks,
+        blocks * pairs * int(long > 0),
+        blocks * pairs * long,
+        shape["signed"] * blocks * pairs,
     )
 
 

@@ -1,0 +1,212 @@
+/* How CONV_2D in int8 gathers windows for cores with MVE, four in a column: 16 values of each, then the next 16.
+ *
+ * Where a pixel is 16s of values, rows of windows are copied, and of four windows side by side also other rows, of 16s of
+ * values, or where there is only one. Other windows are gathered value by value, eight at a time. A table says of each
+ * value where it is, of eight values:
+ *     16 bits from the first value of the window | 8 bits of rows | 8 bits of columns
+ */
+#ifndef TFLMGEN_KERNELS_CONV2D_GATHER_MVE_H
+#define TFLMGEN_KERNELS_CONV2D_GATHER_MVE_H
+
+#include "mve.h"
+#include "window.h"
+
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+
+#define TFLMGEN_CONV2D_MVE_TABLE_BYTES 64 /* for 16 values */
+
+struct tflmgen_conv2d_mve_s8 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t dilation_height;
+    int32_t dilation_width;
+    int32_t padding_value;
+    int32_t chunks; /* 16s of values in a window */
+    int32_t output_zero_point;
+    bool backward; /* blocks from the last to the first; windows of one pixel in one line only */
+    int32_t output_min;
+    int32_t output_max;
+};
+
+/* Four windows inside the input, side by side; in the order in which the assembly reads it. */
+struct tflmgen_conv2d_mve_four {
+    int32_t pixel; /* bytes from a window to the next one */
+    int32_t row;   /* bytes */
+    int32_t line;  /* bytes from a row to the next one */
+    int32_t rows;
+    const int8_t *table;
+    int32_t chunks;
+};
+
+/* Row by row: of 16 values of each window 4 VLDRB, 4 VSTRB, LETP; 8 per row. */
+TFLMGEN_SHARED void tflmgen_conv2d_mve_copy_four(int8_t *column, const int8_t *from,
+                                                 const struct tflmgen_conv2d_mve_four *four)
+{
+    register int8_t *r0 __asm__("r0") = column;
+    register const int8_t *r1 __asm__("r1") = from;
+    register const struct tflmgen_conv2d_mve_four *r2 __asm__("r2") = four;
+    __asm__ volatile("push {r4-r9, lr}\n\t"
+                     "ldmia r2, {r3, r4, r8, r9}\n\t"
+                     "mov r2, r4\n"
+                     "1:\n\t"
+                     "mov r4, r1\n\t"
+                     "add r5, r1, r3\n\t"
+                     "add r6, r5, r3\n\t"
+                     "add r7, r6, r3\n\t"
+                     "add r1, r1, r8\n\t"
+                     "dlstp.8 lr, r2\n"
+                     "2:\n\t"
+                     "vldrb.8 q0, [r4], #16\n\t"
+                     "vldrb.8 q1, [r5], #16\n\t"
+                     "vldrb.8 q2, [r6], #16\n\t"
+                     "vldrb.8 q3, [r7], #16\n\t"
+                     "vstrb.8 q1, [r0, #16]\n\t"
+                     "vstrb.8 q2, [r0, #32]\n\t"
+                     "vstrb.8 q3, [r0, #48]\n\t"
+                     "vstrb.8 q0, [r0], #64\n\t"
+                     "letp lr, 2b\n\t"
+                     "subs r9, r9, #1\n\t"
+                     "bne 1b\n\t"
+                     "pop {r4-r9, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2)
+                     :
+                     : "r3", "q0", "q1", "q2", "q3", "cc", "memory");
+}
+
+/* Eight values of four windows, at q0 from each. */
+#define TFLMGEN_CONV2D_MVE_TABLE_FOUR(half)        \
+    "vldrw.u32 q0, [r2], #32\n\t"                  \
+    "vldrb.u16 q1, [r1, q0]\n\t"                   \
+    "vldrb.u16 q2, [r4, q0]\n\t"                   \
+    "vldrb.u16 q3, [r5, q0]\n\t"                   \
+    "vldrb.u16 q4, [r6, q0]\n\t"                   \
+    "vstrb.16 q1, [r0, #8 * " half "]\n\t"         \
+    "vstrb.16 q2, [r0, #16 + 8 * " half "]\n\t"    \
+    "vstrb.16 q3, [r0, #32 + 8 * " half "]\n\t"    \
+    "vstrb.16 q4, [r0, #48 + 8 * " half "]\n\t"
+
+/* Value by value: of 16 values of each window 2 VLDRW, 8 VLDRB, 8 VSTRB, ADD, LE. */
+TFLMGEN_SHARED void tflmgen_conv2d_mve_table_four(int8_t *column, const int8_t *from,
+                                                  const struct tflmgen_conv2d_mve_four *four)
+{
+    register int8_t *r0 __asm__("r0") = column;
+    register const int8_t *r1 __asm__("r1") = from;
+    register const struct tflmgen_conv2d_mve_four *r2 __asm__("r2") = four;
+    __asm__ volatile("push {r4-r6, lr}\n\t"
+                     "ldr r3, [r2, #20]\n\t"
+                     "dls lr, r3\n\t"
+                     "ldr r3, [r2]\n\t"
+                     "ldr r2, [r2, #16]\n\t"
+                     "add r4, r1, r3\n\t"
+                     "add r5, r4, r3\n\t"
+                     "add r6, r5, r3\n"
+                     "1:\n\t" TFLMGEN_CONV2D_MVE_TABLE_FOUR("0") TFLMGEN_CONV2D_MVE_TABLE_FOUR("1")
+                     "add r0, r0, #64\n\t"
+                     "le lr, 1b\n\t"
+                     "pop {r4-r6, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2)
+                     :
+                     : "r3", "q0", "q1", "q2", "q3", "q4", "cc", "memory");
+}
+
+/* Which values of a window are inside the input, and what the others are; in the order in which the assembly reads it. */
+struct tflmgen_conv2d_mve_bounds {
+    int32_t y;
+    int32_t x;
+    int32_t height;
+    int32_t width;
+    int32_t padding;
+    const int8_t *table;
+    int32_t chunks;
+};
+
+/* Eight values of one window: 12 instructions. */
+#define TFLMGEN_CONV2D_MVE_TABLE_ONE(to)     \
+    "vldrb.u16 q0, [r2, #16]\n\t"            \
+    "vldrb.u16 q1, [r2, #24]\n\t"            \
+    "vadd.i16 q0, q0, r4\n\t"                \
+    "vadd.i16 q1, q1, r5\n\t"                \
+    "vcmp.u16 hi, q5, q0\n\t"                \
+    "vpst\n\t"                               \
+    "vcmpt.u16 hi, q6, q1\n\t"               \
+    "vldrw.u32 q2, [r2], #32\n\t"            \
+    "vpst\n\t"                               \
+    "vldrbt.u16 q3, [r1, q2]\n\t"            \
+    "vpsel q3, q3, q4\n\t"                   \
+    "vstrb.16 q3, " to "\n\t"
+
+/* One window value by value; what is not in the input is padding. `from` is the address of its first value. */
+TFLMGEN_SHARED void tflmgen_conv2d_mve_table_one(int8_t *lane, uint32_t from,
+                                                 const struct tflmgen_conv2d_mve_bounds *bounds)
+{
+    register int8_t *r0 __asm__("r0") = lane;
+    register uint32_t r1 __asm__("r1") = from;
+    register const struct tflmgen_conv2d_mve_bounds *r2 __asm__("r2") = bounds;
+    __asm__ volatile("push {r4-r8, lr}\n\t"
+                     "ldmia r2, {r2, r3, r4, r5, r6, r7, r8}\n\t"
+                     "dls lr, r8\n\t"
+                     "vdup.16 q5, r4\n\t"
+                     "vdup.16 q6, r5\n\t"
+                     "vdup.16 q4, r6\n\t"
+                     "mov r4, r2\n\t"
+                     "mov r5, r3\n\t"
+                     "mov r2, r7\n"
+                     "1:\n\t" TFLMGEN_CONV2D_MVE_TABLE_ONE("[r0], #8") TFLMGEN_CONV2D_MVE_TABLE_ONE("[r0], #56")
+                     "le lr, 1b\n\t"
+                     "pop {r4-r8, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2)
+                     :
+                     : "r3", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "cc", "memory");
+}
+
+/* One window whose pixels are 16s of values, in such 16s; in the order in which the assembly reads it. */
+struct tflmgen_conv2d_mve_window {
+    int32_t padding;
+    int32_t above;  /* padding */
+    int32_t left;   /* padding of each row in the input */
+    int32_t inside; /* values of each of them */
+    int32_t right;  /* padding of each of them */
+    int32_t below;  /* padding */
+    int32_t rows;   /* in the input */
+    int32_t line;   /* bytes from one to the next */
+};
+
+#define TFLMGEN_CONV2D_MVE_PADDING(count) \
+    "wls lr, " count ", 3f\n"             \
+    "2:\n\t"                              \
+    "vstrb.8 q1, [r0], #64\n\t"           \
+    "le lr, 2b\n"                         \
+    "3:\n\t"
+
+/* Of 16 values VLDRB, VSTRB, LE, of padding VSTRB, LE; 7 per row. */
+TFLMGEN_SHARED void tflmgen_conv2d_mve_copy_one(int8_t *lane, const int8_t *from,
+                                                const struct tflmgen_conv2d_mve_window *window)
+{
+    register int8_t *r0 __asm__("r0") = lane;
+    register const int8_t *r1 __asm__("r1") = from;
+    register const struct tflmgen_conv2d_mve_window *r2 __asm__("r2") = window;
+    __asm__ volatile("push {r4-r9, lr}\n\t"
+                     "ldmia r2, {r2, r3, r4, r5, r6, r7, r8, r9}\n\t"
+                     "vdup.8 q1, r2\n\t" TFLMGEN_CONV2D_MVE_PADDING("r3")
+                     "cmp r8, #0\n\t"
+                     "beq 6f\n"
+                     "1:\n\t"
+                     "mov r2, r1\n\t" TFLMGEN_CONV2D_MVE_PADDING("r4")
+                     "wls lr, r5, 5f\n"
+                     "4:\n\t"
+                     "vldrb.8 q0, [r2], #16\n\t"
+                     "vstrb.8 q0, [r0], #64\n\t"
+                     "le lr, 4b\n"
+                     "5:\n\t" TFLMGEN_CONV2D_MVE_PADDING("r6")
+                     "add r1, r1, r9\n\t"
+                     "subs r8, r8, #1\n\t"
+                     "bne 1b\n"
+                     "6:\n\t" TFLMGEN_CONV2D_MVE_PADDING("r7")
+                     "pop {r4-r9, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2)
+                     :
+                     : "r3", "q0", "q1", "cc", "memory");
+}
+
+#endif
+
+#endif

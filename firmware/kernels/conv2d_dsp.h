@@ -1,7 +1,7 @@
 /* CONV_2D in int8 for cores with the DSP extension: blocks of three pixels times all output channels, two at a time.
  *
- * Here the windows are gathered; conv2d_block_dsp.h has what is computed from them. A window of which the number of
- * values is no multiple of four is filled up with zero weights.
+ * Here the windows are gathered; conv2d_block_dsp.h has what is computed from them. Weights and windows are in this order:
+ * the whole words of each row, then what each row has beside them, which is filled up to whole words with zero weights.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_DSP_H
@@ -19,7 +19,7 @@ struct tflmgen_conv2d_dsp_s8 {
     int32_t dilation_height;
     int32_t dilation_width;
     int32_t padding_value;
-    int32_t row_pitch; /* values from one row of a packed window to the next: whole words, or a row's own length */
+    int32_t row_pitch; /* values of a row: whole words, with zero weights, or a row's own number */
     int32_t steps;     /* fours of values in a window */
     bool backward;     /* blocks from the last to the first; windows of one pixel in one line only */
     int32_t output_min;
@@ -42,26 +42,41 @@ struct tflmgen_conv2d_dsp_s8 {
     "sxtb16 r6, r6, ror #8\n\t"           \
     "stmia r0!, {r4, r5, r6, r7, r8, r9}\n"
 
-/* `bytes` of three pixels that are `pixel` bytes apart, eight at a time; an odd four comes first. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(uint32_t *column, const int8_t *input, int32_t pixel, int32_t bytes)
+/* Rows of a window, in the order in which the assembly reads it: bytes of each, a multiple of four; how many; bytes from the
+ * end of one to the next one's start. */
+struct tflmgen_conv2d_dsp_rows {
+    int32_t bytes;
+    int32_t count;
+    int32_t gap;
+};
+
+/* The rows of three windows that are `pixel` bytes apart, eight bytes at a time, an odd four first: 9 instructions a row
+ * beside the words. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(uint32_t *column, const int8_t *input, int32_t pixel,
+                                              const struct tflmgen_conv2d_dsp_rows *rows)
 {
     register uint32_t *r0 __asm__("r0") = column;
     register const int8_t *r1 __asm__("r1") = input;
     register int32_t r2 __asm__("r2") = pixel;
-    register int32_t r3 __asm__("r3") = bytes;
-    __asm__ volatile("push {r4-r10}\n\t"
-                     "lsl r10, r2, #1\n\t"
+    register const struct tflmgen_conv2d_dsp_rows *r3 __asm__("r3") = rows;
+    __asm__ volatile("push {r4-r11, lr}\n\t"
+                     "ldmia.w r3, {r3, r11, r12}\n\t"
+                     "lsl r10, r2, #1\n"
+                     "0:\n\t"
+                     "add lr, r1, r3\n\t"
                      "lsls r4, r3, #29\n\t"
-                     "add r3, r1, r3\n\t"
                      "bmi 2f\n"
                      "1:\n\t" TFLMGEN_CONV2D_DSP_WIDEN3
                      "2:\n\t" TFLMGEN_CONV2D_DSP_WIDEN3
-                     "\tcmp r1, r3\n\t"
+                     "\tcmp r1, lr\n\t"
                      "bne 1b\n\t"
-                     "pop {r4-r10}"
+                     "add r1, r1, r12\n\t"
+                     "subs r11, r11, #1\n\t"
+                     "bne 0b\n\t"
+                     "pop {r4-r11, lr}"
                      : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
                      :
-                     : "cc", "memory");
+                     : "r12", "cc", "memory");
 }
 
 TFLMGEN_HELPER void tflmgen_conv2d_dsp_put(uint32_t *lane, uint32_t x)
@@ -142,53 +157,98 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(uint32_t *lane, const int8_t *inpu
     (void)tflmgen_conv2d_dsp_fill(lane, padding, (p->filter_height - y.end) * p->filter_width * channels >> 2);
 }
 
-/* Copies `rows` rows of a window, `line` bytes apart, one behind the other, by words: the last one of a row overlaps
- * the next row, and reads up to 3 bytes more. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_copy_rows(int8_t *to, const int8_t *from, int32_t row, int32_t rows,
-                                                 int32_t line)
+/* One byte of each of `rows` rows, `line` bytes apart, four to a word. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_widen_column(uint32_t *lane, const int8_t *input, int32_t rows, int32_t line)
 {
-    if (row > 8 && row <= 12) {
-        for (; rows > 0; --rows, to += row, from += line) {
-            tflmgen_store4(to, tflmgen_load4(from));
-            tflmgen_store4(to + 4, tflmgen_load4(from + 4));
-            tflmgen_store4(to + 8, tflmgen_load4(from + 8));
+    for (; rows > 0; rows -= 4, lane += 6) {
+        uint32_t word = (uint8_t)*input;
+        input += line;
+        if (rows > 1) {
+            word |= (uint32_t)(uint8_t)*input << 8;
+            input += line;
         }
-    } else {
-        for (; rows > 0; --rows, to += row, from += line) {
-            for (int32_t i = 0; i < row; i += 4) {
-                tflmgen_store4(to + i, tflmgen_load4(from + i));
+        if (rows > 2) {
+            word |= (uint32_t)(uint8_t)*input << 16;
+            input += line;
+        }
+        if (rows > 3) {
+            word |= (uint32_t)(uint8_t)*input << 24;
+            input += line;
+        }
+        tflmgen_conv2d_dsp_put(lane, word);
+    }
+}
+
+/* `count` bytes of each of `rows` rows, `line` bytes apart, one behind the other. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_bytes(uint32_t *lane, const int8_t *input, int32_t count, int32_t rows,
+                                                   int32_t line)
+{
+    uint32_t word = 0;
+    uint32_t shift = 0;
+    for (; rows > 0; --rows, input += line) {
+        for (int32_t i = 0; i < count; ++i) {
+            word |= (uint32_t)(uint8_t)input[i] << shift;
+            shift += 8u;
+            if (shift == 32u) {
+                tflmgen_conv2d_dsp_put(lane, word);
+                lane += 6;
+                word = shift = 0;
             }
+        }
+    }
+    if (shift) {
+        tflmgen_conv2d_dsp_put(lane, word);
+    }
+}
+
+/* The bytes beside whole words of `lanes` windows, `pixel` bytes apart. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_rest(uint32_t *lane, const int8_t *input, int32_t lanes, int32_t pixel,
+                                                  int32_t line, const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    const int32_t words = p->row_pitch >> 2;
+    const int32_t rows = p->filter_height;
+    const int32_t count = p->row_pitch & 3;
+    lane += 6 * words * rows;
+    input += 4 * words;
+    for (; lanes > 0; --lanes, ++lane, input += pixel) {
+        if (count == 1) {
+            tflmgen_conv2d_dsp_widen_column(lane, input, rows, line);
+        } else {
+            tflmgen_conv2d_dsp_widen_bytes(lane, input, count, rows, line);
         }
     }
 }
 
-/* `lanes` windows, `pixel` bytes apart, that lie inside, and end at least 3 bytes before the input does, where their
- * rows are not whole words. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_whole(uint32_t *lane, int8_t *bytes, const int8_t *window,
-                                                    int32_t lanes, int32_t pixel,
+/* A window that lies inside, `line` bytes from row to row. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_whole(uint32_t *lane, const int8_t *window, int32_t line,
                                                     const struct tflmgen_conv2d_dsp_s8 *p)
 {
-    const int32_t row = p->row_pitch;
-    const int32_t line = p->dilation_height * p->input_width * p->input_channels;
+    const int32_t words = p->row_pitch >> 2;
     const int32_t rows = p->filter_height;
-    const int32_t steps = p->steps;
-    for (; lanes > 0; --lanes, ++lane, window += pixel) {
-        if (row == 4) {
-            const int8_t *from = window;
-            uint32_t *to = lane;
-            for (int32_t left = rows; left > 0; --left, from += line, to += 6) {
-                tflmgen_conv2d_dsp_put(to, tflmgen_load4(from));
-            }
-        } else if (row % 4 == 0) {
-            (void)tflmgen_conv2d_dsp_widen_rows(lane, window, row >> 2, rows, line);
-        } else {
-            tflmgen_conv2d_dsp_copy_rows(bytes, window, row, rows, line);
-            (void)tflmgen_conv2d_dsp_widen(lane, bytes, steps);
-        }
+    if (4 * words == line) {
+        (void)tflmgen_conv2d_dsp_widen_rows(lane, window, words * rows, 1, 0);
+    } else {
+        (void)tflmgen_conv2d_dsp_widen_rows(lane, window, words, rows, line);
+    }
+    if (p->row_pitch & 3) {
+        tflmgen_conv2d_dsp_widen_rest(lane, window, 1, 0, line, p);
     }
 }
 
-/* Any window, by way of `bytes`, room for 4 * steps + 4 of them. */
+/* Three windows, `pixel` bytes apart, that lie inside. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_gather3(uint32_t *column, const int8_t *window, int32_t pixel,
+                                               const struct tflmgen_conv2d_dsp_rows *rows,
+                                               const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    if (rows->bytes) {
+        tflmgen_conv2d_dsp_widen3(column, window, pixel, rows);
+    }
+    if (p->row_pitch & 3) {
+        tflmgen_conv2d_dsp_widen_rest(column, window, 3, pixel, rows->bytes + rows->gap, p);
+    }
+}
+
+/* Any window, by way of `bytes`, room for 4 * steps of them. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *bytes, const int8_t *input,
                                                     int32_t origin_y, int32_t origin_x, struct tflmgen_taps x,
                                                     const struct tflmgen_conv2d_dsp_s8 *p)
@@ -205,15 +265,16 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *byte
     const int8_t *from = input + ((origin_y + y.first * p->dilation_height) * p->input_width + origin_x +
                                   x.first * p->dilation_width) * channels;
     int8_t *to = bytes + y.first * row + x.first * channels;
+    const int32_t together = p->dilation_width > 1 ? channels : (x.end - x.first) * channels;
     for (int32_t ky = y.first; ky < y.end; ++ky, from += line, to += row) {
-        for (int32_t kx = 0; kx < x.end - x.first; ++kx) {
-            const int8_t *tap = from + kx * p->dilation_width * channels;
-            for (int32_t c = 0; c < channels; ++c) {
-                to[kx * channels + c] = tap[c];
+        const int8_t *tap = from;
+        for (int32_t at = 0; at < (x.end - x.first) * channels; at += together, tap += p->dilation_width * channels) {
+            for (int32_t c = 0; c < together; ++c) {
+                to[at + c] = tap[c];
             }
         }
     }
-    (void)tflmgen_conv2d_dsp_widen(lane, bytes, p->steps);
+    tflmgen_conv2d_dsp_gather_whole(lane, bytes, row, p);
 }
 
 /* Where the next window begins. */
@@ -223,7 +284,7 @@ struct tflmgen_conv2d_dsp_cursor {
     int32_t out_x;
 };
 
-/* One lane, whatever its window. last: where the last whole window may begin that has 3 bytes of input behind it. */
+/* One lane, whatever its window. last: where the last whole window may begin. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(uint32_t *lane, int8_t *bytes, const int8_t *last,
                                                    struct tflmgen_conv2d_dsp_cursor *next,
                                                    const struct tflmgen_conv2d_dsp_s8 *p)
@@ -240,7 +301,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(uint32_t *lane, int8_t *bytes
     const int8_t *from = next->image + (y * p->input_width + x) * p->input_channels;
     if (p->dilation_width == 1 && x >= 0 && x + p->filter_width <= p->input_width && y >= 0 &&
         y + (p->filter_height - 1) * p->dilation_height < p->input_height && from <= last) {
-        tflmgen_conv2d_dsp_gather_whole(lane, bytes, from, 1, 0, p);
+        tflmgen_conv2d_dsp_gather_whole(lane, from, p->dilation_height * p->input_width * p->input_channels, p);
         return;
     }
     const struct tflmgen_taps inside = tflmgen_taps_inside(x, p->dilation_width, p->filter_width, p->input_width);
@@ -251,106 +312,117 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(uint32_t *lane, int8_t *bytes
     }
 }
 
-/* column: 6 * steps words, and steps + 1 more where a tap's channels are not whole words. */
+/* What computes outputs, see conv2d_block_dsp.h. shift: of all channels, or 0 where each has its own. */
+struct tflmgen_conv2d_dsp_kind {
+    tflmgen_conv2d_dsp_block_function *block;
+    int32_t sign_fix;
+    int32_t shift;
+};
+
+/* A lane of a column becomes another one. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_move_lane(uint32_t *column, int32_t from, int32_t to, int32_t steps)
+{
+    for (; steps > 0; --steps, column += 6) {
+        column[to] = column[from];
+        column[to + 3] = column[from + 3];
+    }
+}
+
+/* column: 6 * steps words, and steps more where a tap's channels are not whole words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
                                            int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p,
-                                           tflmgen_conv2d_dsp_block_function *run_block, int32_t sign_fix)
+                                           const struct tflmgen_conv2d_dsp_kind *kind)
 {
     const int32_t channels = p->input_channels;
-    const int32_t passes = tflmgen_max_s32((p->steps - 1 + 7) / 8, 1);
+    const int32_t steps = p->steps;
+    const int32_t passes = tflmgen_max_s32((steps - 1 + 7) / 8, 1);
     const struct tflmgen_conv2d_dsp_block block = {
-        passes, (8 * passes - (p->steps - 1)) * TFLMGEN_CONV2D_DSP_STEP_BYTES, p->output_channels};
+        passes, (8 * passes - (steps - 1)) * TFLMGEN_CONV2D_DSP_STEP_BYTES, p->output_channels};
     const int32_t all = p->batches * p->output_height * p->output_width;
-    const bool one_tap = channels % 4 == 0 && p->filter_height * p->filter_width == 1;
     const int32_t pixel = p->stride_width * channels;
+    const int32_t line = p->dilation_height * p->input_width * channels;
+    const int32_t whole_words = p->row_pitch & ~3;
+    const struct tflmgen_conv2d_dsp_rows rows = {whole_words, p->filter_height, line - whole_words};
     /* Where three windows side by side lie inside the input. */
     const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
     const int32_t x_end = p->dilation_width > 1 ? 0 : p->input_width - p->filter_width + 1 - 2 * p->stride_width;
-    const int8_t *const last =
-        input + p->batches * p->input_height * p->input_width * channels -
-        ((p->filter_height - 1) * p->dilation_height * p->input_width + p->filter_width) * channels -
-        (p->filter_width * channels % 4 ? 3 : 0);
-    int8_t *const bytes = (int8_t *)(column + 6 * p->steps);
+    const int8_t *const last = input + p->batches * p->input_height * p->input_width * channels -
+                               (p->filter_height - 1) * line - p->row_pitch;
+    int8_t *const bytes = (int8_t *)(column + 6 * steps);
     struct tflmgen_conv2d_dsp_cursor next = {input, 0, 0};
     int8_t *at = output;
     int32_t left = all;
-    for (; left >= 2; left -= 3) {
+    for (; left >= 3; left -= 3) {
         if (p->backward) {
-            if (left == 2) {
-                break;
-            }
             next.out_x = left - 3;
             at = output + next.out_x * p->output_channels;
-        } else if (left == 2) {
-            /* Two pixels alone take longer than the three that end with them. */
-            const int32_t last_block = p->output_height * p->output_width - 3;
-            if (last_block < 0) {
-                break;
-            }
-            next.out_y = last_block / p->output_width;
-            next.out_x = last_block % p->output_width;
-            at -= p->output_channels;
-            left = 3;
         }
         const int32_t y = next.out_y * p->stride_height - p->padding_top;
         const int32_t x = next.out_x * p->stride_width - p->padding_left;
         const int8_t *from = next.image + (y * p->input_width + x) * channels;
         if (next.out_x + 3 <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end && from <= last - 2 * pixel) {
-            if (one_tap) {
-                tflmgen_conv2d_dsp_widen3(column, from, pixel, channels);
-            } else {
-                tflmgen_conv2d_dsp_gather_whole(column, bytes, from, 3, pixel, p);
-            }
+            tflmgen_conv2d_dsp_gather3(column, from, pixel, &rows, p);
             next.out_x += 3;
         } else {
             tflmgen_conv2d_dsp_gather_next(column, bytes, last, &next, p);
             tflmgen_conv2d_dsp_gather_next(column + 1, bytes, last, &next, p);
             tflmgen_conv2d_dsp_gather_next(column + 2, bytes, last, &next, p);
         }
-        run_block(column, stream, at, &block);
+        kind->block(column, stream, at, &block);
         at += 3 * p->output_channels;
     }
     if (p->backward) {
         next.out_x = 0;
         at = output;
     }
+    if (left == 2 && all > 2) {
+        /* Two pixels alone take longer than three, one of which is the last block's. */
+        const int32_t lane = p->backward ? 0 : 1;
+        tflmgen_conv2d_dsp_move_lane(column, 2 * lane, 2 - 2 * lane, steps);
+        tflmgen_conv2d_dsp_gather_next(column + lane, bytes, last, &next, p);
+        tflmgen_conv2d_dsp_gather_next(column + lane + 1, bytes, last, &next, p);
+        kind->block(column, stream, at - lane * p->output_channels, &block);
+        left = 0;
+    }
     for (int32_t lane = 0; lane < left; ++lane) {
         tflmgen_conv2d_dsp_gather_next(column + lane, bytes, last, &next, p);
     }
     for (int32_t lane = 0; lane < left; ++lane, at += p->output_channels) {
-        tflmgen_conv2d_dsp_pixel(column + lane, stream, at, p->steps, sign_fix);
+        tflmgen_conv2d_dsp_pixel(column + lane, stream, at, steps, p->output_channels, kind->sign_fix, kind->shift);
     }
     if (p->output_min > -128 || p->output_max < 127) {
         tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
     }
 }
 
-/* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_clamped_stack_s8(const int8_t *input, const uint32_t *stream, int8_t *output,
-                                                        const struct tflmgen_conv2d_dsp_s8 *p)
-{
-    uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];
-    tflmgen_conv2d_dsp_run(input, stream, column, output, p, tflmgen_conv2d_dsp_block_clamped, 0);
-}
+/* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not; or all channels have one
+ * shift. Those that are not called are not compiled. */
+#define TFLMGEN_CONV2D_DSP(KIND, SIGN_FIX, SHIFT)                                                              \
+    static const struct tflmgen_conv2d_dsp_kind tflmgen_conv2d_dsp_##KIND __attribute__((unused)) = {          \
+        tflmgen_conv2d_dsp_block_##KIND, SIGN_FIX, SHIFT};                                                     \
+    TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_stack_s8(const int8_t *input, const uint32_t *stream,      \
+                                                             int8_t *output,                                   \
+                                                             const struct tflmgen_conv2d_dsp_s8 *p)            \
+    {                                                                                                          \
+        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                       \
+        tflmgen_conv2d_dsp_run(input, stream, column, output, p, &tflmgen_conv2d_dsp_##KIND);                  \
+    }                                                                                                          \
+    TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_s8(const int8_t *input, const uint32_t *stream,            \
+                                                       void *column, int8_t *output,                           \
+                                                       const struct tflmgen_conv2d_dsp_s8 *p)                  \
+    {                                                                                                          \
+        tflmgen_conv2d_dsp_run(input, stream, column, output, p, &tflmgen_conv2d_dsp_##KIND);                  \
+    }
 
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_signed_stack_s8(const int8_t *input, const uint32_t *stream, int8_t *output,
-                                                       const struct tflmgen_conv2d_dsp_s8 *p)
-{
-    uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];
-    tflmgen_conv2d_dsp_run(input, stream, column, output, p, tflmgen_conv2d_dsp_block_signed, 128);
-}
-
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_clamped_s8(const int8_t *input, const uint32_t *stream, void *column,
-                                                  int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p)
-{
-    tflmgen_conv2d_dsp_run(input, stream, column, output, p, tflmgen_conv2d_dsp_block_clamped, 0);
-}
-
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_signed_s8(const int8_t *input, const uint32_t *stream, void *column,
-                                                 int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p)
-{
-    tflmgen_conv2d_dsp_run(input, stream, column, output, p, tflmgen_conv2d_dsp_block_signed, 128);
-}
+TFLMGEN_CONV2D_DSP(clamped, 0, 0)
+TFLMGEN_CONV2D_DSP(signed, 128, 0)
+TFLMGEN_CONV2D_DSP(shift9, 0, 9)
+TFLMGEN_CONV2D_DSP(shift10, 0, 10)
+TFLMGEN_CONV2D_DSP(shift11, 0, 11)
+TFLMGEN_CONV2D_DSP(shift12, 0, 12)
+TFLMGEN_CONV2D_DSP(shift13, 0, 13)
+TFLMGEN_CONV2D_DSP(shift14, 0, 14)
+TFLMGEN_CONV2D_DSP(shift15, 0, 15)
 
 #endif
 

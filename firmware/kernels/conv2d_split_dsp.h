@@ -13,7 +13,7 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-#define TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS 20
+#define TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS 24
 
 /* Channels are whole words, dilation_width is 1. */
 struct tflmgen_conv2d_split_dsp_s8 {
@@ -21,7 +21,7 @@ struct tflmgen_conv2d_split_dsp_s8 {
     int32_t dilation_height;
     int32_t padding_value;
     int32_t steps;      /* fours of values in a window */
-    int32_t part_steps; /* of these at a time */
+    int32_t part_steps; /* of these at a time, either whole rows, or no more than are left of a row */
     int32_t output_min;
     int32_t output_max;
 };
@@ -85,8 +85,8 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle,
                               "ldr r2, [sp, #12]\n\t"
                               "ldmia.w r2, {r7, r8, r9, r10, r11, r12}\n\t")
 
-/* Stack: column, output, passes, entry of the first pass, channels, sums. */
-#define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(name, RESCALE)                                                              \
+/* Stack: output, channels, end of the output, column, passes, entry of the first pass, sums. */
+#define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(name, FINISH)                                                               \
     TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                           \
                              const struct tflmgen_conv2d_split_dsp_part *part)                                         \
     {                                                                                                                  \
@@ -95,33 +95,45 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle,
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_conv2d_split_dsp_part *r3 __asm__("r3") = part;                                  \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "ldmia.w r3, {r4, r5, r6, r7}\n\t"                                                            \
+                         "ldmia.w r3, {r6, r7, r10, r11}\n\t"                                                          \
                          "adr r9, 2f\n\t"                                                                              \
-                         "add r5, r5, r9\n\t"                                                                          \
-                         "orr r5, r5, #1\n\t"                                                                          \
-                         "push {r0, r2, r4, r5, r6, r7}\n"                                                             \
+                         "add r7, r7, r9\n\t"                                                                          \
+                         "orr r7, r7, #1\n\t"                                                                          \
+                         "mov r8, r11\n\t"                                                                             \
+                         "mov r5, r0\n\t"                                                                              \
+                         "mov r3, r10\n\t"                                                                             \
+                         "add r4, r2, r10\n\t"                                                                         \
+                         "push {r2-r8}\n"                                                                              \
                          "1:\n\t"                                                                                      \
-                         "ldr r2, [sp, #20]\n\t"                                                                       \
+                         "ldr r2, [sp, #24]\n\t"                                                                       \
                          "ldmia.w r2!, {r7, r8, r9, r10, r11, r12}\n\t"                                                \
-                         "str r2, [sp, #20]\n\t"                                                                       \
-                         "ldr r0, [sp]\n\t"                                                                            \
-                         "ldr lr, [sp, #8]\n\t"                                                                        \
-                         "ldr pc, [sp, #12]\n\t"                                                                       \
+                         "str r2, [sp, #24]\n\t"                                                                       \
+                         "ldrd r0, lr, [sp, #12]\n\t"                                                                  \
+                         "ldr pc, [sp, #20]\n\t"                                                                       \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
                          ".rept 8\n\t" TFLMGEN_CONV2D_DSP_MORE ".endr\n\t"                                             \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
-                         TFLMGEN_CONV2D_DSP_FINISH(RESCALE)                                                            \
-                         "add sp, sp, #24\n\t"                                                                         \
+                         FINISH                                                                                        \
+                         "add sp, sp, #28\n\t"                                                                         \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
                          :                                                                                             \
                          : "r12", "cc", "memory");                                                                     \
     }
 
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_clamped, TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED)
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_signed, TFLMGEN_CONV2D_DSP_RESCALE_SIGNED)
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_clamped,
+                                   TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED))
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_signed,
+                                   TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_SIGNED))
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift9, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("9"))
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift10, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("10"))
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift11, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("11"))
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift12, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("12"))
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift13, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("13"))
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift14, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("14"))
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift15, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("15"))
 
 /* A window: its image, where it begins, and which of its columns lie inside; `whole` if all of it does. */
 struct tflmgen_conv2d_split_dsp_window {
@@ -194,6 +206,13 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
     const int32_t pairs = (channels + 1) >> 1;
     const int32_t all = p->batches * p->output_height * p->output_width;
     const int32_t row = p->filter_width * p->input_channels >> 2;
+    const int32_t line = p->dilation_height * p->input_width * p->input_channels;
+    /* Where three windows side by side lie inside the input. */
+    const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
+    const int32_t x_end = p->input_width - p->filter_width + 1 - 2 * p->stride_width;
+    const int8_t *image = input;
+    int32_t out_x = 0;
+    int32_t out_y = 0;
     struct tflmgen_conv2d_split_dsp_window windows[3];
     struct tflmgen_conv2d_split_dsp_part part;
     part.channels = channels;
@@ -201,12 +220,26 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
     part.sums_end = scratch + 6 * pairs;
     for (int32_t pixel = 0; pixel < all; pixel += 3, output += 3 * channels) {
         const uint32_t *weights = stream;
-        tflmgen_conv2d_split_dsp_windows(windows, pixel, all, input, p);
-        for (int32_t first = 0; first < p->steps; first += p->part_steps) {
-            const int32_t count = tflmgen_min_s32(p->part_steps, p->steps - first);
-            const int32_t ky = first / row;
-            for (int32_t lane = 0; lane < 3; ++lane) {
-                tflmgen_conv2d_split_dsp_gather(column + lane, windows + lane, ky, first - ky * row, count, p);
+        const int32_t x = out_x * p->stride_width - p->padding_left;
+        const int32_t y = out_y * p->stride_height - p->padding_top;
+        const bool together = out_x + 3 <= p->output_width && x >= 0 && x < x_end && y >= 0 && y < y_end;
+        const int8_t *const from = image + (y * p->input_width + x) * p->input_channels;
+        if (!together) {
+            tflmgen_conv2d_split_dsp_windows(windows, pixel, all, input, p);
+        }
+        int32_t ky = 0;
+        int32_t at = 0;
+        for (int32_t first = 0, count; first < p->steps; first += count) {
+            count = tflmgen_min_s32(p->part_steps, p->part_steps < row ? row - at : p->steps - first);
+            if (together) {
+                const int32_t whole = tflmgen_max_s32(count / row, 1);
+                const int32_t bytes = 4 * count / whole;
+                const struct tflmgen_conv2d_dsp_rows rows = {bytes, whole, line - bytes};
+                tflmgen_conv2d_dsp_widen3(column, from + ky * line + 4 * at, p->stride_width * p->input_channels, &rows);
+            } else {
+                for (int32_t lane = 0; lane < 3; ++lane) {
+                    tflmgen_conv2d_split_dsp_gather(column + lane, windows + lane, ky, at, count, p);
+                }
             }
             part.passes = (count + 7) / 8;
             part.skip = (8 * part.passes - count) * TFLMGEN_CONV2D_DSP_STEP_BYTES;
@@ -223,6 +256,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
                 memcpy(output, three, (size_t)((all - pixel) * channels));
                 output -= (3 - (all - pixel)) * channels;
             }
+            for (at += count; at >= row; at -= row) {
+                ++ky;
+            }
+        }
+        for (out_x += 3; out_x >= p->output_width; out_x -= p->output_width) {
+            if (++out_y == p->output_height) {
+                out_y = 0;
+                image += p->input_height * p->input_width * p->input_channels;
+            }
         }
     }
     if (p->output_min > -128 || p->output_max < 127) {
@@ -230,20 +272,25 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
     }
 }
 
-/* Outputs clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_clamped_s8(const int8_t *input, const uint32_t *stream, void *sums,
-                                                        int8_t *output, const struct tflmgen_conv2d_split_dsp_s8 *p)
-{
-    uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];
-    tflmgen_conv2d_split_dsp_run(input, stream, column, sums, output, p, tflmgen_conv2d_split_dsp_last_clamped);
-}
+/* Outputs clamped at the zero point, or not, or all channels with one shift. Those that are not called are not compiled. */
+#define TFLMGEN_CONV2D_SPLIT_DSP(KIND)                                                                                 \
+    TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_##KIND##_s8(const int8_t *input, const uint32_t *stream, void *sums,  \
+                                                             int8_t *output,                                           \
+                                                             const struct tflmgen_conv2d_split_dsp_s8 *p)              \
+    {                                                                                                                  \
+        uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];                                                      \
+        tflmgen_conv2d_split_dsp_run(input, stream, column, sums, output, p, tflmgen_conv2d_split_dsp_last_##KIND);    \
+    }
 
-TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_signed_s8(const int8_t *input, const uint32_t *stream, void *sums,
-                                                       int8_t *output, const struct tflmgen_conv2d_split_dsp_s8 *p)
-{
-    uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];
-    tflmgen_conv2d_split_dsp_run(input, stream, column, sums, output, p, tflmgen_conv2d_split_dsp_last_signed);
-}
+TFLMGEN_CONV2D_SPLIT_DSP(clamped)
+TFLMGEN_CONV2D_SPLIT_DSP(signed)
+TFLMGEN_CONV2D_SPLIT_DSP(shift9)
+TFLMGEN_CONV2D_SPLIT_DSP(shift10)
+TFLMGEN_CONV2D_SPLIT_DSP(shift11)
+TFLMGEN_CONV2D_SPLIT_DSP(shift12)
+TFLMGEN_CONV2D_SPLIT_DSP(shift13)
+TFLMGEN_CONV2D_SPLIT_DSP(shift14)
+TFLMGEN_CONV2D_SPLIT_DSP(shift15)
 
 #endif
 

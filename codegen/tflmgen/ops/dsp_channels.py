@@ -45,25 +45,30 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Rescaling:
-    """The kernels' constants of one channel: out = (hi32(256 a m) + ra) >> shift. `bias` is the accumulator's start."""
+    """The kernels' constants of one channel: out = (hi32((256 a + offset) m) + ra) >> shift. `bias` is the
+    accumulator's start.
+    """
 
     bias: int
     multiplier: int
     addend: int
     shift: int
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Rescalings:
     """Those of all channels.
 
-    signed   negative accumulators need the sign fix
-    clamped  outputs can leave the layer's range and not int8's
+    signed        negative accumulators need the sign fix
+    clamped       outputs can leave the layer's range and not int8's
+    common_shift  the shift is the same for all, as dsp_common_shift.py makes it
     """
 
     channels: tuple[Rescaling, ...]
     signed: bool
     clamped: bool
+    common_shift: bool = False
 
 
 def layer_of(
@@ -160,7 +165,8 @@ def pair_words(weights: Integers) -> NDArray[np.uint32] | None:
 
 
 def first_sums(layer: Layer, exact: Rescalings) -> NDArray[np.uint32]:
-    """What the accumulators of shifted pairs start with: 256 * bias, less the constant term of the pairs."""
+    """What the accumulators of shifted pairs start with: 256 * bias + offset, less the constant term of the pairs."""
     even = layer.weights[:, 0::2].sum(axis=1)
-    starts = [256 * channel.bias - 127 * int(e) for channel, e in zip(exact.channels, even, strict=True)]
+    channels = zip(exact.channels, even, strict=True)
+    starts = [256 * channel.bias + channel.offset - 127 * int(e) for channel, e in channels]
     return np.array([wrap(start, 32) for start in starts], dtype=np.int32).view(np.uint32)

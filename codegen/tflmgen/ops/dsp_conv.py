@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.ops.dsp_channels import Layer, Rescalings, first_sums, pair_words, rescalings
+from tflmgen.ops.dsp_common_shift import with_common_shift
 from tflmgen.ops.rules import input_type, zero_point
 from tflmgen.ops.weights import FORWARD, go_backward, params
 from tflmgen.ops.window import Window
@@ -20,7 +21,7 @@ HEADER = "conv2d_dsp.h"
 BLOCK = 3
 """Pixels whose windows are read before any of their outputs is written."""
 
-PART_STEPS = 20
+PART_STEPS = 24
 """TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS."""
 
 STACK_WORDS = 6 * 25
@@ -35,7 +36,7 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     if pitch * window.taps[0] > -(-terms // 4) * 4:
         pitch = row
     spread = _with_pitch(layer, row, pitch)
-    exact, words = rescalings(layer), pair_words(spread.weights)
+    exact, words = _rescalings(layer), pair_words(spread.weights)
     if exact is None or words is None or channels < 2:
         return None
     steps = words.shape[1]
@@ -47,13 +48,13 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
         FORWARD,
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
-    column = 6 * steps + (0 if window.input[3] % 4 == 0 else steps + 1)
+    column = 6 * steps + (0 if window.input[3] % 4 == 0 else steps)
     on_stack = column <= STACK_WORDS
     stream = ConstantArray.of("stream", _stream(words, first_sums(spread, exact), exact), DType.UINT32)
     scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
-    function = f"tflmgen_conv2d_dsp_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
+    function = f"tflmgen_conv2d_dsp_{_kind(exact)}{'_stack' if on_stack else ''}_s8"
     operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
-    distance = window.block_distance(channels, BLOCK, steps_back=True)
+    distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
     kernel = replace(kernel, instructions=_instructions(op, steps, 1), alternatives=_split(op, window, layer, kernel))
@@ -64,15 +65,17 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
 def _split(op: OperatorInstance, window: Window, layer: Layer, whole: Kernel) -> tuple[Kernel, ...]:
     """The kernel that goes through the window in parts, where it takes less scratch than `whole`."""
     channels, terms = layer.weights.shape
-    exact, words = rescalings(layer), pair_words(layer.weights)
+    exact, words = _rescalings(layer), pair_words(layer.weights)
     if exact is None or words is None or window.input[3] % 4 or window.steps.dilation_width > 1:
         return ()
     steps, pairs = words.shape[1], -(-channels // 2)
-    parts = -(-steps // PART_STEPS)
-    part = -(-steps // parts)
+    row = steps // window.taps[0]
+    part = PART_STEPS // row * row or -(-row // -(-row // PART_STEPS))
+    firsts = [n for first in range(0, steps, max(row, part)) for n in range(first, first + max(row, part), part)]
+    firsts = [n for n in firsts if n < steps]
     pixels = math.prod(op.outputs[0].max_shape[:3])
     scratch = Scratch(24 * pairs + (-(-BLOCK * channels // 4) * 4 if pixels % BLOCK else 0))
-    if parts < 2 or scratch.bytes >= sum(o.bytes for o in whole.operands if isinstance(o, Scratch)):
+    if len(firsts) < 2 or scratch.bytes >= sum(o.bytes for o in whole.operands if isinstance(o, Scratch)):
         return ()
     fields = params(
         "tflmgen_conv2d_split_dsp_s8",
@@ -82,11 +85,11 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, whole: Kernel) ->
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     rows = _stream(words, first_sums(layer, exact), exact).reshape(pairs, -1)
-    cuts = [0, *(2 + 2 * n for n in range(part, steps, part)), rows.shape[1]]
+    cuts = [0, *(2 + 2 * n for n in firsts[1:]), rows.shape[1]]
     values = np.concatenate([rows[:, a:b].reshape(-1) for a, b in pairwise(cuts)])
     operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
-    function = f"tflmgen_conv2d_split_dsp_{'signed' if exact.signed else 'clamped'}_s8"
-    macs, instructions = op.outputs[0].elements * terms, _instructions(op, steps, parts)
+    function = f"tflmgen_conv2d_split_dsp_{_kind(exact)}_s8"
+    macs, instructions = op.outputs[0].elements * terms, _instructions(op, steps, len(firsts))
     header = "conv2d_split_dsp.h"
     return (Kernel(function, header, operands, fields, whole.overlaps, macs, "dsp", instructions=instructions),)
 
@@ -99,23 +102,42 @@ def _instructions(op: OperatorInstance, steps: int, parts: int) -> int:
     return -(-math.prod(pixels) // BLOCK) * (pairs * (38 + 17 * steps + 16 * (parts - 1)) + gathering)
 
 
+def _rescalings(layer: Layer) -> Rescalings | None:
+    """With one shift for all channels where there is one; an odd channel needs a control word with its shift."""
+    exact = rescalings(layer)
+    if exact is None or len(layer.weights) % 2:
+        return exact
+    return with_common_shift(layer, exact) or exact
+
+
+def _kind(exact: Rescalings) -> str:
+    if exact.common_shift:
+        return f"shift{exact.channels[0].shift}"
+    return "signed" if exact.signed else "clamped"
+
+
 def _with_pitch(layer: Layer, row: int, pitch: int) -> Layer:
-    """The same layer with zeros behind each row of a window, where whole words cost no more steps."""
+    """The same layer with zeros behind each row of a window where whole words cost no more steps; else what the rows have
+    beside whole words comes behind all these.
+    """
     channels, terms = layer.weights.shape
     rows = layer.weights.reshape(channels, terms // row, row)
     padded = np.pad(rows, ((0, 0), (0, 0), (0, pitch - row)))
-    return replace(layer, weights=padded.reshape(channels, -1))
+    whole = pitch // 4 * 4
+    parts = [part.reshape(channels, -1) for part in (padded[:, :, :whole], padded[:, :, whole:])]
+    return replace(layer, weights=np.concatenate(parts, axis=1))
 
 
 def _stream(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Rescalings) -> NDArray[np.uint32]:
     """Channel pairs; an odd channel at the end is paired with the one before it, computed twice."""
     channels, steps = words.shape
     firsts = list(range(0, channels - 1, 2)) + ([channels - 2] if channels % 2 else [])
-    stream = np.zeros((len(firsts), 2 + 2 * steps + 5), dtype=np.uint32)
+    stream = np.zeros((len(firsts), 2 + 2 * steps + (4 if exact.common_shift else 5)), dtype=np.uint32)
     for row, first, following in zip(stream, firsts, [*firsts[1:], firsts[-1]], strict=True):
         pair = exact.channels[first : first + 2]
+        scales = [n % 2**32 for channel in pair for n in (channel.multiplier, channel.addend)]
+        control = [] if exact.common_shift else [pair[0].shift + (pair[1].shift << 8) + (following - first << 16)]
         row[:2] = starts[first : first + 2]
         row[2 : 2 + 2 * steps] = words[first : first + 2].T.reshape(-1)
-        row[-5:-1] = [n % 2**32 for channel in pair for n in (channel.multiplier, channel.addend)]
-        row[-1] = pair[0].shift + (pair[1].shift << 8) + (following - first << 16)
+        row[2 + 2 * steps :] = scales + control
     return stream.reshape(-1)

@@ -175,16 +175,11 @@ class Window:
             distance = max(distance, int((begun - reads).max()) + -channels % group)
         return distance
 
-    def block_distance(self, output_channels: int, block: int, steps_back: bool = False) -> int:
-        """The same for a kernel that reads the windows of `block` pixels, in order, before it writes the first.
-
-        steps_back: where the last block lacks one pixel, it begins one pixel earlier.
-        """
+    def block_distance(self, output_channels: int, block: int) -> int:
+        """The same for a kernel that reads the windows of `block` pixels, in order, before it writes the first."""
         reads = self._first_reads()
         starts = np.arange(block, len(reads), block)
         written = starts * output_channels
-        if steps_back and len(starts) and len(reads) % block == block - 1:
-            starts[-1] -= 1
         still_read = np.minimum.accumulate(reads[::-1])[::-1][starts]
         return max(0, int((written - still_read).max(initial=0)))
 

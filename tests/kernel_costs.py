@@ -81,12 +81,13 @@ def _depthwise(name: str, rng: np.random.Generator) -> Layer:
     taps = (3, 3) if by_three else [(3, 3), (5, 5), (5, 1), (1, 3), (4, 4)][int(rng.integers(5))]
     if name == "depthwise_thumb_window" and taps == (3, 3):
         taps = (7, 1)
-    stride = _pick(rng, [1, 1, 2]) if name != "depthwise3x3_dsp" else 1
+    stride = 1 if name.startswith("depthwise3x3") else _pick(rng, [1, 1, 2])
     if name in ("depthwise_squares_mve", "depthwise_line_mve", "depthwise_half_line_mve"):
         stride = 2 if "half" in name else 1
     channels, side = _pick(rng, [8, 16, 32, 64]), int(rng.integers(5, 24))
     size = max(taps[0], side), max(taps[1], side + int(rng.integers(-3, 4)))
-    return Layer("DEPTHWISE_CONV_2D", size, channels, taps, 0, stride, bool(rng.random() < 0.7), _relu(rng))
+    relu = {"depthwise3x3_dsp": False, "depthwise3x3_pairs_dsp": True}.get(name, _relu(rng))
+    return Layer("DEPTHWISE_CONV_2D", size, channels, taps, 0, stride, bool(rng.random() < 0.7), relu)
 
 
 FAMILIES = {
@@ -107,6 +108,7 @@ FAMILIES = {
         "fully_connected_channels_s8",
         "conv2d_dsp",
         "depthwise3x3_dsp",
+        "depthwise3x3_pairs_dsp",
         "depthwise_window_dsp",
         "fully_connected_dsp_widened",
         "fully_connected_dsp_plain",

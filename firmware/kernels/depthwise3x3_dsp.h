@@ -152,9 +152,9 @@ TFLMGEN_HELPER void tflmgen_depthwise3x3_dsp_columns(uint8_t *to, const uint8_t 
 }
 
 /* `count` lines of four channels, `pitch` bytes apart, `words` words each; the first word begins `padding_left` columns
- * before the input's row. */
+ * before the input's row. padded: words of padding at their ends are there already. */
 TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_fill(uint8_t *to, const int8_t *row, int32_t count, int32_t words,
-                                                  int32_t pitch, int32_t plane,
+                                                  int32_t pitch, int32_t plane, bool padded,
                                                   const struct tflmgen_depthwise3x3_dsp_s8 *p)
 {
     const uint32_t padding = tflmgen_splat4(p->padding_value);
@@ -176,11 +176,12 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_fill(uint8_t *to, const int8_t *row
             at += (whole_end - word) / 4 * 2 * pixel;
             word = whole_end;
         }
-        if (whole < words) {
-            tflmgen_depthwise3x3_dsp_put(word, columns % 2 ? tflmgen_load4(at) : padding, padding, plane);
-            for (word += 4; word < to + 4 * words; word += 4) {
-                tflmgen_depthwise3x3_dsp_put(word, padding, padding, plane);
-            }
+        if (whole < words && columns % 2) {
+            tflmgen_depthwise3x3_dsp_put(word, tflmgen_load4(at), padding, plane);
+            word += 4;
+        }
+        for (; !padded && word < to + 4 * words; word += 4) {
+            tflmgen_depthwise3x3_dsp_put(word, padding, padding, plane);
         }
     }
 }
@@ -189,10 +190,13 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_fill(uint8_t *to, const int8_t *row
 TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_pad(uint8_t *to, int32_t count, int32_t words, int32_t pitch,
                                                  int32_t plane, int32_t padding_value)
 {
-    const uint32_t padding = tflmgen_splat4(padding_value);
+    const uint32_t padding = tflmgen_even_bytes(tflmgen_splat4(padding_value));
     for (; count > 0; --count, to += pitch) {
-        for (int32_t i = 0; i < words; ++i) {
-            tflmgen_depthwise3x3_dsp_put(to + 4 * i, padding, padding, plane);
+        for (uint32_t *word = (uint32_t *)(void *)to; word < (uint32_t *)(void *)to + words; ++word) {
+            word[0] = padding;
+            word[plane / 4] = padding;
+            word[plane / 2] = padding;
+            word[plane / 4 * 3] = padding;
         }
     }
 }
@@ -230,6 +234,54 @@ TFLMGEN_HELPER void tflmgen_depthwise3x3_dsp_unpack(struct tflmgen_depthwise3x3_
     channel->sign_fix = scale >> 1;
 }
 
+/* Four planes of `lines` lines of `pitch` bytes, of which `words` words from `start` on are used. */
+struct tflmgen_depthwise3x3_dsp_planes {
+    uint8_t *first;
+    int32_t pitch;
+    int32_t lines;
+    int32_t words;
+    int32_t start;
+};
+
+/* What `count` lines of output from y on need of the four channels at `input`. moved: how many lines of output the planes'
+ * lines are for already, from y - moved on. first: these are the first channels. */
+TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_strip(const struct tflmgen_depthwise3x3_dsp_planes *planes,
+                                                   const int8_t *input, int32_t y, int32_t count, int32_t moved,
+                                                   bool first, const struct tflmgen_depthwise3x3_dsp_s8 *p)
+{
+    const int32_t pitch = planes->pitch;
+    const int32_t plane = planes->lines * pitch;
+    uint8_t *const begin = planes->first + planes->start;
+    int32_t next = 0;
+    if (y > 0) {
+        next = tflmgen_max_s32(3 - p->stride_height, 0);
+        for (int32_t i = 0; i < 4; ++i) {
+            tflmgen_depthwise3x3_dsp_keep(planes->first + i * plane, moved * p->stride_height * pitch, next * pitch);
+        }
+    }
+    const int32_t in_y = y * p->stride_height - p->padding_top;
+    const int32_t last = (count - 1) * p->stride_height + 3;
+    const int32_t above = tflmgen_clamp_s32(-in_y, next, last);
+    const int32_t below = tflmgen_clamp_s32(p->input_height - in_y, above, last);
+    if (first || count < p->output_height) {
+        tflmgen_depthwise3x3_dsp_pad(begin + next * pitch, above - next, planes->words, pitch, plane, p->padding_value);
+        tflmgen_depthwise3x3_dsp_pad(begin + below * pitch, last - below, planes->words, pitch, plane,
+                                     p->padding_value);
+    }
+    tflmgen_depthwise3x3_dsp_fill(begin + above * pitch,
+                                  input + (in_y + above) * p->input_width * p->input_channels, below - above,
+                                  planes->words, pitch, plane, !first || y > 0, p);
+}
+
+TFLMGEN_HELPER struct tflmgen_depthwise3x3_dsp_planes tflmgen_depthwise3x3_dsp_planes_in(
+    void *scratch, int32_t pitch, const struct tflmgen_depthwise3x3_dsp_s8 *p)
+{
+    const uintptr_t aligned = ((uintptr_t)scratch + (uintptr_t)pitch - 1u) & ~((uintptr_t)pitch - 1u);
+    const struct tflmgen_depthwise3x3_dsp_planes planes = {
+        (uint8_t *)aligned, pitch, (p->strip - 1) * p->stride_height + 3, (p->output_width + 1) / 2 + 1, 0};
+    return planes;
+}
+
 /* The last line of a width that is odd: outputs come in pairs, and the last one must go nowhere. */
 TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_last_line(const uint32_t *plane, int8_t *output, int32_t step,
                                                        int32_t width,
@@ -250,45 +302,25 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const uint
                                                  tflmgen_depthwise3x3_dsp_function *run, int32_t pitch,
                                                  int32_t addend)
 {
-    uint8_t *const planes = (uint8_t *)(((uintptr_t)scratch + (uintptr_t)pitch - 1u) & ~((uintptr_t)pitch - 1u));
+    struct tflmgen_depthwise3x3_dsp_planes planes = tflmgen_depthwise3x3_dsp_planes_in(scratch, pitch, p);
     const int32_t channels = p->input_channels;
     const int32_t words = (p->output_width + 1) / 2;
-    const int32_t start = pitch - 4 * words;
-    const int32_t held = (p->strip - 1) * p->stride_height + 3;
-    const int32_t kept = tflmgen_max_s32(3 - p->stride_height, 0);
-    const int32_t plane = held * pitch;
     const bool odd = p->output_width % 2 == 1;
     struct tflmgen_depthwise3x3_dsp_lines lines;
+    planes.start = pitch - 4 * words;
     lines.plane_gap = p->stride_height * pitch - 4 * words;
     lines.output_gap = odd ? -channels : 0;
     lines.output_step = channels;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t first = 0; first < channels; first += 4) {
             const int32_t quad = tflmgen_min_s32(first, channels - 4);
-            int32_t next = 0;
             for (int32_t y = 0; y < p->output_height; y += p->strip) {
                 lines.lines = tflmgen_min_s32(p->strip, p->output_height - y);
-                if (y > 0) {
-                    for (int32_t i = 0; i < 4; ++i) {
-                        tflmgen_depthwise3x3_dsp_keep(planes + i * plane, p->strip * p->stride_height * pitch,
-                                                      kept * pitch);
-                    }
-                    next = kept;
-                }
-                const int32_t in_y = y * p->stride_height - p->padding_top;
-                const int32_t last = (lines.lines - 1) * p->stride_height + 3;
-                const int32_t above = tflmgen_clamp_s32(-in_y, next, last);
-                const int32_t below = tflmgen_clamp_s32(p->input_height - in_y, above, last);
-                tflmgen_depthwise3x3_dsp_pad(planes + next * pitch + start, above - next, words + 1, pitch, plane,
-                                             p->padding_value);
-                tflmgen_depthwise3x3_dsp_fill(planes + above * pitch + start,
-                                              input + (in_y + above) * p->input_width * channels + quad,
-                                              below - above, words + 1, pitch, plane, p);
-                tflmgen_depthwise3x3_dsp_pad(planes + below * pitch + start, last - below, words + 1, pitch, plane,
-                                             p->padding_value);
+                tflmgen_depthwise3x3_dsp_strip(&planes, input + quad, y, lines.lines, p->strip, first == 0, p);
                 for (int32_t i = 0; i < 4; ++i) {
                     struct tflmgen_depthwise3x3_dsp_channel channel;
-                    const uint32_t *from = (const uint32_t *)(const void *)(planes + i * plane + start);
+                    const uint32_t *from =
+                        (const uint32_t *)(const void *)(planes.first + i * planes.lines * pitch + planes.start);
                     int8_t *to = output + y * p->output_width * channels + quad + i;
                     tflmgen_depthwise3x3_dsp_unpack(&channel, packed + 5 * (quad + i), addend);
                     if (odd && y + lines.lines == p->output_height) {

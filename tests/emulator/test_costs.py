@@ -24,6 +24,7 @@ CHECKED = [
     ("mps2_an385_m0", "fully_connected_thumb_copied"),
     ("mps2_an386", "conv2d_dsp"),
     ("mps2_an386", "depthwise3x3_dsp"),
+    ("mps2_an386", "depthwise3x3_pairs_dsp"),
     ("mps2_an386", "depthwise_window_dsp"),
     ("mps2_an386", "fully_connected_dsp_widened"),
     ("mps3_an547", "conv2d_mve"),

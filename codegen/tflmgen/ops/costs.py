@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tflmgen.kernel import Kernel
 from tflmgen.ops.cost_shapes import Shape, Terms, alone_pixels, up, windows
 from tflmgen.ops.cost_table import COSTS
+from tflmgen.ops.dsp_costs import conv_dsp, planes
 from tflmgen.ops.mve_costs import conv_mve, depthwise_mve, depthwise_patches
 
 CORES = {
@@ -61,7 +62,7 @@ def terms_of(kernel: Kernel) -> tuple[str, Terms] | None:
 def _shape(kernel: Kernel) -> Shape:
     assert kernel.params is not None
     shape = {name: int(value) for name, value in kernel.params.fields if isinstance(value, (int, bool))}
-    return {**shape, "signed": int("signed" in kernel.function), "stack": int("stack" in kernel.function)}
+    return {**shape, "signed": int("signed" in kernel.function), "stack": int("stack" in kernel.function), "own_shifts": int("shift" not in kernel.function)}
 
 
 def _conv(block: int, rest: int, group: int, step: int, lanes: int, tall: bool) -> Callable[[Shape], Terms]:
@@ -106,30 +107,6 @@ def _portable_conv(shape: Shape) -> Terms:
         w.rows * outputs,
         w.taps * outputs,
         w.taps * shape.get("filter_channels", 1) * outputs,
-    )
-
-
-def _planes(shape: Shape) -> Terms:
-    """Depthwise kernels for 3x3 filters over planes of channels, in strips of lines."""
-    w, channels = windows(shape), shape["input_channels"]
-    height, batches = shape["output_height"], shape["batches"]
-    words = up(shape["output_width"], 2)
-    strips = batches * up(height, shape["strip"])
-    filled = batches * (height * shape["stride_height"] + shape["filter_height"] - shape["stride_height"])
-    line = words * 2 * shape["stride_width"] + shape["filter_width"]
-    pairs = up(shape["filter_height"] * shape["filter_width"], 2)
-    return (
-        1,
-        channels,
-        strips * channels,
-        filled * channels,
-        filled * line * channels,
-        batches * height * channels,
-        batches * height * words * channels,
-        batches * height * words * channels * pairs,
-        shape["signed"] * w.pixels * channels,
-        (shape["output_width"] % 2) * strips * channels,
-        (strips - batches) * line * channels,
     )
 
 
@@ -227,11 +204,12 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"fully_connected_s8", _matrix(1, 1)),
     (r"fully_connected_channels_s8", _matrix(1, 1)),
     (r"conv2d_thumb", _conv(4, 4, 1, 4, 2, False)),
-    (r"conv2d_dsp", _conv(3, 1, 2, 4, 3, True)),
+    (r"conv2d_dsp", conv_dsp),
     (r"conv2d_mve", conv_mve),
     (r"depthwise_thumb_3x3", _channel_planes),
     (r"depthwise_thumb_window", _channel_planes),
-    (r"depthwise3x3_dsp", _planes),
+    (r"depthwise3x3_dsp", planes(1)),
+    (r"depthwise3x3_pairs_dsp", planes(2)),
     (r"depthwise_window_dsp", _groups(4)),
     (r"depthwise_window_mve", depthwise_mve),
     (r"depthwise_squares_mve", depthwise_patches),

@@ -17,6 +17,7 @@ from tflmgen.ops.window import Window
 from tflmgen.types import DType
 
 HEADER = "depthwise3x3_dsp.h"
+PAIRS_HEADER = "depthwise3x3_pairs_dsp.h"
 SHIFTS = (9, 8, 10, 7, 11, 6, 12)
 """Shifts that the kernel is compiled for, the one that fits most layers first."""
 
@@ -49,18 +50,27 @@ def depthwise3x3_dsp(op: OperatorInstance, window: Window, layer: Layer) -> tupl
     if pitch is None or found is None:
         return ()
     helds = [max(least, size // (4 * pitch)) for size, least in zip(PLANES_BYTES, LEAST_LINES, strict=True)]
-    strips = dict.fromkeys(_strip(window, held) for held in helds)
-    return tuple(_kernel(op, window, layer, found, pitch, strip) for strip in strips)
+    can_pair = found.kind == "clamped" and steps.stride_height == 1
+    strips = dict.fromkeys(_strip(window, held, can_pair) for held in helds)
+    return tuple(_kernel(op, window, layer, found, pitch, *strip) for strip in strips)
 
 
-def _strip(window: Window, held: int) -> int:
-    """Output lines that come of `held` lines."""
-    return min(window.height.output, (held - 3) // window.steps.stride_height + 1)
+def _strip(window: Window, held: int, can_pair: bool) -> tuple[int, bool]:
+    """Output lines that come of `held` lines, and whether they are computed two at a time."""
+    height = window.height.output
+    strip = min(height, (held - 3) // window.steps.stride_height + 1)
+    pairs = strip if strip == height else strip // 2 * 2
+    if can_pair and (pairs > 2 or pairs == 2 and height % 2 == 0):
+        return pairs, True
+    return strip, False
 
 
-def _kernel(op: OperatorInstance, window: Window, layer: Layer, found: _Channels, pitch: int, strip: int) -> Kernel:
+def _kernel(
+    op: OperatorInstance, window: Window, layer: Layer, found: _Channels, pitch: int, strip: int, pairs: bool
+) -> Kernel:
     channels = len(layer.weights)
     lines = (strip - 1) * window.steps.stride_height + 3
+    name = f"pairs_dsp_{pitch}_{found.shift}" if pairs else f"dsp_{pitch}_{found.shift}_{found.kind}"
     fields = params(
         "tflmgen_depthwise3x3_dsp_s8",
         window.fields(channels),
@@ -71,25 +81,25 @@ def _kernel(op: OperatorInstance, window: Window, layer: Layer, found: _Channels
     packed = ConstantArray.of("channels", found.packed, DType.UINT32)
     in_place = channels % 4 == 0 and (window.height.output, window.width.output) == window.input[1:3]
     return Kernel(
-        f"tflmgen_depthwise3x3_dsp_{pitch}_{found.shift}_{found.kind}_s8",
-        HEADER,
+        f"tflmgen_depthwise3x3_{name}_s8",
+        PAIRS_HEADER if pairs else HEADER,
         (Input(0), packed, Scratch(4 * lines * pitch + pitch), Output(0)),
         fields,
         (Overlap(0, 0, 0, exact=True),) if in_place else (),
         op.outputs[0].elements * 9,
         "dsp",
-        instructions=_instructions(window, strip),
+        instructions=_instructions(window, strip, pairs),
     )
 
 
-def _instructions(window: Window, strip: int) -> int:
-    """Counted in the kernel's code, and with what GCC 12 makes of the rest."""
+def _instructions(window: Window, strip: int, pairs: bool) -> int:
+    """Counted in the kernels' code, and with what GCC 12 makes of the rest."""
     batches, _, _, channels = window.input
     height, words = window.height.output, -(-window.width.output // 2)
     strips = -(-height // strip)
     filled = height * window.steps.stride_height + 2
     planes = strips * 300 + filled * (15 * (words + 1) + 14)
-    lines = strips * 95 + height * (26 * words + 9)
+    lines = strips * 95 + (-(-height // 2) * (47 * words + 8) if pairs else height * (26 * words + 9))
     return batches * -(-channels // 4) * (planes + 4 * lines)
 
 

@@ -14,7 +14,7 @@
 
 /* What a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_dsp_block {
-    int32_t passes; /* of the loop over all steps but the first, unrolled 8 times */
+    int32_t passes; /* of the loop over all steps but the first, unrolled TFLMGEN_CONV2D_DSP_UNROLLED times */
     int32_t skip;   /* bytes of code that the first pass leaves out */
     int32_t channels;
 };
@@ -23,6 +23,13 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
                                                const struct tflmgen_conv2d_dsp_block *block);
 
 #define TFLMGEN_CONV2D_DSP_STEP_BYTES 68
+#ifdef __OPTIMIZE_SIZE__
+#define TFLMGEN_CONV2D_DSP_UNROLLED 8
+#else
+#define TFLMGEN_CONV2D_DSP_UNROLLED 16
+#endif
+#define TFLMGEN_CONV2D_DSP_TEXT(number) #number /* of a macro's value */
+#define TFLMGEN_CONV2D_DSP_STEPS(number) ".rept " TFLMGEN_CONV2D_DSP_TEXT(number) "\n\t" TFLMGEN_CONV2D_DSP_MORE ".endr\n\t"
 
 /* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions.
  * The arguments are the sums so far of pixels 1 and 2, of each channel; those of pixel 0 are in r7 and r10. */
@@ -123,7 +130,7 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
                          "ldr pc, [sp, #20]\n\t"                                                                       \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         ".rept 8\n\t" TFLMGEN_CONV2D_DSP_MORE ".endr\n\t"                                             \
+                         TFLMGEN_CONV2D_DSP_STEPS(TFLMGEN_CONV2D_DSP_UNROLLED)                                         \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
                          FINISH                                                                                        \
@@ -145,6 +152,16 @@ TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift13, TFLMGEN_CONV2D_DSP_FI
 TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift14, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("14"))
 TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift15, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("15"))
 
+/* For a loop over `steps` steps, which may be none. */
+TFLMGEN_HELPER struct tflmgen_conv2d_dsp_block tflmgen_conv2d_dsp_block_of(int32_t steps, int32_t channels)
+{
+    const int32_t unrolled = TFLMGEN_CONV2D_DSP_UNROLLED;
+    const int32_t passes = tflmgen_max_s32((steps + unrolled - 1) / unrolled, 1);
+    const struct tflmgen_conv2d_dsp_block block = {
+        passes, (unrolled * passes - steps) * TFLMGEN_CONV2D_DSP_STEP_BYTES, channels};
+    return block;
+}
+
 /* One pixel, for what is left after the last whole block. sign_fix: what a negative sum's rescaled value loses. shift: of
  * all channels, or 0 where each pair has its control word. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const uint32_t *lane, const uint32_t *stream, int8_t *output,
@@ -158,6 +175,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const uint32_t *lane, const uint32_
         int32_t sum0 = (int32_t)stream[0];
         int32_t sum1 = (int32_t)stream[1];
         stream += 2;
+#pragma GCC unroll 4
         for (int32_t step = 0; step < steps; ++step, x += 6, stream += 2) {
             sum0 = tflmgen_smlad(stream[0], x[0], sum0);
             sum1 = tflmgen_smlad(stream[1], x[0], sum1);

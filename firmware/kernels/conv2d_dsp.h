@@ -30,7 +30,8 @@ struct tflmgen_conv2d_dsp_s8 {
 #define TFLMGEN_CONV2D_DSP_WIDEN3         \
     "ldr r5, [r1, r2]\n\t"                \
     "ldr r6, [r1, r10]\n\t"               \
-    "ldr r4, [r1], #4\n\t"                \
+    "ldr r4, [r1], #4\n\t" TFLMGEN_CONV2D_DSP_PUT3
+#define TFLMGEN_CONV2D_DSP_PUT3           \
     "rev16 r8, r5\n\t"                    \
     "rev16 r9, r6\n\t"                    \
     "rev16 r7, r4\n\t"                    \
@@ -157,30 +158,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(uint32_t *lane, const int8_t *inpu
     (void)tflmgen_conv2d_dsp_fill(lane, padding, (p->filter_height - y.end) * p->filter_width * channels >> 2);
 }
 
-/* One byte of each of `rows` rows, `line` bytes apart, four to a word. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_widen_column(uint32_t *lane, const int8_t *input, int32_t rows, int32_t line)
-{
-    for (; rows > 0; rows -= 4, lane += 6) {
-        uint32_t word = (uint8_t)*input;
-        input += line;
-        if (rows > 1) {
-            word |= (uint32_t)(uint8_t)*input << 8;
-            input += line;
-        }
-        if (rows > 2) {
-            word |= (uint32_t)(uint8_t)*input << 16;
-            input += line;
-        }
-        if (rows > 3) {
-            word |= (uint32_t)(uint8_t)*input << 24;
-            input += line;
-        }
-        tflmgen_conv2d_dsp_put(lane, word);
-    }
-}
-
 /* `count` bytes of each of `rows` rows, `line` bytes apart, one behind the other. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_bytes(uint32_t *lane, const int8_t *input, int32_t count, int32_t rows,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_rest(uint32_t *lane, const int8_t *input, int32_t count, int32_t rows,
                                                    int32_t line)
 {
     uint32_t word = 0;
@@ -201,22 +180,46 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_bytes(uint32_t *lane, const int8_t 
     }
 }
 
-/* The bytes beside whole words of `lanes` windows, `pixel` bytes apart. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_rest(uint32_t *lane, const int8_t *input, int32_t lanes, int32_t pixel,
-                                                  int32_t line, const struct tflmgen_conv2d_dsp_s8 *p)
+/* One byte behind each row of three windows that are `pixel` bytes apart: 12 instructions a row, and 19 for each four. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_column3(uint32_t *column, const int8_t *input, int32_t pixel,
+                                                     const struct tflmgen_conv2d_dsp_rows *rows)
 {
-    const int32_t words = p->row_pitch >> 2;
-    const int32_t rows = p->filter_height;
-    const int32_t count = p->row_pitch & 3;
-    lane += 6 * words * rows;
-    input += 4 * words;
-    for (; lanes > 0; --lanes, ++lane, input += pixel) {
-        if (count == 1) {
-            tflmgen_conv2d_dsp_widen_column(lane, input, rows, line);
-        } else {
-            tflmgen_conv2d_dsp_widen_bytes(lane, input, count, rows, line);
-        }
-    }
+    register uint32_t *r0 __asm__("r0") = column;
+    register const int8_t *r1 __asm__("r1") = input;
+    register int32_t r2 __asm__("r2") = pixel;
+    register const struct tflmgen_conv2d_dsp_rows *r3 __asm__("r3") = rows;
+    __asm__ volatile("push {r4-r11, lr}\n\t"
+                     "ldmia.w r3, {r3, r11, r12}\n\t"
+                     "add r12, r12, r3\n\t"
+                     "lsl r10, r2, #1\n"
+                     "0:\n\t"
+                     "mov r7, #0\n\t"
+                     "mov r8, #0\n\t"
+                     "mov r9, #0\n\t"
+                     "mov lr, #40\n"
+                     "1:\n\t"
+                     "ldrb r5, [r1, r2]\n\t"
+                     "ldrb r6, [r1, r10]\n\t"
+                     "ldrb r4, [r1]\n\t"
+                     "add r1, r1, r12\n\t"
+                     "orr r7, r4, r7, ror #8\n\t"
+                     "orr r8, r5, r8, ror #8\n\t"
+                     "orr r9, r6, r9, ror #8\n\t"
+                     "sub lr, lr, #8\n\t"
+                     "subs r11, r11, #1\n\t"
+                     "beq 2f\n\t"
+                     "cmp lr, #8\n\t"
+                     "bne 1b\n"
+                     "2:\n\t"
+                     "ror r4, r7, lr\n\t"
+                     "ror r5, r8, lr\n\t"
+                     "ror r6, r9, lr\n\t" TFLMGEN_CONV2D_DSP_PUT3
+                     "\tcmp r11, #0\n\t"
+                     "bne 0b\n\t"
+                     "pop {r4-r11, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+                     :
+                     : "r12", "cc", "memory");
 }
 
 /* A window that lies inside, `line` bytes from row to row. */
@@ -231,7 +234,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_whole(uint32_t *lane, const int8_t
         (void)tflmgen_conv2d_dsp_widen_rows(lane, window, words, rows, line);
     }
     if (p->row_pitch & 3) {
-        tflmgen_conv2d_dsp_widen_rest(lane, window, 1, 0, line, p);
+        tflmgen_conv2d_dsp_widen_rest(lane + 6 * words * rows, window + 4 * words, p->row_pitch & 3, rows, line);
     }
 }
 
@@ -243,8 +246,15 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_gather3(uint32_t *column, const int8_t *w
     if (rows->bytes) {
         tflmgen_conv2d_dsp_widen3(column, window, pixel, rows);
     }
-    if (p->row_pitch & 3) {
-        tflmgen_conv2d_dsp_widen_rest(column, window, 3, pixel, rows->bytes + rows->gap, p);
+    const int32_t rest = p->row_pitch & 3;
+    column += rows->bytes * rows->count / 4 * 6;
+    window += rows->bytes;
+    if (rest == 1) {
+        tflmgen_conv2d_dsp_widen_column3(column, window, pixel, rows);
+    } else if (rest) {
+        for (int32_t lane = 0; lane < 3; ++lane, ++column, window += pixel) {
+            tflmgen_conv2d_dsp_widen_rest(column, window, rest, rows->count, rows->bytes + rows->gap);
+        }
     }
 }
 
@@ -335,9 +345,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *
 {
     const int32_t channels = p->input_channels;
     const int32_t steps = p->steps;
-    const int32_t passes = tflmgen_max_s32((steps - 1 + 7) / 8, 1);
-    const struct tflmgen_conv2d_dsp_block block = {
-        passes, (8 * passes - (steps - 1)) * TFLMGEN_CONV2D_DSP_STEP_BYTES, p->output_channels};
+    const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(steps - 1, p->output_channels);
     const int32_t all = p->batches * p->output_height * p->output_width;
     const int32_t pixel = p->stride_width * channels;
     const int32_t line = p->dilation_height * p->input_width * channels;

@@ -28,9 +28,7 @@ struct tflmgen_conv2d_split_dsp_s8 {
 
 /* What a part of a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_split_dsp_part {
-    int32_t passes; /* of the loop over the part's steps, unrolled 8 times */
-    int32_t skip;   /* bytes of code that the first pass leaves out */
-    int32_t channels;
+    struct tflmgen_conv2d_dsp_block block; /* of the loop over the part's steps */
     uint32_t *sums;
     uint32_t *sums_end;
 };
@@ -60,7 +58,7 @@ typedef void tflmgen_conv2d_split_dsp_function(const uint32_t *column, const uin
                          "ldr pc, [sp, #8]\n\t"                                                                        \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         ".rept 8\n\t" TFLMGEN_CONV2D_DSP_MORE ".endr\n\t"                                             \
+                         TFLMGEN_CONV2D_DSP_STEPS(TFLMGEN_CONV2D_DSP_UNROLLED)                                         \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
                          "ldrd r2, r3, [sp, #12]\n\t"                                                                  \
@@ -112,7 +110,7 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle,
                          "ldr pc, [sp, #20]\n\t"                                                                       \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         ".rept 8\n\t" TFLMGEN_CONV2D_DSP_MORE ".endr\n\t"                                             \
+                         TFLMGEN_CONV2D_DSP_STEPS(TFLMGEN_CONV2D_DSP_UNROLLED)                                         \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
                          FINISH                                                                                        \
@@ -215,7 +213,6 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
     int32_t out_y = 0;
     struct tflmgen_conv2d_split_dsp_window windows[3];
     struct tflmgen_conv2d_split_dsp_part part;
-    part.channels = channels;
     part.sums = scratch;
     part.sums_end = scratch + 6 * pairs;
     for (int32_t pixel = 0; pixel < all; pixel += 3, output += 3 * channels) {
@@ -241,8 +238,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
                     tflmgen_conv2d_split_dsp_gather(column + lane, windows + lane, ky, at, count, p);
                 }
             }
-            part.passes = (count + 7) / 8;
-            part.skip = (8 * part.passes - count) * TFLMGEN_CONV2D_DSP_STEP_BYTES;
+            part.block = tflmgen_conv2d_dsp_block_of(count, channels);
             if (first + count < p->steps) {
                 tflmgen_conv2d_split_dsp_function *const run =
                     first > 0 ? tflmgen_conv2d_split_dsp_middle : tflmgen_conv2d_split_dsp_first;

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import runpy
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -211,11 +212,14 @@ def table(costs: Costs) -> str:
         "",
         "from __future__ import annotations",
         "",
+        "# fmt: off",
         "COSTS: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] = {",
     ]
     for key, (instructions, cycles) in sorted(costs.items()):
         lines.append(f'    ("{key[0]}", "{key[1]}"): (')
-        lines += [f"        ({', '.join(map(repr, factors))}),".replace("'", '"') for factors in (instructions, cycles)]
+        for factors in (instructions, cycles):
+            text = f"({', '.join(map(repr, factors))}),"
+            lines += textwrap.wrap(text, 120, initial_indent=8 * " ", subsequent_indent=9 * " ")
         lines.append("    ),")
     return "\n".join([*lines, "}", '"""(family, core) -> what each term takes in instructions, and in cycles."""', ""])
 

@@ -34,67 +34,67 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
 
 /* Four outputs, 36 MACs: 4 LDRD, 24 multiplications, 2 * 4 to rescale and 1 LDRD, 6 to store and 1 LDRD, 1 for the bias, 2
  * to loop: 47 instructions. */
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)                                                                 \
-    "tst r0, #" PITCH " - 1\n\t"                                                                                          \
-    "ldrd r12, lr, [r0, #3 * " PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r6", "r7", "r10", "r11", "r9", "r9")    \
-    "ldrd r12, lr, [r0, #2 * " PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r4", "r5", "r10", "r11", "r10", "r11")  \
-        TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r6", "r7", "r8", "r9", "r9", "r9")                                           \
-    "ldrd r12, lr, [r0, #" PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r2", "r3", "r10", "r11", "r10", "r11")      \
-        TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r4", "r5", "r8", "r9", "r8", "r9")                                           \
-    "ldrd r12, lr, [r0], #-4\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r2", "r3", "r8", "r9", "r8", "r9")                 \
-    "ldrd r12, lr, [sp]\n\t"                                                                                              \
-    "smmla r8, r8, r12, lr\n\tsmmla r9, r9, r12, lr\n\tsmmla r10, r10, r12, lr\n\tsmmla r11, r11, r12, lr\n\t"            \
-    "ssat r8, #8, r8, asr #" SHIFT "\n\tssat r9, #8, r9, asr #" SHIFT "\n\t"                                              \
-    "ssat r10, #8, r10, asr #" SHIFT "\n\tssat r11, #8, r11, asr #" SHIFT "\n\t"                                          \
-    "ldrd r12, lr, [sp, #8]\n\t"                                                                                          \
-    "strb r8, [r1]\n\t"                                                                                                   \
-    "strb r9, [r1, r12]\n\t"                                                                                              \
-    "strb r10, [r1, lr]\n\t"                                                                                              \
-    "add r8, r1, lr\n\t"                                                                                                  \
-    "strb r11, [r8, r12]\n\t"                                                                                             \
-    "ldr r9, [sp, #16]\n\t"                                                                                               \
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)                                                             \
+    "tst r0, #" PITCH " - 1\n\t"                                                                                      \
+    "ldrd r12, lr, [r0, #3 * " PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r6", "r7", "r10", "r11", "r9", "r9") \
+    "ldrd r12, lr, [r0, #2 * " PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r4", "r5", "r10", "r11", "r10", "r11") \
+        TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r6", "r7", "r8", "r9", "r9", "r9")                                        \
+    "ldrd r12, lr, [r0, #" PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r2", "r3", "r10", "r11", "r10", "r11")   \
+        TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r4", "r5", "r8", "r9", "r8", "r9")                                        \
+    "ldrd r12, lr, [r0], #-4\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r2", "r3", "r8", "r9", "r8", "r9")              \
+    "ldrd r12, lr, [sp]\n\t"                                                                                          \
+    "smmla r8, r8, r12, lr\n\tsmmla r9, r9, r12, lr\n\tsmmla r10, r10, r12, lr\n\tsmmla r11, r11, r12, lr\n\t"        \
+    "ssat r8, #8, r8, asr #" SHIFT "\n\tssat r9, #8, r9, asr #" SHIFT "\n\t"                                          \
+    "ssat r10, #8, r10, asr #" SHIFT "\n\tssat r11, #8, r11, asr #" SHIFT "\n\t"                                      \
+    "ldrd r12, lr, [sp, #8]\n\t"                                                                                      \
+    "strb r8, [r1]\n\t"                                                                                               \
+    "strb r9, [r1, r12]\n\t"                                                                                          \
+    "strb r10, [r1, lr]\n\t"                                                                                          \
+    "add r8, r1, lr\n\t"                                                                                              \
+    "strb r11, [r8, r12]\n\t"                                                                                         \
+    "ldr r9, [sp, #16]\n\t"                                                                                           \
     "sub r1, r1, r12, lsl #1\n\t"
 
 /* Registers: r0 plane, r1 output, r2-r7 weights, r8-r9 sums of the first line, r10-r11 of the second one (r9 begins as the
  * bias), r12 and lr columns. Stack: multiplier, ra, output_step, output_row, bias, and the rest of pairs. */
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(PITCH, SHIFT)                                                                       \
-    TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_lines_##PITCH##_##SHIFT(                                            \
-        const uint8_t *plane, int8_t *output, const struct tflmgen_depthwise3x3_dsp_channel *channel,                      \
-        const struct tflmgen_depthwise3x3_dsp_pairs *pairs)                                                                \
-    {                                                                                                                      \
-        register const uint8_t *r0 __asm__("r0") = plane;                                                                  \
-        register int8_t *r1 __asm__("r1") = output;                                                                        \
-        register const struct tflmgen_depthwise3x3_dsp_channel *r2 __asm__("r2") = channel;                                \
-        register const struct tflmgen_depthwise3x3_dsp_pairs *r3 __asm__("r3") = pairs;                                    \
-        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                           \
-                         "ldmia.w r3, {r6, r7, r9, r10, r11}\n\t"                                                          \
-                         "ldrd r4, r5, [r2, #24]\n\t"                                                                      \
-                         "ldr r8, [r2, #32]\n\t"                                                                           \
-                         "push {r4-r11}\n\t"                                                                               \
-                         "mov r9, r8\n\t"                                                                                  \
-                         "ldmia.w r2, {r2, r3, r4, r5, r6, r7}\n"                                                          \
-                         "1:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(#PITCH, #SHIFT)                                      \
-                         "bne 1b\n\t"                                                                                      \
-                         "ldrd r10, r12, [sp, #20]\n\t"                                                                    \
-                         "ldr lr, [sp, #28]\n\t"                                                                           \
-                         "add r0, r0, r12\n\t"                                                                             \
-                         "add r1, r1, lr\n\t"                                                                              \
-                         "subs r10, r10, #1\n\t"                                                                           \
-                         "str r10, [sp, #20]\n\t"                                                                          \
-                         "bne 1b\n\t"                                                                                      \
-                         "add sp, sp, #32\n\t"                                                                             \
-                         "pop {r4-r11, lr}"                                                                                \
-                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                          \
-                         :                                                                                                 \
-                         : "r12", "cc", "memory");                                                                         \
-    }                                                                                                                      \
-    TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_##PITCH##_##SHIFT##_s8(                                             \
-        const int8_t *input, const uint32_t *packed, void *scratch, int8_t *output,                                        \
-        const struct tflmgen_depthwise3x3_dsp_s8 *p)                                                                       \
-    {                                                                                                                      \
-        tflmgen_depthwise3x3_pairs_dsp_run(input, packed, scratch, output, p,                                              \
-                                           tflmgen_depthwise3x3_pairs_dsp_lines_##PITCH##_##SHIFT, PITCH,                  \
-                                           (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                           \
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(PITCH, SHIFT)                                                                  \
+    TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_lines_##PITCH##_##SHIFT(                                       \
+        const uint8_t *plane, int8_t *output, const struct tflmgen_depthwise3x3_dsp_channel *channel,                 \
+        const struct tflmgen_depthwise3x3_dsp_pairs *pairs)                                                           \
+    {                                                                                                                 \
+        register const uint8_t *r0 __asm__("r0") = plane;                                                             \
+        register int8_t *r1 __asm__("r1") = output;                                                                   \
+        register const struct tflmgen_depthwise3x3_dsp_channel *r2 __asm__("r2") = channel;                           \
+        register const struct tflmgen_depthwise3x3_dsp_pairs *r3 __asm__("r3") = pairs;                               \
+        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                      \
+                         "ldmia.w r3, {r6, r7, r9, r10, r11}\n\t"                                                     \
+                         "ldrd r4, r5, [r2, #24]\n\t"                                                                 \
+                         "ldr r8, [r2, #32]\n\t"                                                                      \
+                         "push {r4-r11}\n\t"                                                                          \
+                         "mov r9, r8\n\t"                                                                             \
+                         "ldmia.w r2, {r2, r3, r4, r5, r6, r7}\n"                                                     \
+                         "1:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(#PITCH, #SHIFT)                                 \
+                         "bne 1b\n\t"                                                                                 \
+                         "ldrd r10, r12, [sp, #20]\n\t"                                                               \
+                         "ldr lr, [sp, #28]\n\t"                                                                      \
+                         "add r0, r0, r12\n\t"                                                                        \
+                         "add r1, r1, lr\n\t"                                                                         \
+                         "subs r10, r10, #1\n\t"                                                                      \
+                         "str r10, [sp, #20]\n\t"                                                                     \
+                         "bne 1b\n\t"                                                                                 \
+                         "add sp, sp, #32\n\t"                                                                        \
+                         "pop {r4-r11, lr}"                                                                           \
+                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                     \
+                         :                                                                                            \
+                         : "r12", "cc", "memory");                                                                    \
+    }                                                                                                                 \
+    TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_##PITCH##_##SHIFT##_s8(                                        \
+        const int8_t *input, const uint32_t *packed, void *scratch, int8_t *output,                                   \
+        const struct tflmgen_depthwise3x3_dsp_s8 *p)                                                                  \
+    {                                                                                                                 \
+        tflmgen_depthwise3x3_pairs_dsp_run(input, packed, scratch, output, p,                                         \
+                                           tflmgen_depthwise3x3_pairs_dsp_lines_##PITCH##_##SHIFT, PITCH,             \
+                                           (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                      \
     }
 
 /* The last two lines of a width that is odd: outputs come in pairs, and the last one must go nowhere. */

@@ -14,6 +14,8 @@ SHAPE = {
     "output_channels": 16,
     "filter_channels": 8,
     "chunks": 2,
+    "steps": 18,
+    "row_pitch": 24,
     "line": 10,
     "strip": 4,
     "pixels": 8,

@@ -62,7 +62,12 @@ def terms_of(kernel: Kernel) -> tuple[str, Terms] | None:
 def _shape(kernel: Kernel) -> Shape:
     assert kernel.params is not None
     shape = {name: int(value) for name, value in kernel.params.fields if isinstance(value, (int, bool))}
-    return {**shape, "signed": int("signed" in kernel.function), "stack": int("stack" in kernel.function), "own_shifts": int("shift" not in kernel.function)}
+    return {
+        **shape,
+        "signed": int("signed" in kernel.function),
+        "stack": int("stack" in kernel.function),
+        "own_shifts": int("shift" not in kernel.function),
+    }
 
 
 def _conv(block: int, rest: int, group: int, step: int, lanes: int, tall: bool) -> Callable[[Shape], Terms]:

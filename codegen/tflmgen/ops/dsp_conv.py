@@ -117,8 +117,9 @@ def _kind(exact: Rescalings) -> str:
 
 
 def _with_pitch(layer: Layer, row: int, pitch: int) -> Layer:
-    """The same layer with zeros behind each row of a window where whole words cost no more steps; else what the rows have
-    beside whole words comes behind all these.
+    """The same layer with zeros behind each row of a window where whole words cost no more steps.
+
+    Else what the rows have beside whole words comes behind all these.
     """
     channels, terms = layer.weights.shape
     rows = layer.weights.reshape(channels, terms // row, row)

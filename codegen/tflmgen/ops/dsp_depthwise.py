@@ -60,7 +60,7 @@ def _strip(window: Window, held: int, can_pair: bool) -> tuple[int, bool]:
     height = window.height.output
     strip = min(height, (held - 3) // window.steps.stride_height + 1)
     pairs = strip if strip == height else strip // 2 * 2
-    if can_pair and (pairs > 2 or pairs == 2 and height % 2 == 0):
+    if can_pair and (pairs > 2 or (pairs == 2 and height % 2 == 0)):
         return pairs, True
     return strip, False
 

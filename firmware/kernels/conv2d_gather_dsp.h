@@ -1,0 +1,325 @@
+/* The windows of CONV_2D in int8 for cores with the DSP extension, widened into the columns that conv2d_block_dsp.h
+ * reads.
+ *
+ * Weights and windows are in this order: the whole words of each row, then what each row has beside them, which is filled
+ * up to whole words with zero weights.
+ */
+#ifndef TFLMGEN_KERNELS_CONV2D_GATHER_DSP_H
+#define TFLMGEN_KERNELS_CONV2D_GATHER_DSP_H
+
+#include "dsp.h"
+#include "window.h"
+
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+
+struct tflmgen_conv2d_dsp_s8 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t dilation_height;
+    int32_t dilation_width;
+    int32_t padding_value;
+    int32_t row_pitch; /* values of a row: whole words, with zero weights, or a row's own number */
+    int32_t steps;     /* fours of values in a window */
+    bool backward;     /* blocks from the last to the first; windows of one pixel in one line only */
+    int32_t output_min;
+    int32_t output_max;
+};
+
+/* Four values of three pixels: 13 instructions. */
+#define TFLMGEN_CONV2D_DSP_WIDEN3         \
+    "ldr r5, [r1, r2]\n\t"                \
+    "ldr r6, [r1, r10]\n\t"               \
+    "ldr r4, [r1], #4\n\t" TFLMGEN_CONV2D_DSP_PUT3
+#define TFLMGEN_CONV2D_DSP_PUT3           \
+    "rev16 r8, r5\n\t"                    \
+    "rev16 r9, r6\n\t"                    \
+    "rev16 r7, r4\n\t"                    \
+    "eor r7, r7, #0x007F007F\n\t"         \
+    "eor r8, r8, #0x007F007F\n\t"         \
+    "eor r9, r9, #0x007F007F\n\t"         \
+    "sxtb16 r4, r4, ror #8\n\t"           \
+    "sxtb16 r5, r5, ror #8\n\t"           \
+    "sxtb16 r6, r6, ror #8\n\t"           \
+    "stmia r0!, {r4, r5, r6, r7, r8, r9}\n"
+
+/* Rows of a window, in the order in which the assembly reads it: bytes of each, a multiple of four; how many; bytes from
+ * end of one to the next one's start. */
+struct tflmgen_conv2d_dsp_rows {
+    int32_t bytes;
+    int32_t count;
+    int32_t gap;
+};
+
+/* The rows of three windows that are `pixel` bytes apart, eight bytes at a time, an odd four first: 9 instructions a row
+ * beside the words. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(uint32_t *column, const int8_t *input, int32_t pixel,
+                                              const struct tflmgen_conv2d_dsp_rows *rows)
+{
+    register uint32_t *r0 __asm__("r0") = column;
+    register const int8_t *r1 __asm__("r1") = input;
+    register int32_t r2 __asm__("r2") = pixel;
+    register const struct tflmgen_conv2d_dsp_rows *r3 __asm__("r3") = rows;
+    __asm__ volatile("push {r4-r11, lr}\n\t"
+                     "ldmia.w r3, {r3, r11, r12}\n\t"
+                     "lsl r10, r2, #1\n"
+                     "0:\n\t"
+                     "add lr, r1, r3\n\t"
+                     "lsls r4, r3, #29\n\t"
+                     "bmi 2f\n"
+                     "1:\n\t" TFLMGEN_CONV2D_DSP_WIDEN3
+                     "2:\n\t" TFLMGEN_CONV2D_DSP_WIDEN3
+                     "\tcmp r1, lr\n\t"
+                     "bne 1b\n\t"
+                     "add r1, r1, r12\n\t"
+                     "subs r11, r11, #1\n\t"
+                     "bne 0b\n\t"
+                     "pop {r4-r11, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+                     :
+                     : "r12", "cc", "memory");
+}
+
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_put(uint32_t *lane, uint32_t x)
+{
+    lane[0] = tflmgen_odd_bytes(x);
+    lane[3] = tflmgen_shifted_inputs(x);
+}
+
+/* `words` fours of bytes at any address, into one lane of a column: 6 instructions each, and 4 to loop over 4. */
+TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_widen(uint32_t *lane, const int8_t *input, int32_t words)
+{
+    for (; words >= 4; words -= 4, input += 16, lane += 24) {
+        tflmgen_conv2d_dsp_put(lane, tflmgen_load4(input));
+        tflmgen_conv2d_dsp_put(lane + 6, tflmgen_load4(input + 4));
+        tflmgen_conv2d_dsp_put(lane + 12, tflmgen_load4(input + 8));
+        tflmgen_conv2d_dsp_put(lane + 18, tflmgen_load4(input + 12));
+    }
+    if (words & 2) {
+        tflmgen_conv2d_dsp_put(lane, tflmgen_load4(input));
+        tflmgen_conv2d_dsp_put(lane + 6, tflmgen_load4(input + 4));
+        input += 8;
+        lane += 12;
+    }
+    if (words & 1) {
+        tflmgen_conv2d_dsp_put(lane, tflmgen_load4(input));
+        lane += 6;
+    }
+    return lane;
+}
+
+/* The words of `rows` rows, `line` bytes apart. */
+TFLMGEN_SHARED uint32_t *tflmgen_conv2d_dsp_widen_rows(uint32_t *lane, const int8_t *input, int32_t words,
+                                                       int32_t rows, int32_t line)
+{
+    for (; rows > 0; --rows, input += line) {
+        lane = tflmgen_conv2d_dsp_widen(lane, input, words);
+    }
+    return lane;
+}
+
+/* The same for `words` times the padding. */
+TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_fill(uint32_t *lane, uint32_t padding, int32_t words)
+{
+    const uint32_t x = tflmgen_odd_bytes(padding);
+    const uint32_t y = tflmgen_shifted_inputs(padding);
+    for (; words > 0; --words, lane += 6) {
+        lane[0] = x;
+        lane[3] = y;
+    }
+    return lane;
+}
+
+/* The window at (origin_y, origin_x), of which the taps `x` lie inside; the channels are whole words. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(uint32_t *lane, const int8_t *input, int32_t origin_y, int32_t origin_x,
+                                              struct tflmgen_taps x, const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    const struct tflmgen_taps y =
+        tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+    const int32_t channels = p->input_channels;
+    const int32_t before = x.first * channels >> 2;
+    const int32_t inside = (x.end - x.first) * channels >> 2;
+    const int32_t after = (p->filter_width - x.end) * channels >> 2;
+    const int32_t line = p->dilation_height * p->input_width * channels;
+    const uint32_t padding = tflmgen_splat4(p->padding_value);
+    const int8_t *row = input + ((origin_y + y.first * p->dilation_height) * p->input_width + origin_x +
+                                 x.first * p->dilation_width) * channels;
+    lane = tflmgen_conv2d_dsp_fill(lane, padding, y.first * p->filter_width * channels >> 2);
+    for (int32_t ky = y.first; ky < y.end; ++ky, row += line) {
+        lane = tflmgen_conv2d_dsp_fill(lane, padding, before);
+        if (p->dilation_width > 1) {
+            lane = tflmgen_conv2d_dsp_widen_rows(lane, row, channels >> 2, x.end - x.first,
+                                                 p->dilation_width * channels);
+        } else if (inside) {
+            lane = tflmgen_conv2d_dsp_widen_rows(lane, row, inside, 1, 0);
+        }
+        lane = tflmgen_conv2d_dsp_fill(lane, padding, after);
+    }
+    (void)tflmgen_conv2d_dsp_fill(lane, padding, (p->filter_height - y.end) * p->filter_width * channels >> 2);
+}
+
+/* `count` bytes of each of `rows` rows, `line` bytes apart, one behind the other. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_rest(uint32_t *lane, const int8_t *input, int32_t count, int32_t rows,
+                                                   int32_t line)
+{
+    uint32_t word = 0;
+    uint32_t shift = 0;
+    for (; rows > 0; --rows, input += line) {
+        for (int32_t i = 0; i < count; ++i) {
+            word |= (uint32_t)(uint8_t)input[i] << shift;
+            shift += 8u;
+            if (shift == 32u) {
+                tflmgen_conv2d_dsp_put(lane, word);
+                lane += 6;
+                word = shift = 0;
+            }
+        }
+    }
+    if (shift) {
+        tflmgen_conv2d_dsp_put(lane, word);
+    }
+}
+
+/* One byte behind each row of three windows that are `pixel` bytes apart: 12 instructions a row, and 19 for each four. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_column3(uint32_t *column, const int8_t *input, int32_t pixel,
+                                                     const struct tflmgen_conv2d_dsp_rows *rows)
+{
+    register uint32_t *r0 __asm__("r0") = column;
+    register const int8_t *r1 __asm__("r1") = input;
+    register int32_t r2 __asm__("r2") = pixel;
+    register const struct tflmgen_conv2d_dsp_rows *r3 __asm__("r3") = rows;
+    __asm__ volatile("push {r4-r11, lr}\n\t"
+                     "ldmia.w r3, {r3, r11, r12}\n\t"
+                     "add r12, r12, r3\n\t"
+                     "lsl r10, r2, #1\n"
+                     "0:\n\t"
+                     "mov r7, #0\n\t"
+                     "mov r8, #0\n\t"
+                     "mov r9, #0\n\t"
+                     "mov lr, #40\n"
+                     "1:\n\t"
+                     "ldrb r5, [r1, r2]\n\t"
+                     "ldrb r6, [r1, r10]\n\t"
+                     "ldrb r4, [r1]\n\t"
+                     "add r1, r1, r12\n\t"
+                     "orr r7, r4, r7, ror #8\n\t"
+                     "orr r8, r5, r8, ror #8\n\t"
+                     "orr r9, r6, r9, ror #8\n\t"
+                     "sub lr, lr, #8\n\t"
+                     "subs r11, r11, #1\n\t"
+                     "beq 2f\n\t"
+                     "cmp lr, #8\n\t"
+                     "bne 1b\n"
+                     "2:\n\t"
+                     "ror r4, r7, lr\n\t"
+                     "ror r5, r8, lr\n\t"
+                     "ror r6, r9, lr\n\t" TFLMGEN_CONV2D_DSP_PUT3
+                     "\tcmp r11, #0\n\t"
+                     "bne 0b\n\t"
+                     "pop {r4-r11, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+                     :
+                     : "r12", "cc", "memory");
+}
+
+/* A window that lies inside, `line` bytes from row to row. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_whole(uint32_t *lane, const int8_t *window, int32_t line,
+                                                    const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    const int32_t words = p->row_pitch >> 2;
+    const int32_t rows = p->filter_height;
+    if (4 * words == line) {
+        (void)tflmgen_conv2d_dsp_widen_rows(lane, window, words * rows, 1, 0);
+    } else {
+        (void)tflmgen_conv2d_dsp_widen_rows(lane, window, words, rows, line);
+    }
+    if (p->row_pitch & 3) {
+        tflmgen_conv2d_dsp_widen_rest(lane + 6 * words * rows, window + 4 * words, p->row_pitch & 3, rows, line);
+    }
+}
+
+/* Three windows, `pixel` bytes apart, that lie inside. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_gather3(uint32_t *column, const int8_t *window, int32_t pixel,
+                                               const struct tflmgen_conv2d_dsp_rows *rows,
+                                               const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    if (rows->bytes) {
+        tflmgen_conv2d_dsp_widen3(column, window, pixel, rows);
+    }
+    const int32_t rest = p->row_pitch & 3;
+    column += rows->bytes * rows->count / 4 * 6;
+    window += rows->bytes;
+    if (rest == 1) {
+        tflmgen_conv2d_dsp_widen_column3(column, window, pixel, rows);
+    } else if (rest) {
+        for (int32_t lane = 0; lane < 3; ++lane, ++column, window += pixel) {
+            tflmgen_conv2d_dsp_widen_rest(column, window, rest, rows->count, rows->bytes + rows->gap);
+        }
+    }
+}
+
+/* Any window, by way of `bytes`, room for 4 * steps of them. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *bytes, const int8_t *input,
+                                                    int32_t origin_y, int32_t origin_x, struct tflmgen_taps x,
+                                                    const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    const struct tflmgen_taps y =
+        tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+    const int32_t channels = p->input_channels;
+    const int32_t row = p->row_pitch;
+    const int32_t line = p->dilation_height * p->input_width * channels;
+    const uint32_t padding = tflmgen_splat4(p->padding_value);
+    for (int32_t step = 0; step < p->steps; ++step) {
+        tflmgen_store4(bytes + 4 * step, padding);
+    }
+    const int8_t *from = input + ((origin_y + y.first * p->dilation_height) * p->input_width + origin_x +
+                                  x.first * p->dilation_width) * channels;
+    int8_t *to = bytes + y.first * row + x.first * channels;
+    const int32_t together = p->dilation_width > 1 ? channels : (x.end - x.first) * channels;
+    for (int32_t ky = y.first; ky < y.end; ++ky, from += line, to += row) {
+        const int8_t *tap = from;
+        for (int32_t at = 0; at < (x.end - x.first) * channels; at += together, tap += p->dilation_width * channels) {
+            for (int32_t c = 0; c < together; ++c) {
+                to[at + c] = tap[c];
+            }
+        }
+    }
+    tflmgen_conv2d_dsp_gather_whole(lane, bytes, row, p);
+}
+
+/* Where the next window begins. */
+struct tflmgen_conv2d_dsp_cursor {
+    const int8_t *image;
+    int32_t out_y;
+    int32_t out_x;
+};
+
+/* One lane, whatever its window. last: where the last whole window may begin. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(uint32_t *lane, int8_t *bytes, const int8_t *last,
+                                                   struct tflmgen_conv2d_dsp_cursor *next,
+                                                   const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    if (next->out_x == p->output_width) {
+        next->out_x = 0;
+        if (++next->out_y == p->output_height) {
+            next->out_y = 0;
+            next->image += p->input_height * p->input_width * p->input_channels;
+        }
+    }
+    const int32_t y = next->out_y * p->stride_height - p->padding_top;
+    const int32_t x = next->out_x++ * p->stride_width - p->padding_left;
+    const int8_t *from = next->image + (y * p->input_width + x) * p->input_channels;
+    if (p->dilation_width == 1 && x >= 0 && x + p->filter_width <= p->input_width && y >= 0 &&
+        y + (p->filter_height - 1) * p->dilation_height < p->input_height && from <= last) {
+        tflmgen_conv2d_dsp_gather_whole(lane, from, p->dilation_height * p->input_width * p->input_channels, p);
+        return;
+    }
+    const struct tflmgen_taps inside = tflmgen_taps_inside(x, p->dilation_width, p->filter_width, p->input_width);
+    if (p->input_channels % 4 == 0) {
+        tflmgen_conv2d_dsp_gather(lane, next->image, y, x, inside, p);
+    } else {
+        tflmgen_conv2d_dsp_gather_bytes(lane, bytes, next->image, y, x, inside, p);
+    }
+}
+
+#endif
+
+#endif

@@ -117,21 +117,21 @@ M4 = (
     Loop(
         CONV,
         "conv2d_dsp.h",
-        "tflmgen_conv2d_dsp_clamped_s8",
-        "tflmgen_conv2d_dsp_block_clamped",
-        192,
+        "tflmgen_conv2d_dsp_shift12_s8",
+        "tflmgen_conv2d_dsp_block_shift12",
+        384,
         "SMLAD is two MACs: 0.5 per MAC is the floor. Beside it stand one SXTB16 for four weights and as few"
         " loads as 14"
         " registers allow, with three pixels and two channels at a time.",
     ),
     Loop(
         THREE,
-        "depthwise3x3_dsp.h",
-        "tflmgen_depthwise3x3_dsp_64_9_clamped_s8",
-        "tflmgen_depthwise3x3_dsp_lines_64_9_clamped",
-        18,
-        "Two outputs as a whole. All weights stay in registers; a window of three columns leaves a third of the"
-        " multiplications with one product instead of two.",
+        "depthwise3x3_pairs_dsp.h",
+        "tflmgen_depthwise3x3_pairs_dsp_64_9_s8",
+        "tflmgen_depthwise3x3_pairs_dsp_lines_64_9",
+        36,
+        "Two outputs of two lines as a whole, rescaling and stores included. All weights stay in registers; a window of"
+        " three columns leaves a third of the multiplications with one product instead of two.",
     ),
     Loop(
         MATRIX,

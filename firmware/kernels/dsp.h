@@ -108,6 +108,19 @@ TFLMGEN_HELPER int32_t tflmgen_requantize_dsp(int32_t value, int32_t multiplier,
     return tflmgen_round_down_dsp(tflmgen_smmulr(value * 2, multiplier), right);
 }
 
+/* sum + a.low * b.low, of signed halves; sum + a.high * b.high. */
+TFLMGEN_HELPER int32_t tflmgen_smlabb(uint32_t a, uint32_t b, int32_t sum)
+{
+    __asm__("smlabb %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(sum));
+    return sum;
+}
+
+TFLMGEN_HELPER int32_t tflmgen_smlatt(uint32_t a, uint32_t b, int32_t sum)
+{
+    __asm__("smlatt %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(sum));
+    return sum;
+}
+
 TFLMGEN_HELPER int32_t tflmgen_saturate_s8(int32_t value)
 {
     __asm__("ssat %0, #8, %1" : "=r"(value) : "r"(value));

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.fast import fast_conv2d, fast_grouped, fastest
+from tflmgen.ops.dsp_int16 import conv2d_int16, int16_layer
+from tflmgen.ops.fast import fast_conv2d, fast_grouped, fast_int16, fastest
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
@@ -27,6 +29,8 @@ from tflmgen.ops.weights import (
     go_backward,
     input_offset,
     is_hybrid,
+    is_int16,
+    is_quantized,
     multiplier_operands,
     output_fields,
     overlaps,
@@ -85,11 +89,15 @@ def _geometry(op: OperatorInstance, over: Window, channels: int) -> Fields:
 def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     """The kernels for the target's instructions that are exact for this convolution."""
     weights = op.constants[1]
-    if op.outputs[0].dtype is not DType.INT8 or weights is None:
+    if not is_quantized(op) or weights is None:
         return []
     channels, _, _, filter_channels = weights.shape
-    rows = np.asarray(weights, dtype=np.int64).reshape(channels, -1)
-    layer = layer_of(op, rows, channel_scales(op, channels), op.attributes.activation)
+    rows, scales = np.asarray(weights, dtype=np.int64).reshape(channels, -1), channel_scales(op, channels)
+    if is_int16(op):
+        fits = filter_channels == static_shape(input_type(op, 0))[3]
+        ready = partial(conv2d_int16, op, window_of(op), activation=op.attributes.activation)
+        return fast_int16(int16_layer(op, rows, scales) if fits else None, ready, target)
+    layer = layer_of(op, rows, scales, op.attributes.activation)
     make = fast_conv2d if filter_channels == static_shape(input_type(op, 0))[3] else fast_grouped
     return make(op, window_of(op), layer, target) if layer else []
 

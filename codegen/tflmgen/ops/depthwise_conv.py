@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.conv import FITS, FOUR_DIMENSIONS, parse, window_of
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.fast import fast_conv2d, fast_grouped, fastest
+from tflmgen.ops.dsp_int16 import conv2d_int16, depthwise_int16, int16_layer
+from tflmgen.ops.fast import fast_conv2d, fast_grouped, fast_int16, fastest
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Rule, Shape
 from tflmgen.ops.rules import input_type, static_shape, zero_point
@@ -22,6 +24,7 @@ from tflmgen.ops.weights import (
     input_offset,
     is_hybrid,
     is_int16,
+    is_quantized,
     multiplier_operands,
     output_fields,
     overlaps,
@@ -56,14 +59,20 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
 def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     """The kernels for the target's instructions that are exact for this convolution."""
     weights = op.constants[1]
-    if op.outputs[0].dtype is not DType.INT8 or weights is None:
+    if not is_quantized(op) or weights is None:
         return []
     channels, input_channels = weights.shape[3], static_shape(input_type(op, 0))[3]
     rows = np.asarray(weights, dtype=np.int64).reshape(-1, channels).T
-    layer = layer_of(op, rows, channel_scales(op, channels), op.attributes.activation)
+    scales = channel_scales(op, channels)
+    # Of one channel, a depthwise convolution is an ordinary one.
+    if is_int16(op):
+        fits = input_channels in (1, channels)
+        kind = conv2d_int16 if input_channels == 1 else depthwise_int16
+        ready = partial(kind, op, window_of(op), activation=op.attributes.activation)
+        return fast_int16(int16_layer(op, rows, scales) if fits else None, ready, target)
+    layer = layer_of(op, rows, scales, op.attributes.activation)
     if layer is None:
         return []
-    # Of one channel, a depthwise convolution is an ordinary one.
     make = fast_conv2d if input_channels == 1 else fast_grouped
     return make(op, window_of(op), layer, target)
 

@@ -16,6 +16,7 @@ from tflmgen.ops.dsp_conv import conv2d_dsp
 from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
 from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
 from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
+from tflmgen.ops.dsp_int16 import Int16Layer
 from tflmgen.ops.fast_mul import mul_dsp, mul_thumb
 from tflmgen.ops.mve_conv import conv2d_mve
 from tflmgen.ops.mve_depthwise import depthwise_window_mve
@@ -99,6 +100,11 @@ def fast_fully_connected(
         ("dsp", lambda: fully_connected_dsp(op, layer, batches, long_distance)),
         ("thumb", lambda: fully_connected_thumb(op, layer, batches, long_distance)),
     )
+
+
+def fast_int16(layer: Int16Layer | None, make: Callable[[Int16Layer], Kernel | None], target: Target) -> list[Kernel]:
+    """The kernel that `make` has for a layer of int16 activations."""
+    return _kernels(target, ("dsp", lambda: make(layer) if layer else None))
 
 
 def fast_add(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.fast import fast_fully_connected, fastest
+from tflmgen.ops.dsp_int16 import fully_connected_int16, int16_layer
+from tflmgen.ops.fast import fast_fully_connected, fast_int16, fastest
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
@@ -27,6 +29,8 @@ from tflmgen.ops.weights import (
     has_zero_point,
     input_offset,
     is_hybrid,
+    is_int16,
+    is_quantized,
     multiplier_operands,
     output_fields,
     overlaps,
@@ -99,11 +103,15 @@ def _sizes(op: OperatorInstance) -> tuple[tuple[str, int], ...]:
 def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     """The kernels for the target's instructions that are exact for this layer."""
     weights = op.constants[1]
-    if op.outputs[0].dtype is not DType.INT8 or weights is None or zero_point(input_type(op, 1)):
+    if not is_quantized(op) or weights is None or zero_point(input_type(op, 1)):
         return []
     units, depth = weights.shape
-    layer = layer_of(op, np.asarray(weights, dtype=np.int64), channel_scales(op, units), op.attributes.activation)
+    rows, scales = np.asarray(weights, dtype=np.int64), channel_scales(op, units)
     batches = op.outputs[0].elements // units
+    if is_int16(op):
+        make = partial(fully_connected_int16, op, batches=batches, activation=op.attributes.activation)
+        return fast_int16(int16_layer(op, rows, scales), make, target)
+    layer = layer_of(op, rows, scales, op.attributes.activation)
     distance = overlap_distance(batches, depth, units)
     return fast_fully_connected(op, layer, batches, distance, target) if layer else []
 

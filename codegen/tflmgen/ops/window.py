@@ -183,6 +183,12 @@ class Window:
         still_read = np.minimum.accumulate(reads[::-1])[::-1][starts]
         return max(0, int((written - still_read).max(initial=0)))
 
+    def starts_distance(self, output_channels: int, starts: Iterable[int]) -> int:
+        """The same for blocks of any size, which begin at pixel 0 and at the pixels `starts`."""
+        begun = np.array(list(starts), dtype=np.int64)
+        still_read = np.minimum.accumulate(self._first_reads()[::-1])[::-1][begun]
+        return max(0, int((begun * output_channels - still_read).max(initial=0)))
+
     @property
     def is_pointwise(self) -> bool:
         """Whether each output pixel sees just the input pixel of its own number."""

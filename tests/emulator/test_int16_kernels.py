@@ -1,0 +1,125 @@
+"""Kernels of int16 activations by int8 weights for the DSP extension against the portable ones, on emulated cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import tight_cases
+from support.conv_cases import geometry, pick
+from support.emulated_kernels import M4, M55, Machine, Run, check_on, faults_on, kernel_for
+from support.kernel_harness import (
+    Array,
+    Case,
+    Tensor,
+    claims,
+    constant,
+    make_case,
+    random_values,
+    run_kernels,
+    tensor,
+)
+
+pytestmark = pytest.mark.emulator
+
+Made = tuple[Case, Sequence[Array | None]]
+
+
+def _weighted(rng: np.random.Generator, shape: tuple[int, ...], axis: int, terms: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Weights, bell-shaped or extreme, a bias, and the output; input scale 2^-12."""
+    channels = shape[axis]
+    kinds = np.clip(np.rint(rng.normal(0, 40, shape)), -127, 127), np.where(rng.random(shape) < 0.5, -128, 127)
+    scales = rng.uniform(0.002, 0.02, channels)
+    w = constant("int8", pick(rng, *kinds), scales, 0, axis)
+    span = int(pick(rng, 2**10, 2**22))
+    b = constant("int64", rng.integers(-span, span, channels), scales * 2.0**-12, 0, 0)
+    # Results from next to nothing to far beyond int16.
+    y = tensor("int16", (), float(2.0**-12 * np.sqrt(terms) * pick(rng, 0.02, 0.5, 8.0)))
+    return w, b, y
+
+
+def _made(
+    rng: np.random.Generator,
+    name: str,
+    shape: Sequence[int],
+    weighted: tuple[Tensor, Tensor, Tensor],
+    options: dict[str, Any],
+) -> Made:
+    w, b, y = weighted
+    x = tensor("int16", shape, 2.0**-12)
+    case = make_case(name, [x, w, b] if rng.random() < 0.8 else [x, w], [y], options)
+    values = random_values(case, rng)
+    if rng.random() < 0.3:
+        values = [None if v is None else np.where(v < 0, -32768, 32767).astype(v.dtype) for v in values]
+    return case, values
+
+
+def conv2d(rng: np.random.Generator) -> Made:
+    options, size, taps = geometry(rng, dilated=True)
+    channels, outputs = int(pick(rng, 1, 2, 3, 4, 8, 12, 16, 33)), int(pick(rng, 2, 3, 4, 8, 9))
+    weighted = _weighted(rng, (outputs, *taps, channels), 0, taps[0] * taps[1] * channels)
+    return _made(rng, "CONV_2D", (int(pick(rng, 1, 2)), *size, channels), weighted, options)
+
+
+def depthwise_conv2d(rng: np.random.Generator) -> Made:
+    options, size, taps = geometry(rng, dilated=True)
+    channels, multiplier = pick(rng, (1, 5), (4, 1), (8, 1), (7, 1), (3, 1))
+    weighted = _weighted(rng, (1, *taps, channels * multiplier), 3, taps[0] * taps[1])
+    shape, options = (int(pick(rng, 1, 2)), *size, channels), options | {"depth_multiplier": multiplier}
+    return _made(rng, "DEPTHWISE_CONV_2D", shape, weighted, options)
+
+
+def fully_connected(rng: np.random.Generator) -> Made:
+    depth, units = int(pick(rng, rng.integers(1, 128), 4 * rng.integers(1, 60))), int(rng.integers(1, 12))
+    weighted = _weighted(rng, (units, depth), 0, depth)
+    options = {"fused_activation_function": int(pick(rng, 0, 1, 3)), "keep_num_dims": False}
+    return _made(rng, "FULLY_CONNECTED", (int(pick(rng, 1, 1, 3)), depth), weighted, options)
+
+
+CASES: dict[str, Callable[[np.random.Generator], Made]] = {
+    "conv2d": conv2d,
+    "depthwise_conv2d": depthwise_conv2d,
+    "fully_connected": fully_connected,
+}
+
+
+@pytest.mark.parametrize(("machine", "optimize"), [(M4, "-O2"), (M4, "-Os"), (M55, "-O2")], ids=["m4", "m4s", "m55"])
+@pytest.mark.parametrize("name", CASES)
+def test_int16_kernels_are_exact(name: str, machine: Machine, optimize: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    fast = [run for run in (CASES[name](rng) for _ in range(40)) if kernel_for(run[0], machine).variant == "dsp"]
+    runs = [
+        Run(case, values, expected, overlap)
+        for (case, values), expected in zip(fast, run_kernels(fast), strict=True)
+        for overlap in (None, *claims(kernel_for(case, machine)))
+    ]
+    check_on(machine, runs, tmp_path, optimize)
+    assert len(fast) >= 20
+
+
+def test_one_element_less_is_too_little(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    make = (tight_cases.conv2d, tight_cases.depthwise)
+    cases = [m(window, "int16") for m in make for window in tight_cases.WINDOWS]
+    cases += [tight_cases.fully_connected(*sizes, "int16") for sizes in ((3, 8, 12), (3, 8, 10), (3, 12, 8))]
+    found, owners = [], []
+    for number, case in enumerate(cases):
+        kernel = kernel_for(case, M4)
+        assert kernel.variant == "dsp"
+        for claim in claims(kernel):
+            # A block of pixels or channels leaves room to spare where the output may begin where the input does.
+            if claim.distance > 0:
+                found += [(case, tight_cases.values(case, rng), claim) for _ in range(tight_cases.TRIES)]
+                owners += [(number, claim)] * tight_cases.TRIES
+    expected = run_kernels([(case, values) for case, values, _ in found])
+    runs = [
+        Run(case, values, wanted, replace(claim, distance=claim.distance - 2))
+        for (case, values, claim), wanted in zip(found, expected, strict=True)
+    ]
+    spoiled = {owners[int(line.split()[1])] for line in faults_on(M4, runs, tmp_path)}
+    assert len(spoiled) >= 5
+    assert spoiled == set(owners)

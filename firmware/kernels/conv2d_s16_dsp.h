@@ -1,13 +1,13 @@
-/* CONV_2D of int16 activations by int8 weights for cores with the DSP extension, as conv2d_s16.h has it, for layers whose
- * sums provably fit 32 bits.
+/* CONV_2D of int16 activations by int8 weights for cores with the DSP extension, as conv2d_s16.h has it, for layers
+ * whose sums provably fit 32 bits.
  *
  * Three pixels by two output channels at a time. The three windows are first copied to a column: word 3 i + lane holds
  * the values 2 i and 2 i + 1 of a window, zeros for padding. The stream of weights has for each pair of channels
  *
- *     bias, bias | a word of each channel for every four values | multiplier, multiplier, bytes to the next pair's outputs
+ *     bias, bias | a word of each channel for every four values | multiplier, multiplier, bytes to the next outputs
  *
- * A word has the weights of values 0, 2, 1, 3 as bytes, so that SXTB16 takes out two that lie side by side. The last pair
- * overlaps the one before where the channels are odd in number, and its bytes to the next pair are 0.
+ * A word has the weights of values 0, 2, 1, 3 as bytes, so that SXTB16 takes out two that lie side by side. The last
+ * pair overlaps the one before where the channels are odd in number, and its bytes to the next outputs are 0.
  *
  * Rescaling is one SMMULR: the multiplier, of 15 bits, was shifted left at build time by 32 less the right shift.
  */
@@ -103,7 +103,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_block(const uint32_t *column, const u
                      : "r12", "cc", "memory");
 }
 
-/* Copies `count` values to the column, of which the first is value `at` of its window. lane: of the column, as int16. */
+/* Copies `count` values to a lane of the column, of which the first is value `at` of its window. */
 TFLMGEN_HELPER void tflmgen_conv2d_s16_dsp_copy(int16_t *lane, int32_t at, const int16_t *values, int32_t count)
 {
     if (at % 2 != 0 && count > 0) {

@@ -77,7 +77,8 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_s16_dsp(const int16_t *input, const
                     int32_t sum = bias[channel];
                     for (int32_t ky = 0; ky < lines; ++ky) {
                         for (int32_t kx = 0; kx < columns; ++kx) {
-                            sum += window[ky * line + kx * step + channel] * weights[ky * row + kx * channels + channel];
+                            sum += window[ky * line + kx * step + channel] *
+                                   weights[ky * row + kx * channels + channel];
                         }
                     }
                     const int32_t result = tflmgen_smmulr(sum, multipliers[channel]);

@@ -1,8 +1,8 @@
 /* FULLY_CONNECTED of int16 activations by int8 weights for cores with the DSP extension, for layers whose sums provably
  * fit 32 bits.
  *
- * Four units at a time: bias * 4 | for every four inputs a word of each unit | multiplier * 4; then those that are left,
- * one by one: bias | words | multiplier. Words and multipliers are those of conv2d_s16_dsp.h.
+ * Four units at a time: bias * 4 | for every four inputs a word of each unit | multiplier * 4; then those that are
+ * left, one by one: bias | words | multiplier. Words and multipliers are those of conv2d_s16_dsp.h.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_S16_DSP_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_S16_DSP_H
@@ -25,8 +25,8 @@ struct tflmgen_fully_connected_s16_dsp {
 #define TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK 128
 
 /* Four inputs of four units, 16 products: LDM + 2 LDR + 8 SXTB16 + 8 SMLAD, and 2 for the loop; then 4 SMMULR and 4
- * SSAT. Registers: r0 row, r1 stream, r2-r5 weights, r6 and r12 inputs, r7-r10 sums, lr steps. Returns the stream's next
- * group. */
+ * SSAT. Registers: r0 row, r1 stream, r2-r5 weights, r6 and r12 inputs, r7-r10 sums, lr steps. Returns the stream's
+ * next group. */
 TFLMGEN_SHARED const uint32_t *tflmgen_fully_connected_s16_dsp_group(const int16_t *row, const uint32_t *stream,
                                                                      int32_t steps, int32_t results[4])
 {

@@ -32,7 +32,7 @@ def variant(case: Case) -> str:
         fully_connected(),
         fully_connected(depth=512, weight=-127),
         fully_connected(depth=512, weight=100, bias=2**31 - 512 * 100 * 2**15 - 1),
-        fully_connected(scale=2e-5),
+        fully_connected(scale=2.1e-5),
     ],
     ids=["small", "large", "largest bias", "half"],
 )
@@ -47,7 +47,7 @@ def test_sums_of_32_bits(case: Case) -> None:
         fully_connected(depth=512, weight=100, bias=2**31 - 512 * 100 * 2**15),
         fully_connected(kind="int32"),
         fully_connected(scale=1e-5),
-        fully_connected(scale=2.0),
+        fully_connected(scale=8.0),
         fully_connected(depth=130, weight=1),
     ],
     ids=["sum", "bias", "sums that wrap", "factor near 1", "factor next to 0", "long row"],

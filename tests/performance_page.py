@@ -202,14 +202,51 @@ QEMU 7.2, with the same inputs. It was measured once and is not run by this proj
 kernels that the model needs is 31 to 82 kB beside the model on the M4; `code` here is all code of a model in
 tflmgen's firmware, without start-up and UART. `weights` are packed weights, with biases and multipliers.
 
-MACs are multiply-accumulates as the model's shapes give them, padding included."""
+MACs are multiply-accumulates as the model's shapes give them, padding included. All are computed: the figures of the
+cores are without [range analysis](ranges.md) (`--no-range-analysis`). What that saves stands
+[on its own](#range-analysis)."""
 
 
-def bench(model: Model, board: str) -> Any:
-    done = tflmgen("bench", CORPUS / "real" / f"{model.file}.tflite", "--board", board, "--json")
+RANGES_TITLE = "## Range analysis"
+RANGES_TEXT = """What tflmgen computes by default: not the channels that are the same for every input, or that no reader
+makes anything of. [What makes no difference](ranges.md) says how they are found. The outputs are the same bit for bit.
+Models that are not listed have no such channels."""
+
+
+def command(name: str, model: Model, board: str, *options: str) -> Any:
+    done = tflmgen(name, CORPUS / "real" / f"{model.file}.tflite", "--board", board, "--json", *options)
     if done.code != 0:
         sys.exit(done.err)
     return done.json
+
+
+def bench(model: Model, board: str, analyze_ranges: bool = False) -> Any:
+    return command("bench", model, board, *([] if analyze_ranges else ["--no-range-analysis"]))
+
+
+def ranges_section() -> list[str]:
+    """What range analysis saves, of the models where it finds channels."""
+    lines = [
+        RANGES_TITLE,
+        "",
+        RANGES_TEXT,
+        "",
+        "| Core | Model | MACs | computed | instructions, all | with range analysis | | weights, bytes | |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for core in CORES:
+        for model in MODELS:
+            removed = sum(one["macs"] for one in command("inspect", model, core.board)["removed"])
+            if not removed:
+                continue
+            every, some = (bench(model, core.board, analyze) for analyze in (False, True))
+            before, after = (report["total"]["instructions"] for report in (every, some))
+            cells = [core.title, model.title, f"{model.macs:,}", f"{model.macs - removed:,}"]
+            cells += [f"{before:,}", f"{after:,}", f"{after / before:.2f}"]
+            cells += [f"{report['memory']['weights_bytes']:,}" for report in (every, some)]
+            lines.append(f"| {' | '.join(cells)} |")
+            print(core.title, model.title, f"{after / before:.2f}", flush=True)
+    return [*lines, ""]
 
 
 def section(core: Core) -> list[str]:
@@ -283,6 +320,7 @@ def main() -> None:
     lines = [INTRODUCTION]
     for core in CORES:
         lines += section(core)
+    lines += ranges_section()
     PAGE.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     print(f"Wrote {PAGE.relative_to(ROOT)}.")
 

@@ -10,6 +10,9 @@ from tflmgen.select import select
 MULTIPLES = {"mve": (4, 8, 16), "dsp": (2, 4)}
 """Multiples of channels that kernels for an instruction set may be faster with than with fewer channels."""
 
+GAIN = 1.01
+"""By how much dropping channels must be better than keeping them all, in cycles, which are estimates."""
+
 
 def prepare(imported: Module, target: Target, analyze_ranges: bool = True, fastest: bool = True) -> Module:
     """Runs the passes. `fastest`: what takes fewest estimated cycles, else what has fewest channels."""
@@ -21,7 +24,9 @@ def prepare(imported: Module, target: Target, analyze_ranges: bool = True, faste
     if not fastest or not sets or not narrowest.narrowed:
         return narrowest
     choices = [narrowest, *(run_passes(module, with_ranges(multiple)) for multiple in sets[0])]
-    return min(choices, key=lambda choice: _cycles(choice, target))
+    whole = run_passes(module, with_ranges(0))
+    most, *cycles = (_cycles(choice, target) for choice in (whole, *choices))
+    return choices[cycles.index(min(cycles))] if GAIN * min(cycles) <= most else whole
 
 
 def _cycles(module: Module, target: Target) -> int:

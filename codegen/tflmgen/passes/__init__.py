@@ -81,7 +81,7 @@ WITHOUT_RANGES: tuple[Pass, ...] = (
 
 
 def with_ranges(multiple: int) -> tuple[Pass, ...]:
-    """All passes; tensors that lose channels keep a multiple of so many where they can."""
+    """All passes; tensors that lose channels keep a multiple of so many where they can, with 0 all of them."""
     return (*WITHOUT_RANGES[:-1], range_pass(multiple), prune)
 
 

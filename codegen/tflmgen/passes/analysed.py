@@ -11,11 +11,12 @@ from tflmgen.passes.ranges import analyze_ranges
 
 
 def range_pass(multiple: int) -> Callable[[Module], Module]:
-    """The pass that keeps tensors of which it drops channels at a multiple of so many channels, where it can."""
+    """The pass that keeps tensors of which it drops channels at a multiple of so many, where it can; 0: drops none."""
 
     def use_ranges(module: Module) -> Module:
         """Replaces what is known by constants, then drops the channels that are known or needless."""
         ranges = analyze_ranges(module)
-        return drop_channels(use_known_values(module, ranges), ranges, multiple)
+        module = use_known_values(module, ranges)
+        return drop_channels(module, ranges, multiple) if multiple else module
 
     return use_ranges

@@ -25,8 +25,9 @@ def svdf_in(state: str) -> Callable[[np.random.Generator], Run]:
 
 
 def lstm(rng: np.random.Generator) -> Run:
-    length = int(pick(rng, rng.integers(1, 60), rng.integers(1, 60), 280))
-    sizes = [int(pick(rng, 1, 1, 3)), int(pick(rng, 1, 3)), length, int(rng.integers(1, 60))]
+    size = rng.integers(1, 60), rng.integers(1, 40)
+    length, cells = (int(n) for n in pick(rng, size, size, (280, rng.integers(5, 14))))
+    sizes = (int(pick(rng, 1, 1, 3)), int(pick(rng, 1, 3)), length, cells)
     case, _ = quantized_lstm(rng, "int8", sizes, _least(rng), pick(rng, 0.05, 0.004))
     return case, inputs(rng, case)
 

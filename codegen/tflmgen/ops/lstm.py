@@ -48,6 +48,7 @@ from tflmgen.ops.lstm_tensors import (
     shape_rules,
     sizes_of,
 )
+from tflmgen.ops.mve_lstm import lstm_mve
 from tflmgen.ops.operator import BACKWARD, INTERMEDIATES, Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.rules import input_is, input_type, scale
@@ -56,6 +57,10 @@ from tflmgen.types import DType, Quantization
 
 TANH = 4
 """The schema's number of the activation."""
+
+
+FAST = (("mve", lstm_mve), ("dsp", lstm_dsp), ("thumb", lstm_thumb))
+"""The int8 kernels of instruction sets, the fastest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         return Kernel("tflmgen_lstm_fixed_s8", "lstm_fixed.h", operands, fields, in_place, macs)
     if is_integer(op):
         suffix = "s8" if input_type(op, 0).dtype is DType.INT8 else "s16"
-        for instructions, make in (("dsp", lstm_dsp), ("thumb", lstm_thumb)) if suffix == "s8" else ():
+        for instructions, make in FAST if suffix == "s8" else ():
             if instructions in target.instructions and (fast := make(op, sequence, in_place, macs)):
                 return fast
         fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))

@@ -25,6 +25,7 @@ from tflmgen.kernel import (
     Target,
 )
 from tflmgen.ops.dsp_svdf import svdf_dsp
+from tflmgen.ops.mve_svdf import svdf_mve
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import positive, present
 from tflmgen.ops.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
@@ -89,7 +90,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         fields = params("tflmgen_svdf_f32", sizes, limits)
         return Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
     to_state, to_output = map(quantize_multiplier, _factors(op))
-    for instructions, make in (("dsp", svdf_dsp), ("thumb", svdf_thumb)):
+    for instructions, make in (("mve", svdf_mve), ("dsp", svdf_dsp), ("thumb", svdf_thumb)):
         if instructions in target.instructions and (fast := make(op, to_state, to_output)):
             return fast
     (multiplier, shift), (output_multiplier, output_shift) = to_state, to_output

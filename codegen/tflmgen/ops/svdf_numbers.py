@@ -26,6 +26,18 @@ def size_fields(op: OperatorInstance) -> Fields:
     return ("batches", batches), ("inputs", inputs), ("units", units), ("rank", rank), ("memory", memory)
 
 
+def scale_fields(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Fields:
+    """The next six of those that requantise by multiplier and shift."""
+    return (
+        ("multiplier", to_state[0]),
+        ("shift", to_state[1]),
+        ("state_zero_point", zero_point(input_type(op, STATE))),
+        ("output_multiplier", to_output[0]),
+        ("output_shift", to_output[1]),
+        ("output_zero_point", zero_point(op.outputs[0])),
+    )
+
+
 def products(op: OperatorInstance) -> int:
     batches, inputs = static_shape(input_type(op, 0))
     filters, memory = static_shape(input_type(op, 2))

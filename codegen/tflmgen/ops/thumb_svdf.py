@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params
-from tflmgen.ops.rules import input_type, zero_point
-from tflmgen.ops.svdf_numbers import STATE, Factor, biases, biases_are_known, offsets, products, size_fields
+from tflmgen.ops.rules import input_type
+from tflmgen.ops.svdf_numbers import (
+    STATE,
+    Factor,
+    biases,
+    biases_are_known,
+    offsets,
+    products,
+    scale_fields,
+    size_fields,
+)
 from tflmgen.ops.thumb_sums import fits, sums_operand
 from tflmgen.types import DType
 
@@ -16,18 +25,8 @@ def svdf_thumb(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Ker
     weights = np.asarray(op.constants[1], dtype=np.int64)
     if not fits(weights) or not biases_are_known(op):
         return None
-    state = input_type(op, STATE)
-    fields = (
-        *size_fields(op),
-        ("multiplier", to_state[0]),
-        ("shift", to_state[1]),
-        ("state_zero_point", zero_point(state)),
-        ("output_multiplier", to_output[0]),
-        ("output_shift", to_output[1]),
-        ("output_zero_point", zero_point(op.outputs[0])),
-    )
     return Kernel(
-        f"tflmgen_svdf_thumb_{'s8' if state.dtype is DType.INT8 else 's8_s16'}",
+        f"tflmgen_svdf_thumb_{'s8' if input_type(op, STATE).dtype is DType.INT8 else 's8_s16'}",
         "svdf_thumb.h",
         (
             Input(0),
@@ -38,7 +37,7 @@ def svdf_thumb(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Ker
             Output(0),
             Output(1),
         ),
-        Params("tflmgen_svdf_thumb", fields),
+        Params("tflmgen_svdf_thumb", (*size_fields(op), *scale_fields(op, to_state, to_output))),
         (Overlap(STATE, 1),),
         products(op),
         "thumb",

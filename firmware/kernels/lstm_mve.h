@@ -1,0 +1,120 @@
+/* LSTM over a sequence in int8 for cores with MVE: see lstm.h.
+ *
+ * Four cells at a time. Their rows of weights, filled up with rows of zeros, are ordered by gates: forget, cell, output, input.
+ */
+#ifndef TFLMGEN_KERNELS_LSTM_MVE_H
+#define TFLMGEN_KERNELS_LSTM_MVE_H
+
+#include "lstm.h"
+#include "sums_mve.h"
+
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+
+/* table[position / 2^bits], interpolated, times 2^bits. */
+TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_interpolate(const uint16_t *table, uint32x4_t position, int32_t bits)
+{
+    const uint32x4_t index = vshlq_r_u32(position, -bits);
+    const int32x4_t rest = vreinterpretq_s32_u32(vandq_u32(position, vdupq_n_u32((1u << bits) - 1u)));
+    const int32x4_t first = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table, index));
+    const int32x4_t second = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table + 1, index));
+    return vaddq_s32(vshlq_r_s32(first, bits), vmulq_s32(rest, vsubq_s32(second, first)));
+}
+
+/* tflmgen_logistic_of_steps of sums in 1/4096, and tflmgen_tanh_of_steps. One's complements take the place of their
+ * roundings of negative arguments. */
+TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_logistic(const uint16_t *table, int32x4_t sums)
+{
+    const int32x4_t sign = vshrq_n_s32(sums, 31);
+    const uint32x4_t position = vreinterpretq_u32_s32(vmulq_n_s32(vabsq_s32(sums), 3));
+    const int32x4_t value = veorq_s32(tflmgen_lstm_mve_interpolate(table, position, 9), sign);
+    return vrshrq_n_s32(vaddq_s32(value, vandq_s32(sign, vdupq_n_s32(1 << 25))), 10);
+}
+
+TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_tanh(const uint16_t *table, int32x4_t steps)
+{
+    const int32x4_t sign = vshrq_n_s32(steps, 31);
+    const uint32x4_t position = vminq_u32(vreinterpretq_u32_s32(vabsq_s32(steps)), vdupq_n_u32(65535));
+    const int32x4_t value = vsubq_n_s32(tflmgen_lstm_mve_interpolate(table, position, 8), 1 << 23);
+    return vrshrq_n_s32(veorq_s32(value, sign), 8);
+}
+
+TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_saturate(int32x4_t values)
+{
+    return tflmgen_clamp_mve(values, INT16_MIN, INT16_MAX);
+}
+
+/* A gate's sums in 1/4096. */
+TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_gate(int32_t gate, const int32_t *sums, const int32_t *recurrent,
+                                               const struct tflmgen_lstm_integer *p)
+{
+    const int32x4_t first = tflmgen_requantize_mve(vld1q_s32(sums + 4 * gate), p->multipliers[gate], p->shifts[gate]);
+    const int32x4_t second = tflmgen_requantize_mve(vld1q_s32(recurrent + 4 * gate), p->recurrent_multipliers[gate],
+                                                    p->recurrent_shifts[gate]);
+    return tflmgen_lstm_mve_saturate(
+        vaddq_s32(tflmgen_lstm_mve_saturate(first), tflmgen_lstm_mve_saturate(second)));
+}
+
+/* `count` of four cells: from the sums of their gates to cells and h. table: tflmgen_logistic_s16's, and once more its last. */
+TFLMGEN_HELPER void tflmgen_lstm_mve_update(const int32_t *sums, const int32_t *recurrent, const uint16_t *table,
+                                            int16_t *cell, int8_t *h, int8_t *output, int32_t count,
+                                            const struct tflmgen_lstm_integer *p)
+{
+    const mve_pred16_t some = vctp32q((uint32_t)count);
+    const int32x4_t forget =
+        tflmgen_lstm_mve_logistic(table, tflmgen_lstm_mve_gate(TFLMGEN_LSTM_FORGET, sums, recurrent, p));
+    const int32x4_t steps = vmulq_n_s32(tflmgen_lstm_mve_gate(TFLMGEN_LSTM_CELL, sums, recurrent, p), 3);
+    const int32x4_t let_in =
+        vmulq_s32(tflmgen_lstm_mve_logistic(table, tflmgen_lstm_mve_gate(TFLMGEN_LSTM_INPUT, sums, recurrent, p)),
+                  tflmgen_lstm_mve_tanh(table, steps));
+    const int32x4_t held = vmulq_s32(forget, vldrhq_z_s32(cell, some));
+    const int32x4_t kept = tflmgen_requantize_mve(held, p->forget_multiplier, p->forget_shift);
+    const int32x4_t added = tflmgen_requantize_mve(let_in, p->input_multiplier, p->input_shift);
+    int32x4_t sum = tflmgen_lstm_mve_saturate(
+        vaddq_s32(tflmgen_lstm_mve_saturate(kept), tflmgen_lstm_mve_saturate(added)));
+    if (p->cell_clip) {
+        sum = tflmgen_clamp_mve(sum, -p->cell_clip, p->cell_clip);
+    }
+    vstrhq_p_s32(cell, sum, some);
+    sum = vrshlq_n_s32(vmulq_n_s32(sum, p->steps_multiplier), -p->steps_shift);
+    sum = vmulq_s32(tflmgen_lstm_mve_tanh(table, sum),
+                    tflmgen_lstm_mve_logistic(table, tflmgen_lstm_mve_gate(TFLMGEN_LSTM_OUTPUT, sums, recurrent, p)));
+    sum = tflmgen_requantize_mve(sum, p->output_multiplier, p->output_shift);
+    sum = tflmgen_clamp_mve(vaddq_n_s32(sum, p->output_zero_point), INT8_MIN, INT8_MAX);
+    vstrbq_p_s32(h, sum, some);
+    vstrbq_p_s32(output, sum, some);
+}
+
+/* weights, recurrent_weights: see sums_mve.h; table: see above. */
+TFLMGEN_KERNEL void tflmgen_lstm_mve_s8(const int8_t *input, const uint32_t *restrict weights,
+                                        const uint32_t *restrict recurrent_weights, const uint16_t *restrict table,
+                                        const int8_t *h_in, const int16_t *cell_in, int8_t *output, int8_t *h, int16_t *cell,
+                                        const struct tflmgen_lstm_integer *p)
+{
+    const int32_t chunks = (p->inputs + 15) / 16;
+    const int32_t recurrent_chunks = (p->cells + 15) / 16;
+    int8_t rows[TFLMGEN_SUMS_MVE_STACK_BYTES];
+    int32_t sums[16];
+    int32_t recurrent[16];
+    tflmgen_lstm_start(h, h_in, p->batches * p->cells, cell, cell_in, p->batches * p->cells * 2);
+    for (int32_t batch = 0; batch < p->batches; ++batch, h += p->cells, cell += p->cells) {
+        for (int32_t step = 0; step < p->steps; ++step) {
+            const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;
+            const int8_t *of_input = (const int8_t *)weights;
+            const int8_t *of_h = (const int8_t *)recurrent_weights;
+            tflmgen_copy_mve(rows, input + row * p->inputs, p->inputs);
+            tflmgen_copy_mve(rows + 16 * chunks, h, p->cells);
+            for (int32_t i = 0; i < p->cells; i += 4) {
+                of_input = tflmgen_sums_mve(rows, of_input, chunks, sums);
+                of_input = tflmgen_sums_mve(rows, of_input, chunks, sums + 8);
+                of_h = tflmgen_sums_mve(rows + 16 * chunks, of_h, recurrent_chunks, recurrent);
+                of_h = tflmgen_sums_mve(rows + 16 * chunks, of_h, recurrent_chunks, recurrent + 8);
+                tflmgen_lstm_mve_update(sums, recurrent, table, cell + i, h + i, output + row * p->cells + i,
+                                        p->cells - i, p);
+            }
+        }
+    }
+}
+
+#endif
+
+#endif

@@ -1,0 +1,136 @@
+/* SVDF in int8 for cores with MVE: see svdf.h.
+ *
+ * The newest activations of up to 64 filters are computed at a time. Then each filter's memory moves on as it is weighed, 16
+ * bytes at a time, and units are requantised by fours.
+ */
+#ifndef TFLMGEN_KERNELS_SVDF_MVE_H
+#define TFLMGEN_KERNELS_SVDF_MVE_H
+
+#include "sums_mve.h"
+
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+
+/* Filters whose sums are on the stack. */
+#define TFLMGEN_SVDF_MVE_FILTERS 64
+
+struct tflmgen_svdf_mve {
+    int32_t batches;
+    int32_t inputs;
+    int32_t units;
+    int32_t rank; /* at most 8 */
+    int32_t memory;
+    int32_t multiplier; /* from sums of products to the state */
+    int32_t shift;
+    int32_t state_zero_point;
+    int32_t output_multiplier;
+    int32_t output_shift;
+    int32_t output_zero_point;
+};
+
+/* The newest activations of `count` filters, and of some after them up to whole eights. */
+TFLMGEN_HELPER const int8_t *tflmgen_svdf_mve_newest(int32_t *newest, const int8_t *row, const int8_t *stream,
+                                                     int32_t count, int32_t least, int32_t greatest,
+                                                     const struct tflmgen_svdf_mve *p)
+{
+    const int32_t chunks = (p->inputs + 15) / 16;
+    for (; count > 0; count -= 8) {
+        stream = tflmgen_sums_mve(row, stream, chunks, newest);
+        for (int32_t half = 0; half < 2; ++half, newest += 4) {
+            const int32x4_t rescaled = tflmgen_requantize_mve(vld1q_s32(newest), p->multiplier, p->shift);
+            vst1q_s32(newest, vaddq_n_s32(tflmgen_clamp_mve(rescaled, least, greatest), p->state_zero_point));
+        }
+    }
+    return stream;
+}
+
+/* From newest activations to sums through time: the activations after the oldest one move on and are weighed, 2 VLDR, 1 VSTR
+ * and 1 VMLADAVA for 16 bytes. */
+TFLMGEN_SHARED void tflmgen_svdf_mve_weigh_s8(int32_t *sums, int32_t count, const int8_t *old, int8_t *state,
+                                              const int8_t *weights, int32_t memory)
+{
+    const int32_t last = memory - 1;
+    for (; count > 0; --count, ++sums, old += memory, state += memory, weights += memory) {
+        const int8_t newest = (int8_t)*sums;
+        int32_t total = newest * weights[last];
+        for (int32_t i = 0; i < last; i += 16) {
+            const mve_pred16_t some = vctp8q((uint32_t)(last - i));
+            const int8x16_t moved = vldrbq_z_s8(old + i + 1, some);
+            vstrbq_p_s8(state + i, moved, some);
+            total = vmladavaq_s8(total, moved, vldrbq_z_s8(weights + i, some));
+        }
+        state[last] = newest;
+        *sums = total;
+    }
+}
+
+TFLMGEN_SHARED void tflmgen_svdf_mve_weigh_s16(int32_t *sums, int32_t count, const int16_t *old, int16_t *state,
+                                               const int16_t *weights, int32_t memory)
+{
+    const int32_t last = memory - 1;
+    for (; count > 0; --count, ++sums, old += memory, state += memory, weights += memory) {
+        const int16_t newest = (int16_t)*sums;
+        int32_t total = newest * weights[last];
+        for (int32_t i = 0; i < last; i += 8) {
+            const mve_pred16_t some = vctp16q((uint32_t)(last - i));
+            const int16x8_t moved = vldrhq_z_s16(old + i + 1, some);
+            vstrhq_p_s16(state + i, moved, some);
+            total = vmladavaq_s16(total, moved, vldrhq_z_s16(weights + i, some));
+        }
+        state[last] = newest;
+        *sums = total;
+    }
+}
+
+/* The outputs of `count` units. Each sum of ranks takes the place of one before it. */
+TFLMGEN_HELPER void tflmgen_svdf_mve_finish(int8_t *output, int32_t *sums, const int32_t *biases, int32_t count,
+                                            const struct tflmgen_svdf_mve *p)
+{
+    for (int32_t unit = 0; p->rank > 1 && unit < count; ++unit) {
+        int32_t total = 0;
+        for (int32_t part = 0; part < p->rank; ++part) {
+            total = tflmgen_add_wrap_s32(total, sums[unit * p->rank + part]);
+        }
+        sums[unit] = total;
+    }
+    for (; count > 0; count -= 4, sums += 4, biases += 4, output += 4) {
+        const mve_pred16_t some = vctp32q((uint32_t)count);
+        const int32x4_t total = vaddq_s32(vld1q_s32(sums), vldrwq_z_s32(biases, some));
+        const int32x4_t rescaled = tflmgen_requantize_mve(total, p->output_multiplier, p->output_shift);
+        const int32x4_t moved = vaddq_n_s32(rescaled, p->output_zero_point);
+        vstrbq_p_s32(output, tflmgen_clamp_mve(moved, INT8_MIN, INT8_MAX), some);
+    }
+}
+
+/* stream: see sums_mve.h; biases: one per unit, the state's zero point folded in. */
+#define TFLMGEN_SVDF_MVE(name, element, weigh, least, most)                                                            \
+    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, const element *time_weights,                 \
+                             const int32_t *biases, const element *state_in, int8_t *output, element *state,           \
+                             const struct tflmgen_svdf_mve *p)                                                         \
+    {                                                                                                                  \
+        const int32_t units = TFLMGEN_SVDF_MVE_FILTERS / p->rank & ~7;                                                 \
+        int8_t row[TFLMGEN_SUMS_MVE_STACK_BYTES];                                                                      \
+        int32_t sums[TFLMGEN_SVDF_MVE_FILTERS];                                                                        \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                         \
+            const element *weights = time_weights;                                                                     \
+            const int8_t *at = (const int8_t *)stream;                                                                 \
+            tflmgen_copy_mve(row, input + batch * p->inputs, p->inputs);                                               \
+            for (int32_t unit = 0; unit < p->units; unit += units) {                                                   \
+                const int32_t count = tflmgen_min_s32(p->units - unit, units);                                         \
+                const int32_t activations = count * p->rank * p->memory;                                               \
+                at = tflmgen_svdf_mve_newest(sums, row, at, count * p->rank, least, most, p);                          \
+                weigh(sums, count * p->rank, state_in, state, weights, p->memory);                                     \
+                tflmgen_svdf_mve_finish(output, sums, biases + unit, count, p);                                        \
+                state += activations;                                                                                  \
+                state_in += activations;                                                                               \
+                weights += activations;                                                                                \
+                output += count;                                                                                       \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+TFLMGEN_SVDF_MVE(tflmgen_svdf_mve_s8, int8_t, tflmgen_svdf_mve_weigh_s8, INT8_MIN, INT8_MAX)
+TFLMGEN_SVDF_MVE(tflmgen_svdf_mve_s8_s16, int16_t, tflmgen_svdf_mve_weigh_s16, INT16_MIN, INT16_MAX)
+
+#endif
+
+#endif

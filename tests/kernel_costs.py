@@ -122,6 +122,7 @@ FAMILIES = {
         "depthwise_squares_mve",
         "depthwise_line_mve",
         "depthwise_half_line_mve",
+        "add_mve",
     ),
 }
 FAMILIES["cortex-m3"] = FAMILIES["cortex-m0"]

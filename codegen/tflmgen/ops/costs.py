@@ -14,7 +14,7 @@ from tflmgen.kernel import Kernel
 from tflmgen.ops.cost_shapes import Shape, Terms, alone_pixels, up, windows
 from tflmgen.ops.cost_table import COSTS
 from tflmgen.ops.dsp_costs import conv_dsp, planes
-from tflmgen.ops.mve_costs import conv_mve, depthwise_mve, depthwise_patches
+from tflmgen.ops.mve_costs import conv_mve, depthwise_mve, depthwise_patches, elements_mve
 
 CORES = {
     "cortex-m0": "cortex-m0",
@@ -227,6 +227,7 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"fully_connected_mve", _copied_matrix(8, 16)),
     (r"add_thumb", _elements),
     (r"add_dsp", _elements),
+    (r"add_mve", elements_mve),
 )
 """Kernels by how their names begin, behind tflmgen_."""
 

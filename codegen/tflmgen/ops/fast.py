@@ -18,6 +18,7 @@ from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
 from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
 from tflmgen.ops.dsp_int16 import Int16Layer
 from tflmgen.ops.fast_mul import mul_dsp, mul_thumb
+from tflmgen.ops.mve_add import add_mve
 from tflmgen.ops.mve_conv import conv2d_mve
 from tflmgen.ops.mve_depthwise import depthwise_window_mve
 from tflmgen.ops.mve_depthwise_patch import depthwise_patch_mve
@@ -112,6 +113,7 @@ def fast_add(
 ) -> list[Kernel]:
     return _kernels(
         target,
+        ("mve", lambda: add_mve(op, factors, sign, *limits)),
         ("dsp", lambda: add_dsp(op, factors, sign, *limits)),
         ("thumb", lambda: add_thumb(op, factors, sign, *limits)),
     )

@@ -104,3 +104,9 @@ def depthwise_patches(shape: Shape) -> Terms:
         computed,
         shape["signed"] * computed,
     )
+
+
+def elements_mve(shape: Shape) -> Terms:
+    """Eight elements at a time, the rest one by one."""
+    eights, rest, signed = shape["count"] // 8, shape["count"] % 8, shape["signed"]
+    return 1, eights, rest, signed * eights, signed * rest

@@ -8,7 +8,7 @@ which the second rounding takes halves below zero. Every condition is checked he
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,11 @@ class Layer:
     zero_point: int
     low: int
     high: int
+
+    def channel(self, index: int) -> Layer:
+        """The layer of this channel only."""
+        one = slice(index, index + 1)
+        return replace(self, weights=self.weights[one], bias=self.bias[one], scales=self.scales[one])
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.ops.dsp_channels import Integers, Layer
 from tflmgen.ops.rules import input_type, zero_point
-from tflmgen.ops.thumb_channels import Rescalings, rescalings
+from tflmgen.ops.thumb_bounded import bounded
+from tflmgen.ops.thumb_channels import rescalings
 from tflmgen.ops.weights import params
 from tflmgen.ops.window import Window
 from tflmgen.types import DType
@@ -18,7 +21,10 @@ PLANE_BYTES = (2048, 1024, 0)
 """What a plane takes, where that is enough for two lines of output, with 0 for one: more memory, or more strips."""
 
 TAPS_BYTES = 16
-"""Of two taps, beside the plane."""
+"""Of two taps, in front of the plane."""
+
+_OTHER_BYTES = 28
+"""Of a window's sums' starts and constants there."""
 
 
 def depthwise_thumb(op: OperatorInstance, window: Window, layer: Layer) -> tuple[Kernel, ...]:
@@ -26,66 +32,120 @@ def depthwise_thumb(op: OperatorInstance, window: Window, layer: Layer) -> tuple
 
     layer.weights: [channels, taps].
     """
-    exact = rescalings(layer, layer.bias)
-    if exact is None:
+    channels, taps = layer.weights.shape
+    by_three = window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
+    weights, columns = layer.weights, False
+    if _pairs(window.transposed) < _pairs(window):
+        columns, window = True, window.transposed
+        weights = weights.reshape(channels, *reversed(window.taps)).transpose(0, 2, 1).reshape(channels, taps)
+    constants = _constants(layer, by_three)
+    if constants is None:
         return ()
+    words, beyond, clamped = constants
+    stream = _stream(weights, by_three, words, beyond)
     steps, output = window.steps, (window.height.output, window.width.output)
     line = steps.stride_width * (output[1] + output[1] % 2 - 1) + (window.taps[1] - 1) * steps.dilation_width + 1
     reach = (window.taps[0] - 1) * steps.dilation_height + 1
     helds = [max(size // (4 * line), reach + (steps.stride_height if size else 0)) for size in PLANE_BYTES]
     strips = dict.fromkeys(min(output[0], (held - reach) // steps.stride_height + 1) for held in helds)
-    stream = _stream(layer.weights, exact)
-    return tuple(_kernel(op, window, layer, exact, stream, line, strip) for strip in strips)
-
-
-def _kernel(
-    op: OperatorInstance,
-    window: Window,
-    layer: Layer,
-    exact: Rescalings,
-    stream: NDArray[np.uint32],
-    line: int,
-    strip: int,
-) -> Kernel:
-    channels, taps = layer.weights.shape
-    steps, (height, width) = window.steps, (window.height.output, window.width.output)
-    by_three = window.taps == (3, 3) and (steps.dilation_height, steps.dilation_width) == (1, 1)
+    if columns and output[0] != window.input[1]:
+        # Of a column's outputs some would lie where later columns of the input do.
+        strips = dict.fromkeys([output[0]])
     fields = params(
         "tflmgen_depthwise_thumb_s8",
         window.fields(channels),
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))),),
-        (("line", line), ("strip", strip), ("channel_words", stream.shape[1])),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+        _places(window, channels, columns),
     )
-    packed = ConstantArray.of("channels", stream.reshape(-1), DType.UINT32)
-    records = 0 if by_three else TAPS_BYTES * -(-taps // 2)
-    lines = (strip - 1) * steps.stride_height + (window.taps[0] - 1) * steps.dilation_height + 1
-    scratch = Scratch(records + 4 * (line * lines + steps.stride_width))
-    in_place = height <= window.input[1] and width <= window.input[2]
-    return Kernel(
-        f"tflmgen_depthwise_thumb_{'3x3' if by_three else 'window'}_{'signed' if exact.signed else 'clamped'}_s8",
-        HEADER,
-        (Input(0), packed, scratch, Output(0)),
-        fields,
-        (Overlap(0, 0, 0, exact=True),) if in_place else (),
-        op.outputs[0].elements * taps,
-        "thumb",
+    limits = (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127))
+    in_place = output[0] <= window.input[1] and output[1] <= window.input[2]
+    outputs = "signed" if beyond.all() else "mixed" if beyond.any() else "clamped"
+    kind = f"{'3x3' if by_three else 'window'}_{outputs}"
+    records = 0 if by_three else TAPS_BYTES * -(-taps // 2) + _OTHER_BYTES
+    return tuple(
+        Kernel(
+            f"tflmgen_depthwise_thumb_{kind}_s8",
+            HEADER,
+            (
+                Input(0),
+                ConstantArray.of("channels", stream, DType.UINT32),
+                Scratch(records + 4 * (line * ((strip - 1) * steps.stride_height + reach) + steps.stride_width)),
+                Output(0),
+            ),
+            replace(fields, fields=(*fields.fields, ("line", line), ("strip", strip), *limits)),
+            (Overlap(0, 0, 0, exact=True),) if in_place else (),
+            op.outputs[0].elements * taps,
+            "thumb",
+        )
+        for strip in strips
     )
 
 
-def _stream(weights: Integers, exact: Rescalings) -> NDArray[np.uint32]:
+def _pairs(window: Window) -> int:
+    """Pairs of outputs that a channel has, when lines are the window's."""
+    return window.height.output * -(-window.width.output // 2)
+
+
+def _places(window: Window, channels: int, columns: bool) -> tuple[tuple[str, int], ...]:
+    """Bytes from value to value and from line to line, of the input and the output; `columns`: lines are columns."""
+    wide, narrow = window.input[2], window.width.output
+    if columns:
+        return (
+            ("input_step", window.input[1] * channels),
+            ("input_row", channels),
+            ("output_step", window.height.output * channels),
+            ("output_row", channels),
+        )
+    return (
+        ("input_step", channels),
+        ("input_row", wide * channels),
+        ("output_step", channels),
+        ("output_row", narrow * channels),
+    )
+
+
+def _constants(layer: Layer, mixed: bool) -> tuple[NDArray[np.uint32], NDArray[np.bool_], bool] | None:
+    """(per channel five words, whether it is beyond a window, whether outputs are to be clamped); None where none are.
+
+    mixed: a few channels may be, others not; else all are or none is. Those that are not have three words.
+    """
+    if exact := bounded(layer):
+        words = np.pad(exact.words, ((0, 0), (0, 2)))
+        return words, np.zeros(len(words), dtype=np.bool_), exact.clamped
+    general = rescalings(layer, layer.bias)
+    if general is None:
+        return None
+    words, clamped = general.all_words, general.clamped
+    all_beyond = np.ones(len(words), dtype=np.bool_)
+    found = [bounded(layer.channel(channel)) for channel in range(len(words) if mixed else 0)]
+    if sum(one is not None for one in found) * 2 < len(words):
+        return words, all_beyond, clamped
+    for channel, one in enumerate(found):
+        if one is not None:
+            words[channel, :3], words[channel, 3:] = one.words[0], 0
+            clamped |= one.clamped
+    return words, np.array([one is None for one in found]), clamped
+
+
+def _stream(
+    weights: Integers, by_three: bool, words: NDArray[np.uint32], beyond: NDArray[np.bool_]
+) -> NDArray[np.uint32]:
     channels, taps = weights.shape
     padded = np.zeros((channels, -(-taps // 4) * 4), dtype=np.int8)
     padded[:, :taps] = weights
-    if taps == 9:
-        padded[:, 9] = _small(weights.reshape(channels, 3, 3))
-    return np.concatenate([padded.view("<u4"), exact.words], axis=1)
+    if by_three:
+        padded[:, 9] = _small(weights.reshape(channels, 3, 3)) & ~beyond
+        padded[:, 10] = beyond
+    rows = np.concatenate([padded.view("<u4"), words], axis=1)
+    lengths = np.where(beyond, rows.shape[1], rows.shape[1] - 2)
+    result: NDArray[np.uint32] = rows[np.arange(rows.shape[1]) < lengths[:, None]]
+    return result
 
 
 def _small(rows: Integers) -> NDArray[np.bool_]:
     """Whether the products of each row, summed, stay in a half, for every input: [channels, row, weight]."""
-    positive, negative = np.maximum(rows, 0).sum(axis=2), np.minimum(rows, 0).sum(axis=2)
-    least, greatest = 127 * negative - 128 * positive, 127 * positive - 128 * negative
-    result: NDArray[np.bool_] = ((least >= -(2**15) + 1) & (greatest <= 2**15)).all(axis=1)
+    positive, negative = np.maximum(rows, 0).sum(axis=2), -np.minimum(rows, 0).sum(axis=2)
+    fits = (128 * positive + 127 * negative < 2**15) & (127 * positive + 128 * negative <= 2**15)
+    result: NDArray[np.bool_] = fits.all(axis=1)
     return result

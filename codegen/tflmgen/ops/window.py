@@ -118,6 +118,24 @@ class Window:
         )
 
     @property
+    def transposed(self) -> Window:
+        """The same with height and width exchanged."""
+        steps, (batches, height, width, channels) = self.steps, self.input
+        return Window(
+            Steps(
+                steps.same,
+                steps.stride_width,
+                steps.stride_height,
+                steps.dilation_width,
+                steps.dilation_height,
+                (steps.before[1], steps.before[0]),
+                (steps.after[1], steps.after[0]),
+            ),
+            (batches, width, height, channels),
+            (self.taps[1], self.taps[0]),
+        )
+
+    @property
     def fits(self) -> bool:
         """Whether the output has at least one position, and no window lies outside the input."""
         paddings = *zip(self.steps.before, self.reach, strict=True), *zip(self.steps.after, self.reach, strict=True)

@@ -21,14 +21,14 @@ static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(float *r
     }
 }
 
-/* Without an activation the range is that of all finite floats, and only infinities are outside of it. A row's sum is
- * finite if all of its elements are, so that comparing the sum spares comparing each element. */
+/* Without a greatest value the range is that of all finite floats above the least, and only infinities are beyond it. If
+ * a row's sum is finite, all of its elements are, so that comparing the sum spares comparing each element. */
 #define TFLMGEN_DEFINE_ARITHMETIC_F32(name, expression)                                                       \
     TFLMGEN_HELPER void name##_row(const float *row1, int32_t stride1, const float *row2, int32_t stride2,    \
                                    float *output, int32_t elements, float least, float greatest)              \
     {                                                                                                         \
         float sum = 0.0f;                                                                                     \
-        if (least > -FLT_MAX || greatest < FLT_MAX) {                                                         \
+        if (greatest < FLT_MAX) {                                                                             \
             for (int32_t i = 0; i < elements; i++) {                                                          \
                 const float a = row1[i * stride1];                                                            \
                 const float b = row2[i * stride2];                                                            \
@@ -36,13 +36,24 @@ static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(float *r
             }                                                                                                 \
             return;                                                                                           \
         }                                                                                                     \
-        TFLMGEN_UNROLL_4                                                                                      \
-        for (int32_t i = 0; i < elements; i++) {                                                              \
-            const float a = row1[i * stride1];                                                                \
-            const float b = row2[i * stride2];                                                                \
-            const float value = (expression);                                                                 \
-            output[i] = value;                                                                                \
-            sum += value;                                                                                     \
+        if (least > -FLT_MAX) {                                                                               \
+            TFLMGEN_UNROLL_4                                                                                  \
+            for (int32_t i = 0; i < elements; i++) {                                                          \
+                const float a = row1[i * stride1];                                                            \
+                const float b = row2[i * stride2];                                                            \
+                const float value = (expression);                                                             \
+                sum += value;                                                                                 \
+                output[i] = value < least ? least : value;                                                    \
+            }                                                                                                 \
+        } else {                                                                                              \
+            TFLMGEN_UNROLL_4                                                                                  \
+            for (int32_t i = 0; i < elements; i++) {                                                          \
+                const float a = row1[i * stride1];                                                            \
+                const float b = row2[i * stride2];                                                            \
+                const float value = (expression);                                                             \
+                output[i] = value;                                                                            \
+                sum += value;                                                                                 \
+            }                                                                                                 \
         }                                                                                                     \
         if (!(sum - sum >= 0.0f)) {                                                                           \
             tflmgen_make_finite(output, elements);                                                            \

@@ -20,9 +20,30 @@
 #define TFLMGEN_HAS_FPU 0
 #endif
 
-#if TFLMGEN_HAS_FPU
-/* Eight products each of two rows, at s16 and s24, with the input at s8. VMUL and VADD take a cycle each on a
- * Cortex-M4, VFMA and VMLA three. The two sums alternate, so that none waits for itself. */
+/* Whether VMLA, which rounds the product and then the sum, takes no longer than VMUL: on cores whose unit has double
+ * precision, too (Cortex-M7, M55). On a Cortex-M4 it takes three cycles, VMUL and VADD one each. */
+#if TFLMGEN_HAS_FPU && (__ARM_FP & 8)
+#define TFLMGEN_HAS_FAST_VMLA 1
+#else
+#define TFLMGEN_HAS_FAST_VMLA 0
+#endif
+
+#if TFLMGEN_HAS_FAST_VMLA
+/* Eight columns of four rows, four at a time: 10 VLDM + 32 VMLA. The four sums take turns, so that none waits for
+ * itself. */
+#define TFLMGEN_FOUR_VMLA_F32(x, w0, w1, w2, w3)                                                                       \
+    "vmla.f32 %[s0], " w0 ", " x "\n\tvmla.f32 %[s1], " w1 ", " x "\n\t"                                               \
+    "vmla.f32 %[s2], " w2 ", " x "\n\tvmla.f32 %[s3], " w3 ", " x "\n\t"
+#define TFLMGEN_FOUR_COLUMNS_F32                                                                                       \
+    "vldmia %[x]!, {s8-s11}\n\tvldmia %[w0]!, {s16-s19}\n\tvldmia %[w1]!, {s20-s23}\n\t"                               \
+    "vldmia %[w2]!, {s24-s27}\n\tvldmia %[w3]!, {s28-s31}\n\t"                                                        \
+    TFLMGEN_FOUR_VMLA_F32("s8", "s16", "s20", "s24", "s28") TFLMGEN_FOUR_VMLA_F32("s9", "s17", "s21", "s25", "s29")    \
+    TFLMGEN_FOUR_VMLA_F32("s10", "s18", "s22", "s26", "s30") TFLMGEN_FOUR_VMLA_F32("s11", "s19", "s23", "s27", "s31")
+#define TFLMGEN_EIGHT_COLUMNS_F32 TFLMGEN_FOUR_COLUMNS_F32 TFLMGEN_FOUR_COLUMNS_F32
+#define TFLMGEN_ONE_COLUMN_F32 TFLMGEN_FOUR_VMLA_F32("s8", "s16", "s17", "s18", "s19")
+#elif TFLMGEN_HAS_FPU
+/* Eight columns of two rows, at s16 and s24, with the input at s8: 2 VLDM + 16 VMUL + 16 VADD. The two sums take turns,
+ * so that none waits for itself. */
 #define TFLMGEN_TWO_ROWS_F32(row_a, row_b, sum_a, sum_b)                                                              \
     "vldmia " row_a "!, {s16-s23}\n\t"                                                                                 \
     "vldmia " row_b "!, {s24-s31}\n\t"                                                                                 \
@@ -34,6 +55,12 @@
     "vadd.f32 " sum_a ", s18\n\tvadd.f32 " sum_b ", s26\n\tvadd.f32 " sum_a ", s19\n\tvadd.f32 " sum_b ", s27\n\t"     \
     "vadd.f32 " sum_a ", s20\n\tvadd.f32 " sum_b ", s28\n\tvadd.f32 " sum_a ", s21\n\tvadd.f32 " sum_b ", s29\n\t"     \
     "vadd.f32 " sum_a ", s22\n\tvadd.f32 " sum_b ", s30\n\tvadd.f32 " sum_a ", s23\n\tvadd.f32 " sum_b ", s31\n\t"
+#define TFLMGEN_EIGHT_COLUMNS_F32                                                                                      \
+    "vldmia %[x]!, {s8-s15}\n\t"                                                                                       \
+    TFLMGEN_TWO_ROWS_F32("%[w0]", "%[w1]", "%[s0]", "%[s1]") TFLMGEN_TWO_ROWS_F32("%[w2]", "%[w3]", "%[s2]", "%[s3]")
+#define TFLMGEN_ONE_COLUMN_F32                                                                                         \
+    "vmul.f32 s16, s16, s8\n\tvmul.f32 s17, s17, s8\n\tvmul.f32 s18, s18, s8\n\tvmul.f32 s19, s19, s8\n\t"             \
+    "vadd.f32 %[s0], s16\n\tvadd.f32 %[s1], s17\n\tvadd.f32 %[s2], s18\n\tvadd.f32 %[s3], s19\n\t"
 #endif
 
 /* Which columns of the input a row of weights goes with: `planes` of `runs` of `length` floats side by side. Skips, from
@@ -59,8 +86,8 @@ struct tflmgen_sums_f32 {
 
 /* Adds input * row of weights to the sum of each of four rows, for one plane.
  *
- * With a floating-point unit eight columns at a time: 5 VLDM + 32 VMUL + 32 VADD + 2 for 32 products, the rest of a run
- * one at a time: 5 VLDM + 4 VMUL + 4 VADD + 2. Between runs 11. */
+ * With a floating-point unit eight columns at a time, 32 products: 5 VLDM + 32 VMUL + 32 VADD + 2, or 10 VLDM + 32 VMLA
+ * + 2; then one at a time: 5 VLDM + 4 VMUL + 4 VADD + 2, or 5 VLDM + 4 VMLA + 2. Between runs 11. */
 TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_f32 sums, const float *input,
                                                             const float *weights, const struct tflmgen_runs_f32 *r)
 {
@@ -74,8 +101,7 @@ TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_
                      "subs %[left], #8\n\t"
                      "blt 2f\n"
                      "1:\n\t"
-                     "vldmia %[x]!, {s8-s15}\n\t" TFLMGEN_TWO_ROWS_F32("%[w0]", "%[w1]", "%[s0]", "%[s1]")
-                         TFLMGEN_TWO_ROWS_F32("%[w2]", "%[w3]", "%[s2]", "%[s3]")
+                     TFLMGEN_EIGHT_COLUMNS_F32
                      "subs %[left], #8\n\t"
                      "bge 1b\n"
                      "2:\n\t"
@@ -87,10 +113,7 @@ TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_
                      "vldmia %[w1]!, {s17}\n\t"
                      "vldmia %[w2]!, {s18}\n\t"
                      "vldmia %[w3]!, {s19}\n\t"
-                     "vmul.f32 s16, s16, s8\n\tvmul.f32 s17, s17, s8\n\t"
-                     "vmul.f32 s18, s18, s8\n\tvmul.f32 s19, s19, s8\n\t"
-                     "vadd.f32 %[s0], s16\n\tvadd.f32 %[s1], s17\n\t"
-                     "vadd.f32 %[s2], s18\n\tvadd.f32 %[s3], s19\n\t"
+                     TFLMGEN_ONE_COLUMN_F32
                      "subs %[left], #1\n\t"
                      "bne 3b\n"
                      "4:\n\t"

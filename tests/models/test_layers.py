@@ -20,7 +20,8 @@ from tflmgen.compare import Tolerance
 from tflmgen.console import Console
 from tflmgen.emit import Sources, emit
 from tflmgen.firmware_build import plan_for
-from tflmgen.layers import HEAD, LayersError, compared, first_difference
+from tflmgen.graph import Narrowed, Origin
+from tflmgen.layers import HEAD, Expected, Layer, LayersError, compared, first_difference
 from tflmgen.option_groups import OutputOptions, SessionOptions
 from tflmgen.options import BuildOptions
 
@@ -117,6 +118,26 @@ def test_another_build_tells_the_iteration(loop: Path, monkeypatch: pytest.Monke
     found = first_difference(compared(wrong, _by_key(wrong, right)), Tolerance(0, 0))
     assert found is not None
     assert (found.layer.tensor, found.layer.iterations, found.index) == ("product", (1,), (7,))
+
+
+def one_layer(values: list[int], kept: tuple[int, ...] | None) -> Layer:
+    origin = Origin(0, "main", 3, "CONV_2D")
+    array = np.array([values], np.int8)
+    return Layer(origin, "t", (), (), array, None if kept is None else Narrowed(kept, 4))
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected", "theirs"),
+    [((0, 2, 3), [1, 9, 2, 4], None), ((0, 2, 3), [2, 4], (2, 3)), (None, [1, 9, 2, 4], (0, 1, 2, 3))],
+)
+def test_tensors_that_lack_channels(kept: tuple[int, ...] | None, expected: list[int], theirs: Any) -> None:
+    """What both have is compared; a difference is told by the file's channels."""
+    mine = one_layer([1, 2, 3] if kept else [1, 9, 2, 3], kept)
+    assert mine.shape == (1, 4)
+    other = one_layer(expected, theirs)
+    found = first_difference(compared([mine], {0: Expected(other.array, other.narrowed)}), Tolerance(0, 0))
+    assert found is not None
+    assert (found.index, found.count, found.expected, found.actual) == ((0, 3), 1, "4", "3")
 
 
 def test_lost_frames_are_noticed(loop: Path) -> None:

@@ -2,7 +2,7 @@
  *
  * The weights are a stream of groups of eight units, rows filled up with zero weights to whole 16s; units that the last
  * group lacks are zeros:
- *     16 weights of each unit, times `chunks` | bias, m, -r of units 0..3 | the same of units 4..7
+ *     16 weights of each unit, times `chunks` | bias, m, -r of units 0, 2, 4, 6 | the same of units 1, 3, 5, 7
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_MVE_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_MVE_H
@@ -24,92 +24,124 @@ struct tflmgen_fully_connected_mve_s8 {
     int32_t output_max;
 };
 
-/* 16 values times eight units, 128 MACs: 9 VLDRB + 8 VMLADAV, and 2 to loop. The accumulators are the even registers. */
-#define TFLMGEN_FULLY_CONNECTED_MVE_CHUNK  \
-    "vldrb.8 q0, [r1], #16\n\t"            \
-    "vldrb.8 q1, [r9], #16\n\t"            \
-    "vmladava.s8 r0, q0, q1\n\t"           \
-    "vldrb.8 q2, [r9], #16\n\t"            \
-    "vmladava.s8 r2, q0, q2\n\t"           \
-    "vldrb.8 q1, [r9], #16\n\t"            \
-    "vmladava.s8 r4, q0, q1\n\t"           \
-    "vldrb.8 q2, [r9], #16\n\t"            \
-    "vmladava.s8 r6, q0, q2\n\t"           \
-    "vldrb.8 q1, [r9], #16\n\t"            \
-    "vmladava.s8 r8, q0, q1\n\t"           \
-    "vldrb.8 q2, [r9], #16\n\t"            \
-    "vmladava.s8 r10, q0, q2\n\t"          \
-    "vldrb.8 q1, [r9], #16\n\t"            \
-    "vmladava.s8 r12, q0, q1\n\t"          \
-    "vldrb.8 q2, [r9], #16\n\t"            \
-    "vmladava.s8 lr, q0, q2\n\t"
+/* What the groups of a row need to know, in the order in which the assembly reads it. */
+struct tflmgen_fully_connected_mve_groups {
+    const int8_t *row;
+    int32_t passes; /* of the loop over all chunks but the first, unrolled 4 times */
+    int32_t skip;   /* bytes of code that the first pass leaves out: the whole loop where there is one chunk */
+    int32_t units;
+    int32_t zero_point;
+};
 
-/* Sums of eight units; returns where the group's factors begin. Registers: r1 row, r3 chunks left, r9 stream. */
-TFLMGEN_SHARED const int8_t *tflmgen_fully_connected_mve_sums(const int8_t *row, const int8_t *stream, int32_t chunks,
-                                                              int32_t *sums)
-{
-    register const int8_t *r0 __asm__("r0") = row;
-    register const int8_t *r1 __asm__("r1") = stream;
-    register int32_t r2 __asm__("r2") = chunks;
-    register int32_t *r3 __asm__("r3") = sums;
-    __asm__ volatile("push {r3, r4-r11, lr}\n\t"
-                     "mov r9, r1\n\t"
-                     "mov r1, r0\n\t"
-                     "mov r3, r2\n\t"
-                     "movs r0, #0\n\t"
-                     "mov r2, r0\n\t"
-                     "mov r4, r0\n\t"
-                     "mov r6, r0\n\t"
-                     "mov r8, r0\n\t"
-                     "mov r10, r0\n\t"
-                     "mov r12, r0\n\t"
-                     "mov lr, r0\n"
-                     "1:\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK
-                     "subs r3, r3, #1\n\t"
-                     "bne 1b\n\t"
-                     "ldr r3, [sp]\n\t"
-                     "stmia r3!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
-                     "mov r0, r9\n\t"
-                     "pop {r3, r4-r11, lr}"
-                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
-                     :
-                     : "r12", "q0", "q1", "q2", "cc", "memory");
-    return r0;
-}
+typedef void tflmgen_fully_connected_mve_function(const int8_t *stream, int8_t *output,
+                                                  const struct tflmgen_fully_connected_mve_groups *groups);
 
-/* Four units' outputs, `count` of them. */
-TFLMGEN_HELPER void tflmgen_fully_connected_mve_finish(int8_t *output, const int32_t *sums, const int32_t *factors,
-                                                       int32_t zero_point, int32_t count, bool with_sign)
-{
-    int32x4_t high = vqrdmulhq_s32(vaddq_s32(vld1q_s32(sums), vld1q_s32(factors)), vld1q_s32(factors + 4));
-    if (with_sign) {
-        high = vaddq_s32(high, vshrq_n_s32(high, 31));
+#define TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES 68
+#define TFLMGEN_FULLY_CONNECTED_MVE_LOOP_BYTES (4 * TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES + 8)
+
+/* 16 values times eight units, 128 MACs: 9 VLDRB + 8 VMLADAV. The accumulators are the even registers. */
+#define TFLMGEN_FULLY_CONNECTED_MVE_CHUNK(MAC) \
+    "vldrb.8 q0, [r1], #16\n\t"                \
+    "vldrb.8 q1, [r9], #16\n\t" MAC            \
+    " r0, q0, q1\n\t"                          \
+    "vldrb.8 q2, [r9], #16\n\t" MAC            \
+    " r2, q0, q2\n\t"                          \
+    "vldrb.8 q1, [r9], #16\n\t" MAC            \
+    " r4, q0, q1\n\t"                          \
+    "vldrb.8 q2, [r9], #16\n\t" MAC            \
+    " r6, q0, q2\n\t"                          \
+    "vldrb.8 q1, [r9], #16\n\t" MAC            \
+    " r8, q0, q1\n\t"                          \
+    "vldrb.8 q2, [r9], #16\n\t" MAC            \
+    " r10, q0, q2\n\t"                         \
+    "vldrb.8 q1, [r9], #16\n\t" MAC            \
+    " r12, q0, q1\n\t"                         \
+    "vldrb.8 q2, [r9], #16\n\t" MAC            \
+    " lr, q0, q2\n\t"
+
+#define TFLMGEN_FULLY_CONNECTED_MVE_CLAMPED(sums) ""
+#define TFLMGEN_FULLY_CONNECTED_MVE_SIGNED(sums) \
+    "vshr.s32 q3, " sums ", #31\n\t"             \
+    "vadd.i32 " sums ", " sums ", q3\n\t"
+
+#define TFLMGEN_FULLY_CONNECTED_MVE_RESCALE(sums, FIX)    \
+    "vldrw.u32 q3, [r9], #16\n\t"                         \
+    "vadd.i32 " sums ", " sums ", q3\n\t"                 \
+    "vldrw.u32 q3, [r9], #16\n\t"                         \
+    "vqrdmulh.s32 " sums ", " sums ", q3\n\t" FIX(sums)   \
+    "vldrw.u32 q3, [r9], #16\n\t"                         \
+    "vrshl.s32 " sums ", " sums ", q3\n\t"
+
+/* Registers: r1 row, r3 passes left, r5 entry of the first pass, r7 output, r9 stream, r11 units left; q4 zero point.
+ * Stack: row, passes. A group costs 2 instructions around its first chunk, 2 for every four of the others, and 25 (29
+ * where signed) after the last one. */
+#define TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(name, FIX)                                                                  \
+    TFLMGEN_SHARED void name(const int8_t *stream, int8_t *output,                                                     \
+                             const struct tflmgen_fully_connected_mve_groups *groups)                                  \
+    {                                                                                                                  \
+        register const int8_t *r0 __asm__("r0") = stream;                                                              \
+        register int8_t *r1 __asm__("r1") = output;                                                                    \
+        register const struct tflmgen_fully_connected_mve_groups *r2 __asm__("r2") = groups;                           \
+        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
+                         "mov r9, r0\n\t"                                                                              \
+                         "mov r7, r1\n\t"                                                                              \
+                         "ldmia r2, {r3, r4, r5, r8, r11}\n\t"                                                         \
+                         "vdup.16 q4, r11\n\t"                                                                         \
+                         "mov r11, r8\n\t"                                                                             \
+                         "adr r6, 2f\n\t"                                                                              \
+                         "add r5, r5, r6\n\t"                                                                          \
+                         "orr r5, r5, #1\n\t"                                                                          \
+                         "push {r3, r4}\n"                                                                             \
+                         "1:\n\t"                                                                                      \
+                         "ldrd r1, r3, [sp]\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladav.s8")                       \
+                         "bx r5\n\t"                                                                                   \
+                         ".p2align 2\n"                                                                                \
+                         "2:\n\t"                                                                                      \
+                         ".rept 4\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladava.s8") ".endr\n\t"                    \
+                         "subs.w r3, r3, #1\n\t"                                                                       \
+                         "bne.w 2b\n\t"                                                                                \
+                         "vmov d0, r0, r4\n\t"                                                                         \
+                         "vmov d1, r8, r12\n\t"                                                                        \
+                         "vmov d2, r2, r6\n\t"                                                                         \
+                         "vmov d3, r10, lr\n\t" TFLMGEN_FULLY_CONNECTED_MVE_RESCALE("q0", FIX)                         \
+                         TFLMGEN_FULLY_CONNECTED_MVE_RESCALE("q1", FIX)                                                \
+                         "vqmovnb.s32 q0, q0\n\t"                                                                      \
+                         "vqmovnt.s32 q0, q1\n\t"                                                                      \
+                         "vqadd.s16 q0, q0, q4\n\t"                                                                    \
+                         "vqmovnb.s16 q0, q0\n\t"                                                                      \
+                         "vctp.16 r11\n\t"                                                                             \
+                         "vpst\n\t"                                                                                    \
+                         "vstrbt.16 q0, [r7], #8\n\t"                                                                  \
+                         "subs r11, r11, #8\n\t"                                                                       \
+                         "bgt.w 1b\n\t"                                                                                \
+                         "add sp, sp, #8\n\t"                                                                          \
+                         "pop {r4-r11, lr}"                                                                            \
+                         : "+r"(r0), "+r"(r1), "+r"(r2)                                                                \
+                         :                                                                                             \
+                         : "r3", "r12", "q0", "q1", "q2", "q3", "q4", "cc", "memory");                                 \
     }
-    high = vaddq_n_s32(vrshlq_s32(high, vld1q_s32(factors + 8)), zero_point);
-    high = vmaxq_s32(vminq_s32(high, vdupq_n_s32(127)), vdupq_n_s32(-128));
-    vstrbq_p_s32(output, high, vctp32q((uint32_t)tflmgen_max_s32(count, 0)));
-}
 
-TFLMGEN_HELPER void tflmgen_fully_connected_mve_run(const int8_t *input, const int8_t *stream, int8_t *output,
+TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_clamped, TFLMGEN_FULLY_CONNECTED_MVE_CLAMPED)
+TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_signed, TFLMGEN_FULLY_CONNECTED_MVE_SIGNED)
+
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const int8_t *stream, int8_t *output,
                                                     const struct tflmgen_fully_connected_mve_s8 *p, int8_t *copied,
-                                                    bool with_sign)
+                                                    tflmgen_fully_connected_mve_function *function)
 {
-    for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth) {
-        const int8_t *row = input;
-        const int8_t *at = stream;
+    const int32_t rest = p->chunks - 1;
+    const int32_t passes = (rest + 3) / 4;
+    struct tflmgen_fully_connected_mve_groups groups = {
+        copied, passes, (4 * passes - rest) * TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES, p->units, p->output_zero_point};
+    if (rest == 0) {
+        groups.skip = TFLMGEN_FULLY_CONNECTED_MVE_LOOP_BYTES;
+    }
+    for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
         if (copied) {
             tflmgen_copy_mve(copied, input, p->depth);
-            row = copied;
+        } else {
+            groups.row = input;
         }
-        for (int32_t left = p->units; left > 0; left -= 8) {
-            int32_t sums[8];
-            const int32_t *factors = (const int32_t *)(const void *)tflmgen_fully_connected_mve_sums(row, at, p->chunks, sums);
-            tflmgen_fully_connected_mve_finish(output, sums, factors, p->output_zero_point, left, with_sign);
-            tflmgen_fully_connected_mve_finish(output + 4, sums + 4, factors + 12, p->output_zero_point, left - 4,
-                                               with_sign);
-            output += tflmgen_min_s32(left, 8);
-            at = (const int8_t *)(const void *)(factors + 24);
-        }
+        function(stream, output, &groups);
     }
     if (p->output_min > -128 || p->output_max < 127) {
         const int32_t count = p->batches * p->units;
@@ -121,13 +153,15 @@ TFLMGEN_HELPER void tflmgen_fully_connected_mve_run(const int8_t *input, const i
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_s8(const int8_t *input, const uint32_t *stream, int8_t *output,
                                                            const struct tflmgen_fully_connected_mve_s8 *p)
 {
-    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL, false);
+    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL,
+                                    tflmgen_fully_connected_mve_groups_clamped);
 }
 
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_s8(const int8_t *input, const uint32_t *stream, int8_t *output,
                                                           const struct tflmgen_fully_connected_mve_s8 *p)
 {
-    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL, true);
+    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL,
+                                    tflmgen_fully_connected_mve_groups_signed);
 }
 
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_stack_s8(const int8_t *input, const uint32_t *stream,
@@ -135,7 +169,8 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_stack_s8(const int8_t *i
                                                                  const struct tflmgen_fully_connected_mve_s8 *p)
 {
     int8_t row[TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES];
-    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, row, false);
+    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, row,
+                                    tflmgen_fully_connected_mve_groups_clamped);
 }
 
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_stack_s8(const int8_t *input, const uint32_t *stream,
@@ -143,7 +178,8 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_stack_s8(const int8_t *in
                                                                 const struct tflmgen_fully_connected_mve_s8 *p)
 {
     int8_t row[TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES];
-    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, row, true);
+    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, row,
+                                    tflmgen_fully_connected_mve_groups_signed);
 }
 
 #endif

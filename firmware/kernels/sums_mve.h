@@ -14,11 +14,43 @@
 /* Bytes of rows on the stack, each filled up to whole 16s. */
 #define TFLMGEN_SUMS_MVE_STACK_BYTES 320
 
+/* Sums of eight rows; returns where the group's biases begin. Registers: r1 row, r3 chunks left, r9 stream. */
+TFLMGEN_SHARED const int8_t *tflmgen_sums_mve_eight(const int8_t *row, const int8_t *stream, int32_t chunks,
+                                                    int32_t *sums)
+{
+    register const int8_t *r0 __asm__("r0") = row;
+    register const int8_t *r1 __asm__("r1") = stream;
+    register int32_t r2 __asm__("r2") = chunks;
+    register int32_t *r3 __asm__("r3") = sums;
+    __asm__ volatile("push {r3, r4-r11, lr}\n\t"
+                     "mov r9, r1\n\t"
+                     "mov r1, r0\n\t"
+                     "mov r3, r2\n\t"
+                     "movs r0, #0\n\t"
+                     "mov r2, r0\n\t"
+                     "mov r4, r0\n\t"
+                     "mov r6, r0\n\t"
+                     "mov r8, r0\n\t"
+                     "mov r10, r0\n\t"
+                     "mov r12, r0\n\t"
+                     "mov lr, r0\n"
+                     "1:\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladava.s8")
+                     "subs r3, r3, #1\n\t"
+                     "bne 1b\n\t"
+                     "ldr r3, [sp]\n\t"
+                     "stmia r3!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
+                     "mov r0, r9\n\t"
+                     "pop {r3, r4-r11, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+                     :
+                     : "r12", "q0", "q1", "q2", "cc", "memory");
+    return r0;
+}
+
 /* The next eight sums of a row of `chunks` 16s; returns where the next group begins. */
 TFLMGEN_HELPER const int8_t *tflmgen_sums_mve(const int8_t *row, const int8_t *stream, int32_t chunks, int32_t *sums)
 {
-    const int32_t *const biases =
-        (const int32_t *)(const void *)tflmgen_fully_connected_mve_sums(row, stream, chunks, sums);
+    const int32_t *const biases = (const int32_t *)(const void *)tflmgen_sums_mve_eight(row, stream, chunks, sums);
     vst1q_s32(sums, vaddq_s32(vld1q_s32(sums), vld1q_s32(biases)));
     vst1q_s32(sums + 4, vaddq_s32(vld1q_s32(sums + 4), vld1q_s32(biases + 4)));
     return (const int8_t *)(const void *)(biases + 8);

@@ -14,7 +14,7 @@ from tflmgen.kernel import Kernel
 from tflmgen.ops.cost_shapes import Shape, Terms, alone_pixels, up, windows
 from tflmgen.ops.cost_table import COSTS
 from tflmgen.ops.dsp_costs import conv_dsp, planes
-from tflmgen.ops.mve_costs import conv_mve, depthwise_mve, depthwise_patches, elements_mve
+from tflmgen.ops.mve_costs import conv_mve, depthwise_mve, depthwise_patches, elements_mve, matrix_mve
 
 CORES = {
     "cortex-m0": "cortex-m0",
@@ -187,17 +187,6 @@ def _matrix(group: int, step: int) -> Callable[[Shape], Terms]:
     return terms
 
 
-def _copied_matrix(group: int, step: int) -> Callable[[Shape], Terms]:
-    """Rows that are not of whole steps are copied to the stack."""
-    plain = _matrix(group, step)
-
-    def terms(shape: Shape) -> Terms:
-        copied = shape["stack"] * shape["batches"]
-        return (*plain(shape), copied, copied * shape["depth"])
-
-    return terms
-
-
 def _elements(shape: Shape) -> Terms:
     count = shape["count"]
     return 1, count, shape["signed"] * count
@@ -224,7 +213,7 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"fully_connected_thumb_plain", _matrix(4, 2)),
     (r"fully_connected_dsp_widened", _matrix(4, 4)),
     (r"fully_connected_dsp_plain", _matrix(4, 4)),
-    (r"fully_connected_mve", _copied_matrix(8, 16)),
+    (r"fully_connected_mve", matrix_mve),
     (r"add_thumb", _elements),
     (r"add_dsp", _elements),
     (r"add_mve", elements_mve),

@@ -110,3 +110,11 @@ def elements_mve(shape: Shape) -> Terms:
     """Eight elements at a time, the rest one by one."""
     eights, rest, signed = shape["count"] // 8, shape["count"] % 8, shape["signed"]
     return 1, eights, rest, signed * eights, signed * rest
+
+
+def matrix_mve(shape: Shape) -> Terms:
+    """Groups of eight units; rows that are not 16s of values are copied to the stack."""
+    batches, chunks = shape["batches"], shape["chunks"]
+    groups, copied = batches * up(shape["units"], 8), shape["stack"] * batches
+    passes = groups * up(chunks - 1, 4)
+    return 1, batches, groups, groups * chunks, passes, shape["signed"] * groups, copied, copied * chunks

@@ -54,5 +54,5 @@ def _stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
     factors[:units] = np.column_stack([words(layer.bias), words(np.array(layer.scales, dtype=np.int64))])
     stream = np.zeros((groups, 4 * GROUP * chunks + 3 * GROUP), dtype=np.uint32)
     stream[:, : -3 * GROUP] = weights.reshape(groups, GROUP, chunks, 4).transpose(0, 2, 1, 3).reshape(groups, -1)
-    stream[:, -3 * GROUP :] = factors.reshape(groups, 2, 4, 3).transpose(0, 1, 3, 2).reshape(groups, -1)
+    stream[:, -3 * GROUP :] = factors.reshape(groups, 4, 2, 3).transpose(0, 2, 3, 1).reshape(groups, -1)
     return stream.reshape(-1)

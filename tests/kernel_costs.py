@@ -44,7 +44,12 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[
         rows = [1, 1, 1, 2, 3]
         return [
             Layer(
-                "FULLY_CONNECTED", (_pick(rng, rows), 1), _pick(rng, depths), outputs=_pick(rng, UNITS), relu=_relu(rng)
+                "FULLY_CONNECTED",
+                (_pick(rng, rows), 1),
+                _pick(rng, depths),
+                outputs=_pick(rng, UNITS),
+                relu=_relu(rng),
+                beyond="dsp" in name and bool(rng.random() < 0.3),
             )
             for _ in range(count)
         ]

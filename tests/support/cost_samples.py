@@ -27,7 +27,10 @@ CHOOSERS = (arithmetic, conv, depthwise_conv, fully_connected)
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One operator: input [1, height, width, channels], or rows of `channels`; filter taps; outputs per pixel."""
+    """One operator: input [1, height, width, channels], or rows of `channels`; filter taps; outputs per pixel.
+
+    beyond: some weights are pairs that 16 bits do not hold.
+    """
 
     operator: str
     size: tuple[int, int]
@@ -37,6 +40,7 @@ class Layer:
     stride: int = 1
     same: bool = True
     relu: bool = True
+    beyond: bool = False
 
     @property
     def input(self) -> tuple[int, ...]:
@@ -110,6 +114,8 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
         activation |= {"padding": int(not layer.same), "stride_h": layer.stride, "stride_w": layer.stride}
         activation |= {"depth_multiplier": 1} if is_deep else {}
     weights = np.clip(np.rint(rng.normal(0, 30, shape)), -127, 127).astype(np.int8)
+    if layer.beyond:
+        weights[..., :2] = -1, -128
     scales = rng.uniform(0.02, 0.03, count) / np.sqrt(weights.size / count)
     w = graph.constant("w", weights, scale=list(scales), zero_point=[0] * count, axis=axis)
     b = graph.constant(

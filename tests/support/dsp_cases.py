@@ -23,9 +23,9 @@ def inputs(rng: np.random.Generator, case: Case) -> list[Array | None]:
 def _weights(
     rng: np.random.Generator, shape: tuple[int, ...], axis: int, input_scale: float, anywhere: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Weights, bell-shaped or extreme, sometimes -128 where that does no harm, or anywhere, and their bias."""
+    """Weights, bell-shaped or extreme, sometimes -128 where that does no harm, or else anywhere, and their bias."""
     channels = shape[axis]
-    kind = rng.random()
+    kind = 1.0 if anywhere else rng.random()
     if kind < 0.6:
         values = np.clip(np.rint(rng.normal(0, 40, shape)), -127, 127)
     elif kind < 0.8:
@@ -154,7 +154,7 @@ def fully_connected(rng: np.random.Generator) -> Run:
     depth = int(pick(rng, rng.integers(1, 80), 64, 128, 4 * rng.integers(70, 90)))
     units = int(pick(rng, rng.integers(1, 14), 4, 8))
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 3)), depth), depth)
-    w, b = _weights(rng, (units, depth), 0, _scale(x), anywhere=True)
+    w, b = _weights(rng, (units, depth), 0, _scale(x), pick(rng, False, True))
     options = {"fused_activation_function": activation, "keep_num_dims": False}
     case = make_case("FULLY_CONNECTED", [x, w, b if rng.random() < 0.8 else None], [y], options)
     return case, inputs(rng, case)

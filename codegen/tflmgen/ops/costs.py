@@ -65,6 +65,7 @@ def _shape(kernel: Kernel) -> Shape:
     return {
         **shape,
         "signed": int("signed" in kernel.function),
+        "offset": int("offset" in kernel.function),
         "stack": int("stack" in kernel.function),
         "own_shifts": int("shift" not in kernel.function),
     }
@@ -187,6 +188,13 @@ def _matrix(group: int, step: int) -> Callable[[Shape], Terms]:
     return terms
 
 
+def _paired_matrix(shape: Shape) -> Terms:
+    """Of offset pairs, each row has a correction, which goes to each group's sums."""
+    groups, steps = up(shape["units"], 4), up(shape["depth"], 4)
+    rows = shape["offset"] * shape["batches"]
+    return (*_matrix(4, 4)(shape), rows * steps, rows * groups)
+
+
 def _elements(shape: Shape) -> Terms:
     count = shape["count"]
     return 1, count, shape["signed"] * count
@@ -211,8 +219,8 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"depthwise_half_line_mve", depthwise_patches),
     (r"fully_connected_thumb_copied", _matrix(4, 2)),
     (r"fully_connected_thumb_plain", _matrix(4, 2)),
-    (r"fully_connected_dsp_widened", _matrix(4, 4)),
-    (r"fully_connected_dsp_plain", _matrix(4, 4)),
+    (r"fully_connected_dsp_widened", _paired_matrix),
+    (r"fully_connected_dsp_plain", _paired_matrix),
     (r"fully_connected_mve", matrix_mve),
     (r"add_thumb", _elements),
     (r"add_dsp", _elements),

@@ -40,13 +40,13 @@ def instructions(header: str, call: str, function: str, flags: tuple[str, ...]) 
             str(made),
         ]
         subprocess.run(compiler, check=True)
-        dump = ["arm-none-eabi-objdump", "-d", f"--disassemble={function}", str(made)]
+        dump = ["arm-none-eabi-objdump", "-d", "-m", "armv8.1-m.main", f"--disassemble={function}", str(made)]
         text = subprocess.run(dump, check=True, capture_output=True, text=True).stdout
     found = []
     for line in text.splitlines():
         if match := _LINE.match(line):
             mnemonic = re.sub(r"\.[nw]$", "", match[3])
-            branch = re.match(r"([0-9a-f]+) <", match[4]) if mnemonic.startswith(("b", "le", "cb")) else None
+            branch = re.search(r"\b([0-9a-f]+) <", match[4]) if mnemonic.startswith(("b", "le", "cb")) else None
             found.append(Instruction(int(match[1], 16), mnemonic, int(branch[1], 16) if branch else None))
     return found
 
@@ -59,11 +59,11 @@ def inner_loop(code: list[Instruction], number: int = 0) -> Counter[str]:
     return Counter(_plain(i.mnemonic) for i in code if first <= i.address <= last)
 
 
-_AS_COPROCESSOR = {"LDC": "VLDR", "STC": "VSTR", "CDP": "VMLADAV"}
-"""Helium instructions of which binutils shows what they would be for a coprocessor."""
+_DOT_PRODUCTS = {"VMLAV": "VMLADAV", "VMLAVA": "VMLADAVA"}
+"""Instructions of which binutils shows another name."""
 
 
 def _plain(mnemonic: str) -> str:
-    """Without flags, so that ADD and ADDS are one."""
-    name = re.sub(r"^(add|sub|asr|lsr|lsl|and|orr|eor|mul|mov|mvn)s$", r"\1", mnemonic).upper()
-    return _AS_COPROCESSOR.get(name, name)
+    """Without flags and types, so that ADD and ADDS are one."""
+    name = re.sub(r"^(add|sub|asr|lsr|lsl|and|orr|eor|mul|mov|mvn)s$", r"\1", mnemonic.split(".")[0]).upper()
+    return _DOT_PRODUCTS.get(name, name)

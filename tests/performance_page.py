@@ -158,13 +158,13 @@ M55 = (
         "tflmgen_conv2d_mve_clamped_s8",
         "tflmgen_conv2d_mve_long_clamped",
         512,
-        "VMLADAV is sixteen MACs: 0.0625 per MAC is the floor. Two channels of weights and four pixels take six loads"
-        " for eight of them, 0.047 per MAC, in the eight accumulators that there are registers for; the loop takes 0.004,"
-        " nothing for windows of up to 80 values. Rescaling and storing eight outputs takes 21 instructions (25 where"
-        " they are not clamped at the zero point): 0.041 per MAC of a pointwise convolution of 64 channels, 0.018 of a"
-        " 3x3 one of 16. Of these, four bring accumulators to vectors, six rescale, and each of the others is there"
-        " once for eight outputs. Gathering takes 9 instructions for 64 values, which all output channels share, and"
-        " 0.7 per value at borders.",
+        "VMLADAV is sixteen MACs: 0.0625 per MAC is the floor. Two channels of weights and four pixels take six "
+        "loads for eight of them, 0.047 per MAC, in the eight accumulators that there are registers for; the loop"
+        " takes 0.004, nothing for windows of up to 80 values. Rescaling and storing eight outputs takes 21 "
+        "instructions (25 where they are not clamped at the zero point): 0.041 per MAC of a pointwise convolution"
+        " of 64 channels, 0.018 of a 3x3 one of 16. Of these, four bring accumulators to vectors, six rescale, "
+        "and each of the others is there once for eight outputs. Gathering takes 9 instructions for 64 values, "
+        "which all output channels share, and 0.7 per value at borders.",
     ),
     Loop(
         THREE,
@@ -173,11 +173,12 @@ M55 = (
         "tflmgen_depthwise_squares_mve_clamped",
         144,
         "This is sixteen outputs of one channel as a whole, four at a time. VMLADAV takes the nine products of an"
-        " output at once, 0.11 per MAC, and one load serves four outputs, 0.03. Accumulators come to vectors two at a time,"
-        " 0.06; rescaling is three instructions for four outputs and narrowing and storing five for eight, 0.15"
-        " together; the weights take 0.08, since each of the four places of an output in a patch has them in other"
-        " lanes, and steps 0.04. Interleaving the four rows before it takes 14 instructions for 64 values, 0.06 per"
-        " MAC: neighbours in memory are channels, but the values of a window have to be in one vector.",
+        " output at once, 0.11 per MAC, and one load serves four outputs, 0.03. Accumulators come to vectors two "
+        "at a time, 0.06; rescaling is three instructions for four outputs and narrowing and storing five for "
+        "eight, 0.15 together; the weights take 0.08, since each of the four places of an output in a patch has "
+        "them in other lanes, and steps 0.04. Interleaving the four rows before it takes 14 instructions for 64 "
+        "values, 0.06 per MAC: neighbours in memory are channels, but the values of a window have to be in one "
+        "vector.",
     ),
     Loop(
         MATRIX,
@@ -186,7 +187,8 @@ M55 = (
         "tflmgen_fully_connected_mve_groups_clamped",
         512,
         "Each weight is used once: a load for every VMLADAV, 0.0625 per MAC each, and one for the values of eight"
-        " units, 0.008; the loop takes 0.004. Eight outputs take 27 instructions more: 0.026 per MAC of a row of 128 values.",
+        " units, 0.008; the loop takes 0.004. Eight outputs take 27 instructions more: 0.026 per MAC of a row of 128"
+        " values.",
     ),
 )
 

@@ -125,8 +125,7 @@ def test_odd_cases(name: str, machine: Machine, tmp_path: Path) -> None:
     [
         *((name, machine) for name in ("conv2d", "depthwise3x3", "depthwise_window") for machine in (M4, M55)),
         *((name, M0) for name in ("conv2d", "depthwise3x3", "depthwise_window")),
-        ("average_pool2d", M4),
-        ("max_pool2d", M4),
+        *((name, machine) for name in ("average_pool2d", "max_pool2d") for machine in (M4, M55)),
     ],
     ids=lambda value: value.qemu if isinstance(value, Machine) else value,
 )

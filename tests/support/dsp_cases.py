@@ -161,11 +161,11 @@ def fully_connected(rng: np.random.Generator) -> Run:
 
 
 def max_pool2d(rng: np.random.Generator) -> Run:
-    return _pool2d(rng, "MAX_POOL_2D", int(rng.integers(4, 20)))
+    return _pool2d(rng, "MAX_POOL_2D", int(rng.integers(4, 40)))
 
 
 def average_pool2d(rng: np.random.Generator) -> Run:
-    return _pool2d(rng, "AVERAGE_POOL_2D", 4 * int(rng.integers(1, 5)))
+    return _pool2d(rng, "AVERAGE_POOL_2D", 4 * int(rng.integers(1, 12)))
 
 
 def _pool2d(rng: np.random.Generator, operator: str, channels: int) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
@@ -24,6 +25,9 @@ class PoolAttributes:
     activation: Activation
     zeros: bool = False
 
+
+_MOST_PIXELS = 256
+"""Of a window whose sums fit 16 bits."""
 
 ZEROS = "padding_is_zeros"
 """A key of Options that is no field of the schema: PoolAttributes.zeros."""
@@ -59,6 +63,11 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
         if op.attributes.zeros:
             struct, zeros = f"tflmgen_pool2d_zeros_{suffix}", "zeros_"
             fields += (("zero", 0 if suffix == "f32" else zero_point(output)),)
+        if "mve" in target.features and suffix == "s8" and (kind == "max" or prod(op.attributes.taps) <= _MOST_PIXELS):
+            name = f"tflmgen_{kind}_pool2d_{zeros}mve_s8"
+            at_once = channels <= 16 if kind == "max" else channels <= 8 or channels == 32
+            by_groups = overlaps(output, over.group_distance(channels if at_once else 1))
+            return Kernel(name, "pool2d_mve.h", (Input(0), Output(0)), params(struct, fields), by_groups, variant="mve")
         if "dsp" in target.features and suffix == "s8" and _by_fours(op, kind):
             name, header = f"tflmgen_{kind}_pool2d_{zeros}dsp_s8", f"{kind}_pool2d_dsp.h"
             by_fours = overlaps(output, over.group_distance(1 if channels % 4 else 4))
@@ -72,8 +81,8 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
 
 def _by_fours(op: OperatorInstance, kind: str) -> bool:
     """Whether there is a kernel for fours of channels: of sums for whole fours, if those of a window fit 16 bits."""
-    channels, (height, width) = static_shape(op.outputs[0])[3], op.attributes.taps
-    return channels >= 4 if kind == "max" else channels % 4 == 0 and bool(height * width <= 256)
+    channels = static_shape(op.outputs[0])[3]
+    return channels >= 4 if kind == "max" else channels % 4 == 0 and prod(op.attributes.taps) <= _MOST_PIXELS
 
 
 def _same_quantization(op: OperatorInstance) -> bool:

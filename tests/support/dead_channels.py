@@ -96,6 +96,26 @@ def pad(layers: Layers) -> None:
     layers.step("PAD", layers.constant(table), output=same(layers))
 
 
+def resized(layers: Layers) -> None:
+    """One of two ways to make an image larger or smaller."""
+    if len(layers.at.shape) != 4 or layers.dtype != "int8":
+        return
+    size = layers.constant(layers.rng.integers(1, 7, 2))
+    half = {"half_pixel_centers": bool(layers.rng.integers(2)), "align_corners": False}
+    layers.step(layers.pick("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), size, output=same(layers), **half)
+
+
+def gated(layers: Layers) -> None:
+    """Squeeze and excitation: channels times what their means make of them."""
+    x = layers.at
+    if len(x.shape) != 4 or not layers.step("MEAN", layers.constant([1, 2]), keep_dims=True):
+        return
+    options = {"padding": 0, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    options["fused_activation_function"] = int(layers.pick(0, 1))
+    if _layer(layers, "CONV_2D", (x.shape[3], 1, 1, x.shape[3]), 0, options):
+        layers.step("MUL", x)
+
+
 def residual(layers: Layers) -> None:
     """A layer of as many channels, and its sum with what it reads."""
     before, shape = layers.at, layers.at.shape
@@ -139,6 +159,8 @@ PIECES = (
     dense,
     pool,
     pad,
+    resized,
+    gated,
     residual,
     joined,
     activation,

@@ -148,7 +148,8 @@ def _sum(name: str) -> Callable[[OperatorInstance, Inputs], Found]:
     return ranges
 
 
-def _nearest(op: OperatorInstance, inputs: Inputs) -> Found:
+def _resized(op: OperatorInstance, inputs: Inputs) -> Found:
+    """Each element is one of the channel's, or lies between four of them."""
     del op
     return [inputs[0]]
 
@@ -177,7 +178,8 @@ MOVES: Mapping[str, Callable[[OperatorInstance, Inputs], Found]] = {
     "PADV2": _pad,
     "AVERAGE_POOL_2D": _pool,
     "MAX_POOL_2D": _pool,
-    "RESIZE_NEAREST_NEIGHBOR": _nearest,
+    "RESIZE_BILINEAR": _resized,
+    "RESIZE_NEAREST_NEIGHBOR": _resized,
     "ARG_MAX": _index,
     "ARG_MIN": _index,
     "ONE_HOT": _one_hot,

@@ -37,10 +37,11 @@ def output_ranges(name: str, op: OperatorInstance, inputs: Sequence[Interval | N
     """The intervals of every output; None for outputs that aren't tracked (floats).
 
     `inputs` are those of the inputs; None where one is absent or isn't tracked. Of operators that nothing is known of,
-    outputs can be all that their type and fused activation allow.
+    or tensors of which rows may be missing, outputs can be all that their type and fused activation allow.
     """
     transfer = TRANSFERS.get(name)
-    found = transfer(op, inputs) if transfer is not None else None
+    static = all(kind is None or kind.is_static for kind in (*op.inputs, *op.outputs))
+    found = transfer(op, inputs) if transfer is not None and static else None
     if found is None:
         found = [None] * len(op.outputs)
     return tuple(

@@ -15,12 +15,22 @@ from tflmgen.ops.pad import paddings
 from tflmgen.ops.reduce import axes
 from tflmgen.ops.reshape import VIEWS
 from tflmgen.ops.rules import input_type
+from tflmgen.types import DType
 
 Link = tuple[Value, Integers, Value, Integers]
 """Channel a[i] of one value goes with channel b[i] of another."""
 
 SAME = frozenset(
-    {*TABLES, "AVERAGE_POOL_2D", "LOOKUP", "MAX_POOL_2D", "QUANTIZE", "REQUANTIZE", "RESIZE_NEAREST_NEIGHBOR"}
+    {
+        *TABLES,
+        "AVERAGE_POOL_2D",
+        "LOOKUP",
+        "MAX_POOL_2D",
+        "QUANTIZE",
+        "REQUANTIZE",
+        "RESIZE_BILINEAR",
+        "RESIZE_NEAREST_NEIGHBOR",
+    }
 )
 """Operators of one data input that compute each channel from the same channel of it."""
 REDUCTIONS = frozenset({"MEAN", "REDUCE_MAX", "REDUCE_MIN", "SUM"})
@@ -88,7 +98,7 @@ def _binary(op: Op, instance: OperatorInstance) -> list[Link] | None:
 
 def _depthwise(op: Op, instance: OperatorInstance) -> list[Link] | None:
     source, result = op.inputs[0], op.outputs[0]
-    if source is None or instance.constants[1] is None:
+    if source is None or not _is_known(op, instance):
         return None
     outputs = np.arange(channels_of(result.type))
     if channels_of(source.type) == 1:
@@ -110,9 +120,15 @@ def _concatenation(op: Op, instance: OperatorInstance) -> list[Link] | None:
     return found
 
 
+def _is_known(op: Op, instance: OperatorInstance) -> bool:
+    """Whether it is a layer of integers whose weights and bias are constant."""
+    integers = input_type(instance, 0).dtype in (DType.INT8, DType.INT16)
+    return integers and all(v is None or v.is_constant for v in op.inputs[1:])
+
+
 def _weighted(op: Op, instance: OperatorInstance) -> list[Link] | None:
     weights, source = instance.constants[1], input_type(instance, 0)
-    if weights is None or (len(op.inputs) > 2 and op.inputs[2] is not None and instance.constants[2] is None):
+    if weights is None or not _is_known(op, instance):
         return None
     channels, depth = channels_of(source), weights.shape[-1]
     return [] if channels == depth or (op.operator == "FULLY_CONNECTED" and depth % channels == 0) else None

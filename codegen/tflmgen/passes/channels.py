@@ -107,9 +107,13 @@ class _Channels:
                 if value is not None:
                     self._pin(value)
             return
+        # What is read besides the data, such as a size, is needed as it is.
+        data = {one for one, _, _, _ in links} | {op.inputs[0]}
         for value in (*op.inputs, *op.outputs):
             if value is not None and not value.is_constant:
                 self._numbers(value)
+                if value not in data and value not in op.outputs:
+                    self._pin(value)
         for one, channels, other, others in links:
             self._links.append((self._numbers(one)[channels], self._numbers(other)[others]))
 

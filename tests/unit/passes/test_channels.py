@@ -152,6 +152,23 @@ def test_channels_stay(name: str) -> None:
     assert not module.removed
 
 
+def test_layers_with_computed_biases_stay_as_they_are() -> None:
+    text = f"""
+        constant #d: int8[1,1,1,4]@0.01:0 = 1, 2, 3, 4
+        constant #v: int8[3,1,1,4]@0.02:0 = 0, 2, 3, 4
+        constant #one: int32[4] = 1
+        function main(%x: {MID}, %b: int32[4]) {{
+          %c: int32[4] = ADD(%b, #one)
+          %m: {MID} = DEPTHWISE_CONV_2D(%x, #d, %c) {CLAMPED}
+          %y: {OUT} = CONV_2D(%m, #v) {FLAT}
+          return %y
+        }}
+        signature main: main(x, b) -> (y)
+    """
+    module = parse_graph(text)
+    assert range_pass(1)(module).functions == module.functions
+
+
 def test_channels_that_no_reader_uses_are_not_computed() -> None:
     unused = "constant #q: int8[3,1,1,4]@0.02:0 = 0, 2, 0, 4, 0, 6, 0, 8, 0, 10, 0, 12"
     constants = unused + "\nconstant #r: int8[4,1,1,2]@0.01:0 = 5, -3, 6, 6, 7, 1, 3, 4"

@@ -173,10 +173,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_run(const int16_t *input, const uint3
         tflmgen_conv2d_s16_dsp_block(column, stream, output + pixel * p->output_channels, steps_and_stride);
         done += lanes;
     }
-    for (int32_t i = 0; (p->output_min > INT16_MIN || p->output_max < INT16_MAX) && i < pixels * p->output_channels;
-         ++i) {
-        output[i] = (int16_t)tflmgen_clamp_s32(output[i], p->output_min, p->output_max);
-    }
+    tflmgen_clamp_dsp_s16(output, pixels * p->output_channels, p->output_min, p->output_max);
 }
 
 /* The column is on the stack, or in the arena. */

@@ -19,26 +19,85 @@ struct tflmgen_depthwise_conv2d_s16_dsp {
     int32_t output_max;
 };
 
-/* sums of four channels += `taps` values of each by their weights; steps in elements. Four products per tap: 3 LDR + 2
- * SXTB16 + 2 SMLABB + 2 SMLATT. */
-TFLMGEN_HELPER void tflmgen_depthwise_taps_s16_dsp(int32_t sums[4], const int16_t *x, int32_t x_step,
-                                                   const int8_t *weights, int32_t weight_step, int32_t taps)
+/* What one pixel's groups of four channels need, as the assembly reads it: where the next group is (moved on from group
+ * to group), and the taps inside the input. Steps and skips, from the end of a line of taps to the next, are in bytes. */
+struct tflmgen_depthwise_s16_dsp_pixel {
+    const int16_t *x;
+    const int8_t *weights;
+    const int32_t *bias;
+    const int32_t *multipliers;
+    int16_t *output;
+    int32_t groups;
+    int32_t x_step;
+    int32_t weight_step;
+    int32_t columns;
+    int32_t x_skip;
+    int32_t weight_skip;
+    int32_t lines;
+    int32_t lines_left;
+};
+
+/* Four products per tap: 3 LDR + 2 ADD + 2 SXTB16 + 2 SMLABB + 2 SMLATT + 2 for the loop. Registers: r0 values, r1
+ * weights, r4-r7 sums, r8 and r9 steps, lr columns left. */
+TFLMGEN_SHARED void tflmgen_depthwise_s16_dsp_groups(struct tflmgen_depthwise_s16_dsp_pixel *pixel)
 {
-    for (; taps > 0; --taps, x += x_step, weights += weight_step) {
-        const uint32_t x01 = tflmgen_load4(x);
-        const uint32_t x23 = tflmgen_load4(x + 2);
-        const uint32_t w = tflmgen_load4(weights);
-        const uint32_t w01 = tflmgen_even_bytes(w);
-        const uint32_t w23 = tflmgen_odd_bytes(w);
-        sums[0] = tflmgen_smlabb(x01, w01, sums[0]);
-        sums[1] = tflmgen_smlatt(x01, w01, sums[1]);
-        sums[2] = tflmgen_smlabb(x23, w23, sums[2]);
-        sums[3] = tflmgen_smlatt(x23, w23, sums[3]);
-    }
+    register struct tflmgen_depthwise_s16_dsp_pixel *r2 __asm__("r2") = pixel;
+    __asm__ volatile("push {r4-r11, lr}\n"
+                     "1:\n\t"
+                     "ldr r3, [r2, #8]\n\t"
+                     "ldmia r3!, {r4-r7}\n\t"
+                     "str r3, [r2, #8]\n\t"
+                     "ldrd r0, r1, [r2]\n\t"
+                     "ldrd r8, r9, [r2, #24]\n\t"
+                     "ldr r12, [r2, #44]\n"
+                     "2:\n\t"
+                     "str r12, [r2, #48]\n\t"
+                     "ldr lr, [r2, #32]\n"
+                     "3:\n\t"
+                     "ldr r3, [r0]\n\t"
+                     "ldr r11, [r0, #4]\n\t"
+                     "ldr r12, [r1]\n\t"
+                     "add r0, r0, r8\n\t"
+                     "add r1, r1, r9\n\t"
+                     "sxtb16 r10, r12\n\t"
+                     "smlabb r4, r3, r10, r4\n\t"
+                     "smlatt r5, r3, r10, r5\n\t"
+                     "sxtb16 r12, r12, ror #8\n\t"
+                     "smlabb r6, r11, r12, r6\n\t"
+                     "smlatt r7, r11, r12, r7\n\t"
+                     "subs lr, lr, #1\n\t"
+                     "bne 3b\n\t"
+                     "ldrd r3, r11, [r2, #36]\n\t"
+                     "ldr r12, [r2, #48]\n\t"
+                     "add r0, r0, r3\n\t"
+                     "add r1, r1, r11\n\t"
+                     "subs r12, r12, #1\n\t"
+                     "bne 2b\n\t"
+                     "ldr r12, [r2, #12]\n\t"
+                     "ldmia r12!, {r8-r11}\n\t"
+                     "str r12, [r2, #12]\n\t"
+                     "smmulr r4, r4, r8\n\tsmmulr r5, r5, r9\n\tsmmulr r6, r6, r10\n\tsmmulr r7, r7, r11\n\t"
+                     "ssat r4, #16, r4\n\tssat r5, #16, r5\n\tssat r6, #16, r6\n\tssat r7, #16, r7\n\t"
+                     "pkhbt r4, r4, r5, lsl #16\n\t"
+                     "pkhbt r6, r6, r7, lsl #16\n\t"
+                     "ldrd r12, r3, [r2, #16]\n\t"
+                     "str r4, [r12], #4\n\t"
+                     "str r6, [r12], #4\n\t"
+                     "ldrd r0, r1, [r2]\n\t"
+                     "add r0, r0, #8\n\t"
+                     "add r1, r1, #4\n\t"
+                     "strd r0, r1, [r2]\n\t"
+                     "subs r3, r3, #1\n\t"
+                     "strd r12, r3, [r2, #16]\n\t"
+                     "bne 1b\n\t"
+                     "pop {r4-r11, lr}"
+                     : "+r"(r2)
+                     :
+                     : "r0", "r1", "r3", "r12", "cc", "memory");
 }
 
 /* bias, multipliers: one per channel. */
-TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_s16_dsp(const int16_t *input, const int8_t *restrict filter,
+TFLMGEN_SHARED void tflmgen_depthwise_conv2d_s16_dsp(const int16_t *input, const int8_t *restrict filter,
                                                      const int32_t *restrict bias, const int32_t *restrict multipliers,
                                                      int16_t *output, const struct tflmgen_depthwise_conv2d_s16_dsp *p)
 {
@@ -46,6 +105,7 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_s16_dsp(const int16_t *input, const
     const int32_t step = p->dilation_width * channels;
     const int32_t line = p->dilation_height * p->input_width * channels;
     const int32_t row = p->filter_width * channels;
+    int16_t *next = output;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
             const int32_t origin_y = out_y * p->stride_height - p->padding_top;
@@ -61,19 +121,14 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_s16_dsp(const int16_t *input, const
                 const int8_t *const weights = filter + y.first * row + x.first * channels;
                 const int32_t columns = x.end - x.first;
                 const int32_t lines = y.end - y.first;
-                int32_t channel = 0;
-                for (; channel + 4 <= channels; channel += 4) {
-                    int32_t sums[4] = {bias[channel], bias[channel + 1], bias[channel + 2], bias[channel + 3]};
-                    for (int32_t ky = 0; ky < lines; ++ky) {
-                        tflmgen_depthwise_taps_s16_dsp(sums, window + ky * line + channel, step,
-                                                       weights + ky * row + channel, channels, columns);
-                    }
-                    for (int32_t i = 0; i < 4; ++i) {
-                        const int32_t result = tflmgen_smmulr(sums[i], multipliers[channel + i]);
-                        *output++ = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);
-                    }
+                const int32_t groups = columns > 0 && lines > 0 ? channels / 4 : 0;
+                if (groups > 0) {
+                    struct tflmgen_depthwise_s16_dsp_pixel pixel = {
+                        window,   weights, bias,    multipliers, next, groups, 2 * step,
+                        channels, columns, 2 * (line - columns * step), row - columns * channels, lines, 0};
+                    tflmgen_depthwise_s16_dsp_groups(&pixel);
                 }
-                for (; channel < channels; ++channel) {
+                for (int32_t channel = 4 * groups; channel < channels; ++channel) {
                     int32_t sum = bias[channel];
                     for (int32_t ky = 0; ky < lines; ++ky) {
                         for (int32_t kx = 0; kx < columns; ++kx) {
@@ -82,12 +137,14 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_s16_dsp(const int16_t *input, const
                         }
                     }
                     const int32_t result = tflmgen_smmulr(sum, multipliers[channel]);
-                    *output++ = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);
+                    next[channel] = (int16_t)tflmgen_clamp_s32(result, INT16_MIN, INT16_MAX);
                 }
+                next += channels;
             }
         }
         input += p->input_height * p->input_width * channels;
     }
+    tflmgen_clamp_dsp_s16(output, (int32_t)(next - output), p->output_min, p->output_max);
 }
 
 #endif

@@ -172,6 +172,35 @@ TFLMGEN_SHARED void tflmgen_clamp_dsp_s8(int8_t *values, int32_t count, int32_t 
     }
 }
 
+/* Of each of two signed halves the greater; the less. */
+TFLMGEN_HELPER uint32_t tflmgen_max2(uint32_t a, uint32_t b)
+{
+    __asm__("ssub16 r12, %0, %1\n\tsel %0, %0, %1" : "+r"(a) : "r"(b) : "r12", "cc");
+    return a;
+}
+
+TFLMGEN_HELPER uint32_t tflmgen_min2(uint32_t a, uint32_t b)
+{
+    __asm__("ssub16 r12, %0, %1\n\tsel %0, %1, %0" : "+r"(a) : "r"(b) : "r12", "cc");
+    return a;
+}
+
+/* Clamps `count` values in place, unless the range is that of int16. */
+TFLMGEN_SHARED void tflmgen_clamp_dsp_s16(int16_t *values, int32_t count, int32_t least, int32_t greatest)
+{
+    if (least <= INT16_MIN && greatest >= INT16_MAX) {
+        return;
+    }
+    const uint32_t low = (uint32_t)(uint16_t)least * 0x10001u;
+    const uint32_t high = (uint32_t)(uint16_t)greatest * 0x10001u;
+    for (; count >= 2; count -= 2, values += 2) {
+        tflmgen_store4(values, tflmgen_min2(tflmgen_max2(tflmgen_load4(values), low), high));
+    }
+    if (count > 0) {
+        *values = (int16_t)tflmgen_clamp_s32(*values, least, greatest);
+    }
+}
+
 #endif
 
 #endif

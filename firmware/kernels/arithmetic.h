@@ -4,6 +4,7 @@
 
 #include <float.h>
 
+#include "dsp.h"
 #include "nest.h"
 #include "requantize.h"
 
@@ -115,22 +116,43 @@ struct tflmgen_add_quantized {
     int32_t greatest;
 };
 
+/* tflmgen_requantize_down for -2^30 <= value < 2^30, which holds for inputs with their headroom and for their sums. */
+TFLMGEN_HELPER int32_t tflmgen_add_requantize(int32_t value, int32_t multiplier, int32_t shift)
+{
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    return tflmgen_requantize_dsp(value, multiplier, -shift);
+#else
+    return tflmgen_requantize_down(value, multiplier, shift);
+#endif
+}
+
+/* Where the range is known to be that of int16, one SSAT. */
+TFLMGEN_HELPER int32_t tflmgen_clamp_result(int32_t value, int32_t least, int32_t greatest)
+{
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    if (__builtin_constant_p(least) && __builtin_constant_p(greatest) && least == INT16_MIN && greatest == INT16_MAX) {
+        return tflmgen_saturate_dsp_s16(value);
+    }
+#endif
+    return tflmgen_clamp_s32(value, least, greatest);
+}
+
 TFLMGEN_HELPER int32_t tflmgen_add_scale1(int32_t value, const struct tflmgen_add_quantized *params)
 {
     const int32_t shifted = (value + params->offset1) * (1 << params->left_shift);
-    return tflmgen_requantize_down(shifted, params->multiplier1, params->shift1);
+    return tflmgen_add_requantize(shifted, params->multiplier1, params->shift1);
 }
 
 TFLMGEN_HELPER int32_t tflmgen_add_scale2(int32_t value, const struct tflmgen_add_quantized *params)
 {
     const int32_t shifted = (value + params->offset2) * (1 << params->left_shift);
-    return tflmgen_requantize_down(shifted, params->multiplier2, params->shift2);
+    return tflmgen_add_requantize(shifted, params->multiplier2, params->shift2);
 }
 
 TFLMGEN_HELPER int32_t tflmgen_add_finish(int32_t sum, const struct tflmgen_add_quantized *params)
 {
-    const int32_t scaled = tflmgen_requantize_down(sum, params->multiplier_output, params->shift_output);
-    return tflmgen_clamp_s32(scaled + params->output_offset, params->least, params->greatest);
+    const int32_t scaled = tflmgen_add_requantize(sum, params->multiplier_output, params->shift_output);
+    return tflmgen_clamp_result(scaled + params->output_offset, params->least, params->greatest);
 }
 
 TFLMGEN_DEFINE_BINARY(tflmgen_add_s8, int8_t, int8_t, tflmgen_add_quantized,
@@ -160,7 +182,22 @@ TFLMGEN_HELPER int32_t tflmgen_mul_finish(int32_t a, int32_t b, const struct tfl
     return tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), params->least, params->greatest);
 }
 
+/* The same for int16, whose zero points are 0: of all products only that of the two least values, 2^30, does not fit 31
+ * bits. */
+TFLMGEN_HELPER int32_t tflmgen_mul_finish_s16(int32_t a, int32_t b, const struct tflmgen_mul_quantized *params)
+{
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    if (params->shift <= 0) {
+        const int32_t product = a * b;
+        const int32_t high = product < 1 << 30 ? tflmgen_smmulr((int32_t)((uint32_t)product * 2u), params->multiplier)
+                                               : (int32_t)(((uint32_t)params->multiplier + 1u) / 2u);
+        return tflmgen_clamp_result(tflmgen_round_down_dsp(high, -params->shift), params->least, params->greatest);
+    }
+#endif
+    return tflmgen_mul_finish(a, b, params);
+}
+
 TFLMGEN_DEFINE_BINARY(tflmgen_mul_s8, int8_t, int8_t, tflmgen_mul_quantized, tflmgen_mul_finish(a, b, params))
-TFLMGEN_DEFINE_BINARY(tflmgen_mul_s16, int16_t, int16_t, tflmgen_mul_quantized, tflmgen_mul_finish(a, b, params))
+TFLMGEN_DEFINE_BINARY(tflmgen_mul_s16, int16_t, int16_t, tflmgen_mul_quantized, tflmgen_mul_finish_s16(a, b, params))
 
 #endif

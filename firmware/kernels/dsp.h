@@ -127,6 +127,12 @@ TFLMGEN_HELPER int32_t tflmgen_saturate_s8(int32_t value)
     return value;
 }
 
+TFLMGEN_HELPER int32_t tflmgen_saturate_dsp_s16(int32_t value)
+{
+    __asm__("ssat %0, #16, %1" : "=r"(value) : "r"(value));
+    return value;
+}
+
 /* Four bytes from any address. */
 TFLMGEN_HELPER uint32_t tflmgen_load4(const void *address)
 {

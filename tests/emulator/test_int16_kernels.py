@@ -16,6 +16,7 @@ from support.kernel_harness import (
     Array,
     Case,
     Tensor,
+    broken_rules,
     claims,
     constant,
     make_case,
@@ -123,3 +124,27 @@ def test_one_element_less_is_too_little(tmp_path: Path) -> None:
     spoiled = {owners[int(line.split()[1])] for line in faults_on(M4, runs, tmp_path)}
     assert len(spoiled) >= 5
     assert spoiled == set(owners)
+
+
+def elementwise(rng: np.random.Generator) -> Made:
+    """ADD, SUB and MUL, the least values among the inputs."""
+    shape = int(rng.integers(1, 5)), int(rng.integers(1, 40))
+    scales = (0.5, 0.5, 1.0) if rng.random() < 0.3 else tuple(rng.uniform(0.01, 0.1, 3) * (1, 1, 1.5))
+    operator = str(pick(rng, "ADD", "SUB", "MUL"))
+    if operator == "MUL":
+        scales = (2.0**-8, 2.0**-7, float(pick(rng, rng.uniform(0.2, 2), 2.0**-15, 1e-6)))
+    first, second, y = (tensor("int16", shape, float(s)) for s in scales)
+    case = make_case(operator, [first, second], [y], {"fused_activation_function": int(pick(rng, 0, 0, 1, 3))})
+    values = [np.asarray(v).astype(np.int16) for v in random_values(case, rng)]
+    for value in values:
+        value.reshape(-1)[: int(rng.integers(3))] = pick(rng, -32768, 32767)
+    return case, values
+
+
+@pytest.mark.parametrize("optimize", ["-O2", "-Os"])
+def test_elementwise_operators_are_exact(optimize: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    cases = [case for case in (elementwise(rng) for _ in range(60)) if not broken_rules(case[0])]
+    runs = [Run(case, values, expected) for (case, values), expected in zip(cases, run_kernels(cases), strict=True)]
+    check_on(M4, runs, tmp_path, optimize)
+    assert len(cases) >= 40

@@ -3,6 +3,7 @@
 #define TFLMGEN_KERNELS_QUANTIZED_UNARY_H
 
 #include "inverse_sqrt.h"
+#include "lookup_mve.h"
 #include "requantize.h"
 
 struct tflmgen_lookup {
@@ -13,9 +14,13 @@ struct tflmgen_lookup {
 TFLMGEN_KERNEL void tflmgen_lookup_s8(const int8_t *input, const int8_t *table, int8_t *output,
                                       const struct tflmgen_lookup *params)
 {
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+    tflmgen_lookup_mve(input, table, output, params->elements);
+#else
     for (int32_t i = 0; i < params->elements; i++) {
         output[i] = table[input[i] + 128];
     }
+#endif
 }
 
 struct tflmgen_clamp_s16 {

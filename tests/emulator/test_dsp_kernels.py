@@ -113,6 +113,17 @@ def test_inner_loops_are_exact(name: str, tmp_path: Path) -> None:
     check_on(M4, runs, tmp_path, "-O2")
 
 
+@pytest.mark.parametrize("optimize", ["-O2", "-Os"])
+def test_tables_are_exact(optimize: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    cases = [dsp_cases.lookup(rng) for _ in range(40)]
+    runs = []
+    for (case, values), outputs in zip(cases, run_kernels(cases), strict=True):
+        for overlap in (None, *claims(kernel_for(case, M55))):
+            runs.append(Run(case, values, outputs, overlap))
+    check_on(M55, runs, tmp_path, optimize)
+
+
 @pytest.mark.parametrize("machine", [M7, M0], ids=["m7", "m0"])
 @pytest.mark.parametrize("name", ANY)
 def test_odd_cases(name: str, machine: Machine, tmp_path: Path) -> None:

@@ -203,3 +203,14 @@ def depthwise_window(rng: np.random.Generator) -> Run:
     }
     case = make_case("DEPTHWISE_CONV_2D", [x, w, b], [y], options)
     return case, inputs(rng, case)
+
+
+def lookup(rng: np.random.Generator) -> Run:
+    """A function of one element, which is a table."""
+    shape = int(rng.integers(1, 4)), int(rng.integers(1, 40))
+    x = tensor("int8", shape, float(rng.uniform(0.01, 0.1)), int(rng.integers(-128, 128)))
+    operator = pick(rng, "TANH", "LOGISTIC", "HARD_SWISH", "QUANTIZE")
+    ends = {"TANH": (1 / 128, 0), "LOGISTIC": (1 / 256, -128)}
+    y = tensor("int8", (), *ends.get(operator, (float(rng.uniform(0.01, 0.1)), int(rng.integers(-128, 128)))))
+    case = make_case(operator, [x], [y])
+    return case, inputs(rng, case)

@@ -30,6 +30,8 @@ class _Views(Fuser):
         source, reader = view.inputs[0], self._flow.only_reader(view.outputs[0])
         if source is None or reader is None or not self._follows(source, view):
             return (view,)
+        if source.type.quantization != view.outputs[0].type.quantization:
+            return (view,)
         if not self._is_free(reader, view.outputs[0], source):
             return (view,)
         result = reader.outputs[0]

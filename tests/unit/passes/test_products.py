@@ -108,3 +108,18 @@ def test_constants_along_other_dimensions_keep_their_shape() -> None:
         signature main: main(x) -> (y)
     """
     same_graph(delay_views(parse_graph(text)), text)
+
+
+def test_a_view_that_changes_the_quantisation_stays() -> None:
+    """The same bytes mean other numbers behind it."""
+    text = """
+        constant #b: int8[1]@0.5:0 = 7
+        function main(%x: int8[4,2]@0.5:0) {
+          %a: int8[4,2]@0.5:0 = MUL(%x, %x)
+          %v: int8[8]@0.25:3 = RESHAPE(%a) {new_shape=(8,)}
+          %y: int8[8]@0.5:0 = ADD(%v, #b)
+          return %y
+        }
+        signature main: main(x) -> (y)
+    """
+    same_graph(delay_views(parse_graph(text)), text)

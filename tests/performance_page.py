@@ -117,8 +117,7 @@ M0 = (
         "tflmgen_fully_connected_thumb_copied_clamped_s8",
         "tflmgen_fully_connected_thumb_copied_clamped",
         32,
-        "Each weight is used once. Of four weights in a word two pairs are made (MOV, AND, LSR, AND), each"
-        " pair is one"
+        "Each weight is used once. Of four weights in a word two pairs are made (LSR, AND, AND), each pair is one"
         " MUL, and its two products go to two sums.",
     ),
 )

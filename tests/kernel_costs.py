@@ -39,7 +39,11 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[
     if name.startswith("depthwise"):
         return [_depthwise(name, rng) for _ in range(count)]
     if name.startswith("fully_connected"):
-        depths = [8, 16, 40, 64, 96, 128, 200, 256] if "plain" not in name else [292, 320, 400, 512, 640]
+        depths = (
+            [8, 16, 40, 64, 96, 128, 200, 256]
+            if "plain" not in name and "long" not in name
+            else [292, 320, 400, 512, 640]
+        )
         depths += [13, 57] if "copied" in name else [13, 57, 333, 640] if name.endswith("_s8") else []
         rows = [1, 1, 1, 2, 3]
         return [
@@ -117,7 +121,7 @@ FAMILIES = {
         "depthwise3x3_pairs_dsp",
         "depthwise_window_dsp",
         "fully_connected_dsp_widened",
-        "fully_connected_dsp_plain",
+        "fully_connected_dsp_long",
         "add_dsp",
     ),
     "cortex-m55": (

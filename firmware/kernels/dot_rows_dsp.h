@@ -30,17 +30,9 @@
     "smlad r4, r8, r11, r4\n\t"           \
     "smlad r5, r9, r11, r5\n\t"
 
-/* Four values times four rows, 16 MACs: 1 LDRD + 1 LDM + 4 SXTB16 + 8 SMLAD = 14 instructions of a widened row, */
+/* Four values times four rows, 16 MACs: 1 LDRD + 1 LDM + 4 SXTB16 + 8 SMLAD = 14 instructions. */
 #define TFLMGEN_DOT_ROWS_WIDENED_BYTES 56
 #define TFLMGEN_DOT_ROWS_WIDENED(even_bytes) "ldrd r10, r11, [r0], #8\n\t" TFLMGEN_DOT_ROWS_MACS(even_bytes)
-
-/* and 17 of the row itself. */
-#define TFLMGEN_DOT_ROWS_PLAIN_BYTES 68
-#define TFLMGEN_DOT_ROWS_PLAIN(even_bytes) \
-    "ldr.w r10, [r0], #4\n\t"              \
-    "rev16.w r11, r10\n\t"                 \
-    "eor.w r11, r11, #0x007F007F\n\t"      \
-    "sxtb16.w r10, r10, ror #8\n\t" TFLMGEN_DOT_ROWS_MACS(even_bytes)
 
 /* What extracts the even bytes of shifted pairs and of offset pairs. */
 #define TFLMGEN_DOT_ROWS_PAIRS "sxtb16.w"
@@ -60,35 +52,34 @@ TFLMGEN_HELPER int32_t tflmgen_dot_rows_correct(int32_t correction, uint32_t x)
     return tflmgen_smlad(tflmgen_even_bytes(x), 0x80008000u, correction);
 }
 
-/* The correction of a row of whole fours. */
-TFLMGEN_HELPER int32_t tflmgen_dot_rows_correction(const int8_t *row, int32_t depth)
+/* Four values as X and Y; returns the correction after them. */
+TFLMGEN_HELPER int32_t tflmgen_dot_rows_widen4(uint32_t *to, uint32_t x, int32_t correction)
 {
-    int32_t correction = 0;
-    for (; depth >= 4; depth -= 4, row += 4) {
-        correction = tflmgen_dot_rows_correct(correction, tflmgen_load4(row));
-    }
-    return correction;
+    to[0] = tflmgen_odd_bytes(x);
+    to[1] = tflmgen_shifted_inputs(x);
+    return tflmgen_dot_rows_correct(correction, x);
 }
 
 /* A row as words X, Y of each four values; the last four are filled up with zeros. Returns the correction of offset
- * pairs. */
+ * pairs. Sixteen values are 4 LDR, 4 REV16, 4 EOR, 4 SXTB16 and the stores. */
 TFLMGEN_HELPER int32_t tflmgen_dot_rows_widen(uint32_t *to, const int8_t *row, int32_t depth)
 {
     int32_t correction = 0;
+    for (; depth >= 16; depth -= 16, row += 16, to += 8) {
+        correction = tflmgen_dot_rows_widen4(to, tflmgen_load4(row), correction);
+        correction = tflmgen_dot_rows_widen4(to + 2, tflmgen_load4(row + 4), correction);
+        correction = tflmgen_dot_rows_widen4(to + 4, tflmgen_load4(row + 8), correction);
+        correction = tflmgen_dot_rows_widen4(to + 6, tflmgen_load4(row + 12), correction);
+    }
     for (; depth >= 4; depth -= 4, row += 4, to += 2) {
-        const uint32_t x = tflmgen_load4(row);
-        to[0] = tflmgen_odd_bytes(x);
-        to[1] = tflmgen_shifted_inputs(x);
-        correction = tflmgen_dot_rows_correct(correction, x);
+        correction = tflmgen_dot_rows_widen4(to, tflmgen_load4(row), correction);
     }
     if (depth > 0) {
         uint32_t x = 0;
         for (int32_t i = depth; i > 0; --i) {
             x = x << 8 | (uint8_t)row[i - 1];
         }
-        to[0] = tflmgen_odd_bytes(x);
-        to[1] = tflmgen_shifted_inputs(x);
-        correction = tflmgen_dot_rows_correct(correction, x);
+        correction = tflmgen_dot_rows_widen4(to, x, correction);
     }
     return correction;
 }

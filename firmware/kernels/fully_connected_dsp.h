@@ -2,8 +2,8 @@
  *
  * The weights are a stream of groups of four units, in the order of use (see dot_rows_dsp.h for the words):
  *     four biases | four weights of each unit, times `steps` | s0 + 256 s1 + ... | m0 m1 m2 m3 | ra0 ra1 ra2 ra3
- * The last group is filled up with units of zeros. A short row is widened once, on the stack; a long one is widened again
- * for every group.
+ * The last group is filled up with units of zeros. A row is widened once, on the stack; longer ones are those of
+ * fully_connected_long_dsp.h.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_DSP_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_DSP_H
@@ -56,7 +56,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
 /* Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights, r10-r11 inputs, r12 output, lr passes. Stack: row, passes,
  * entry of the first pass, end. A group costs 4 instructions before its steps (9 of offset pairs) and 26 (34 where
  * signed) after them. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, ROW, PAIRS, RESCALE)                                                  \
+#define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, PAIRS, RESCALE)                                                  \
     TFLMGEN_SHARED void name(const void *row, const uint32_t *stream, int8_t *output,                                  \
                              const struct tflmgen_fully_connected_dsp_groups *groups)                                  \
     {                                                                                                                  \
@@ -78,7 +78,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
                          "ldr pc, [sp, #8]\n\t"                                                                        \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         ".rept 8\n\t" TFLMGEN_DOT_ROWS_##ROW(TFLMGEN_DOT_ROWS_##PAIRS) ".endr\n\t"                    \
+                         ".rept 8\n\t" TFLMGEN_DOT_ROWS_WIDENED(TFLMGEN_DOT_ROWS_##PAIRS) ".endr\n\t"                    \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
                          "ldmia.w r1!, {r0, r6, r7, r8, r9, r10, r11, lr}\n\t"                                         \
@@ -102,37 +102,31 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
                          : "r12", "cc", "memory");                                                                     \
     }
 
-#define TFLMGEN_FULLY_CONNECTED_DSP_FUNCTIONS(name, ROW, PAIRS)                               \
-    TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name##_clamped, ROW, PAIRS, TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED) \
-    TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name##_signed, ROW, PAIRS, TFLMGEN_FULLY_CONNECTED_DSP_SIGNED)
+TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(tflmgen_fully_connected_dsp_widened_clamped, PAIRS,
+                                   TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED)
+TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(tflmgen_fully_connected_dsp_widened_signed, PAIRS,
+                                   TFLMGEN_FULLY_CONNECTED_DSP_SIGNED)
+TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(tflmgen_fully_connected_dsp_widened_offset_clamped, OFFSET,
+                                   TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED)
+TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(tflmgen_fully_connected_dsp_widened_offset_signed, OFFSET,
+                                   TFLMGEN_FULLY_CONNECTED_DSP_SIGNED)
 
-TFLMGEN_FULLY_CONNECTED_DSP_FUNCTIONS(tflmgen_fully_connected_dsp_widened, WIDENED, PAIRS)
-TFLMGEN_FULLY_CONNECTED_DSP_FUNCTIONS(tflmgen_fully_connected_dsp_plain, PLAIN, PAIRS)
-TFLMGEN_FULLY_CONNECTED_DSP_FUNCTIONS(tflmgen_fully_connected_dsp_widened_offset, WIDENED, OFFSET)
-TFLMGEN_FULLY_CONNECTED_DSP_FUNCTIONS(tflmgen_fully_connected_dsp_plain_offset, PLAIN, OFFSET)
-
-/* All units of one row; `widened` has room for a row, or there is none. */
+/* All units of rows of at most 4 * TFLMGEN_DOT_ROWS_STACK_STEPS values. */
 TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const uint32_t *stream, int8_t *output,
-                                                    const struct tflmgen_fully_connected_dsp_s8 *p, uint32_t *widened,
-                                                    bool offset, tflmgen_fully_connected_dsp_function *run)
+                                                    const struct tflmgen_fully_connected_dsp_s8 *p, bool offset,
+                                                    tflmgen_fully_connected_dsp_function *run)
 {
-    const int32_t step_bytes = widened ? TFLMGEN_DOT_ROWS_WIDENED_BYTES : TFLMGEN_DOT_ROWS_PLAIN_BYTES;
     const int32_t passes = (p->steps + 7) / 8;
     const int32_t rest = p->units % 4;
     const int32_t group_words = 4 * p->steps + 13;
+    uint32_t row[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];
     struct tflmgen_fully_connected_dsp_groups groups;
     groups.passes = passes;
-    groups.skip = (8 * passes - p->steps) * step_bytes;
+    groups.skip = (8 * passes - p->steps) * TFLMGEN_DOT_ROWS_WIDENED_BYTES;
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
-        const void *row = input;
-        if (widened) {
-            const int32_t correction = tflmgen_dot_rows_widen(widened, input, p->depth);
-            if (offset) {
-                groups.correction = correction;
-            }
-            row = widened;
-        } else if (offset) {
-            groups.correction = tflmgen_dot_rows_correction(input, p->depth);
+        const int32_t correction = tflmgen_dot_rows_widen(row, input, p->depth);
+        if (offset) {
+            groups.correction = correction;
         }
         if (p->units >= 4) {
             groups.end = output + (p->units - rest);
@@ -153,23 +147,18 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const u
     }
 }
 
-#define TFLMGEN_FULLY_CONNECTED_DSP(name, words, offset)                                  \
+/* Outputs clamped at the zero point, or not. */
+#define TFLMGEN_FULLY_CONNECTED_DSP(name, offset)                                              \
     TFLMGEN_SHARED void name##_s8(const int8_t *input, const uint32_t *stream, int8_t *output, \
-                                  const struct tflmgen_fully_connected_dsp_s8 *p)         \
-    {                                                                                     \
-        uint32_t widened[words];                                                          \
-        tflmgen_fully_connected_dsp_run(input, stream, output, p, (words) > 1 ? widened : NULL, offset, name); \
+                                  const struct tflmgen_fully_connected_dsp_s8 *p)              \
+    {                                                                                          \
+        tflmgen_fully_connected_dsp_run(input, stream, output, p, offset, name);               \
     }
 
-/* Rows of at most 4 * 72 values; longer ones, of whole fours. Outputs clamped at the zero point, or not. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_KERNELS(name, words, offset)       \
-    TFLMGEN_FULLY_CONNECTED_DSP(name##_clamped, words, offset)         \
-    TFLMGEN_FULLY_CONNECTED_DSP(name##_signed, words, offset)
-
-TFLMGEN_FULLY_CONNECTED_DSP_KERNELS(tflmgen_fully_connected_dsp_widened, 2 * TFLMGEN_DOT_ROWS_STACK_STEPS, false)
-TFLMGEN_FULLY_CONNECTED_DSP_KERNELS(tflmgen_fully_connected_dsp_plain, 1, false)
-TFLMGEN_FULLY_CONNECTED_DSP_KERNELS(tflmgen_fully_connected_dsp_widened_offset, 2 * TFLMGEN_DOT_ROWS_STACK_STEPS, true)
-TFLMGEN_FULLY_CONNECTED_DSP_KERNELS(tflmgen_fully_connected_dsp_plain_offset, 1, true)
+TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_widened_clamped, false)
+TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_widened_signed, false)
+TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_widened_offset_clamped, true)
+TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_widened_offset_signed, true)
 
 #endif
 

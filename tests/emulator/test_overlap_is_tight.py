@@ -20,6 +20,7 @@ CASES: list[Case] = [
     tight_cases.pool("3x3", "int8"),
     tight_cases.pool("3x3", "int8", "MAX_POOL_2D"),
     tight_cases.fully_connected(3, 8, 12, "int8"),
+    tight_cases.fully_connected(1, 320, 70, "int8"),
 ]
 
 

@@ -195,6 +195,24 @@ def _paired_matrix(shape: Shape) -> Terms:
     return (*_matrix(4, 4)(shape), rows * steps, rows * groups)
 
 
+def _long_matrix(shape: Shape) -> Terms:
+    """Rows are widened in parts for every 64 units."""
+    batches, units, steps = shape["batches"], shape["units"], up(shape["depth"], 4)
+    blocks, groups, parts = up(units, 64), up(units, 4), up(steps, 72)
+    return (
+        1,
+        batches,
+        batches * blocks * parts,
+        batches * blocks * steps,
+        batches * groups * parts,
+        batches * groups * steps,
+        batches * units,
+        shape["signed"] * batches * units,
+        shape["offset"] * batches * blocks * steps,
+        shape["offset"] * batches * units,
+    )
+
+
 def _elements(shape: Shape) -> Terms:
     count = shape["count"]
     return 1, count, shape["signed"] * count
@@ -220,7 +238,7 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"fully_connected_thumb_copied", _matrix(4, 2)),
     (r"fully_connected_thumb_plain", _matrix(4, 2)),
     (r"fully_connected_dsp_widened", _paired_matrix),
-    (r"fully_connected_dsp_plain", _paired_matrix),
+    (r"fully_connected_dsp_long", _long_matrix),
     (r"fully_connected_mve", matrix_mve),
     (r"add_thumb", _elements),
     (r"add_dsp", _elements),

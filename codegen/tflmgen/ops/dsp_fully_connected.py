@@ -8,34 +8,33 @@ from numpy.typing import NDArray
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
 from tflmgen.ops.dsp_channels import Layer, Rescalings, rescalings
 from tflmgen.ops.dsp_dot_rows import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
+from tflmgen.ops.matrix_overlap import last_block, overlap_distance
 from tflmgen.ops.weights import params
 from tflmgen.types import DType
 
-HEADER = "fully_connected_dsp.h"
+LONG_UNITS = 64
+"""TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS."""
 
 
-def fully_connected_dsp(op: OperatorInstance, layer: Layer, batches: int, long_distance: int) -> Kernel | None:
-    """The kernel; None where it would not be exact, or where a row is long and not of whole fours.
-
-    long_distance: the least distance by which the output must precede the input if rows are read again and again.
-    """
+def fully_connected_dsp(op: OperatorInstance, layer: Layer, batches: int) -> Kernel | None:
+    """The kernel; None where it would not be exact."""
     units, depth = layer.weights.shape
     exact, packed = rescalings(layer), pack_rows(layer.weights)
-    widened = packed.steps <= STACK_STEPS
-    if exact is None or not (widened or depth % 4 == 0):
+    if exact is None:
         return None
+    widened = packed.steps <= STACK_STEPS
     fields = params(
         "tflmgen_fully_connected_dsp_s8",
         (("batches", batches), ("depth", depth), ("units", units), ("steps", packed.steps)),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     stream = ConstantArray.of("stream", _stream(packed, exact), DType.UINT32)
-    kind = f"{'widened' if widened else 'plain'}{'_offset' if packed.offset else ''}"
+    kind = f"{'widened' if widened else 'long'}{'_offset' if packed.offset else ''}"
     name = f"{kind}_{'signed' if exact.signed else 'clamped'}"
-    distance = max(0, (batches - 1) * (units - depth)) if widened else long_distance
+    distance = overlap_distance(batches, depth, units, units if widened else last_block(units, LONG_UNITS))
     return Kernel(
         f"tflmgen_fully_connected_dsp_{name}_s8",
-        HEADER,
+        "fully_connected_dsp.h" if widened else "fully_connected_long_dsp.h",
         (Input(0), stream, Output(0)),
         fields,
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),

@@ -92,14 +92,12 @@ def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: T
     )
 
 
-def fast_fully_connected(
-    op: OperatorInstance, layer: Layer, batches: int, long_distance: int, target: Target
-) -> list[Kernel]:
+def fast_fully_connected(op: OperatorInstance, layer: Layer, batches: int, target: Target) -> list[Kernel]:
     return _kernels(
         target,
-        ("mve", lambda: fully_connected_mve(op, layer, batches, long_distance)),
-        ("dsp", lambda: fully_connected_dsp(op, layer, batches, long_distance)),
-        ("thumb", lambda: fully_connected_thumb(op, layer, batches, long_distance)),
+        ("mve", lambda: fully_connected_mve(op, layer, batches)),
+        ("dsp", lambda: fully_connected_dsp(op, layer, batches)),
+        ("thumb", lambda: fully_connected_thumb(op, layer, batches)),
     )
 
 

@@ -13,6 +13,7 @@ from tflmgen.ops.dsp_channels import layer_of
 from tflmgen.ops.dsp_int16 import fully_connected_int16, int16_layer
 from tflmgen.ops.fast import fast_fully_connected, fast_int16, fastest
 from tflmgen.ops.hybrid import hybrid_kernel
+from tflmgen.ops.matrix_overlap import overlap_distance
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.packed import packed_kernel, stays_packed
@@ -71,15 +72,6 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
     return ((input_type(op, 0).elements // depth, units),)
 
 
-def overlap_distance(batches: int, depth: int, units: int, last: int = 1) -> int:
-    """Least distance, in elements, by which the output must precede the input that it lies over.
-
-    Of a row's outputs all but the `last` are written while its input is read, and all before the next input row is.
-    """
-    rows_written = max(0, (batches - 1) * (units - depth))
-    return max(0, units - last + rows_written)
-
-
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
     if stays_packed(op, target):
         return _packed_kernel(op)
@@ -105,15 +97,14 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     weights = op.constants[1]
     if not is_quantized(op) or weights is None or zero_point(input_type(op, 1)):
         return []
-    units, depth = weights.shape
+    units = len(weights)
     rows, scales = np.asarray(weights, dtype=np.int64), channel_scales(op, units)
     batches = op.outputs[0].elements // units
     if is_int16(op):
         make = partial(fully_connected_int16, op, batches=batches, activation=op.attributes.activation)
         return fast_int16(int16_layer(op, rows, scales), make, target)
     layer = layer_of(op, rows, scales, op.attributes.activation)
-    distance = overlap_distance(batches, depth, units)
-    return fast_fully_connected(op, layer, batches, distance, target) if layer else []
+    return fast_fully_connected(op, layer, batches, target) if layer else []
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:

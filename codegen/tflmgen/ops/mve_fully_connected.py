@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
 from tflmgen.ops.dsp_channels import Layer
+from tflmgen.ops.matrix_overlap import last_block, overlap_distance
 from tflmgen.ops.mve_channels import fit, padded_bytes, words
 from tflmgen.ops.weights import params
 from tflmgen.types import DType
@@ -19,11 +20,8 @@ STACK_BYTES = 512
 """TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES."""
 
 
-def fully_connected_mve(op: OperatorInstance, layer: Layer, batches: int, long_distance: int) -> Kernel | None:
-    """The kernel; None where it would not be exact, or where a row is long and not of whole 16s.
-
-    long_distance: the least distance by which the output must precede the input if rows are read again and again.
-    """
+def fully_connected_mve(op: OperatorInstance, layer: Layer, batches: int) -> Kernel | None:
+    """The kernel; None where it would not be exact, or where a row is long and not of whole 16s."""
     units, depth = layer.weights.shape
     exact = fit(layer)
     packed = padded_bytes(layer.weights)
@@ -39,7 +37,7 @@ def fully_connected_mve(op: OperatorInstance, layer: Layer, batches: int, long_d
     )
     stream = ConstantArray.of("stream", _stream(packed, layer), DType.UINT32)
     function = f"tflmgen_fully_connected_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if copied else ''}_s8"
-    distance = max(0, (batches - 1) * (units - depth)) if copied else long_distance
+    distance = overlap_distance(batches, depth, units, units if copied else last_block(units, GROUP))
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     operands = (Input(0), stream, Output(0))
     return Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * depth, "mve")

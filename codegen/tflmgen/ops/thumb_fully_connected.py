@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
 from tflmgen.ops.dsp_channels import Integers, Layer
+from tflmgen.ops.matrix_overlap import last_block, overlap_distance
 from tflmgen.ops.thumb_channels import MOST_TERMS, Rescalings, rescalings
 from tflmgen.ops.weights import params
 from tflmgen.types import DType
@@ -19,11 +20,8 @@ GROUP = 4
 """Units that are computed at a time."""
 
 
-def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int, long_distance: int) -> Kernel | None:
-    """The kernel; None where it would not be exact, or where a row is long and its length odd.
-
-    long_distance: the least distance by which the output must precede the input if rows are read again and again.
-    """
+def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int) -> Kernel | None:
+    """The kernel; None where it would not be exact, or where a row is long and its length odd."""
     units, depth = layer.weights.shape
     exact = rescalings(layer, layer.bias - 128 * layer.weights.sum(axis=1))
     copied = depth <= STACK
@@ -36,7 +34,7 @@ def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int, long
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     packed = ConstantArray.of("stream", stream.reshape(-1), DType.UINT32)
-    distance = max(0, (batches - 1) * (units - depth)) if copied else long_distance
+    distance = overlap_distance(batches, depth, units, units if copied else last_block(units, GROUP))
     name = f"{'copied' if copied else 'plain'}_{'signed' if exact.signed else 'clamped'}"
     return Kernel(
         f"tflmgen_fully_connected_thumb_{name}_s8",

@@ -1,0 +1,147 @@
+/* FULLY_CONNECTED in int8 for cores with the DSP extension, of rows that are too long to be widened as a whole.
+ *
+ * A row is widened in parts on the stack, once for every 64 units, whose sums are there, too. The stream of weights is that of
+ * fully_connected_dsp.h.
+ */
+#ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_LONG_DSP_H
+#define TFLMGEN_KERNELS_FULLY_CONNECTED_LONG_DSP_H
+
+#include <string.h>
+
+#include "fully_connected_dsp.h"
+
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+
+/* Units whose sums are on the stack. */
+#define TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS 64
+
+/* A part of a row, in the order in which the assembly reads it. */
+struct tflmgen_fully_connected_long_dsp_part {
+    int32_t passes;     /* of the unrolled loop */
+    int32_t skip;       /* bytes of code that the first pass leaves out */
+    const int32_t *end; /* of the sums */
+    int32_t stride;     /* bytes from a group's weights of this part to the next group's, less these weights */
+};
+
+typedef void tflmgen_fully_connected_long_dsp_function(const uint32_t *widened, const uint32_t *stream, int32_t *sums,
+                                                       const struct tflmgen_fully_connected_long_dsp_part *part);
+
+/* Adds the products of a part to the sums of groups of four units. Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights,
+ * r10-r11 inputs, r12 sums in memory, lr passes. Stack: row, passes, entry of the first pass, end, stride. A group costs 4
+ * instructions before its steps and 6 after them. */
+#define TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(name, PAIRS)                                                             \
+    TFLMGEN_SHARED void name(const uint32_t *widened, const uint32_t *stream, int32_t *sums,                           \
+                             const struct tflmgen_fully_connected_long_dsp_part *part)                                 \
+    {                                                                                                                  \
+        register const uint32_t *r0 __asm__("r0") = widened;                                                           \
+        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
+        register int32_t *r2 __asm__("r2") = sums;                                                                     \
+        register const struct tflmgen_fully_connected_long_dsp_part *r3 __asm__("r3") = part;                          \
+        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
+                         "mov r12, r2\n\t"                                                                             \
+                         "ldmia r3, {r4, r5, r6, r7}\n\t"                                                              \
+                         "adr r8, 2f\n\t"                                                                              \
+                         "add r5, r5, r8\n\t"                                                                          \
+                         "orr r5, r5, #1\n\t"                                                                          \
+                         "push {r0, r4, r5, r6, r7}\n"                                                                 \
+                         "1:\n\t"                                                                                      \
+                         "ldmia.w r12, {r2, r3, r4, r5}\n\t"                                                           \
+                         "ldr r0, [sp]\n\t"                                                                            \
+                         "ldr lr, [sp, #4]\n\t"                                                                        \
+                         "ldr pc, [sp, #8]\n\t"                                                                        \
+                         ".p2align 2\n"                                                                                \
+                         "2:\n\t"                                                                                      \
+                         ".rept 8\n\t" TFLMGEN_DOT_ROWS_WIDENED(TFLMGEN_DOT_ROWS_##PAIRS) ".endr\n\t"                  \
+                         "subs lr, lr, #1\n\t"                                                                         \
+                         "bne.w 2b\n\t"                                                                                \
+                         "ldrd r6, r7, [sp, #12]\n\t"                                                                  \
+                         "stmia.w r12!, {r2, r3, r4, r5}\n\t"                                                          \
+                         "add r1, r1, r7\n\t"                                                                          \
+                         "cmp r12, r6\n\t"                                                                             \
+                         "bne.w 1b\n\t"                                                                                \
+                         "add sp, sp, #20\n\t"                                                                         \
+                         "pop {r4-r11, lr}"                                                                            \
+                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
+                         :                                                                                             \
+                         : "r12", "cc", "memory");                                                                     \
+    }
+
+TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(tflmgen_fully_connected_long_dsp_pairs, PAIRS)
+TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(tflmgen_fully_connected_long_dsp_offsets, OFFSET)
+
+/* The outputs of `count` sums. factors: what is behind the first group's weights. */
+TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_finish(int8_t *output, const int32_t *sums, int32_t count,
+                                                            const uint32_t *factors, int32_t group_words,
+                                                            int32_t correction, bool with_sign)
+{
+    for (; count > 0; count -= 4, factors += group_words) {
+        uint32_t shifts = factors[0];
+        for (int32_t i = 1; i <= tflmgen_min_s32(count, 4); ++i, shifts >>= 8) {
+            const int32_t sum = tflmgen_add_wrap_s32(*sums++, correction);
+            int32_t high = tflmgen_smmla(sum, (int32_t)factors[i], (int32_t)factors[4 + i]);
+            high += with_sign ? tflmgen_sign_mask(sum) * 128 : 0;
+            *output++ = (int8_t)tflmgen_saturate_s8(high >> (shifts & 31u));
+        }
+    }
+}
+
+TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, const uint32_t *stream, int8_t *output,
+                                                         const struct tflmgen_fully_connected_dsp_s8 *p, bool with_sign,
+                                                         bool offset, tflmgen_fully_connected_long_dsp_function *sums_of)
+{
+    const int32_t group_words = 4 * p->steps + 13;
+    const int32_t parts = (p->steps + TFLMGEN_DOT_ROWS_STACK_STEPS - 1) / TFLMGEN_DOT_ROWS_STACK_STEPS;
+    const int32_t most = ((p->steps + parts - 1) / parts + 7) / 8 * 8;
+    uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];
+    int32_t sums[TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS];
+    for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
+        for (int32_t unit = 0; unit < p->units; unit += TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS) {
+            const uint32_t *const block = stream + unit / 4 * group_words;
+            const int32_t count = tflmgen_min_s32(p->units - unit, TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS);
+            const int32_t groups = (count + 3) / 4;
+            int32_t correction = 0;
+            struct tflmgen_fully_connected_long_dsp_part part;
+            part.end = sums + 4 * groups;
+            for (int32_t group = 0; group < groups; ++group) {
+                memcpy(sums + 4 * group, block + group * group_words, 16);
+            }
+            for (int32_t step = 0; step < p->steps; step += most) {
+                const int32_t steps = tflmgen_min_s32(p->steps - step, most);
+                const int32_t values = tflmgen_min_s32(4 * steps, p->depth - 4 * step);
+                const int32_t corrected = tflmgen_dot_rows_widen(widened, input + 4 * step, values);
+                correction += offset ? corrected : 0;
+                part.passes = (steps + 7) / 8;
+                part.skip = (8 * part.passes - steps) * TFLMGEN_DOT_ROWS_WIDENED_BYTES;
+                part.stride = 4 * (group_words - 4 * steps);
+                sums_of(widened, block + 4 + 4 * step, sums, &part);
+            }
+            tflmgen_fully_connected_long_dsp_finish(output + unit, sums, count, block + 4 + 4 * p->steps, group_words,
+                                                    correction, with_sign);
+        }
+    }
+    if (p->output_min > -128 || p->output_max < 127) {
+        const int32_t count = p->batches * p->units;
+        tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
+    }
+}
+
+/* Outputs clamped at the zero point, or not. */
+#define TFLMGEN_FULLY_CONNECTED_LONG_DSP(name, with_sign, offset, sums_of)                                             \
+    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, int8_t *output,                              \
+                             const struct tflmgen_fully_connected_dsp_s8 *p)                                           \
+    {                                                                                                                  \
+        tflmgen_fully_connected_long_dsp_run(input, stream, output, p, with_sign, offset, sums_of);                    \
+    }
+
+TFLMGEN_FULLY_CONNECTED_LONG_DSP(tflmgen_fully_connected_dsp_long_clamped_s8, false, false,
+                                 tflmgen_fully_connected_long_dsp_pairs)
+TFLMGEN_FULLY_CONNECTED_LONG_DSP(tflmgen_fully_connected_dsp_long_signed_s8, true, false,
+                                 tflmgen_fully_connected_long_dsp_pairs)
+TFLMGEN_FULLY_CONNECTED_LONG_DSP(tflmgen_fully_connected_dsp_long_offset_clamped_s8, false, true,
+                                 tflmgen_fully_connected_long_dsp_offsets)
+TFLMGEN_FULLY_CONNECTED_LONG_DSP(tflmgen_fully_connected_dsp_long_offset_signed_s8, true, true,
+                                 tflmgen_fully_connected_long_dsp_offsets)
+
+#endif
+
+#endif

@@ -17,7 +17,7 @@ from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
 from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
 from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
 from tflmgen.ops.dsp_int16 import Int16Layer
-from tflmgen.ops.fast_mul import mul_dsp, mul_thumb
+from tflmgen.ops.fast_mul import mul_dsp, mul_mve, mul_thumb
 from tflmgen.ops.mve_add import add_mve
 from tflmgen.ops.mve_conv import conv2d_mve
 from tflmgen.ops.mve_depthwise import depthwise_window_mve
@@ -120,6 +120,7 @@ def fast_add(
 def fast_mul(op: OperatorInstance, factor: float, limits: tuple[int, int], target: Target) -> list[Kernel]:
     return _kernels(
         target,
+        ("mve", lambda: mul_mve(op, factor, *limits)),
         ("dsp", lambda: mul_dsp(op, factor, *limits)),
         ("thumb", lambda: mul_thumb(op, factor, *limits)),
     )

@@ -41,6 +41,15 @@ def mul_dsp(op: OperatorInstance, factor: float, low: int, high: int) -> Kernel 
     return None
 
 
+def mul_mve(op: OperatorInstance, factor: float, low: int, high: int) -> Kernel | None:
+    """The kernel for MVE, which rounds as TFLite does where it shifts to the right; else None."""
+    multiplier, shift = quantize_multiplier(factor)
+    if shift >= 0:
+        return None
+    fields = (("multiplier", multiplier), ("shift", shift), ("zero_point", zero_point(op.outputs[0])))
+    return _kernel(op, "mve", False, fields, (low, high))
+
+
 def mul_thumb(op: OperatorInstance, factor: float, low: int, high: int) -> Kernel | None:
     """The kernel for every Cortex-M; None where it would not be exact."""
     products = _products(op)

@@ -45,7 +45,7 @@ TFLMGEN_DEFINE_UNARY(tflmgen_relu_n1_to_1_f32, float, tflmgen_unary, tflmgen_cla
 TFLMGEN_DEFINE_UNARY(tflmgen_relu_0_to_1_f32, float, tflmgen_unary, tflmgen_clamp_f32(x, 0.0f, 1.0f))
 TFLMGEN_DEFINE_UNARY(tflmgen_leaky_relu_f32, float, tflmgen_unary_alpha, x > 0.0f ? x : x * params->alpha)
 TFLMGEN_DEFINE_UNARY(tflmgen_elu_f32, float, tflmgen_unary, x < 0.0f ? expm1f(x) : x)
-TFLMGEN_DEFINE_UNARY(tflmgen_tanh_f32, float, tflmgen_unary, tanhf(x))
+TFLMGEN_DEFINE_UNARY(tflmgen_tanh_f32, float, tflmgen_unary, tflmgen_tanh_exact_f32(x))
 TFLMGEN_DEFINE_UNARY(tflmgen_hard_swish_f32, float, tflmgen_unary, x * tflmgen_clamp_f32(x + 3.0f, 0.0f, 6.0f) / 6.0f)
 TFLMGEN_DEFINE_UNARY(tflmgen_logistic_f32, float, tflmgen_unary, tflmgen_logistic_f32_of(x))
 

@@ -47,6 +47,20 @@ def test_float(operator: str) -> None:
     check_against_tflm([(case, [values])], rtol=2e-7, atol=1e-37)
 
 
+def test_tanh_has_the_reference_runtimes_bits() -> None:
+    case = make_case("TANH", [tensor("float32", (20000,))], [tensor("float32", ())])
+    rng = np.random.default_rng(42)
+    values = rng.choice([-1, 1], 20000) * 10.0 ** rng.uniform(-9, 1.5, 20000)
+    check_against_tflm([(case, [values.astype(np.float32)])], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("values", [np.linspace(-87, 88, 20000), np.linspace(-1e-3, 1e-3, 2000)], ids=["wide", "small"])
+def test_exp_is_within_a_unit(values: np.ndarray) -> None:
+    case = make_case("EXP", [tensor("float32", values.shape)], [tensor("float32", ())])
+    x = values.astype(np.float32)
+    check_against([(case, [x])], [[np.exp(x.astype(float))]], rtol=0.75 * 2.0**-23, atol=0)
+
+
 @pytest.mark.parametrize("operator", ["SQRT", "RSQRT", "LOG"])
 def test_float_of_positive(operator: str) -> None:
     case = make_case(operator, [tensor("float32", (1000,))], [tensor("float32", ())])

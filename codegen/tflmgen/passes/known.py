@@ -9,20 +9,26 @@ import numpy as np
 
 from tflmgen.graph import If, Module, Node, Op, Removed, Value, While
 from tflmgen.ops.intervals import Interval
+from tflmgen.ops.quantize_math import Activation, activation_range
 from tflmgen.ops.range_elements import UNARY, table_of
+from tflmgen.ops.ranges import output_ranges
 from tflmgen.passes.fold import GROWTH_LIMIT
 from tflmgen.passes.pool import Pool
 from tflmgen.passes.ranges import Ranges
 from tflmgen.passes.rewrite import Rewriter
 from tflmgen.support import instance_of
+from tflmgen.types import DType
+
+FREE = frozenset({"ADD", "AVERAGE_POOL_2D", "MAX_POOL_2D", "MUL", "SUB"})
+"""Operators that are no slower without an activation; layers with weights may well be."""
 
 
 def use_known_values(module: Module, ranges: Ranges) -> Module:
     """Replaces values that are the same for every input by constants, as long as these are small.
 
     An operator that leaves every element as it is that it can get (RELU of what is positive, MINIMUM with what no
-    element exceeds, REQUANTIZE to the same numbers) is its input. An If whose condition is known gets it as a constant,
-    a While that is never entered is its initial values.
+    element exceeds, REQUANTIZE to the same numbers) is its input; fused activations of this kind go, too. An If whose
+    condition is known gets it as a constant, a While that is never entered is its initial values.
     """
     known = _Known(module, ranges)
     rewritten = known.pool.into(known.run(module))
@@ -63,11 +69,13 @@ class _Known(Rewriter):
         if replaced and all(replaced):
             self.removed += [Removed("constant", value.name, op.origin) for value in op.outputs]
             return ()
-        same = self._same(op)
-        if same is None:
+        same, free = self._same(op), self._without_activation(op)
+        if same is None and free is None:
             return (op,)
-        self.mapping[op.outputs[0]] = same
         self.removed.append(Removed("clamp", op.outputs[0].name, op.origin))
+        if same is None:
+            return () if free is None else (free,)
+        self.mapping[op.outputs[0]] = same
         return ()
 
     def _replace(self, value: Value) -> bool:
@@ -93,6 +101,21 @@ class _Known(Rewriter):
         low, high = interval.hull
         possible = np.arange(low, high + 1)
         return source if np.array_equal(table[possible - source.type.dtype.limits[0]], possible) else None
+
+    def _without_activation(self, op: Op) -> Op | None:
+        """The operator without its activation, where that clamps nothing of what can come."""
+        if op.operator not in FREE or op.id not in self._ranges.operands:
+            return None
+        kind = op.outputs[0].type
+        if kind.dtype not in (DType.INT8, DType.INT16) or kind.quantization is None:
+            return None
+        limits = activation_range(op.attributes.activation, kind.dtype, kind.quantization)
+        free = replace(op, attributes=replace(op.attributes, activation=Activation.NONE))
+        if free == op or limits == kind.dtype.limits:
+            return None
+        instance = instance_of(free.inputs, [kind], free.attributes, self.pool.constants)
+        (interval,) = output_ranges(free.operator, instance, self._ranges.operands[op.id])
+        return free if interval is not None and interval.within(*limits) else None
 
     def _winner(self, op: Op) -> Value | None:
         """The operand that is never less, or never more, than the other."""

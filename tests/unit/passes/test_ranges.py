@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.graph import Module, While, walk
+from tflmgen.graph import Module, Op, While, walk
+from tflmgen.ops.arithmetic import Fused
 from tflmgen.ops.intervals import Interval
+from tflmgen.ops.quantize_math import Activation
 from tflmgen.passes import run_passes
 from tflmgen.passes.analysed import range_pass
 from tflmgen.passes.known import use_known_values
@@ -155,6 +157,25 @@ def test_a_known_number_of_turns_bounds_counters() -> None:
         signature main: main(x) -> (w)
     """)
     assert hulls(module)["i"] == (0, 18)
+
+
+@pytest.mark.parametrize(("zero_point", "stays"), [(-20, False), (40, True)])
+def test_fused_activations_that_can_not_act_go(zero_point: int, stays: bool) -> None:
+    """Sums of two elements of at least 0, in a quantisation in which these are at least -20, or 40 for 0."""
+    module = parse_graph(f"""
+        constant #least: int8[1]@0.5:{zero_point} = 20
+        function main(%x: int8[4]@0.5:{zero_point}) {{
+          %a: int8[4]@0.5:{zero_point} = MAXIMUM(%x, #least)
+          %y: int8[4]@1.0:-20 = ADD(%a, %a) {{fused_activation_function=1}}
+          return %y
+        }}
+        signature main: main(x) -> (y)
+    """)
+    rewritten = use_known_values(module, analyze_ranges(module))
+    *_, add = walk(rewritten.functions[0].body)
+    assert isinstance(add, Op)
+    assert add.attributes == Fused(Activation.RELU if stays else Activation.NONE)
+    assert [one.what for one in rewritten.removed] == ([] if stays else ["clamp"])
 
 
 CLAMPED = """

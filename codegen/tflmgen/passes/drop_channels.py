@@ -15,6 +15,7 @@ from tflmgen.ops.reshape import VIEWS
 from tflmgen.passes.affine import CHANNELS
 from tflmgen.passes.channel_links import BINARY
 from tflmgen.passes.channels import kept_channels, known_inputs
+from tflmgen.passes.macs import macs_of
 from tflmgen.passes.permutation import view
 from tflmgen.passes.pool import Pool
 from tflmgen.passes.ranges import Ranges
@@ -142,7 +143,7 @@ class _Dropper(Rewriter):
         return replace(new, inputs=(new.inputs[0], weights, self.pool.add(values, replace(like, type=kind))))
 
     def _note(self, old: Op, new: Op) -> None:
-        output, macs = old.outputs[0], _macs(old) - _macs(new)
+        output, macs = old.outputs[0], macs_of(old) - macs_of(new)
         channels = channels_of(output.type) - channels_of(new.outputs[0].type)
         if channels or macs:
             self.removed.append(Removed("channels", output.name, old.origin, channels, macs))
@@ -159,12 +160,3 @@ def _cut(kind: TensorType, shape: tuple[int, ...], axis: int, rows: Integers) ->
             zero_points=tuple(points[i] for i in rows) if len(points) > 1 else points,
         )
     return replace(kind, shape=shape, quantization=quantization)
-
-
-def _macs(op: Op) -> int:
-    """Multiply-accumulates as the shapes give them, padding included."""
-    weights = op.inputs[1] if op.operator in CHANNELS else None
-    if weights is None:
-        return 0
-    output = op.outputs[0].type
-    return output.elements * weights.type.elements // output.max_shape[-1]

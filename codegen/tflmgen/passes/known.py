@@ -13,6 +13,7 @@ from tflmgen.ops.quantize_math import Activation, activation_range
 from tflmgen.ops.range_elements import UNARY, table_of
 from tflmgen.ops.ranges import output_ranges
 from tflmgen.passes.fold import GROWTH_LIMIT
+from tflmgen.passes.macs import macs_of
 from tflmgen.passes.pool import Pool
 from tflmgen.passes.ranges import Ranges
 from tflmgen.passes.rewrite import Rewriter
@@ -67,7 +68,9 @@ class _Known(Rewriter):
     def _op(self, op: Op) -> Sequence[Node]:
         replaced = [self._replace(value) for value in op.outputs]
         if replaced and all(replaced):
-            self.removed += [Removed("constant", value.name, op.origin) for value in op.outputs]
+            first, *others = op.outputs
+            self.removed.append(Removed("constant", first.name, op.origin, macs=macs_of(op)))
+            self.removed += [Removed("constant", value.name, op.origin) for value in others]
             return ()
         same, free = self._same(op), self._without_activation(op)
         if same is None and free is None:

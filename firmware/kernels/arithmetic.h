@@ -22,8 +22,8 @@ static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(float *r
     }
 }
 
-/* Without a greatest value the range is that of all finite floats above the least, and only infinities are beyond it. If
- * a row's sum is finite, all of its elements are, so that comparing the sum spares comparing each element. */
+/* Without a greatest value the range is that of all finite floats above the least, and only infinities are beyond it.
+ * If a row's sum is finite, all of its elements are, so that comparing the sum spares comparing each element. */
 #define TFLMGEN_DEFINE_ARITHMETIC_F32(name, expression)                                                       \
     TFLMGEN_HELPER void name##_row(const float *row1, int32_t stride1, const float *row2, int32_t stride2,    \
                                    float *output, int32_t elements, float least, float greatest)              \

@@ -3,8 +3,9 @@
 #ifndef TFLMGEN_KERNELS_CONV2D_HYBRID_H
 #define TFLMGEN_KERNELS_CONV2D_HYBRID_H
 
-#include "dot.h"
 #include "dynamic_quantize.h"
+#include "rows_f32.h"
+#include "rows_s8.h"
 #include "window.h"
 
 struct tflmgen_conv2d_hybrid {
@@ -18,39 +19,64 @@ struct tflmgen_conv2d_hybrid {
     float output_max;
 };
 
-/* The windows of two output channels, added to `sums`; taps outside the input count as zero. */
-TFLMGEN_HELPER void tflmgen_conv2d_windows_hybrid(int32_t *sums, const int8_t *input, const int8_t *first,
-                                                  const int8_t *second, int32_t origin_y, int32_t origin_x,
-                                                  struct tflmgen_taps y, struct tflmgen_taps x, int32_t offset,
-                                                  const struct tflmgen_conv2d_hybrid *p)
+/* The longest window that is copied before it is multiplied, so that it lies in one piece. */
+#define TFLMGEN_CONV2D_HYBRID_GATHERED 256
+
+/* Copies the window at (origin_y, origin_x); taps outside the input hold its zero point. */
+TFLMGEN_HELPER void tflmgen_conv2d_gather_hybrid(int8_t *column, const int8_t *input, int32_t origin_y,
+                                                 int32_t origin_x, struct tflmgen_taps y, struct tflmgen_taps x,
+                                                 int32_t zero_point, const struct tflmgen_conv2d_hybrid *p)
+{
+    for (int32_t ky = 0; ky < p->filter_height; ++ky) {
+        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width + origin_x;
+        for (int32_t kx = 0; kx < p->filter_width; ++kx) {
+            const bool inside = ky >= y.first && ky < y.end && kx >= x.first && kx < x.end;
+            const int32_t at = (line + kx * p->dilation_width) * p->input_channels;
+            for (int32_t channel = 0; channel < p->filter_channels; ++channel) {
+                *column++ = (int8_t)(inside ? input[at + channel] : zero_point);
+            }
+        }
+    }
+}
+
+/* Sums of four channels (`four`), or of one, over the taps `y` x `x` of a window. */
+TFLMGEN_HELPER void tflmgen_conv2d_window_hybrid(int32_t *sums, bool four, const int8_t *input, const int8_t *filter,
+                                                 int32_t origin_y, int32_t origin_x, struct tflmgen_taps y,
+                                                 struct tflmgen_taps x, int32_t offset,
+                                                 const struct tflmgen_conv2d_hybrid *p)
 {
     const bool contiguous = p->dilation_width == 1 && p->filter_channels == p->input_channels;
+    const int32_t size = p->filter_height * p->filter_width * p->filter_channels;
+    const int32_t runs = contiguous && x.end > x.first ? 1 : x.end - x.first;
+    const int32_t length = contiguous ? (x.end - x.first) * p->filter_channels : p->filter_channels;
     for (int32_t ky = y.first; ky < y.end; ++ky) {
-        const int32_t weights = ky * p->filter_width * p->filter_channels;
-        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width;
-        if (contiguous) {
-            const int32_t at = weights + x.first * p->filter_channels;
-            tflmgen_dot_pair_s8(sums, input + (line + origin_x + x.first) * p->input_channels, first + at, second + at,
-                                (x.end - x.first) * p->filter_channels, offset);
-        } else {
-            for (int32_t kx = x.first; kx < x.end; ++kx) {
-                const int32_t at = weights + kx * p->filter_channels;
-                tflmgen_dot_pair_s8(sums, input + (line + origin_x + kx * p->dilation_width) * p->input_channels,
-                                    first + at, second + at, p->filter_channels, offset);
+        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width + origin_x;
+        for (int32_t run = 0; run < runs; ++run) {
+            const int32_t kx = x.first + run;
+            const int8_t *const values = input + (line + kx * p->dilation_width) * p->input_channels;
+            const int8_t *const weights = filter + (ky * p->filter_width + kx) * p->filter_channels;
+            if (four) {
+                tflmgen_dot_rows_s8(sums, values, weights, size, length, offset);
+            } else {
+                sums[0] += tflmgen_dot_s8(values, weights, length, offset);
             }
         }
     }
 }
 
 /* scales: of the filter, one per output channel or one in all; bias: one per output channel, or NULL; quantized:
- * scratch for one batch. */
+ * scratch for one batch. Four channels of a group are computed at a time, the last four over again in part where they
+ * are not of whole fours, and fewer than four one by one. */
 TFLMGEN_KERNEL void tflmgen_conv2d_hybrid(const float *input, const int8_t *restrict filter,
                                           const float *restrict scales, const float *restrict bias, float *output,
                                           int8_t *restrict quantized, const struct tflmgen_conv2d_hybrid *p)
 {
-    const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;
-    const int32_t group_channels = p->output_channels / (p->input_channels / p->filter_channels);
+    const int32_t size = p->filter_height * p->filter_width * p->filter_channels;
+    const int32_t groups = p->input_channels / p->filter_channels;
+    const int32_t group_channels = p->output_channels / groups;
     const int32_t input_size = p->input_height * p->input_width * p->input_channels;
+    const int32_t rows = group_channels < 4 ? 1 : 4;
+    const bool gathered = size > p->filter_channels && size <= TFLMGEN_CONV2D_HYBRID_GATHERED;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         const struct tflmgen_row_scale range = tflmgen_quantize_row(input, quantized, input_size, p->asymmetric);
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
@@ -61,21 +87,40 @@ TFLMGEN_KERNEL void tflmgen_conv2d_hybrid(const float *input, const int8_t *rest
                 const int32_t origin_x = out_x * p->stride_width - p->padding_left;
                 const struct tflmgen_taps x =
                     tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
-                for (int32_t channel = 0, count = 0; channel < p->output_channels; channel += count) {
-                    const int32_t group = channel / group_channels;
-                    count = tflmgen_min_s32((group + 1) * group_channels - channel, 2);
-                    const int8_t *const weights = filter + channel * filter_size;
-                    int32_t sums[2] = {0, 0};
-                    tflmgen_conv2d_windows_hybrid(sums, quantized + group * p->filter_channels, weights,
-                                                  weights + (count - 1) * filter_size, origin_y, origin_x, y, x,
-                                                  -range.zero_point, p);
-                    for (int32_t i = channel; i < channel + count; ++i) {
-                        const float sum = (float)sums[i - channel];
-                        const float scale = scales[p->per_channel ? i : 0];
-                        const float scaled = p->asymmetric ? sum * scale * range.scale : sum * (range.scale * scale);
-                        *output++ = tflmgen_clamp_f32(scaled + (bias ? bias[i] : 0.0f), p->output_min, p->output_max);
+                for (int32_t group = 0, channel = 0; group < groups; ++group) {
+                    const int32_t end = channel + group_channels;
+                    const int8_t *const slice = quantized + group * p->filter_channels;
+                    int8_t column[TFLMGEN_CONV2D_HYBRID_GATHERED];
+                    const int8_t *window = NULL;
+                    if (gathered) {
+                        tflmgen_conv2d_gather_hybrid(column, slice, origin_y, origin_x, y, x, range.zero_point, p);
+                        window = column;
+                    } else if (size == p->filter_channels && y.end > y.first && x.end > x.first) {
+                        window = slice + (origin_y * p->input_width + origin_x) * p->input_channels;
+                    }
+                    while (channel < end) {
+                        const int32_t first = tflmgen_min_s32(channel, end - rows);
+                        const int8_t *const weights = filter + first * size;
+                        int32_t sums[4] = {0, 0, 0, 0};
+                        if (window == NULL) {
+                            tflmgen_conv2d_window_hybrid(sums, rows == 4, slice, weights, origin_y, origin_x, y, x,
+                                                         -range.zero_point, p);
+                        } else if (rows == 4) {
+                            tflmgen_dot_rows_s8(sums, window, weights, size, size, -range.zero_point);
+                        } else {
+                            sums[0] = tflmgen_dot_s8(window, weights, size, -range.zero_point);
+                        }
+                        for (; channel < first + rows; ++channel) {
+                            const float sum = (float)sums[channel - first];
+                            const float scale = scales[p->per_channel ? channel : 0];
+                            const float scaled =
+                                p->asymmetric ? sum * scale * range.scale : sum * (range.scale * scale);
+                            output[channel] = scaled + (bias ? bias[channel] : 0.0f);
+                        }
                     }
                 }
+                tflmgen_clamp_row_f32(output, p->output_channels, p->output_min, p->output_max);
+                output += p->output_channels;
             }
         }
         input += input_size;

@@ -20,7 +20,8 @@ struct tflmgen_depthwise_conv2d_s16_dsp {
 };
 
 /* What one pixel's groups of four channels need, as the assembly reads it: where the next group is (moved on from group
- * to group), and the taps inside the input. Steps and skips, from the end of a line of taps to the next, are in bytes. */
+ * to group), and the taps inside the input. Steps and skips, from the end of a line of taps to the next, are in
+ * bytes. */
 struct tflmgen_depthwise_s16_dsp_pixel {
     const int16_t *x;
     const int8_t *weights;

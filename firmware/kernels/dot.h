@@ -24,36 +24,6 @@ TFLMGEN_HELPER int32_t tflmgen_dot_s8(const int8_t *input, const int8_t *weights
     return sum;
 }
 
-/* The same by two rows of weights at once, added to two sums. */
-TFLMGEN_HELPER void tflmgen_dot_pair_s8(int32_t *sums, const int8_t *input, const int8_t *first, const int8_t *second,
-                                        int32_t length, int32_t offset)
-{
-    int32_t sum1 = sums[0];
-    int32_t sum2 = sums[1];
-    int32_t i = 0;
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-    const uint32_t offsets = (uint32_t)(uint16_t)offset * 0x10001u;
-    for (; i < length - 3; i += 4) {
-        const uint32_t x = tflmgen_load4(input + i);
-        const uint32_t even = tflmgen_add_even_bytes(offsets, x);
-        const uint32_t odd = tflmgen_add_odd_bytes(offsets, x);
-        const uint32_t w1 = tflmgen_load4(first + i);
-        const uint32_t w2 = tflmgen_load4(second + i);
-        sum1 = tflmgen_smlad(even, tflmgen_even_bytes(w1), sum1);
-        sum2 = tflmgen_smlad(even, tflmgen_even_bytes(w2), sum2);
-        sum1 = tflmgen_smlad(odd, tflmgen_odd_bytes(w1), sum1);
-        sum2 = tflmgen_smlad(odd, tflmgen_odd_bytes(w2), sum2);
-    }
-#endif
-    for (; i < length; ++i) {
-        const int32_t x = input[i] + offset;
-        sum1 += x * first[i];
-        sum2 += x * second[i];
-    }
-    sums[0] = sum1;
-    sums[1] = sum2;
-}
-
 /* sum of (a[i] + a_offset) * (b[i] + b_offset), offsets of at most 9 bits; with the DSP extension as above. */
 TFLMGEN_HELPER int32_t tflmgen_dot_offsets_s8(const int8_t *a, const int8_t *b, int32_t length, int32_t a_offset,
                                               int32_t b_offset)

@@ -3,8 +3,8 @@
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_HYBRID_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_HYBRID_H
 
-#include "dot.h"
 #include "dynamic_quantize.h"
+#include "rows_s8.h"
 
 struct tflmgen_fully_connected_hybrid {
     int32_t batches;
@@ -24,16 +24,19 @@ TFLMGEN_KERNEL void tflmgen_fully_connected_hybrid(const float *input, const int
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         const struct tflmgen_row_scale row = tflmgen_quantize_row(input, quantized, p->depth, p->asymmetric);
-        for (int32_t unit = 0; unit < p->units; unit += 2) {
-            const int32_t count = tflmgen_min_s32(p->units - unit, 2);
-            const int8_t *const weights = filter + unit * p->depth;
-            int32_t sums[2] = {0, 0};
-            tflmgen_dot_pair_s8(sums, quantized, weights, weights + (count - 1) * p->depth, p->depth,
-                                -row.zero_point);
-            for (int32_t i = 0; i < count; ++i) {
-                const float scaled = (float)sums[i] * (row.scale * scales[p->per_channel ? unit + i : 0]);
-                *output++ =
-                    tflmgen_clamp_f32((bias ? bias[unit + i] : 0.0f) + scaled, p->output_min, p->output_max);
+        const int32_t rows = p->units < 4 ? 1 : 4;
+        for (int32_t unit = 0; unit < p->units;) {
+            const int32_t first = tflmgen_min_s32(unit, p->units - rows);
+            const int8_t *const weights = filter + first * p->depth;
+            int32_t sums[4] = {0, 0, 0, 0};
+            if (rows == 4) {
+                tflmgen_dot_rows_s8(sums, quantized, weights, p->depth, p->depth, -row.zero_point);
+            } else {
+                sums[0] = tflmgen_dot_s8(quantized, weights, p->depth, -row.zero_point);
+            }
+            for (; unit < first + rows; ++unit) {
+                const float scaled = (float)sums[unit - first] * (row.scale * scales[p->per_channel ? unit : 0]);
+                *output++ = tflmgen_clamp_f32((bias ? bias[unit] : 0.0f) + scaled, p->output_min, p->output_max);
             }
         }
         input += p->depth;

@@ -63,9 +63,9 @@
     "vadd.f32 %[s0], s16\n\tvadd.f32 %[s1], s17\n\tvadd.f32 %[s2], s18\n\tvadd.f32 %[s3], s19\n\t"
 #endif
 
-/* Which columns of the input a row of weights goes with: `planes` of `runs` of `length` floats side by side. Skips, from
- * the end of a run to the next, and steps, from the begin of a plane or row to the next, are in floats. The assembly
- * reads the first four. */
+/* Which columns of the input a row of weights goes with: `planes` of `runs` of `length` floats side by side. Skips,
+ * from the end of a run to the next, and steps, from the begin of a plane or row to the next, are in floats. The
+ * assembly reads the first four. */
 struct tflmgen_runs_f32 {
     int32_t length;
     int32_t runs;

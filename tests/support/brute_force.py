@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.arena.place import Block
+from tflmgen.arena.blocks import Block
 
 
 def smallest_arena(blocks: Sequence[Block]) -> int:

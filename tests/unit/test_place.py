@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tflmgen.arena.blocks import Block
 from tflmgen.arena.bounds import peak
-from tflmgen.arena.place import Block, place
+from tflmgen.arena.place import place
 
 
 def live(first: int, last: int) -> int:

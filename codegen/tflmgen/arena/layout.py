@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.arena.place import ArenaPlan, Block, place
+from tflmgen.arena.blocks import Block
+from tflmgen.arena.place import ArenaPlan, place
 from tflmgen.homes import Buffer
 from tflmgen.storage import Storage
 

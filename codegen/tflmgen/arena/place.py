@@ -3,30 +3,22 @@
 Where one buffer may lie over another if it begins early or late enough (a kernel writes into what it has finished
 with), the two need not be disjoint.
 
-First fit in several orders (Sekiyama et al., "Profile-guided memory optimization for deep neural networks", 2018, uses
-the same family), then a deterministic local search that moves what touches the peak to the front of the order, until
-the lower bound is met or the effort is spent.
+First fit in several orders, then two deterministic searches until the lower bound is met or the effort is spent: over
+canonical packings, and over the orders of first fit.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tflmgen.arena.blocks import Block, Constraints, Overlaps, constraints_of, shared_bytes
 from tflmgen.arena.bounds import peak
-from tflmgen.liveness import runs
+from tflmgen.arena.first_fit import Packing, best_first_fit, improve
+from tflmgen.arena.instance import instance_of
+from tflmgen.arena.portfolio import tighten
 
 EFFORT = 400_000
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A buffer as the placer sees it: size and alignment in bytes, live steps as a bit set."""
-
-    bytes: int
-    alignment: int
-    steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,133 +35,48 @@ class ArenaPlan:
         return self.fullest[0] if self.fullest else 0
 
 
-Overlaps = Mapping[tuple[int, int], tuple[int, int]]
-"""(output, input) -> (before, after): block `output` may overlap `input` if it begins `before` or more bytes before it,
-or `after` or more bytes after it."""
-
-
 def place(blocks: Sequence[Block], steps: int, overlaps: Overlaps | None = None, effort: int = EFFORT) -> ArenaPlan:
     """Places `blocks`, whose live steps are below `steps`.
 
-    Deterministic; `effort` limits the search (pairs looked at).
+    Deterministic; `effort` limits the search (pairs looked at): more is never worse.
     """
-    overlaps = overlaps or {}
-    bound, where = peak(((b.bytes, b.steps) for b in blocks), steps, _savings(blocks, overlaps))
-    constraints = _constraints(blocks, overlaps)
-    best: tuple[int, list[int]] | None = None
-    best_order: list[int] = []
-    for order in _orders(blocks):
-        found = _first_fit(blocks, constraints, order)
-        if best is None or found[0] < best[0]:
-            best, best_order = found, order
-        if best[0] == bound:
-            break
-    assert best is not None
-    if best[0] > bound:
-        best = _search(blocks, constraints, best_order, best, bound, effort)
-    return ArenaPlan(tuple(best[1]), best[0], bound, where)
-
-
-def _savings(blocks: Sequence[Block], overlaps: Overlaps) -> dict[int, int]:
-    """The most bytes that an output can share with its inputs, by step."""
-    shared: dict[tuple[int, int], int] = {}
-    for (output, source), (before, after) in overlaps.items():
-        out, into = blocks[output].bytes, blocks[source].bytes
-        # Between these two shifts of the output against the input, one of the two covers the other.
-        shifts = min(-before, max(0, into - out)), max(after, min(0, into - out))
-        common = max(0, *(out + into - (max(out + shift, into) - min(shift, 0)) for shift in shifts))
-        for first, last in runs(blocks[output].steps & blocks[source].steps):
-            for step in range(first, last + 1):
-                shared[step, output] = min(out, shared.get((step, output), 0) + common)
+    shared = shared_bytes(blocks, overlaps or {})
     savings: dict[int, int] = {}
     for (step, _), common in shared.items():
         savings[step] = savings.get(step, 0) + common
-    return savings
+    bound, where = peak(((b.bytes, b.steps) for b in blocks), steps, savings)
+    constraints = constraints_of(blocks, overlaps or {})
+    first, order = best_first_fit(blocks, constraints, bound)
+    best = first
+    if best[0] > bound:
+        best = _canonical(blocks, steps, constraints, shared, first, bound, effort)
+    if best[0] > bound:
+        best = min(best, improve(blocks, constraints, order, first, bound, min(effort, EFFORT)), key=lambda p: p[0])
+    return ArenaPlan(tuple(best[1]), best[0], bound, where)
 
 
-def _constraints(blocks: Sequence[Block], overlaps: Overlaps) -> list[list[tuple[int, int, int]]]:
-    """Per block i: (j, below, above): i must begin at least `below` bytes before j does, or `above` bytes after."""
-    found: list[list[tuple[int, int, int]]] = [[] for _ in blocks]
-    for i, one in enumerate(blocks):
-        for j in range(i):
-            other = blocks[j]
-            if not one.steps & other.steps:
-                continue
-            i_below, j_below = one.bytes, other.bytes
-            if (i, j) in overlaps:
-                i_below, j_below = (min(pair) for pair in zip((i_below, j_below), overlaps[i, j], strict=True))
-            elif (j, i) in overlaps:
-                j_below, i_below = (min(pair) for pair in zip((j_below, i_below), overlaps[j, i], strict=True))
-            found[i].append((j, i_below, j_below))
-            found[j].append((i, j_below, i_below))
-    return found
-
-
-def _orders(blocks: Sequence[Block]) -> list[list[int]]:
-    indices = range(len(blocks))
-
-    def length(i: int) -> int:
-        return blocks[i].steps.bit_count()
-
-    def first(i: int) -> int:
-        return blocks[i].steps & -blocks[i].steps
-
-    return [
-        sorted(indices, key=lambda i: (-blocks[i].bytes, -length(i), i)),
-        sorted(indices, key=lambda i: (-blocks[i].bytes * length(i), i)),
-        sorted(indices, key=lambda i: (-length(i), -blocks[i].bytes, i)),
-        sorted(indices, key=lambda i: (first(i), -blocks[i].bytes, i)),
-        sorted(indices, key=lambda i: (-first(i), -blocks[i].bytes, i)),
-    ]
-
-
-def _first_fit(
-    blocks: Sequence[Block], constraints: list[list[tuple[int, int, int]]], order: Sequence[int]
-) -> tuple[int, list[int]]:
-    """Each block in turn begins at the lowest offset that its placed neighbours allow."""
-    offsets = [-1] * len(blocks)
-    top = 0
-    for i in order:
-        alignment = blocks[i].alignment
-        forbidden = sorted(
-            (offsets[j] - below, offsets[j] + above) for j, below, above in constraints[i] if offsets[j] >= 0
-        )
-        at = 0
-        for least, greatest in forbidden:
-            if at <= least:
-                break
-            if greatest > at:
-                at = -(-greatest // alignment) * alignment
-        offsets[i] = at
-        top = max(top, at + blocks[i].bytes)
-    return top, offsets
-
-
-def _search(
+def _canonical(
     blocks: Sequence[Block],
-    constraints: list[list[tuple[int, int, int]]],
-    order: list[int],
-    best: tuple[int, list[int]],
+    steps: int,
+    constraints: Constraints,
+    shared: dict[tuple[int, int], int],
+    first: Packing,
     bound: int,
     effort: int,
-) -> tuple[int, list[int]]:
-    chance = random.Random(0)
-    cost = len(blocks) + sum(map(len, constraints))
-    current, now = list(order), best[0]
-    for _ in range(max(1, effort // max(1, cost))):
-        trial = list(current)
-        at_peak = [i for i in trial if best[1][i] + blocks[i].bytes == best[0]]
-        moved = chance.choice(at_peak) if at_peak and chance.random() < 0.5 else chance.choice(trial)
-        trial.remove(moved)
-        trial.insert(chance.randrange(len(trial) // 2 + 1), moved)
-        if chance.random() < 0.5:
-            a, b = chance.randrange(len(trial)), chance.randrange(len(trial))
-            trial[a], trial[b] = trial[b], trial[a]
-        found = _first_fit(blocks, constraints, trial)
-        if found[0] <= now:
-            current, now = trial, found[0]
-        if found[0] < best[0]:
-            best = found
-        if best[0] == bound:
-            break
-    return best
+) -> Packing:
+    """A better packing, if one is found at as many nodes as `effort` allows."""
+    nodes = effort // (NODE + len(blocks) * steps // CELLS)
+    if nodes < len(blocks):
+        return first
+    instance = instance_of(blocks, steps, constraints, shared)
+    found = tighten(instance, first[0], bound, nodes)
+    if found.offsets is None:
+        return first
+    offsets = [0] * len(blocks)
+    for block, offset in zip(instance.blocks.tolist(), found.offsets.tolist(), strict=True):
+        offsets[block] = offset
+    return found.bytes, offsets
+
+
+NODE, CELLS = 400, 100
+"""A node of the search takes about as long as so many pairs, and one more for so many blocks times steps."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tflmgen.arena.blocks import Block
 from tflmgen.arena.bounds import peak
-from tflmgen.arena.place import Block, place
+from tflmgen.arena.place import place
 from tflmgen.kernel import Kernel, Line, LineMove, RowCall, Running, Scratch
 from tflmgen.streams.lines import Lines, lay_lines
 from tflmgen.streams.order import INPUT, RowOrder, Rows, Wiring, order_rows

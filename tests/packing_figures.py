@@ -1,0 +1,38 @@
+"""Prints the table of docs/memory.md about packing alone: MiniMalloc's instances.
+
+    python tests/packing_figures.py > table.md
+
+Seconds are those of the process (one core), which does nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+
+from support.planner_instances import read_problem
+from tflmgen.arena.place import EFFORT as DEFAULT_EFFORT
+from tflmgen.arena.place import place
+
+EFFORT = 50_000_000
+"""What about ten seconds allow."""
+
+
+def main() -> None:
+    """One row per instance; quotients are those of arena and capacity."""
+    print("| | buffers | capacity | bound | by default | with more effort | seconds |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    for name in "ABCDEFGHIJK":
+        problem = read_problem(name)
+        blocks, steps = problem.blocks()
+        hasty = place(blocks, steps, effort=DEFAULT_EFFORT)
+        begin = time.process_time()
+        plan = place(blocks, steps, effort=EFFORT)
+        seconds = time.process_time() - begin
+        quotients = [f"{size / problem.capacity:.3f}" for size in (plan.lower_bound, hasty.bytes, plan.bytes)]
+        print(
+            f"| {name} | {len(blocks)} | {problem.capacity:,} | {' | '.join(quotients)} | {seconds:.2f} |", flush=True
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -96,7 +96,9 @@ def _depthwise(name: str, rng: np.random.Generator) -> Layer:
         stride = 2 if "half" in name else 1
     channels, side = _pick(rng, [8, 16, 32, 64]), int(rng.integers(5, 24))
     size = max(taps[0], side), max(taps[1], side + int(rng.integers(-3, 4)))
-    relu = {"depthwise3x3_dsp": False, "depthwise3x3_pairs_dsp": True}.get(name, _relu(rng))
+    if name.startswith("depthwise3x3"):
+        size = side, int(rng.integers(3, 26))
+    relu = {"depthwise3x3_dsp": False, "depthwise3x3_pairs_dsp": True, "depthwise_nine_dsp": True}.get(name, _relu(rng))
     return Layer("DEPTHWISE_CONV_2D", size, channels, taps, 0, stride, bool(rng.random() < 0.7), relu)
 
 
@@ -120,6 +122,7 @@ FAMILIES = {
         "depthwise3x3_dsp",
         "depthwise3x3_pairs_dsp",
         "depthwise_window_dsp",
+        "depthwise_nine_dsp",
         "fully_connected_dsp_widened",
         "fully_connected_dsp_long",
         "add_dsp",

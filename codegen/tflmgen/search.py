@@ -21,8 +21,8 @@ COPIED = 32
 """Bytes that loops may copy in all without being held against a plan."""
 
 SLOWER = 15
-"""Slower kernels may cost one instruction more for so many of the whole program, and beyond that half as great a part
-of the instructions as they save of the memory; or any number while the arena is above the packing bound."""
+"""Slower kernels may cost one cycle more for so many of the whole program, and beyond that half as great a part of the
+cycles as they save of the memory; or any number while the arena is above the packing bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Candidate:
     """One fixed execution plan with its kernels and its memory.
 
     order_proved: no order of any block has less than the least peak that was found, as order_peak estimates it.
-    slower: instructions more than with the fastest kernels, roughly.
+    slower, cycles: instructions and cycles more than with the fastest kernels, roughly.
     """
 
     selection: Selection
@@ -40,6 +40,7 @@ class Candidate:
     layout: Layout
     order_proved: bool = False
     slower: int = 0
+    cycles: int = 0
 
     @property
     def cost(self) -> tuple[int, int]:
@@ -56,7 +57,7 @@ def best_candidate(module: Module, selection: Selection) -> Candidate:
     """The best plan of the fastest kernels, and then of slower ones as long as they save memory."""
     rungs = ladder(module, selection)
     best = next(rungs)
-    bound, total = _packing_bound(module), _instructions(selection)
+    bound, total = _packing_bound(module), _cycles(selection)
     for rung in rungs:
         if best.layout.arena.bytes <= bound and not _is_worth_it(rung, best, total):
             break
@@ -78,8 +79,8 @@ def ladder(module: Module, selection: Selection) -> Iterator[Candidate]:
     kernels: Selection | None = selection
     while kernels is not None:
         best = min(_plans(kernels, orders, variables), key=lambda candidate: candidate.cost)
-        slower = _instructions(kernels) - _instructions(selection)
-        yield replace(best, order_proved=by_peak.is_proved, slower=slower)
+        slower, cycles = (cost(kernels) - cost(selection) for cost in (_instructions, _cycles))
+        yield replace(best, order_proved=by_peak.is_proved, slower=slower, cycles=cycles)
         kernels = _slower(best)
 
 
@@ -115,9 +116,15 @@ def _slower(candidate: Candidate) -> Selection | None:
 
 
 def _is_worth_it(rung: Candidate, best: Candidate, total: int) -> bool:
-    more = rung.slower - best.slower
-    return rung.slower * SLOWER <= total or 2 * more * best.bytes <= (best.bytes - rung.bytes) * total
+    more = rung.cycles - best.cycles
+    return rung.cycles * SLOWER <= total or 2 * more * best.bytes <= (best.bytes - rung.bytes) * total
 
 
 def _instructions(selection: Selection) -> int:
     return sum(k.instructions or k.macs for k in selection.kernels.values() if isinstance(k, Kernel))
+
+
+def _cycles(selection: Selection) -> int:
+    """Instructions of kernels whose cycles aren't known."""
+    kernels = [kernel for kernel in selection.kernels.values() if isinstance(kernel, Kernel)]
+    return sum(kernel.cycles or kernel.instructions or kernel.macs for kernel in kernels)

@@ -13,19 +13,9 @@
 #ifndef TFLMGEN_KERNELS_DEPTHWISE3X3_DSP_H
 #define TFLMGEN_KERNELS_DEPTHWISE3X3_DSP_H
 
-#include "dsp.h"
-#include "window.h"
+#include "depthwise3x3_planes_dsp.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-
-struct tflmgen_depthwise3x3_dsp_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t padding_value;
-    int32_t output_zero_point;
-    int32_t output_min;
-    int32_t output_max;
-    int32_t strip; /* output lines at a time */
-};
 
 /* One channel as the assembly reads it: (w0, w1), (w1, w2) of each filter row; multiplier, ra, start of the sum, and what
  * a negative sum's rescaled value loses where it is not clamped. */
@@ -114,109 +104,6 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint32_t *plane, int8_t *ou
     "ldr r11, [sp, #16]\n\t"                                                 \
     "add r1, r1, r12, lsl #1\n\t"
 
-/* Four channels of two neighbouring pixels into the planes: 2 PKH + 4 SXTB16 + 4 STR. */
-TFLMGEN_HELPER void tflmgen_depthwise3x3_dsp_put(uint8_t *to, uint32_t left, uint32_t right, int32_t plane)
-{
-    const uint32_t low = (left & 0xFFFFu) | right << 16;
-    const uint32_t high = left >> 16 | (right & 0xFFFF0000u);
-    *(uint32_t *)(void *)(to + plane) = tflmgen_odd_bytes(low);
-    *(uint32_t *)(void *)(to + 2 * plane) = tflmgen_even_bytes(high);
-    *(uint32_t *)(void *)(to + 3 * plane) = tflmgen_odd_bytes(high);
-    *(uint32_t *)(void *)to = tflmgen_even_bytes(low);
-}
-
-/* Words of whole columns, from `to` up to `end`, at least one: 15 instructions for 8 values. */
-TFLMGEN_HELPER void tflmgen_depthwise3x3_dsp_columns(uint8_t *to, const uint8_t *end, const int8_t *at, int32_t pixel,
-                                                     int32_t plane)
-{
-    uint32_t a, b, c, d;
-    __asm__ volatile("1:\n\t"
-                     "ldr %[a], [%[at]]\n\t"
-                     "ldr %[b], [%[at], %[pixel]]\n\t"
-                     "add %[at], %[at], %[pixel], lsl #1\n\t"
-                     "pkhbt %[c], %[a], %[b], lsl #16\n\t"
-                     "pkhtb %[b], %[b], %[a], asr #16\n\t"
-                     "sxtb16 %[a], %[c]\n\t"
-                     "sxtb16 %[c], %[c], ror #8\n\t"
-                     "sxtb16 %[d], %[b]\n\t"
-                     "sxtb16 %[b], %[b], ror #8\n\t"
-                     "str %[c], [%[to], %[plane]]\n\t"
-                     "str %[d], [%[to], %[plane], lsl #1]\n\t"
-                     "str %[b], [%[to], %[plane3]]\n\t"
-                     "str %[a], [%[to]], #4\n\t"
-                     "cmp %[to], %[end]\n\t"
-                     "bne 1b"
-                     : [to] "+r"(to), [at] "+r"(at), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d)
-                     : [end] "r"(end), [pixel] "r"(pixel), [plane] "r"(plane), [plane3] "r"(3 * plane)
-                     : "cc", "memory");
-}
-
-/* `count` lines of four channels, `pitch` bytes apart, `words` words each; the first word begins `padding_left` columns
- * before the input's row. padded: words of padding at their ends are there already. */
-TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_fill(uint8_t *to, const int8_t *row, int32_t count, int32_t words,
-                                                  int32_t pitch, int32_t plane, bool padded,
-                                                  const struct tflmgen_depthwise3x3_dsp_s8 *p)
-{
-    const uint32_t padding = tflmgen_splat4(p->padding_value);
-    const int32_t pixel = p->input_channels;
-    const int32_t columns = p->input_width + p->padding_left;
-    const int32_t whole = tflmgen_min_s32(columns >> 1, words);
-    const int32_t line = p->input_width * pixel;
-    for (; count > 0; --count, to += pitch, row += line) {
-        const int8_t *at = row;
-        uint8_t *word = to;
-        if (p->padding_left) {
-            tflmgen_depthwise3x3_dsp_put(word, padding, tflmgen_load4(at), plane);
-            at += pixel;
-            word += 4;
-        }
-        uint8_t *const whole_end = to + 4 * whole;
-        if (word != whole_end) {
-            tflmgen_depthwise3x3_dsp_columns(word, whole_end, at, pixel, plane);
-            at += (whole_end - word) / 4 * 2 * pixel;
-            word = whole_end;
-        }
-        if (whole < words && columns % 2) {
-            tflmgen_depthwise3x3_dsp_put(word, tflmgen_load4(at), padding, plane);
-            word += 4;
-        }
-        for (; !padded && word < to + 4 * words; word += 4) {
-            tflmgen_depthwise3x3_dsp_put(word, padding, padding, plane);
-        }
-    }
-}
-
-/* The same for lines above and below the input. */
-TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_pad(uint8_t *to, int32_t count, int32_t words, int32_t pitch,
-                                                 int32_t plane, int32_t padding_value)
-{
-    const uint32_t padding = tflmgen_even_bytes(tflmgen_splat4(padding_value));
-    for (; count > 0; --count, to += pitch) {
-        for (uint32_t *word = (uint32_t *)(void *)to; word < (uint32_t *)(void *)to + words; ++word) {
-            word[0] = padding;
-            word[plane / 4] = padding;
-            word[plane / 2] = padding;
-            word[plane / 4 * 3] = padding;
-        }
-    }
-}
-
-/* Moves the lines that begin `from` bytes on to a plane's start, with the word that is behind the last one. */
-TFLMGEN_HELPER void tflmgen_depthwise3x3_dsp_keep(uint8_t *plane, int32_t from, int32_t bytes)
-{
-    struct four_words {
-        uint32_t word[4];
-    };
-    struct four_words *to = (struct four_words *)(void *)plane;
-    const struct four_words *source = (const struct four_words *)(const void *)(plane + from);
-    for (int32_t moved = 0; moved < bytes; moved += 16) {
-        *to++ = *source++;
-    }
-    if (bytes > 0) {
-        to->word[0] = source->word[0];
-    }
-}
-
 /* Packed: nine weights, e, two bytes of nothing, start of the sum, multiplier. */
 TFLMGEN_HELPER void tflmgen_depthwise3x3_dsp_unpack(struct tflmgen_depthwise3x3_dsp_channel *channel,
                                                     const uint32_t *packed, int32_t addend)
@@ -232,54 +119,6 @@ TFLMGEN_HELPER void tflmgen_depthwise3x3_dsp_unpack(struct tflmgen_depthwise3x3_
     channel->multiplier = (int32_t)packed[4];
     channel->addend = addend + (scale >> 2);
     channel->sign_fix = scale >> 1;
-}
-
-/* Four planes of `lines` lines of `pitch` bytes, of which `words` words from `start` on are used. */
-struct tflmgen_depthwise3x3_dsp_planes {
-    uint8_t *first;
-    int32_t pitch;
-    int32_t lines;
-    int32_t words;
-    int32_t start;
-};
-
-/* What `count` lines of output from y on need of the four channels at `input`. moved: how many lines of output the planes'
- * lines are for already, from y - moved on. first: these are the first channels. */
-TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_strip(const struct tflmgen_depthwise3x3_dsp_planes *planes,
-                                                   const int8_t *input, int32_t y, int32_t count, int32_t moved,
-                                                   bool first, const struct tflmgen_depthwise3x3_dsp_s8 *p)
-{
-    const int32_t pitch = planes->pitch;
-    const int32_t plane = planes->lines * pitch;
-    uint8_t *const begin = planes->first + planes->start;
-    int32_t next = 0;
-    if (y > 0) {
-        next = tflmgen_max_s32(3 - p->stride_height, 0);
-        for (int32_t i = 0; i < 4; ++i) {
-            tflmgen_depthwise3x3_dsp_keep(planes->first + i * plane, moved * p->stride_height * pitch, next * pitch);
-        }
-    }
-    const int32_t in_y = y * p->stride_height - p->padding_top;
-    const int32_t last = (count - 1) * p->stride_height + 3;
-    const int32_t above = tflmgen_clamp_s32(-in_y, next, last);
-    const int32_t below = tflmgen_clamp_s32(p->input_height - in_y, above, last);
-    if (first || count < p->output_height) {
-        tflmgen_depthwise3x3_dsp_pad(begin + next * pitch, above - next, planes->words, pitch, plane, p->padding_value);
-        tflmgen_depthwise3x3_dsp_pad(begin + below * pitch, last - below, planes->words, pitch, plane,
-                                     p->padding_value);
-    }
-    tflmgen_depthwise3x3_dsp_fill(begin + above * pitch,
-                                  input + (in_y + above) * p->input_width * p->input_channels, below - above,
-                                  planes->words, pitch, plane, !first || y > 0, p);
-}
-
-TFLMGEN_HELPER struct tflmgen_depthwise3x3_dsp_planes tflmgen_depthwise3x3_dsp_planes_in(
-    void *scratch, int32_t pitch, const struct tflmgen_depthwise3x3_dsp_s8 *p)
-{
-    const uintptr_t aligned = ((uintptr_t)scratch + (uintptr_t)pitch - 1u) & ~((uintptr_t)pitch - 1u);
-    const struct tflmgen_depthwise3x3_dsp_planes planes = {
-        (uint8_t *)aligned, pitch, (p->strip - 1) * p->stride_height + 3, (p->output_width + 1) / 2 + 1, 0};
-    return planes;
 }
 
 /* The last line of a width that is odd: outputs come in pairs, and the last one must go nowhere. */

@@ -136,18 +136,20 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_run(const int8_t *input, cons
                 lines = tflmgen_min_s32(p->strip, left);
                 lines -= left - lines == 1;
                 const bool apart = p->output_width % 2 == 1 && lines == left;
+                const bool again = !apart && lines % 2;
+                const int32_t whole = apart ? (lines - 1) / 2 : lines / 2;
+                const uint8_t *from = planes.first + 2 * last;
+                int8_t *to = output + y * row + quad;
                 tflmgen_depthwise3x3_dsp_strip(&planes, input + quad, y, lines, before, first == 0, p);
-                for (int32_t i = 0; i < 4; ++i) {
-                    const uint8_t *const from = planes.first + i * planes.lines * pitch + 2 * last;
-                    int8_t *const to = output + y * row + quad + i;
-                    pairs.pairs = apart ? (lines - 1) / 2 : lines / 2;
-                    if (pairs.pairs > 0) {
+                for (int32_t i = 0; i < 4; ++i, from += planes.lines * pitch, ++to) {
+                    pairs.pairs = whole;
+                    if (whole > 0) {
                         run(from, to + last * channels, four + i, &pairs);
                     }
                     if (apart) {
                         tflmgen_depthwise3x3_pairs_dsp_last(from + (lines - 2) * pitch, to + (lines - 2) * row, channels,
                                                             p->output_width, four + i, run);
-                    } else if (lines % 2) {
+                    } else if (again) {
                         pairs.pairs = 1;
                         run(from + (lines - 2) * pitch, to + (lines - 2) * row + last * channels, four + i, &pairs);
                     }

@@ -26,6 +26,7 @@ CHECKED = [
     ("mps2_an386", "depthwise3x3_dsp"),
     ("mps2_an386", "depthwise3x3_pairs_dsp"),
     ("mps2_an386", "depthwise_window_dsp"),
+    ("mps2_an386", "depthwise_nine_dsp"),
     ("mps2_an386", "fully_connected_dsp_widened"),
     ("mps3_an547", "conv2d_mve"),
     ("mps3_an547", "depthwise_window_mve"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -128,12 +129,14 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
 
 @contextlib.contextmanager
 def only(name: str) -> Iterator[None]:
-    """Layers get the kernel of this family, where there is one for them."""
+    """Layers get a kernel of this family, where there is one for them; where there are several, by strips, in turn."""
+    numbers = itertools.count()
 
     def chooser(kernels: Iterable[Kernel], _: Target) -> Kernel:
         found = list(kernels)
         wanted = [kernel for kernel in found if (known := family(kernel)) and known[0] == name]
-        return replace((wanted or found)[0], alternatives=(), backward=None)
+        first = next(numbers) % len(wanted) if wanted and name.startswith("depthwise3x3") else 0
+        return replace((wanted or found)[first], alternatives=(), backward=None)
 
     with contextlib.ExitStack() as stack:
         for module in CHOOSERS:

@@ -231,6 +231,7 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"depthwise3x3_dsp", planes(1)),
     (r"depthwise3x3_pairs_dsp", planes(2)),
     (r"depthwise_window_dsp", _groups(4)),
+    (r"depthwise_nine_dsp", _groups(4)),
     (r"depthwise_window_mve", depthwise_mve),
     (r"depthwise_squares_mve", depthwise_patches),
     (r"depthwise_line_mve", depthwise_patches),

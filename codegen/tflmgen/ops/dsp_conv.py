@@ -57,14 +57,15 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
-    kernel = replace(kernel, instructions=_instructions(op, steps, 1), alternatives=_split(op, window, layer, kernel))
+    instructions, cycles = _estimates(op, steps, 1)
+    kernel = replace(kernel, instructions=instructions, cycles=cycles, alternatives=_split(op, window, layer, kernel))
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
 
 def _split(op: OperatorInstance, window: Window, layer: Layer, whole: Kernel) -> tuple[Kernel, ...]:
     """The kernel that goes through the window in parts, where it takes less scratch than `whole`."""
-    channels, terms = layer.weights.shape
+    channels = len(layer.weights)
     exact, words = _rescalings(layer), pair_words(layer.weights)
     if exact is None or words is None or window.input[3] % 4 or window.steps.dilation_width > 1:
         return ()
@@ -89,17 +90,18 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, whole: Kernel) ->
     values = np.concatenate([rows[:, a:b].reshape(-1) for a, b in pairwise(cuts)])
     operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
     function = f"tflmgen_conv2d_split_dsp_{_kind(exact)}_s8"
-    macs, instructions = op.outputs[0].elements * terms, _instructions(op, steps, len(firsts))
-    header = "conv2d_split_dsp.h"
-    return (Kernel(function, header, operands, fields, whole.overlaps, macs, "dsp", instructions=instructions),)
+    kernel = Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, whole.macs, "dsp")
+    instructions, cycles = _estimates(op, steps, len(firsts))
+    return (replace(kernel, instructions=instructions, cycles=cycles),)
 
 
-def _instructions(op: OperatorInstance, steps: int, parts: int) -> int:
-    """Counted in the kernels' code, and with what GCC 12 makes of the rest."""
+def _estimates(op: OperatorInstance, steps: int, parts: int) -> tuple[int, int]:
+    """Instructions and cycles, counted in the kernels' code, and with what GCC 12 makes of the rest."""
     *pixels, channels = op.outputs[0].max_shape
-    pairs = -(-channels // 2)
-    gathering = 3 * (7 * steps + 60 * parts)
-    return -(-math.prod(pixels) // BLOCK) * (pairs * (38 + 17 * steps + 16 * (parts - 1)) + gathering)
+    pairs, blocks = -(-channels // 2), -(-math.prod(pixels) // BLOCK)
+    instructions = pairs * (30 + 17 * steps + 22 * (parts - 1)) + 18 * steps + 100 * parts
+    cycles = pairs * (48 + 25 * steps + 60 * (parts - 1)) + 27 * steps + 100 * parts
+    return blocks * instructions, blocks * cycles
 
 
 def _rescalings(layer: Layer) -> Rescalings | None:

@@ -44,6 +44,8 @@ def depthwise3x3_dsp(op: OperatorInstance, window: Window, layer: Layer) -> tupl
         return ()
     if steps.stride_width > 1 or steps.stride_height > 2 or window.width.padding > 1:
         return ()
+    if window.input[2] + window.width.padding < 2:
+        return ()
     words = -(-window.width.output // 2)
     pitch = next((p for p in PITCHES if p >= 4 * (words + 1)), None)
     found = _channels(layer)

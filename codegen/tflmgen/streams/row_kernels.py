@@ -31,13 +31,16 @@ class RowKernels:
     def kernel(self, operator: RowOperator, tick: int, aligned: bool, choice: int) -> Kernel | None:
         """What computes one tick: choice 0 is the fastest, others are slower with less scratch.
 
-        Fast kernels want all rows to begin at words: where they don't (not `aligned`), the portable one.
+        Ticks at a border take the function that those in the middle take, where they can: another one may be faster for
+        few rows, but its scratch counts for all. Fast kernels want all rows to begin at words: where they don't (not
+        `aligned`), the portable one.
         """
-        kernel = self._fastest(operator, tick, aligned)
+        kernel, usual = (self._fastest(operator, number, aligned) for number in (tick, operator.ticks // 2))
         if kernel is None:
             return None
         kernels = kernel, *kernel.alternatives
-        return kernels[min(choice, len(kernels) - 1)]
+        wanted = _chosen(usual, choice).function if usual is not None else ""
+        return next((same for same in kernels if same.function == wanted), _chosen(kernel, choice))
 
     def most(self, operator: RowOperator, aligned: bool) -> int:
         """The last choice that makes a difference."""
@@ -51,6 +54,11 @@ class RowKernels:
         if key not in self._kernels:
             self._kernels[key] = operator.kernel(tick, self._target if aligned else self._portable)
         return self._kernels[key]
+
+
+def _chosen(kernel: Kernel, choice: int) -> Kernel:
+    kernels = kernel, *kernel.alternatives
+    return kernels[min(choice, len(kernels) - 1)]
 
 
 def scratch_bytes(kernel: Kernel) -> int:

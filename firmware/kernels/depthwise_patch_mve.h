@@ -301,7 +301,9 @@ TFLMGEN_SHARED void tflmgen_depthwise_patch_mve_run(const int8_t *input, const i
             const int32_t end = tflmgen_clamp_s32(p->input_width - in_x, first, columns);
             const int8_t *weights = stream;
             int8_t *at = output + x * p->input_channels;
-            tflmgen_depthwise_patch_mve_place(&block, pixels, lower, p);
+            if (x == 0 || pixels != p->pixels) {
+                tflmgen_depthwise_patch_mve_place(&block, pixels, lower, p);
+            }
             vst1q_u32(rows.at, vmlaq_n_u32(vld1q_u32(starts), vld1q_u32(rows.step), (uint32_t)(in_x + first)));
             for (int32_t left = p->input_channels; left > 0; left -= 16, at += 16) {
                 int8_t *to = piece + first * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN;

@@ -54,6 +54,7 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[
                 outputs=_pick(rng, UNITS),
                 relu=_relu(rng),
                 beyond="dsp" in name and bool(rng.random() < 0.3),
+                common="dsp" in name and bool(rng.random() < 0.5),
             )
             for _ in range(count)
         ]

@@ -2,7 +2,8 @@
  *
  * The weights are a stream of groups of four units, in the order of use (see dot_rows_dsp.h for the words):
  *     four biases | four weights of each unit, times `steps` | s0 + 256 s1 + ... | m0 m1 m2 m3 | ra0 ra1 ra2 ra3
- * The last group is filled up with units of zeros. A row is widened once, on the stack; longer ones are those of
+ * Where all units have the same s, m and ra, these are parameters instead, and a group ends with its weights. The last
+ * group is filled up with units of zeros. A row is widened once, on the stack; longer ones are those of
  * fully_connected_long_dsp.h.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_DSP_H
@@ -19,6 +20,7 @@ struct tflmgen_fully_connected_dsp_s8 {
     int32_t steps; /* fours of values in a row, the last one filled up */
     int32_t output_min;
     int32_t output_max;
+    int32_t scale[3]; /* m, ra and s of all units */
 };
 
 /* What the groups need to know, in the order in which the assembly reads it. */
@@ -27,36 +29,67 @@ struct tflmgen_fully_connected_dsp_groups {
     int32_t skip;       /* bytes of code that the first pass leaves out */
     int8_t *end;        /* of the outputs */
     int32_t correction; /* of the sums of offset pairs */
+    int32_t scale[3];   /* m, ra and s of all units */
 };
 
 typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_t *stream, int8_t *output,
                                                   const struct tflmgen_fully_connected_dsp_groups *groups);
 
-#define TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
-#define TFLMGEN_FULLY_CONNECTED_DSP_SIGNED(sum, m, ra) \
-    "smmla " m ", " sum ", " m ", " ra "\n\t"          \
-    "asr " sum ", " sum ", #31\n\t"                    \
-    "add " sum ", " m ", " sum ", lsl #7\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED(sum, m, ra, free) "smmla " sum ", " sum ", " m ", " ra "\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_SIGNED(sum, m, ra, free) \
+    "smmla " free ", " sum ", " m ", " ra "\n\t"             \
+    "asr " sum ", " sum ", #31\n\t"                          \
+    "add " sum ", " free ", " sum ", lsl #7\n\t"
 
 #define TFLMGEN_FULLY_CONNECTED_DSP_ROUND(sum) \
     "asr " sum ", " sum ", r0\n\t"             \
     "ssat " sum ", #8, " sum "\n\t"            \
     "strb " sum ", [r12], #1\n\t"
 
-/* Shifted pairs, and what offset pairs need besides: the correction lies on the stack, behind what all of them have. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_PAIRS ""
-#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_PAIRS ""
-#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_PAIRS "add sp, sp, #16\n\t"
-#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_OFFSET \
-    "ldr r4, [r3, #12]\n\t"                    \
+/* Four sums become outputs, with an m, ra and s for each: 22 instructions, 30 where signed; */
+#define TFLMGEN_FULLY_CONNECTED_DSP_RESCALE_EACH(RESCALE)                 \
+    "ldmia.w r1!, {r0, r6, r7, r8, r9, r10, r11, lr}\n\t"                 \
+    RESCALE("r2", "r6", "r10", "r6")                                      \
+    "ldr r10, [r1], #4\n\t"                                               \
+    RESCALE("r3", "r7", "r11", "r7")                                      \
+    RESCALE("r4", "r8", "lr", "r8")                                       \
+    RESCALE("r5", "r9", "r10", "r9")                                      \
+    TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2")                               \
+    "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")          \
+    "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4")          \
+    "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")
+
+/* with the same for all: 18, or 26. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_RESCALE_COMMON(RESCALE)                               \
+    "ldrd r6, r7, [sp, #20]\n\t"                                                          \
+    "ldr r0, [sp, #28]\n\t"                                                               \
+    RESCALE("r2", "r6", "r7", "r8") RESCALE("r3", "r6", "r7", "r9")                       \
+    RESCALE("r4", "r6", "r7", "r10") RESCALE("r5", "r6", "r7", "r11")                     \
+    TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")       \
+    TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")
+
+/* What lies on the stack behind that which all need: nothing, the correction of offset pairs, or it, m, ra and s. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_PAIRS_EACH ""
+#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_PAIRS_EACH "add sp, sp, #16\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_OFFSET_EACH \
+    "ldr r4, [r3, #12]\n\t"                          \
     "push {r4}\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_OFFSET_EACH "add sp, sp, #20\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_PAIRS_COMMON \
+    "add r4, r3, #12\n\t"                             \
+    "ldmia r4, {r4, r5, r6, r7}\n\t"                  \
+    "push {r4, r5, r6, r7}\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_PAIRS_COMMON "add sp, sp, #32\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_OFFSET_COMMON TFLMGEN_FULLY_CONNECTED_DSP_KEEP_PAIRS_COMMON
+#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_OFFSET_COMMON TFLMGEN_FULLY_CONNECTED_DSP_FREE_PAIRS_COMMON
+
+#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_PAIRS ""
 #define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_OFFSET TFLMGEN_DOT_ROWS_CORRECT("[sp, #16]")
-#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_OFFSET "add sp, sp, #20\n\t"
 
 /* Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights, r10-r11 inputs, r12 output, lr passes. Stack: row, passes,
- * entry of the first pass, end. A group costs 4 instructions before its steps (9 of offset pairs) and 26 (34 where
- * signed) after them. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, PAIRS, RESCALE)                                                  \
+ * entry of the first pass, end. A group costs 4 instructions before its steps (9 of offset pairs) and 4 after
+ * them, besides rescaling. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, PAIRS, SCALE, RESCALE)                                                \
     TFLMGEN_SHARED void name(const void *row, const uint32_t *stream, int8_t *output,                                  \
                              const struct tflmgen_fully_connected_dsp_groups *groups)                                  \
     {                                                                                                                  \
@@ -65,7 +98,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_fully_connected_dsp_groups *r3 __asm__("r3") = groups;                           \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "mov r12, r2\n\t" TFLMGEN_FULLY_CONNECTED_DSP_KEEP_##PAIRS                                    \
+                         "mov r12, r2\n\t" TFLMGEN_FULLY_CONNECTED_DSP_KEEP_##PAIRS##_##SCALE                          \
                          "ldmia r3, {r4, r5, r6}\n\t"                                                                  \
                          "adr r7, 2f\n\t"                                                                              \
                          "add r5, r5, r7\n\t"                                                                          \
@@ -78,49 +111,35 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
                          "ldr pc, [sp, #8]\n\t"                                                                        \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         ".rept 8\n\t" TFLMGEN_DOT_ROWS_WIDENED(TFLMGEN_DOT_ROWS_##PAIRS) ".endr\n\t"                    \
+                         ".rept 8\n\t" TFLMGEN_DOT_ROWS_WIDENED(TFLMGEN_DOT_ROWS_##PAIRS) ".endr\n\t"                  \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
-                         "ldmia.w r1!, {r0, r6, r7, r8, r9, r10, r11, lr}\n\t"                                         \
-                         RESCALE("r2", "r6", "r10")                                                                    \
-                         "ldr r10, [r1], #4\n\t"                                                                       \
-                         RESCALE("r3", "r7", "r11") RESCALE("r4", "r8", "lr") RESCALE("r5", "r9", "r10")               \
-                         TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2")                                                       \
-                         "lsr r0, r0, #8\n\t"                                                                          \
-                         TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")                                                       \
-                         "lsr r0, r0, #8\n\t"                                                                          \
-                         TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4")                                                       \
-                         "lsr r0, r0, #8\n\t"                                                                          \
-                         TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")                                                       \
+                         TFLMGEN_FULLY_CONNECTED_DSP_RESCALE_##SCALE(RESCALE) \
                          "ldr r0, [sp, #12]\n\t"                                                                       \
                          "cmp r0, r12\n\t"                                                                             \
                          "bne.w 1b\n\t"                                                                                \
-                         TFLMGEN_FULLY_CONNECTED_DSP_FREE_##PAIRS                                                      \
+                         TFLMGEN_FULLY_CONNECTED_DSP_FREE_##PAIRS##_##SCALE                                            \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
                          :                                                                                             \
                          : "r12", "cc", "memory");                                                                     \
     }
 
-TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(tflmgen_fully_connected_dsp_widened_clamped, PAIRS,
-                                   TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED)
-TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(tflmgen_fully_connected_dsp_widened_signed, PAIRS,
-                                   TFLMGEN_FULLY_CONNECTED_DSP_SIGNED)
-TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(tflmgen_fully_connected_dsp_widened_offset_clamped, OFFSET,
-                                   TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED)
-TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(tflmgen_fully_connected_dsp_widened_offset_signed, OFFSET,
-                                   TFLMGEN_FULLY_CONNECTED_DSP_SIGNED)
-
 /* All units of rows of at most 4 * TFLMGEN_DOT_ROWS_STACK_STEPS values. */
 TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const uint32_t *stream, int8_t *output,
                                                     const struct tflmgen_fully_connected_dsp_s8 *p, bool offset,
-                                                    tflmgen_fully_connected_dsp_function *run)
+                                                    bool common, tflmgen_fully_connected_dsp_function *run)
 {
     const int32_t passes = (p->steps + 7) / 8;
     const int32_t rest = p->units % 4;
-    const int32_t group_words = 4 * p->steps + 13;
+    const int32_t group_words = 4 * p->steps + (common ? 4 : 13);
     uint32_t row[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];
     struct tflmgen_fully_connected_dsp_groups groups;
+    if (common) {
+        for (int32_t i = 0; i < 3; ++i) {
+            groups.scale[i] = p->scale[i];
+        }
+    }
     groups.passes = passes;
     groups.skip = (8 * passes - p->steps) * TFLMGEN_DOT_ROWS_WIDENED_BYTES;
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
@@ -147,18 +166,23 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const u
     }
 }
 
-/* Outputs clamped at the zero point, or not. */
-#define TFLMGEN_FULLY_CONNECTED_DSP(name, offset)                                              \
+#define TFLMGEN_FULLY_CONNECTED_DSP(name, PAIRS, SCALE, RESCALE, offset, common) \
+    TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, PAIRS, SCALE, TFLMGEN_FULLY_CONNECTED_DSP_##RESCALE) \
     TFLMGEN_SHARED void name##_s8(const int8_t *input, const uint32_t *stream, int8_t *output, \
-                                  const struct tflmgen_fully_connected_dsp_s8 *p)              \
-    {                                                                                          \
-        tflmgen_fully_connected_dsp_run(input, stream, output, p, offset, name);               \
+                                  const struct tflmgen_fully_connected_dsp_s8 *p) \
+    { \
+        tflmgen_fully_connected_dsp_run(input, stream, output, p, offset, common, name); \
     }
 
-TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_widened_clamped, false)
-TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_widened_signed, false)
-TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_widened_offset_clamped, true)
-TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_widened_offset_signed, true)
+/* Outputs clamped at the zero point, or not. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_BOTH(name, PAIRS, SCALE, offset, common) \
+    TFLMGEN_FULLY_CONNECTED_DSP(name##_clamped, PAIRS, SCALE, CLAMPED, offset, common) \
+    TFLMGEN_FULLY_CONNECTED_DSP(name##_signed, PAIRS, SCALE, SIGNED, offset, common)
+
+TFLMGEN_FULLY_CONNECTED_DSP_BOTH(tflmgen_fully_connected_dsp_widened, PAIRS, EACH, false, false)
+TFLMGEN_FULLY_CONNECTED_DSP_BOTH(tflmgen_fully_connected_dsp_widened_offset, OFFSET, EACH, true, false)
+TFLMGEN_FULLY_CONNECTED_DSP_BOTH(tflmgen_fully_connected_dsp_widened_common, PAIRS, COMMON, false, true)
+TFLMGEN_FULLY_CONNECTED_DSP_BOTH(tflmgen_fully_connected_dsp_widened_common_offset, OFFSET, COMMON, true, true)
 
 #endif
 

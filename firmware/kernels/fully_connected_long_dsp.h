@@ -87,9 +87,12 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_finish(int8_t *output, cons
 
 TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, const uint32_t *stream, int8_t *output,
                                                          const struct tflmgen_fully_connected_dsp_s8 *p, bool with_sign,
-                                                         bool offset, tflmgen_fully_connected_long_dsp_function *sums_of)
+                                                         bool offset, bool common,
+                                                         tflmgen_fully_connected_long_dsp_function *sums_of)
 {
-    const int32_t group_words = 4 * p->steps + 13;
+    const int32_t group_words = 4 * p->steps + (common ? 4 : 13);
+    const uint32_t m = (uint32_t)p->scale[0], ra = (uint32_t)p->scale[1];
+    const uint32_t all[9] = {(uint32_t)p->scale[2] * 0x01010101u, m, m, m, m, ra, ra, ra, ra};
     const int32_t parts = (p->steps + TFLMGEN_DOT_ROWS_STACK_STEPS - 1) / TFLMGEN_DOT_ROWS_STACK_STEPS;
     const int32_t most = ((p->steps + parts - 1) / parts + 7) / 8 * 8;
     uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];
@@ -115,8 +118,9 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
                 part.stride = 4 * (group_words - 4 * steps);
                 sums_of(widened, block + 4 + 4 * step, sums, &part);
             }
-            tflmgen_fully_connected_long_dsp_finish(output + unit, sums, count, block + 4 + 4 * p->steps, group_words,
-                                                    correction, with_sign);
+            tflmgen_fully_connected_long_dsp_finish(output + unit, sums, count,
+                                                    common ? all : block + 4 + 4 * p->steps,
+                                                    common ? 0 : group_words, correction, with_sign);
         }
     }
     if (p->output_min > -128 || p->output_max < 127) {
@@ -126,21 +130,24 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
 }
 
 /* Outputs clamped at the zero point, or not. */
-#define TFLMGEN_FULLY_CONNECTED_LONG_DSP(name, with_sign, offset, sums_of)                                             \
+#define TFLMGEN_FULLY_CONNECTED_LONG_DSP(name, with_sign, offset, common, sums_of)                                     \
     TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, int8_t *output,                              \
                              const struct tflmgen_fully_connected_dsp_s8 *p)                                           \
     {                                                                                                                  \
-        tflmgen_fully_connected_long_dsp_run(input, stream, output, p, with_sign, offset, sums_of);                    \
+        tflmgen_fully_connected_long_dsp_run(input, stream, output, p, with_sign, offset, common, sums_of);            \
     }
+#define TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(name, offset, common, sums_of)                                           \
+    TFLMGEN_FULLY_CONNECTED_LONG_DSP(name##_clamped_s8, false, offset, common, sums_of)                                \
+    TFLMGEN_FULLY_CONNECTED_LONG_DSP(name##_signed_s8, true, offset, common, sums_of)
 
-TFLMGEN_FULLY_CONNECTED_LONG_DSP(tflmgen_fully_connected_dsp_long_clamped_s8, false, false,
-                                 tflmgen_fully_connected_long_dsp_pairs)
-TFLMGEN_FULLY_CONNECTED_LONG_DSP(tflmgen_fully_connected_dsp_long_signed_s8, true, false,
-                                 tflmgen_fully_connected_long_dsp_pairs)
-TFLMGEN_FULLY_CONNECTED_LONG_DSP(tflmgen_fully_connected_dsp_long_offset_clamped_s8, false, true,
-                                 tflmgen_fully_connected_long_dsp_offsets)
-TFLMGEN_FULLY_CONNECTED_LONG_DSP(tflmgen_fully_connected_dsp_long_offset_signed_s8, true, true,
-                                 tflmgen_fully_connected_long_dsp_offsets)
+TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(tflmgen_fully_connected_dsp_long, false, false,
+                                      tflmgen_fully_connected_long_dsp_pairs)
+TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(tflmgen_fully_connected_dsp_long_offset, true, false,
+                                      tflmgen_fully_connected_long_dsp_offsets)
+TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(tflmgen_fully_connected_dsp_long_common, false, true,
+                                      tflmgen_fully_connected_long_dsp_pairs)
+TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(tflmgen_fully_connected_dsp_long_common_offset, true, true,
+                                      tflmgen_fully_connected_long_dsp_offsets)
 
 #endif
 

@@ -30,7 +30,7 @@ CHOOSERS = (arithmetic, conv, depthwise_conv, fully_connected)
 class Layer:
     """One operator: input [1, height, width, channels], or rows of `channels`; filter taps; outputs per pixel.
 
-    beyond: some weights are pairs that 16 bits do not hold.
+    beyond: some weights are pairs that 16 bits do not hold; common: all outputs have one scale.
     """
 
     operator: str
@@ -42,6 +42,7 @@ class Layer:
     same: bool = True
     relu: bool = True
     beyond: bool = False
+    common: bool = False
 
     @property
     def input(self) -> tuple[int, ...]:
@@ -118,6 +119,8 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
     if layer.beyond:
         weights[..., :2] = -1, -128
     scales = rng.uniform(0.02, 0.03, count) / np.sqrt(weights.size / count)
+    if layer.common:
+        scales[:] = scales[0]
     w = graph.constant("w", weights, scale=list(scales), zero_point=[0] * count, axis=axis)
     b = graph.constant(
         "b", rng.integers(-200, 200, count).astype(np.int32), scale=list(scales * 0.05), zero_point=[0] * count

@@ -21,9 +21,17 @@ def inputs(rng: np.random.Generator, case: Case) -> list[Array | None]:
 
 
 def _weights(
-    rng: np.random.Generator, shape: tuple[int, ...], axis: int, input_scale: float, anywhere: bool = False
+    rng: np.random.Generator,
+    shape: tuple[int, ...],
+    axis: int,
+    input_scale: float,
+    anywhere: bool = False,
+    own: float = 0.8,
 ) -> tuple[Tensor, Tensor]:
-    """Weights, bell-shaped or extreme, sometimes -128 where that does no harm, or else anywhere, and their bias."""
+    """Weights, bell-shaped or extreme, sometimes -128 where that does no harm, or else anywhere, and their bias.
+
+    own: how often channels have scales of their own
+    """
     channels = shape[axis]
     kind = 1.0 if anywhere else rng.random()
     if kind < 0.6:
@@ -37,7 +45,7 @@ def _weights(
         dead = [slice(None)] * len(shape)
         dead[axis] = slice(0, 1)
         values[tuple(dead)] = 0
-    w = constant("int8", values, scales if rng.random() < 0.8 else float(scales[0]), 0, axis)
+    w = constant("int8", values, scales if rng.random() < own else float(scales[0]), 0, axis)
     assert w.type.quantization is not None
     span = int(pick(rng, 2000, 20000))
     b = rng.integers(-span, span, channels)
@@ -154,7 +162,7 @@ def fully_connected(rng: np.random.Generator) -> Run:
     depth = int(pick(rng, rng.integers(1, 80), 64, 128, 4 * rng.integers(70, 90), rng.integers(280, 620)))
     units = int(pick(rng, rng.integers(1, 14), 4, 8, 70))
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 3)), depth), depth)
-    w, b = _weights(rng, (units, depth), 0, _scale(x), pick(rng, False, True))
+    w, b = _weights(rng, (units, depth), 0, _scale(x), pick(rng, False, True), 0.5)
     options = {"fused_activation_function": activation, "keep_num_dims": False}
     case = make_case("FULLY_CONNECTED", [x, w, b if rng.random() < 0.8 else None], [y], options)
     return case, inputs(rng, case)

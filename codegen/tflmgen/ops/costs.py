@@ -66,6 +66,7 @@ def _shape(kernel: Kernel) -> Shape:
         **shape,
         "signed": int("signed" in kernel.function),
         "offset": int("offset" in kernel.function),
+        "own_scales": int("common" not in kernel.function),
         "stack": int("stack" in kernel.function),
         "own_shifts": int("shift" not in kernel.function),
     }
@@ -192,7 +193,7 @@ def _paired_matrix(shape: Shape) -> Terms:
     """Of offset pairs, each row has a correction, which goes to each group's sums."""
     groups, steps = up(shape["units"], 4), up(shape["depth"], 4)
     rows = shape["offset"] * shape["batches"]
-    return (*_matrix(4, 4)(shape), rows * steps, rows * groups)
+    return (*_matrix(4, 4)(shape), rows * steps, rows * groups, shape["own_scales"] * shape["batches"] * groups)
 
 
 def _long_matrix(shape: Shape) -> Terms:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
+from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params
 from tflmgen.ops.dsp_channels import Layer, Rescalings, rescalings
 from tflmgen.ops.dsp_dot_rows import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
 from tflmgen.ops.matrix_overlap import last_block, overlap_distance
-from tflmgen.ops.weights import params
 from tflmgen.types import DType
 
 LONG_UNITS = 64
@@ -23,29 +22,39 @@ def fully_connected_dsp(op: OperatorInstance, layer: Layer, batches: int) -> Ker
     if exact is None:
         return None
     widened = packed.steps <= STACK_STEPS
-    fields = params(
-        "tflmgen_fully_connected_dsp_s8",
-        (("batches", batches), ("depth", depth), ("units", units), ("steps", packed.steps)),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    scale = _common_scale(exact)
+    fields = (
+        *(("batches", batches), ("depth", depth), ("units", units), ("steps", packed.steps)),
+        ("output_min", layer.low if exact.clamped else -128),
+        ("output_max", layer.high if exact.clamped else 127),
+        ("scale", scale or (0, 0, 0)),
     )
-    stream = ConstantArray.of("stream", _stream(packed, exact), DType.UINT32)
-    kind = f"{'widened' if widened else 'long'}{'_offset' if packed.offset else ''}"
+    stream = ConstantArray.of("stream", _stream(packed, exact, scale is None), DType.UINT32)
+    kind = f"{'widened' if widened else 'long'}{'_common' if scale else ''}{'_offset' if packed.offset else ''}"
     name = f"{kind}_{'signed' if exact.signed else 'clamped'}"
     distance = overlap_distance(batches, depth, units, units if widened else last_block(units, LONG_UNITS))
     return Kernel(
         f"tflmgen_fully_connected_dsp_{name}_s8",
         "fully_connected_dsp.h" if widened else "fully_connected_long_dsp.h",
         (Input(0), stream, Output(0)),
-        fields,
+        Params("tflmgen_fully_connected_dsp_s8", fields),
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
         op.outputs[0].elements * depth,
         "dsp",
     )
 
 
-def _stream(packed: PackedRows, exact: Rescalings) -> NDArray[np.uint32]:
-    """Groups of four units; those that the last one lacks are zeros."""
+def _common_scale(exact: Rescalings) -> tuple[int, int, int] | None:
+    """Multiplier, addend and shift where all units have the same."""
+    found = {(channel.multiplier, channel.addend, channel.shift) for channel in exact.channels}
+    return found.pop() if len(found) == 1 else None
+
+
+def _stream(packed: PackedRows, exact: Rescalings, scales: bool) -> NDArray[np.uint32]:
+    """Groups of four units, with their scales or without; units that the last one lacks are zeros."""
     groups = groups_of(packed, packed.starts(channel.bias for channel in exact.channels))
+    if not scales:
+        return groups.reshape(-1)
     stream = np.concatenate([groups, np.zeros((len(groups), 9), dtype=np.uint32)], axis=1)
     for number, group in enumerate(stream):
         channels = exact.channels[GROUP * number : GROUP * (number + 1)]

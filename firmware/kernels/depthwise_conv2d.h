@@ -91,28 +91,6 @@ struct tflmgen_depthwise_conv2d_f32 {
     float output_max;
 };
 
-/* The window of `count` channels in a row: 1 or TFLMGEN_LANES_F32. `pixels` and `filter` point to their first ones. */
-TFLMGEN_HELPER void tflmgen_depthwise_window_f32(float *sums, int32_t count, const float *pixels, const float *filter,
-                                                 int32_t origin_y, int32_t origin_x, struct tflmgen_taps y,
-                                                 struct tflmgen_taps x, const struct tflmgen_depthwise_conv2d_f32 *p)
-{
-    const int32_t step = p->dilation_width * p->input_channels;
-    for (int32_t ky = y.first; ky < y.end && x.first < x.end; ++ky) {
-        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width + origin_x;
-        const float *const row = pixels + line * p->input_channels + x.first * step;
-        const float *const weights = filter + (ky * p->filter_width + x.first) * p->output_channels;
-        if (count == 1) {
-            for (int32_t kx = 0; kx < x.end - x.first; ++kx) {
-                sums[0] += row[kx * step] * weights[kx * p->output_channels];
-            }
-        } else if (p->input_channels == p->output_channels) {
-            tflmgen_add_taps_f32(sums, row, step, weights, p->output_channels, x.end - x.first);
-        } else {
-            tflmgen_add_taps_of_one_f32(sums, row, step, weights, p->output_channels, x.end - x.first);
-        }
-    }
-}
-
 /* bias: one per output channel, or NULL. TFLMGEN_LANES_F32 channels at a time, as long as there are so many that see
  * one input channel each, or all the same; the others one by one. */
 TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const float *input, const float *restrict filter,
@@ -123,31 +101,50 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const float *input, const float
     const int32_t depth_multiplier = p->output_channels / p->input_channels;
     const int32_t lanes =
         depth_multiplier == 1 || depth_multiplier % TFLMGEN_LANES_F32 == 0 ? TFLMGEN_LANES_F32 : channels + 1;
+    const int32_t step = p->dilation_width * p->input_channels;
+    const int32_t line = p->dilation_height * p->input_width * p->input_channels;
+    const int32_t row = p->filter_width * channels;
+    const float least = p->output_min;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
             const int32_t origin_y = out_y * p->stride_height - p->padding_top;
             const struct tflmgen_taps y =
                 tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+            const int32_t first_y = origin_y + y.first * p->dilation_height;
             for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {
                 const int32_t origin_x = out_x * p->stride_width - p->padding_left;
                 const struct tflmgen_taps x =
                     tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
+                const int32_t first_x = origin_x + x.first * p->dilation_width;
+                const float *const window = input + (first_y * p->input_width + first_x) * p->input_channels;
+                const float *const weights = filter + y.first * row + x.first * channels;
+                const int32_t columns = x.end - x.first;
+                const struct tflmgen_lanes_f32 taps = {
+                    columns, line - columns * step, row - columns * channels, step, channels, y.end - y.first};
                 int32_t channel = 0;
-                for (; channel + lanes <= channels; channel += TFLMGEN_LANES_F32) {
+                float total = 0.0f;
+                for (; columns > 0 && taps.lines > 0 && channel + lanes <= channels; channel += TFLMGEN_LANES_F32) {
                     float sums[TFLMGEN_LANES_F32] = {0.0f};
-                    tflmgen_depthwise_window_f32(sums, TFLMGEN_LANES_F32, input + channel / depth_multiplier,
-                                                 filter + channel, origin_y, origin_x, y, x, p);
-                    for (int32_t i = 0; i < TFLMGEN_LANES_F32; ++i) {
-                        *output++ = tflmgen_clamp_f32(sums[i] + (bias ? bias[channel + i] : 0.0f), p->output_min,
-                                                      p->output_max);
-                    }
+                    tflmgen_add_taps_f32(sums, depth_multiplier > 1, window + channel / depth_multiplier,
+                                         weights + channel, &taps);
+                    total += tflmgen_finish_lanes_f32(sums, bias ? bias + channel : NULL, least, output + channel);
                 }
                 for (; channel < channels; ++channel) {
+                    const float *const values = window + channel / depth_multiplier;
                     float sum = 0.0f;
-                    tflmgen_depthwise_window_f32(&sum, 1, input + channel / depth_multiplier, filter + channel,
-                                                 origin_y, origin_x, y, x, p);
-                    *output++ = tflmgen_clamp_f32(sum + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
+                    for (int32_t ky = 0; ky < taps.lines; ++ky) {
+                        for (int32_t kx = 0; kx < columns; ++kx) {
+                            sum += values[ky * line + kx * step] * weights[ky * row + kx * channels + channel];
+                        }
+                    }
+                    output[channel] =
+                        tflmgen_clamp_f32(sum + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
                 }
+                /* A total that is finite shows that no value is beyond the range of all finite floats. */
+                if (p->output_max < FLT_MAX || !(total - total >= 0.0f)) {
+                    tflmgen_clamp_row_f32(output, channels, p->output_min, p->output_max);
+                }
+                output += channels;
             }
         }
         input += p->input_height * p->input_width * p->input_channels;

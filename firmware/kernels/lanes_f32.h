@@ -10,6 +10,13 @@
 /* Channels that are computed at a time. */
 #define TFLMGEN_LANES_F32 8
 
+/* Before a loop over them: straight code keeps the sums in registers. */
+#if defined(__GNUC__) && __GNUC__ >= 8 && !defined(__clang__) && !defined(TFLMGEN_OPTIMIZE_SIZE)
+#define TFLMGEN_UNROLL_LANES_F32 _Pragma("GCC unroll 8")
+#else
+#define TFLMGEN_UNROLL_LANES_F32
+#endif
+
 #if TFLMGEN_HAS_FPU
 #define TFLMGEN_LANES_F32_OPERANDS(sums)                                                                               \
     [s0] "+t"(sums[0]), [s1] "+t"(sums[1]), [s2] "+t"(sums[2]), [s3] "+t"(sums[3]), [s4] "+t"(sums[4]),                \
@@ -29,56 +36,82 @@
 #endif
 #endif
 
-/* sums[c] += x[c] * weights[c] for each of `taps` taps, which are x_step and weight_step apart; taps > 0. With a
- * floating-point unit 22 instructions for 8 products, 14 with VMLA. */
-TFLMGEN_HELPER void tflmgen_add_taps_f32(float sums[TFLMGEN_LANES_F32], const float *x, int32_t x_step,
-                                         const float *weights, int32_t weight_step, int32_t taps)
-{
+/* Taps of a window: `lines` of `columns`. Steps go from tap to tap, skips from the end of a line (a step behind its
+ * last tap) to the next line; all in floats. The assembly reads the first three. */
+struct tflmgen_lanes_f32 {
+    int32_t columns;
+    int32_t x_skip;
+    int32_t weight_skip;
+    int32_t x_step;
+    int32_t weight_step;
+    int32_t lines;
+};
+
 #if TFLMGEN_HAS_FPU
-    __asm__ volatile("1:\n\t"
-                     "vldmia %[x], {s8-s15}\n\t"
-                     "vldmia %[w], {s16-s23}\n\t"
-                     TFLMGEN_LANES_F32_PRODUCTS("s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15")
-                     "add %[x], %[x], %[x_step], lsl #2\n\t"
-                     "add %[w], %[w], %[w_step], lsl #2\n\t"
-                     "subs %[taps], #1\n\t"
-                     "bne 1b"
-                     : TFLMGEN_LANES_F32_OPERANDS(sums), [x] "+r"(x), [w] "+r"(weights), [taps] "+r"(taps)
-                     : [x_step] "r"(x_step), [w_step] "r"(weight_step)
-                     : "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20", "s21",
-                       "s22", "s23", "cc", "memory");
+/* The taps, with `LOAD` of x at s8 and on. */
+#define TFLMGEN_LANES_F32_TAPS(LOAD, PRODUCTS)                                                                         \
+    __asm__ volatile("1:\n\t"                                                                                          \
+                     "ldr %[columns], [%[taps]]\n"                                                                     \
+                     "2:\n\t" LOAD "vldmia %[w], {s16-s23}\n\t" PRODUCTS                                              \
+                     "add %[x], %[x], %[x_step], lsl #2\n\t"                                                          \
+                     "add %[w], %[w], %[w_step], lsl #2\n\t"                                                          \
+                     "subs %[columns], #1\n\t"                                                                        \
+                     "bne 2b\n\t"                                                                                     \
+                     "subs %[lines], #1\n\t"                                                                          \
+                     "beq 3f\n\t"                                                                                     \
+                     "ldr %[columns], [%[taps], #4]\n\t"                                                              \
+                     "add %[x], %[x], %[columns], lsl #2\n\t"                                                         \
+                     "ldr %[columns], [%[taps], #8]\n\t"                                                              \
+                     "add %[w], %[w], %[columns], lsl #2\n\t"                                                         \
+                     "b 1b\n"                                                                                         \
+                     "3:"                                                                                             \
+                     : TFLMGEN_LANES_F32_OPERANDS(sums), [x] "+r"(x), [w] "+r"(weights), [lines] "+r"(lines),         \
+                       [columns] "=&r"(columns)                                                                       \
+                     : [x_step] "r"(taps->x_step), [w_step] "r"(taps->weight_step), [taps] "r"(taps)                  \
+                     : "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20",       \
+                       "s21", "s22", "s23", "cc", "memory")
+#endif
+
+/* sums[c] += x[c] * weights[c] over all taps, or with `one` x[0] * weights[c]; there is at least one tap. With a
+ * floating-point unit 22 instructions for 8 products, 14 with VMLA, and 7 between lines. */
+TFLMGEN_HELPER void tflmgen_add_taps_f32(float sums[TFLMGEN_LANES_F32], bool one, const float *x, const float *weights,
+                                         const struct tflmgen_lanes_f32 *taps)
+{
+    int32_t lines = taps->lines;
+#if TFLMGEN_HAS_FPU
+    int32_t columns;
+    if (one) {
+        TFLMGEN_LANES_F32_TAPS("vldr s8, [%[x]]\n\t",
+                               TFLMGEN_LANES_F32_PRODUCTS("s8", "s8", "s8", "s8", "s8", "s8", "s8", "s8"));
+    } else {
+        TFLMGEN_LANES_F32_TAPS("vldmia %[x], {s8-s15}\n\t",
+                               TFLMGEN_LANES_F32_PRODUCTS("s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15"));
+    }
 #else
-    for (; taps > 0; --taps, x += x_step, weights += weight_step) {
-        for (int32_t c = 0; c < TFLMGEN_LANES_F32; ++c) {
-            sums[c] += x[c] * weights[c];
+    for (; lines > 0; --lines, x += taps->x_skip, weights += taps->weight_skip) {
+        for (int32_t i = 0; i < taps->columns; ++i, x += taps->x_step, weights += taps->weight_step) {
+            for (int32_t c = 0; c < TFLMGEN_LANES_F32; ++c) {
+                sums[c] += x[one ? 0 : c] * weights[c];
+            }
         }
     }
 #endif
 }
 
-/* The same for one x: sums[c] += x[0] * weights[c]. */
-TFLMGEN_HELPER void tflmgen_add_taps_of_one_f32(float sums[TFLMGEN_LANES_F32], const float *x, int32_t x_step,
-                                                const float *weights, int32_t weight_step, int32_t taps)
+/* Adds the bias, NULL for none, and writes what is not below `least`. Returns the sum of all before that. */
+TFLMGEN_HELPER float tflmgen_finish_lanes_f32(const float sums[TFLMGEN_LANES_F32], const float *bias, float least,
+                                              float *output)
 {
-#if TFLMGEN_HAS_FPU
-    __asm__ volatile("1:\n\t"
-                     "vldr s8, [%[x]]\n\t"
-                     "vldmia %[w], {s16-s23}\n\t"
-                     TFLMGEN_LANES_F32_PRODUCTS("s8", "s8", "s8", "s8", "s8", "s8", "s8", "s8")
-                     "add %[x], %[x], %[x_step], lsl #2\n\t"
-                     "add %[w], %[w], %[w_step], lsl #2\n\t"
-                     "subs %[taps], #1\n\t"
-                     "bne 1b"
-                     : TFLMGEN_LANES_F32_OPERANDS(sums), [x] "+r"(x), [w] "+r"(weights), [taps] "+r"(taps)
-                     : [x_step] "r"(x_step), [w_step] "r"(weight_step)
-                     : "s8", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23", "cc", "memory");
-#else
-    for (; taps > 0; --taps, x += x_step, weights += weight_step) {
-        for (int32_t c = 0; c < TFLMGEN_LANES_F32; ++c) {
-            sums[c] += x[0] * weights[c];
-        }
+    static const float none[TFLMGEN_LANES_F32] = {0.0f};
+    const float *const added = bias ? bias : none;
+    float total = 0.0f;
+    TFLMGEN_UNROLL_LANES_F32
+    for (int32_t i = 0; i < TFLMGEN_LANES_F32; ++i) {
+        const float value = sums[i] + added[i];
+        total += value;
+        output[i] = value < least ? least : value;
     }
-#endif
+    return total;
 }
 
 #endif

@@ -159,12 +159,13 @@ class _Search:
         kept = np.ones(len(group.blocks), dtype=np.bool_)
         kept[chosen] = False
         blocks, low = group.blocks[kept], group.low[kept]
-        rests = group.low[chosen] + self._instance.above[group.blocks[chosen], blocks]
+        above = self._instance.above[group.blocks[chosen], blocks]
+        rests = group.low[chosen] + above
         if self._rounds:
             alignment = self._instance.alignment[blocks]
             rests = -(-rests // alignment) * alignment
-        higher: Ints = np.maximum(low, rests)
-        return _Group(blocks, higher, group.raised[kept] & (higher == low))
+        # Whatever meets the block in time has something under it now, even where it lies no higher for that.
+        return _Group(blocks, np.maximum(low, rests), group.raised[kept] & (above == -FAR))
 
     def _stack(self, group: _Group) -> _Stacked | None:
         """The bound of a node; None if it fails."""

@@ -96,8 +96,9 @@ TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_
     const float *row3 = row2 + r->row_step;
     int32_t runs = r->runs;
 #if TFLMGEN_HAS_FPU
-    int32_t left = r->length;
+    int32_t left;
     __asm__ volatile("0:\n\t"
+                     "ldr %[left], [%[r]]\n\t"
                      "subs %[left], #8\n\t"
                      "blt 2f\n"
                      "1:\n\t"
@@ -126,11 +127,10 @@ TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_
                      "add %[w1], %[w1], %[left], lsl #2\n\t"
                      "add %[w2], %[w2], %[left], lsl #2\n\t"
                      "add %[w3], %[w3], %[left], lsl #2\n\t"
-                     "ldr %[left], [%[r]]\n\t"
                      "b 0b\n"
                      "5:"
                      : [s0] "+t"(sums.s0), [s1] "+t"(sums.s1), [s2] "+t"(sums.s2), [s3] "+t"(sums.s3), [x] "+r"(input),
-                       [w0] "+r"(weights), [w1] "+r"(row1), [w2] "+r"(row2), [w3] "+r"(row3), [left] "+r"(left),
+                       [w0] "+r"(weights), [w1] "+r"(row1), [w2] "+r"(row2), [w3] "+r"(row3), [left] "=&r"(left),
                        [runs] "+r"(runs)
                      : [r] "r"(r)
                      : "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20", "s21",

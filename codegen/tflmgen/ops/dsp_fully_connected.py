@@ -13,6 +13,8 @@ from tflmgen.types import DType
 
 LONG_UNITS = 64
 """TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS."""
+FEWEST_COMMON = 16
+"""Units from which on a common scale, which every call has to fetch, takes less than one in each group."""
 
 
 def fully_connected_dsp(op: OperatorInstance, layer: Layer, batches: int) -> Kernel | None:
@@ -45,9 +47,9 @@ def fully_connected_dsp(op: OperatorInstance, layer: Layer, batches: int) -> Ker
 
 
 def _common_scale(exact: Rescalings) -> tuple[int, int, int] | None:
-    """Multiplier, addend and shift where all units have the same."""
+    """Multiplier, addend and shift where all units have the same, and are enough."""
     found = {(channel.multiplier, channel.addend, channel.shift) for channel in exact.channels}
-    return found.pop() if len(found) == 1 else None
+    return found.pop() if len(found) == 1 and len(exact.channels) >= FEWEST_COMMON else None
 
 
 def _stream(packed: PackedRows, exact: Rescalings, scales: bool) -> NDArray[np.uint32]:

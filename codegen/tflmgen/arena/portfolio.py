@@ -44,14 +44,10 @@ PROMISING, DRAWS = 4, 6
 
 @dataclass(frozen=True, slots=True)
 class Tightened:
-    """The best packing that was found, if any below the one that was known: int64[n], of the instance's blocks.
-
-    least: no packing has fewer bytes.
-    """
+    """The best packing that was found, if any below the one that was known: int64[n], of the instance's blocks."""
 
     offsets: Ints | None
     bytes: int
-    least: int
 
 
 def tighten(instance: Instance, known: int, bound: int, nodes: int) -> Tightened:
@@ -63,7 +59,7 @@ def tighten(instance: Instance, known: int, bound: int, nodes: int) -> Tightened
     for number in range(ROUNDS):
         if not search.round(number):
             break
-    return Tightened(search.best, search.bytes, search.least)
+    return Tightened(search.best, search.bytes)
 
 
 class _Tightening:

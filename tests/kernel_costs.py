@@ -1,9 +1,10 @@
 """Fits the cost models of kernels (codegen/tflmgen/ops/costs.py) to what layers take in the emulator.
 
-    PYTHONPATH=tests python -m kernel_costs [--board BOARD]
+    PYTHONPATH=tests python -m kernel_costs [--board BOARD] [--family FAMILY] [--check]
 
-writes codegen/tflmgen/ops/cost_table.py anew, or what it says of one board's core. Coefficients are those of the least
-relative error that are not negative.
+writes codegen/tflmgen/ops/cost_table.py anew, or what it says of one board's core and one family: half a minute each.
+Coefficients are those of the least relative error that are not negative. With --check it compares the table with layers
+that it was not fitted to instead.
 """
 
 from __future__ import annotations
@@ -19,12 +20,19 @@ import numpy as np
 from support.cost_samples import Layer, Sample, measure
 from support.repository import ROOT
 from tflmgen.board import load_board
+from tflmgen.ops.cost_shapes import up
 from tflmgen.ops.costs import CORES, terms_of
 
 TABLE = ROOT / "codegen" / "tflmgen" / "ops" / "cost_table.py"
 BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547")
 LAYERS = 48
 """Of each family; a few of them are beyond its kernel."""
+
+WIDE, MANY = ("conv2d_dsp", "conv2d_mve", "conv2d_thumb", "depthwise_window_mve"), 96
+"""Families of many terms, and their layers."""
+
+CHECK_SEED, CHECK_LAYERS = 99, 24
+"""Of layers that nothing is fitted to."""
 
 INLINED = 8
 """Layers of a model that are still compiled each for itself."""
@@ -39,31 +47,10 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[
     if name.startswith("depthwise"):
         return [_depthwise(name, rng) for _ in range(count)]
     if name.startswith("fully_connected"):
-        depths = (
-            [8, 16, 40, 64, 96, 128, 200, 256]
-            if "plain" not in name and "long" not in name
-            else [292, 320, 400, 512, 640]
-        )
-        depths += [13, 57] if "copied" in name else [13, 57, 333, 640] if name.endswith("_s8") else []
-        rows = [1, 1, 1, 2, 3]
-        return [
-            Layer(
-                "FULLY_CONNECTED",
-                (_pick(rng, rows), 1),
-                _pick(rng, depths),
-                outputs=_pick(rng, UNITS),
-                relu=_relu(rng),
-                beyond="dsp" in name and bool(rng.random() < 0.3),
-                common="dsp" in name and bool(rng.random() < 0.5),
-            )
-            for _ in range(count)
-        ]
+        return [_fully_connected(name, rng) for _ in range(count)]
     return [
         Layer("ADD", (int(rng.integers(1, 30)), 8), int(rng.integers(1, 40)), relu=_relu(rng)) for _ in range(count)
     ]
-
-
-UNITS = [2, 4, 8, 10, 12, 16, 32, 33, 64, 128]
 
 
 def _pick(rng: np.random.Generator, choices: Sequence[int]) -> int:
@@ -74,33 +61,64 @@ def _relu(rng: np.random.Generator) -> bool:
     return bool(rng.random() < 0.7)
 
 
-def _conv(rng: np.random.Generator) -> Layer:
-    taps = [(1, 1), (1, 1), (3, 3), (3, 3), (5, 5), (10, 4), (5, 1)][int(rng.integers(7))]
-    values = taps[0] * taps[1]
-    channels = _pick(
-        rng, [1, 3, 4, 8] if values > 9 else [3, 4, 8, 16, 24, 32, 64, 128] if values == 1 else [3, 4, 8, 16, 32, 64]
+def _fully_connected(name: str, rng: np.random.Generator) -> Layer:
+    depths = [8, 16, 40, 64, 96, 128, 200, 256, int(rng.integers(4, 257))]
+    if "plain" in name or "long" in name:
+        depths = [292, 320, 400, 512, 640, 4 * int(rng.integers(73, 200))]
+    elif name.endswith("_s8"):
+        depths += [13, 57, 333, 640]
+    units = _pick(rng, [2, 4, 8, 10, 12, 16, 32, 33, 64, 128, int(rng.integers(2, 50))])
+    return Layer(
+        "FULLY_CONNECTED",
+        (_pick(rng, [1, 1, 1, 2, 3]), 1),
+        _pick(rng, depths),
+        outputs=units,
+        relu=_relu(rng),
+        beyond="dsp" in name and bool(rng.random() < 0.3),
+        common="dsp" in name and bool(rng.random() < 0.5),
     )
-    outputs = _pick(rng, [4, 8, 16, 24, 32, 64])
+
+
+def _size(rng: np.random.Generator, taps: tuple[int, int], dilation: int, side: int) -> tuple[int, int]:
+    reach = [(t - 1) * dilation + 1 for t in taps]
+    if taps[0] == 1 < taps[1] and rng.random() < 0.3:
+        return 1, max(reach[1], 4 * side)
+    return max(reach[0], side + int(rng.integers(-1, 3))), max(reach[1], side + int(rng.integers(-3, 4)))
+
+
+def _conv(rng: np.random.Generator) -> Layer:
+    taps = [(1, 1), (1, 1), (3, 3), (3, 3), (5, 5), (10, 4), (5, 1), (1, 3), (2, 2), (4, 4)][int(rng.integers(10))]
+    values = taps[0] * taps[1]
+    channels = _pick(rng, [1, 2, 3, 4, 5, 8, 10, 12] if values > 9 else [1, 3, 4, 7, 8, 12, 16, 17, 24, 32, 64])
+    channels = _pick(rng, [4, 8, 16, 24, 32, 40, 64, 96, 128]) if values == 1 and rng.random() < 0.7 else channels
+    outputs = _pick(rng, [2, 3, 4, 5, 8, 8, 12, 16, 16, 17, 24, 32, 64])
     side = max(3, min(24, int(np.sqrt(600_000 / (values * channels * outputs)))))
-    height, width = max(taps[0], side + int(rng.integers(-1, 3))), max(taps[1], side + int(rng.integers(-1, 3)))
-    stride = 1 if taps == (1, 1) else _pick(rng, [1, 1, 2])
-    return Layer("CONV_2D", (height, width), channels, taps, outputs, stride, bool(rng.random() < 0.7), _relu(rng))
+    dilation = 2 if values > 1 and rng.random() < 0.15 else 1
+    size = _size(rng, taps, dilation, side)
+    stride = 1 if dilation > 1 else _pick(rng, [1, 1, 1, 2, 3])
+    return Layer(
+        "CONV_2D", size, channels, taps, outputs, stride, bool(rng.random() < 0.7), _relu(rng), dilation=dilation
+    )
 
 
 def _depthwise(name: str, rng: np.random.Generator) -> Layer:
     by_three = "3x3" in name or "window" not in name
-    taps = (3, 3) if by_three else [(3, 3), (5, 5), (5, 1), (1, 3), (4, 4)][int(rng.integers(5))]
+    others = [(5, 5), (5, 1), (1, 3), (4, 4), (2, 2), (7, 7)]
+    taps = (3, 3) if by_three or rng.random() < 0.4 else others[int(rng.integers(6))]
     if name == "depthwise_thumb_window" and taps == (3, 3):
         taps = (7, 1)
-    stride = 1 if name.startswith("depthwise3x3") else _pick(rng, [1, 1, 2])
+    stride = 1 if name.startswith("depthwise3x3") else _pick(rng, [1, 1, 2, 3])
     if name in ("depthwise_squares_mve", "depthwise_line_mve", "depthwise_half_line_mve"):
         stride = 2 if "half" in name else 1
-    channels, side = _pick(rng, [8, 16, 32, 64]), int(rng.integers(5, 24))
-    size = max(taps[0], side), max(taps[1], side + int(rng.integers(-3, 4)))
-    if name.startswith("depthwise3x3"):
-        size = side, int(rng.integers(3, 26))
+    dilation = 2 if "window" in name and stride == 1 and rng.random() < 0.2 else 1
+    channels, side = _pick(rng, [8, 16, 32, 64] if "mve" in name else [5, 8, 12, 16, 24, 32]), int(rng.integers(5, 24))
+    size = _size(rng, taps, dilation, side)
+    if name == "depthwise_nine_dsp":
+        channels = 4 * up(channels, 4)
     relu = {"depthwise3x3_dsp": False, "depthwise3x3_pairs_dsp": True, "depthwise_nine_dsp": True}.get(name, _relu(rng))
-    return Layer("DEPTHWISE_CONV_2D", size, channels, taps, 0, stride, bool(rng.random() < 0.7), relu)
+    return Layer(
+        "DEPTHWISE_CONV_2D", size, channels, taps, 0, stride, bool(rng.random() < 0.7), relu, dilation=dilation
+    )
 
 
 FAMILIES = {
@@ -202,21 +220,27 @@ def errors(samples: Sequence[Sample], factors: tuple[tuple[float, ...], tuple[fl
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--board", action="append", choices=BOARDS)
-    parser.add_argument("--family")
+    parser.add_argument("--family", action="append")
+    parser.add_argument("--check", action="store_true", help="compare the table with new layers, and leave it as it is")
     arguments = parser.parse_args()
     for board in arguments.board or BOARDS:
         core = CORES[load_board(board).core]
         for number, name in enumerate(FAMILIES[core]):
-            if arguments.family not in (None, name):
+            if arguments.family is not None and name not in arguments.family:
                 continue
-            samples = samples_of(name, board, layers_of(name, np.random.default_rng(number)))
-            found = fit(samples)
+            if arguments.check:
+                found = runpy.run_path(str(TABLE))["COSTS"][name, core]
+                samples = samples_of(name, board, layers_of(name, np.random.default_rng(CHECK_SEED), CHECK_LAYERS))
+            else:
+                count = MANY if name in WIDE else LAYERS
+                samples = samples_of(name, board, layers_of(name, np.random.default_rng(number), count))
+                found = fit(samples)
+                TABLE.write_text(table({**runpy.run_path(str(TABLE))["COSTS"], (name, core): found}))
             wrong = np.abs(errors(samples, found))
             print(
                 f"{core} {name}: {len(samples)} layers, error {wrong.mean():.1%} on average, {wrong.max():.1%} at most",
                 flush=True,
             )
-            TABLE.write_text(table({**runpy.run_path(str(TABLE))["COSTS"], (name, core): found}))
 
 
 def table(costs: Costs) -> str:

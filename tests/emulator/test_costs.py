@@ -1,4 +1,4 @@
-"""The cost models of kernels against what layers take that they were not fitted to."""
+"""The cost models of kernels against what layers take that they were not fitted to: each within 3 %."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernel_costs import layers_of
+from kernel_costs import CHECK_SEED, FAMILIES, layers_of
 from support.cost_samples import measure
 from tflmgen.board import load_board
-from tflmgen.ops.costs import estimate
+from tflmgen.ops.costs import CORES, estimate
 
 pytestmark = [
     pytest.mark.emulator,
@@ -18,32 +18,33 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
 ]
 
+LAYERS = 16
+WITHIN = 0.03
+
+BY_DATA = {"add_thumb": 0.08}
+"""Kernels of which results that saturate take fewer instructions, if no fewer cycles: how far off these may be."""
+
+BOARDS = {"mps2_an385_m0": "_thumb", "mps2_an386": "_dsp", "mps3_an547": "_mve"}
+"""The instruction set whose kernels are checked on each board."""
+
 CHECKED = [
-    ("mps2_an385_m0", "conv2d_thumb"),
-    ("mps2_an385_m0", "depthwise_thumb_3x3"),
-    ("mps2_an385_m0", "fully_connected_thumb_copied"),
-    ("mps2_an386", "conv2d_dsp"),
-    ("mps2_an386", "depthwise3x3_dsp"),
-    ("mps2_an386", "depthwise3x3_pairs_dsp"),
-    ("mps2_an386", "depthwise_window_dsp"),
-    ("mps2_an386", "depthwise_nine_dsp"),
-    ("mps2_an386", "fully_connected_dsp_widened"),
-    ("mps3_an547", "conv2d_mve"),
-    ("mps3_an547", "depthwise_window_mve"),
-    ("mps3_an547", "depthwise_squares_mve"),
-    ("mps3_an547", "depthwise_half_line_mve"),
-    ("mps3_an547", "fully_connected_mve"),
+    (board, family)
+    for board, instructions in BOARDS.items()
+    for family in FAMILIES[CORES[load_board(board).core]]
+    if instructions in family
 ]
 
 
 @pytest.mark.parametrize(("board", "family"), CHECKED)
 def test_estimates_are_near_counts(board: str, family: str, tmp_path: Path) -> None:
-    samples = measure(family, board, layers_of(family, np.random.default_rng(99), 12), tmp_path, seed=1)
-    assert len(samples) >= 8
-    errors = []
+    layers = layers_of(family, np.random.default_rng(CHECK_SEED), LAYERS)
+    samples = measure(family, board, layers, tmp_path, seed=1)
+    assert len(samples) >= LAYERS // 2
+    wrong = []
     for sample in samples:
         found = estimate(sample.kernel, load_board(board).core)
         assert found is not None
-        errors += [found.instructions / sample.instructions - 1, found.cycles / sample.cycles - 1]
-    assert np.abs(errors).mean() <= 0.03, errors
-    assert np.abs(errors).max() <= 0.15, errors
+        errors = found.instructions / sample.instructions - 1, found.cycles / sample.cycles - 1
+        if abs(errors[0]) > BY_DATA.get(family, WITHIN) or abs(errors[1]) > WITHIN:
+            wrong.append((*errors, sample))
+    assert not wrong

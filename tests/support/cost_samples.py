@@ -43,6 +43,7 @@ class Layer:
     relu: bool = True
     beyond: bool = False
     common: bool = False
+    dilation: int = 1
 
     @property
     def input(self) -> tuple[int, ...]:
@@ -106,7 +107,7 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
         shape, axis, count, result = (outputs, channels), 0, outputs, [layer.size[0], outputs]
     else:
         over = [
-            -(-s // layer.stride) if layer.same else (s - t) // layer.stride + 1
+            -(-s // layer.stride) if layer.same else (s - 1 - (t - 1) * layer.dilation) // layer.stride + 1
             for s, t in zip(layer.size, taps, strict=True)
         ]
         is_deep = layer.operator == "DEPTHWISE_CONV_2D"
@@ -114,6 +115,7 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
         shape = (1, *taps, channels) if is_deep else (outputs, *taps, channels)
         axis, result = (3, [1, *over, count]) if is_deep else (0, [1, *over, count])
         activation |= {"padding": int(not layer.same), "stride_h": layer.stride, "stride_w": layer.stride}
+        activation |= {"dilation_h_factor": layer.dilation, "dilation_w_factor": layer.dilation}
         activation |= {"depth_multiplier": 1} if is_deep else {}
     weights = np.clip(np.rint(rng.normal(0, 30, shape)), -127, 127).astype(np.int8)
     if layer.beyond:

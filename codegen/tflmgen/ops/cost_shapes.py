@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 Shape = Mapping[str, int]
 Terms = tuple[float, ...]
@@ -15,14 +16,35 @@ def up(number: int, step: int) -> int:
     return -(-number // step)
 
 
-def _inside(shape: Shape, along: str) -> tuple[int, int]:
-    """Along one dimension: taps inside the input, over all output positions; positions where all of them are."""
+def clamped(shape: Shape) -> int:
+    """Whether outputs are clamped beyond int8's range, after all are computed."""
+    return int(shape["output_min"] > -128 or shape["output_max"] < 127)
+
+
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Along one dimension, by output position: where its window begins, and how many of its taps lie in the input."""
+
+    origins: Integers
+    inside: Integers
+    taps: int
+
+    @property
+    def whole(self) -> Booleans:
+        whole: Booleans = self.inside == self.taps
+        return whole
+
+
+def axis(shape: Shape, along: str) -> Axis:
     size, taps, output = shape[f"input_{along}"], shape[f"filter_{along}"], shape[f"output_{along}"]
     stride, dilation = shape[f"stride_{along}"], shape.get(f"dilation_{along}", 1)
-    padding = shape["padding_top" if along == "height" else "padding_left"]
-    origins = range(-padding, output * stride - padding, stride)
-    inside = [sum(0 <= o + t * dilation < size for t in range(taps)) for o in origins]
-    return sum(inside), inside.count(taps)
+    origins = np.arange(output) * stride - shape["padding_top" if along == "height" else "padding_left"]
+    at = origins[:, None] + np.arange(taps) * dilation
+    return Axis(origins, ((at >= 0) & (at < size)).sum(axis=1), taps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +58,49 @@ class Windows:
 
 
 def windows(shape: Shape) -> Windows:
-    (rows, whole_rows), (columns, whole_columns) = _inside(shape, "height"), _inside(shape, "width")
+    y, x = axis(shape, "height"), axis(shape, "width")
     batches, width = shape["batches"], shape["output_width"]
     pixels = batches * shape["output_height"] * width
-    cut = pixels - batches * whole_rows * whole_columns
+    cut = pixels - batches * int(y.whole.sum()) * int(x.whole.sum())
+    rows, columns = int(y.inside.sum()), int(x.inside.sum())
     return Windows(pixels, cut, batches * rows * width, batches * rows * columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Output pixels in blocks of `lanes`, the last of which may have fewer.
+
+    line, column: of every pixel. together: of every whole block, whether its windows lie side by side in the input.
+    """
+
+    line: Integers
+    column: Integers
+    together: Booleans
+    lanes: int
+
+    @property
+    def alone(self) -> Booleans:
+        """Of every pixel, whether its window is gathered for itself."""
+        alone = np.ones(len(self.line), dtype=bool)
+        alone[: len(self.together) * self.lanes] = ~np.repeat(self.together, self.lanes)
+        return alone
+
+
+def blocks_of(shape: Shape, lanes: int, tall: bool) -> Blocks:
+    """tall: nor may a window that is side by side with others be cut off above or below."""
+    y, x = axis(shape, "height"), axis(shape, "width")
+    width, height = shape["output_width"], shape["output_height"]
+    pixel = np.arange(shape["batches"] * height * width)
+    line, column = pixel // width % height, pixel % width
+    first = pixel[: len(pixel) // lanes * lanes : lanes]
+    begin = x.origins[column[first]]
+    reach = (lanes - 1) * shape["stride_width"] + shape["filter_width"]
+    together = (column[first] + lanes <= width) & (begin >= 0) & (begin + reach <= shape["input_width"])
+    if tall:
+        together &= y.whole[line[first]]
+    if shape["dilation_width"] > 1:
+        together &= False
+    return Blocks(line, column, together, lanes)
 
 
 def alone_pixels(shape: Shape, lanes: int, tall: bool, dilated: bool = False) -> int:

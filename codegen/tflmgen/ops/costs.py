@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tflmgen.kernel import Kernel
-from tflmgen.ops.cost_shapes import Shape, Terms, alone_pixels, up, windows
+from tflmgen.ops.cost_shapes import Shape, Terms, up, windows
 from tflmgen.ops.cost_table import COSTS
-from tflmgen.ops.dsp_costs import conv_dsp, planes
+from tflmgen.ops.dsp_costs import conv_dsp, depthwise_window, planes
 from tflmgen.ops.mve_costs import conv_mve, depthwise_mve, depthwise_patches, elements_mve, matrix_mve
+from tflmgen.ops.thumb_costs import channel_planes, conv_thumb
 
 CORES = {
     "cortex-m0": "cortex-m0",
@@ -72,39 +73,6 @@ def _shape(kernel: Kernel) -> Shape:
     }
 
 
-def _conv(block: int, rest: int, group: int, step: int, lanes: int, tall: bool) -> Callable[[Shape], Terms]:
-    """Blocks of pixels, then `rest` of them at a time; groups of output channels; steps of values."""
-
-    def terms(shape: Shape) -> Terms:
-        pixels = shape["batches"] * shape["output_height"] * shape["output_width"]
-        values = shape["filter_height"] * shape["filter_width"] * shape["input_channels"]
-        steps = shape.get("steps") or shape.get("chunks") or up(values, step)
-        groups = up(shape["output_channels"], group)
-        blocks, left = pixels // block, up(pixels % block, rest)
-        alone = alone_pixels(shape, lanes, tall)
-        one_tap = int(shape["filter_height"] * shape["filter_width"] == 1)
-        return (
-            1,
-            pixels,
-            pixels * shape["filter_height"],
-            (1 - one_tap) * pixels * values,
-            one_tap * pixels * values,
-            alone,
-            alone * shape["filter_height"],
-            alone * values,
-            blocks * groups,
-            blocks * groups * steps,
-            left * groups,
-            left * groups * steps,
-            shape["signed"] * pixels * shape["output_channels"],
-            one_tap * pixels,
-            (values % 4 != 0) * pixels,
-            (values % 4 != 0) * pixels * values,
-        )
-
-    return terms
-
-
 def _portable_conv(shape: Shape) -> Terms:
     w, outputs = windows(shape), shape["output_channels"]
     return (
@@ -117,73 +85,31 @@ def _portable_conv(shape: Shape) -> Terms:
     )
 
 
-def _channel_planes(shape: Shape) -> Terms:
-    """The same with a plane per channel, whose lines are the input's or padding, and move on from strip to strip."""
-    reach = (shape["filter_height"] - 1) * shape.get("dilation_height", 1) + 1
-    inside = moved = padding = 0
-    filled = -shape["padding_top"]
-    for y in range(0, shape["output_height"], shape["strip"]):
-        top = y * shape["stride_height"] - shape["padding_top"]
-        end = top + (min(shape["strip"], shape["output_height"] - y) - 1) * shape["stride_height"] + reach
-        moved += max(0, filled - top) if y else 0
-        lines = range(max(filled, top), end)
-        within = sum(0 <= line < shape["input_height"] for line in lines)
-        inside, padding = inside + within, padding + len(lines) - within
-        filled = max(filled, end)
-    planes = shape["batches"] * shape["input_channels"]
-    line, pairs = shape["line"], up(shape["filter_height"] * shape["filter_width"], 2)
-    strips, words = up(shape["output_height"], shape["strip"]), up(shape["output_width"], 2)
-    return (
-        1,
-        planes,
-        strips * planes,
-        inside * planes,
-        inside * planes * shape["input_width"],
-        padding * planes * line,
-        moved * planes * line,
-        shape["output_height"] * planes,
-        shape["output_height"] * words * planes,
-        shape["output_height"] * words * planes * pairs,
-        shape["signed"] * shape["output_height"] * words * planes,
-        (shape["output_width"] % 2) * strips * planes,
-        (shape["stride_width"] > 1) * inside * planes,
-        (shape["stride_width"] > 1) * inside * planes * shape["input_width"],
-    )
-
-
-def _groups(group: int) -> Callable[[Shape], Terms]:
-    """Depthwise kernels that walk over the pixels, with groups of channels at each."""
-
-    def terms(shape: Shape) -> Terms:
-        w, channels = windows(shape), shape["input_channels"]
-        taps = shape["filter_height"] * shape["filter_width"]
-        groups = up(channels, group)
-        return (
-            1,
-            w.pixels,
-            w.cut,
-            w.cut * taps,
-            w.rows,
-            w.pixels * groups,
-            w.pixels * groups * up(taps, 2),
-            shape["signed"] * w.pixels * groups,
-            w.cut * groups,
-        )
-
-    return terms
+def _portable_matrix(shape: Shape) -> Terms:
+    batches, units = shape["batches"], shape["units"]
+    outputs, values = batches * units, batches * shape["depth"]
+    return 1, batches, values, outputs, values * units, shape["signed"] * outputs, 0
 
 
 def _matrix(group: int, step: int) -> Callable[[Shape], Terms]:
+    """Rows of the input; groups of units, the last one perhaps with fewer; steps of values, unrolled 8 times."""
+
     def terms(shape: Shape) -> Terms:
         batches, groups, steps = shape["batches"], up(shape["units"], group), up(shape["depth"], step)
+        left = shape["units"] % group
         return (
             1,
             batches,
             batches * shape["depth"],
+            batches * (shape["depth"] % step),
+            batches * (shape["depth"] % step != 0),
             batches * groups,
             batches * groups * steps,
+            batches * groups * up(steps, 8),
             shape["signed"] * batches * groups,
-            batches * (shape["units"] % group != 0),
+            batches * (shape["units"] >= group),
+            batches * (left > 0),
+            batches * left,
         )
 
     return terms
@@ -222,17 +148,17 @@ def _elements(shape: Shape) -> Terms:
 FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"conv2d_s8", _portable_conv),
     (r"depthwise_conv2d_s8", _portable_conv),
-    (r"fully_connected_s8", _matrix(1, 1)),
-    (r"fully_connected_channels_s8", _matrix(1, 1)),
-    (r"conv2d_thumb", _conv(4, 4, 1, 4, 2, False)),
+    (r"fully_connected_s8", _portable_matrix),
+    (r"fully_connected_channels_s8", _portable_matrix),
+    (r"conv2d_thumb", conv_thumb),
     (r"conv2d_dsp", conv_dsp),
     (r"conv2d_mve", conv_mve),
-    (r"depthwise_thumb_3x3", _channel_planes),
-    (r"depthwise_thumb_window", _channel_planes),
+    (r"depthwise_thumb_3x3", channel_planes),
+    (r"depthwise_thumb_window", channel_planes),
     (r"depthwise3x3_dsp", planes(1)),
     (r"depthwise3x3_pairs_dsp", planes(2)),
-    (r"depthwise_window_dsp", _groups(4)),
-    (r"depthwise_nine_dsp", _groups(4)),
+    (r"depthwise_window_dsp", depthwise_window),
+    (r"depthwise_nine_dsp", depthwise_window),
     (r"depthwise_window_mve", depthwise_mve),
     (r"depthwise_squares_mve", depthwise_patches),
     (r"depthwise_line_mve", depthwise_patches),

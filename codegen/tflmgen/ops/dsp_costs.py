@@ -4,80 +4,176 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflmgen.ops.cost_shapes import Shape, Terms, alone_pixels, up
+import numpy as np
+
+from tflmgen.ops.cost_shapes import Shape, Terms, axis, blocks_of, clamped, up
 
 UNROLLED = 16
 """TFLMGEN_CONV2D_DSP_UNROLLED."""
 
 
 def conv_dsp(shape: Shape) -> Terms:
-    """Blocks of three pixels, pairs of output channels, steps of four values; one pixel that is left, or two of two."""
-    pixels = shape["batches"] * shape["output_height"] * shape["output_width"]
-    pairs, steps, rows = up(shape["output_channels"], 2), shape["steps"], shape["filter_height"]
+    """Blocks of three pixels, pairs of output channels, steps of four values; one pixel that is left, or two of two.
+
+    Windows side by side are widened in threes, others each for itself: by rows where they lie inside, by what lies
+    inside otherwise, where a pixel is not of whole words by way of bytes.
+    """
+    y, x, blocks = axis(shape, "height"), axis(shape, "width"), blocks_of(shape, 3, True)
+    rows, channels, steps = shape["filter_height"], shape["input_channels"], shape["steps"]
     words, rest = divmod(shape["row_pitch"], 4)
-    blocks, left = divmod(pixels, 3)
-    moved = int(left == 2 and blocks > 0)
-    blocks, left = blocks + moved, 0 if moved else left
-    alone = alone_pixels(shape, 3, True)
-    together = (pixels - alone) // 3
-    copied = alone if shape["input_channels"] % 4 else 0
-    passes = max(1, up(steps - 1, UNROLLED))
-    one_byte, more = int(rest == 1), int(rest > 1)
+    pixels, width, dilated = len(blocks.line), shape["input_width"], shape["dilation_width"] > 1
+    # Windows are read by whole words, but none beyond the input.
+    image = np.arange(pixels) // (shape["output_height"] * shape["output_width"]) * shape["input_height"]
+    begin = ((image + y.origins[blocks.line]) * width + x.origins[blocks.column]) * channels
+    line = shape["dilation_height"] * width * channels
+    last = shape["batches"] * shape["input_height"] * width * channels - (rows - 1) * line - shape["row_pitch"]
+    together = blocks.together & (begin[2 : 3 * len(blocks.together) : 3] <= last)
+    # Where a line has just ended, the first one of the next goes on to it.
+    together[1:] &= blocks.column[3 : 3 * len(together) : 3] > 0
+    alone = np.ones(pixels, dtype=bool)
+    alone[: 3 * len(together)] = ~np.repeat(together, 3)
+    at, column = blocks.line[alone], blocks.column[alone]
+    whole = y.whole[at] & x.whole[column] & (begin[alone] <= last) & (not dilated)
+    inside_rows, inside_columns = y.inside[at[~whole]], x.inside[column[~whole]]
+    threes, singles, cut = int(together.sum()), int(whole.sum()), int((~whole).sum())
+    by_words = channels % 4 == 0
+    copied, direct = cut * (not by_words), cut * by_words
+    taps = inside_rows * inside_columns
+    if dilated:
+        parts, part_words = int(taps.sum()), np.full(len(taps), channels // 4)
+    else:
+        parts, part_words = int(inside_rows.sum()), inside_columns * channels // 4
+    times = taps if dilated else inside_rows
+    joined = 4 * words == line
+    segments = singles * (1 if joined else rows) + copied * (1 if rest == 0 else rows)
+    segment = words * rows if joined else words
+    copy = words * rows if rest == 0 else words
+    fours = singles * (1 if joined else rows) * (segment // 4) + copied * (1 if rest == 0 else rows) * (copy // 4)
+    pairs = up(shape["output_channels"], 2)
+    number, left = divmod(pixels, 3)
+    moved = int(left == 2 and number > 0)
+    number, left = number + moved, 0 if moved else left
+    more = threes * 3 * (rest > 1) + (singles + copied) * (rest > 0)
     return (
         1,
-        blocks,
-        together,
-        together * (words > 0) * rows,
-        together * words * rows,
-        together * one_byte * rows,
-        together * one_byte * up(rows, 4),
-        together * more * rows * rest,
-        alone,
-        alone * rows,
-        alone * rows * words,
+        number,
+        threes * (words > 0),
+        threes * (words > 0) * rows,
+        threes * words * rows,
+        threes * up(words, 2) * rows,
+        threes * (rest == 1),
+        threes * (rest == 1) * rows,
+        threes * (rest == 1) * up(rows, 4),
+        threes * (rest > 1),
+        more,
+        more * rows,
+        more * rows * rest,
+        more * up(rows * rest, 4),
+        singles + cut,
+        singles + copied,
+        segments,
+        (singles + copied) * words * rows,
+        fours,
+        direct,
+        direct * rows * shape["filter_width"] * channels // 4 - int(taps.sum()) * channels // 4 * by_words,
+        int(inside_rows.sum()) * by_words,
+        parts * by_words,
+        int((times * part_words).sum()) * by_words,
+        int((times * (part_words // 4)).sum()) * by_words,
         copied,
-        copied * rows,
-        copied * rows * shape["row_pitch"],
-        copied * rows * rest,
+        copied * steps,
+        int(inside_rows.sum()) * (not by_words),
+        parts * (not by_words),
+        int(taps.sum()) * channels * (not by_words),
         moved * steps,
-        blocks * pairs,
-        blocks * pairs * passes,
-        blocks * pairs * steps,
-        shape["own_shifts"] * blocks * pairs,
-        shape["signed"] * blocks * pairs,
+        number * pairs,
+        number * pairs * max(1, up(steps - 1, UNROLLED)),
+        number * pairs * steps,
+        shape["own_shifts"] * number * pairs,
+        shape["signed"] * number * pairs,
         left * pairs,
         left * pairs * steps,
+        clamped(shape) * pixels * shape["output_channels"],
     )
 
 
 def planes(together: int) -> Callable[[Shape], Terms]:
-    """Depthwise kernels for 3x3 filters over planes of channels, in strips of lines, `together` of them at a time."""
+    """Depthwise kernels for 3x3 filters: planes of four channels, filled by pairs of columns, in strips of output lines
+    `together` of which are computed at a time."""
 
     def terms(shape: Shape) -> Terms:
-        channels, made = shape["input_channels"], shape["batches"] * shape["input_channels"]
-        height, words = shape["output_height"], up(shape["output_width"], 2)
+        quads = shape["batches"] * up(shape["input_channels"], 4)
+        height, width, stride = shape["output_height"], shape["output_width"], shape["stride_height"]
+        words, odd = up(width, 2), width % 2
+        pitch = max(16, 1 << (4 * words + 3).bit_length())
         strips = [min(shape["strip"], height - y) for y in range(0, height, shape["strip"])]
         if together > 1 and len(strips) > 1 and strips[-1] == 1:
             strips[-2:] = [strips[-2] - 1, 2]
-        groups = sum(up(lines, together) for lines in strips)
-        held = (height - 1) * shape["stride_height"] + shape["filter_height"]
-        inside = min(shape["input_height"], held - shape["padding_top"])
-        # Of a single strip the padding stays from channels to channels, and at the lines' ends of all.
-        ends = shape["batches"] * min(channels, 4)
-        padded = made if len(strips) > 1 else ends
+        filled = padding = first = y = 0
+        for count in strips:
+            begin = y * stride - shape["padding_top"]
+            lines = range(begin + (max(3 - stride, 0) if y else 0), begin + (count - 1) * stride + 3)
+            within = sum(0 <= line < shape["input_height"] for line in lines)
+            filled, padding, first = filled + within, padding + len(lines) - within, first or within
+            y += count
+        # The last lines of an odd width, and what a strip has left, are computed apart.
+        apart = bool(odd and strips[-1] > together)
+        runs = len(strips) + apart
+        runs += sum(lines % together and lines > together for lines in (strips[:-1] if odd else strips))
+        computed = sum(up(lines, together) for lines in strips)
+        columns = shape["input_width"] + shape["padding_left"]
+        whole = min(columns // 2, words + 1)
+        side = int(whole < words + 1 and columns % 2)
+        padded = quads if len(strips) > 1 else shape["batches"]
         return (
             1,
-            made,
-            made * len(strips),
-            made * inside,
-            made * inside * words,
-            ends * min(inside, strips[0] + 2),
-            padded * (held - inside) * words,
-            made * groups,
-            made * groups * words,
-            shape["signed"] * made * groups * words,
-            made * (shape["output_width"] % 2),
-            made * (len(strips) - 1) * words,
+            quads,
+            quads * len(strips),
+            quads * runs,
+            padded * padding,
+            padded * padding * (words + 1),
+            quads * filled,
+            quads * filled * (shape["padding_left"] > 0),
+            quads * filled * (whole - (shape["padding_left"] > 0)),
+            quads * filled * side,
+            shape["batches"] * first * (words + 1 - whole - side),
+            quads * (len(strips) - 1) * pitch,
+            quads * computed,
+            quads * computed * words,
+            shape["signed"] * quads * computed * words,
+            quads * odd,
+            quads * odd * width,
+            clamped(shape) * shape["batches"] * height * width * shape["input_channels"],
         )
 
     return terms
+
+
+def depthwise_window(shape: Shape) -> Terms:
+    """Runs of pixels whose windows lie inside, and single ones; groups of four channels, taps in pairs."""
+    y, x = axis(shape, "height"), axis(shape, "width")
+    batches, channels, width = shape["batches"], shape["input_channels"], shape["output_width"]
+    rows, columns = shape["filter_height"], shape["filter_width"]
+    long, lines = int(y.whole.sum()), len(y.inside)
+    whole = int(x.whole.sum())
+    singles = long * (width - whole) + (lines - long) * width
+    runs = singles + long * (whole > 0)
+    found = int(y.inside.sum()) * int(x.inside.sum())
+    within = found - long * max(0, whole - 1) * rows * columns
+    pixels, groups = batches * lines * width, up(channels, 4)
+    return (
+        1,
+        channels,
+        batches * lines,
+        batches * runs,
+        batches * runs * rows,
+        batches * within,
+        batches * (runs * rows * columns - within),
+        pixels,
+        pixels * groups,
+        pixels * groups * shape["pairs"],
+        pixels * groups * up(shape["pairs"], 8),
+        pixels * (channels % 4 != 0),
+        shape["signed"] * pixels * groups,
+        clamped(shape) * pixels * channels,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ops.cost_shapes import Shape, Terms, alone_pixels, up, windows
+from tflmgen.ops.cost_shapes import Shape, Terms, alone_pixels, axis, clamped, up, windows
 
 
 def conv_mve(shape: Shape) -> Terms:
@@ -45,34 +45,43 @@ def conv_mve(shape: Shape) -> Terms:
 
 def depthwise_mve(shape: Shape) -> Terms:
     """3x3 windows within the input's width in twos where they move by one, or alone; all others tap by tap."""
-    width, lines = shape["output_width"], shape["batches"] * shape["output_height"]
+    y, columns = axis(shape, "height"), axis(shape, "width")
+    batches, width = shape["batches"], shape["output_width"]
+    lines, cut = batches * len(y.inside), batches * int((~y.whole).sum())
     groups, taps = up(shape["input_channels"], 8), shape["filter_height"] * shape["filter_width"]
     three = (shape["filter_height"], shape["filter_width"]) == (3, 3)
     three &= (shape["dilation_height"], shape["dilation_width"]) == (1, 1)
-    twos = ones = x = 0
-    while three and x < width:
-        left = shape["input_width"] - (x * shape["stride_width"] - shape["padding_left"])
-        whole = x * shape["stride_width"] >= shape["padding_left"] and left >= 3
-        two = whole and shape["stride_width"] == 1 and left >= 4
+    twos = ones = others = x = 0
+    by_taps = 0
+    while x < width:
+        left = shape["input_width"] - int(columns.origins[x])
+        whole = three and bool(columns.whole[x])
+        two = whole and shape["by_twos"] and left >= 4
+        if not whole:
+            others, by_taps = others + 1, by_taps + int(columns.inside[x])
         twos, ones, x = twos + two, ones + (whole and not two), x + 1 + two
-    rest = lines * (width - 2 * twos - ones)
-    twos, ones = lines * twos, lines * ones
-    signed = shape["signed"] * groups
+    rest, signed = lines * others, shape["signed"] * groups
+    within = batches * int(y.inside.sum()) * by_taps
     return (
         1,
+        shape["input_channels"],
         lines,
-        twos,
-        twos * groups,
-        twos * signed,
-        ones,
-        ones * groups,
-        ones * signed,
+        lines * twos,
+        lines * twos * groups,
+        cut * twos * groups,
+        lines * twos * signed,
+        lines * ones,
+        lines * ones * groups,
+        cut * ones * groups,
+        lines * ones * signed,
         rest,
-        rest * taps,
+        within,
+        rest * taps - within,
         rest * groups,
         rest * groups * taps,
         rest * signed,
         rest * shape["filter_height"],
+        clamped(shape) * lines * width * shape["input_channels"],
     )
 
 

@@ -42,7 +42,7 @@ struct tflmgen_mul_mve_s8 {
     TFLMGEN_MUL_MVE_FOUR("q2", "q3", LOAD, factor1)            \
     "vqmovnb.s32 q0, q0\n\t"                                   \
     "vqmovnt.s32 q0, q2\n\t"                                   \
-    "vqadd.s16 q0, q0, %[zero_point]\n\t"                      \
+    "vqadd.s16 q0, q0, %q[zero_point]\n\t"                      \
     "vqmovnb.s16 q0, q0\n\t"                                   \
     "vstrb.16 q0, [%[output], %q[order]]\n\t"                  \
     "add %[output], %[output], #8\n\t"                         \
@@ -56,18 +56,19 @@ TFLMGEN_SHARED void tflmgen_mul_mve_row(const int8_t *input1, int32_t offset1, c
     /* What was narrowed has the results 0, 4, 1, 5, 2, 6, 3, 7. */
     const uint16x8_t step = vidupq_n_u16(0, 1);
     const uint16x8_t order = vaddq_u16(vshrq_n_u16(step, 1), vshlq_n_u16(vandq_u16(step, vdupq_n_u16(1)), 2));
+    const int16x8_t zero_point = vdupq_n_s16((int16_t)p->zero_point);
     if (input2) {
         __asm__ volatile(TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ROW, "q1", "q3")
                          : [input1] "+l"(input1), [input2] "+l"(input2), [output] "+r"(output)
-                         : [order] "w"(order), [offset1] "r"(offset1), [offset2] "r"(offset2),
-                           [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [zero_point] "r"(p->zero_point),
+                         : [order] "w"(order), [zero_point] "w"(zero_point), [offset1] "r"(offset1),
+                           [offset2] "r"(offset2), [multiplier] "r"(p->multiplier), [shift] "r"(p->shift),
                            [passes] "r"(count / 8)
                          : "lr", "q0", "q1", "q2", "q3", "memory");
     } else {
         __asm__ volatile(TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ONE, "%[offset2]", "%[offset2]")
                          : [input1] "+l"(input1), [output] "+r"(output)
-                         : [order] "w"(order), [offset1] "r"(offset1), [offset2] "r"(offset2),
-                           [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [zero_point] "r"(p->zero_point),
+                         : [order] "w"(order), [zero_point] "w"(zero_point), [offset1] "r"(offset1),
+                           [offset2] "r"(offset2), [multiplier] "r"(p->multiplier), [shift] "r"(p->shift),
                            [passes] "r"(count / 8)
                          : "lr", "q0", "q1", "q2", "q3", "memory");
     }

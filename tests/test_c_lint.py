@@ -91,6 +91,7 @@ def test_cppcheck_finds_nothing(what: str, example: Path) -> None:
             for what in ("missingInclude", "missingIncludeSystem", "ConfigurationNotChecked", "unmatchedSuppression")
         ),
         "--inline-suppr",
+        "--max-configs=20",
         "--quiet",
         "--error-exitcode=1",
     ]

@@ -104,7 +104,7 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_last(const uint8_t *plane, in
 {
     int8_t values[2 * 128];
     const struct tflmgen_depthwise3x3_dsp_pairs one = {1, width, 1, 0, 0};
-    run(plane, values + width - 1, channel, &one);
+    run(plane, &values[width - 1], channel, &one);
     for (int32_t x = 0; x < 2 * width; ++x, output += step) {
         *output = values[x];
     }

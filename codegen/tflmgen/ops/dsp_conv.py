@@ -28,15 +28,18 @@ STACK_WORDS = 6 * 25
 """TFLMGEN_CONV2D_DSP_STACK_WORDS."""
 
 
-def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel of a convolution without groups; None where it would not be exact."""
+def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool = True) -> Kernel | None:
+    """The kernel of a convolution without groups; None where it would not be exact.
+
+    special: layers with one shift for all channels may have code of their own.
+    """
     channels, terms = layer.weights.shape
     row = window.taps[1] * window.input[3]
     pitch = -(-row // 4) * 4
     if pitch * window.taps[0] > -(-terms // 4) * 4:
         pitch = row
     spread = _with_pitch(layer, row, pitch)
-    exact, words = _rescalings(layer), pair_words(spread.weights)
+    exact, words = _rescalings(layer, special), pair_words(spread.weights)
     if exact is None or words is None or channels < 2:
         return None
     steps = words.shape[1]
@@ -58,15 +61,17 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
     instructions, cycles = _estimates(op, steps, 1)
-    kernel = replace(kernel, instructions=instructions, cycles=cycles, alternatives=_split(op, window, layer, kernel))
+    kernel = replace(
+        kernel, instructions=instructions, cycles=cycles, alternatives=_split(op, window, layer, special, kernel)
+    )
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
 
-def _split(op: OperatorInstance, window: Window, layer: Layer, whole: Kernel) -> tuple[Kernel, ...]:
+def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, whole: Kernel) -> tuple[Kernel, ...]:
     """The kernel that goes through the window in parts, where it takes less scratch than `whole`."""
     channels = len(layer.weights)
-    exact, words = _rescalings(layer), pair_words(layer.weights)
+    exact, words = _rescalings(layer, special), pair_words(layer.weights)
     if exact is None or words is None or window.input[3] % 4 or window.steps.dilation_width > 1:
         return ()
     steps, pairs = words.shape[1], -(-channels // 2)
@@ -104,10 +109,10 @@ def _estimates(op: OperatorInstance, steps: int, parts: int) -> tuple[int, int]:
     return blocks * instructions, blocks * cycles
 
 
-def _rescalings(layer: Layer) -> Rescalings | None:
+def _rescalings(layer: Layer, special: bool) -> Rescalings | None:
     """With one shift for all channels where there is one; an odd channel needs a control word with its shift."""
     exact = rescalings(layer)
-    if exact is None or len(layer.weights) % 2:
+    if exact is None or not special or len(layer.weights) % 2:
         return exact
     return with_common_shift(layer, exact) or exact
 

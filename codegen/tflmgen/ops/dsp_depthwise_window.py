@@ -26,10 +26,10 @@ GROUP = 4
 """Channels that are computed at a time."""
 
 
-def depthwise_window_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+def depthwise_window_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool = True) -> Kernel | None:
     """The kernel of a layer with one filter per channel; None where it would not be exact, or under four channels.
 
-    layer.weights: [channels, taps].
+    layer.weights: [channels, taps]. special: nine taps may have code of their own.
     """
     channels, taps = layer.weights.shape
     found = _channels(layer) if channels >= GROUP else None
@@ -43,7 +43,7 @@ def depthwise_window_dsp(op: OperatorInstance, window: Window, layer: Layer) -> 
         (("padding_value", zero_point(input_type(op, 0))), ("pairs", pairs)),
         (("output_min", layer.low if found.clamped else -128), ("output_max", layer.high if found.clamped else 127)),
     )
-    nine = taps == 9 and channels % GROUP == 0 and found.common_shift
+    nine = special and taps == 9 and channels % GROUP == 0 and found.common_shift
     stream = ConstantArray.of("stream", _stream_of_nine(found) if nine else _stream(found), DType.UINT32)
     scratch = Scratch(2 * pairs * POINTER_BYTES + channels)
     over_input = overlaps(op.outputs[0], window.group_distance(GROUP))

@@ -49,7 +49,7 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
     return _kernels(
         target,
         ("mve", lambda: conv2d_mve(op, window, layer)),
-        ("dsp", lambda: conv2d_dsp(op, window, layer)),
+        ("dsp", lambda: conv2d_dsp(op, window, layer, target.optimize != "size")),
         ("thumb", lambda: conv2d_thumb(op, window, layer)),
     )
 
@@ -87,7 +87,7 @@ def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: T
         ("mve", lambda: depthwise_patch_mve(op, window, layer)),
         ("mve", lambda: depthwise_window_mve(op, window, layer)),
         ("dsp", lambda: depthwise3x3_dsp(op, window, layer)),
-        ("dsp", lambda: depthwise_window_dsp(op, window, layer)),
+        ("dsp", lambda: depthwise_window_dsp(op, window, layer, target.optimize != "size")),
         ("thumb", lambda: depthwise_thumb(op, window, layer)),
     )
 

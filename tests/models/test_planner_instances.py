@@ -6,7 +6,6 @@ import random
 from dataclasses import replace
 
 import pytest
-from packing_figures import EFFORT
 from support.planner_instances import Problem, is_legal, read_problem, requires_instances
 from tflmgen.arena.place import place
 
@@ -16,7 +15,7 @@ SOON = "ABCEFGHK"
 
 def arena(problem: Problem) -> int:
     blocks, steps = problem.blocks()
-    plan = place(blocks, steps, effort=EFFORT)
+    plan = place(blocks, steps)
     assert is_legal(blocks, plan.offsets)
     assert plan.bytes == max(at + block.bytes for at, block in zip(plan.offsets, blocks, strict=True))
     return plan.bytes

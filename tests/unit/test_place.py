@@ -73,7 +73,7 @@ def test_residual_connection() -> None:
 def test_effort_ends_the_search() -> None:
     """A hard instance (its bound is out of reach) still comes to an end, no worse with more effort."""
     blocks = [Block(4 * (1 + i * 7 % 11), 4, live(i * 5 % 13, i * 5 % 13 + 3)) for i in range(40)]
-    hasty, patient = place(blocks, 20, effort=1), place(blocks, 20)
+    hasty, patient = place(blocks, 20, effort=1), place(blocks, 20, effort=100_000)
     assert hasty.lower_bound <= patient.bytes <= hasty.bytes
 
 

@@ -9,6 +9,9 @@ from tflmgen.arena.place import ArenaPlan, place
 from tflmgen.homes import Buffer
 from tflmgen.storage import Storage
 
+EFFORT = 400_000
+"""Of placing one plan of the many that are compared: half a second at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -24,7 +27,7 @@ def lay_out(storage: Storage, steps: int) -> Layout:
     members = [i for i, b in enumerate(storage.buffers) if b.memory == "arena"]
     position = {buffer: i for i, buffer in enumerate(members)}
     overlaps = {(position[o], position[i]): distances for (o, i), distances in storage.overlaps.items()}
-    arena = place([_block(storage.buffers[i]) for i in members], steps, overlaps)
+    arena = place([_block(storage.buffers[i]) for i in members], steps, overlaps, EFFORT)
     packed = iter(arena.offsets)
     offsets, end = [], 0
     for buffer in storage.buffers:

@@ -32,6 +32,9 @@ WITHIN = {
 }
 """Bytes that well-known models need at most, by rows and pixels that lie over one another."""
 
+SQUARES = {"mlperf_kws_int8": 8896}
+"""The same for Cortex-M55, whose depthwise kernel makes two lines at once: a line more, for an eighth less to run."""
+
 M0 = Target("cortex-m0")
 M55 = Target("cortex-m55", frozenset({"dsp", "mve", "fpu"}))
 
@@ -85,8 +88,12 @@ def test_each_plan_is_optimal_or_says_how_far_it_may_be() -> None:
 
 
 @requires_corpus
-@pytest.mark.parametrize("target", [Target("generic"), M4, M55], ids=["portable", "m4", "m55"])
-def test_well_known_models_need_little(target: Target) -> None:
+@pytest.mark.parametrize(
+    ("target", "within"),
+    [(Target("generic"), WITHIN), (M4, WITHIN), (M55, WITHIN | SQUARES)],
+    ids=["portable", "m4", "m55"],
+)
+def test_well_known_models_need_little(target: Target, within: dict[str, int]) -> None:
     paths = {path.stem: path for path in real_models() if path.stem in WITHIN}
     found = {name: compile_model(paths[name], target, BuildOptions()).plan["arena"]["bytes"] for name in WITHIN}
-    assert not {name: size for name, size in found.items() if size > WITHIN[name]}
+    assert not {name: size for name, size in found.items() if size > within[name]}

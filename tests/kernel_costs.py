@@ -31,7 +31,7 @@ LAYERS = 48
 WIDE, MANY = ("conv2d_dsp", "conv2d_mve", "conv2d_thumb", "depthwise_window_mve"), 96
 """Families of many terms, and their layers."""
 
-CHECK_SEED, CHECK_LAYERS = 99, 24
+CHECK_SEED, CHECK_LAYERS = 99, 48
 """Of layers that nothing is fitted to."""
 
 INLINED = 8

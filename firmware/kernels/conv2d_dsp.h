@@ -11,7 +11,7 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 /* Column words on the stack: windows of 4 * 25 values at most. */
-#define TFLMGEN_CONV2D_DSP_STACK_WORDS (6 * 25)
+#define TFLMGEN_CONV2D_DSP_STACK_WORDS (6 * 24)
 
 /* What computes outputs, see conv2d_block_dsp.h. shift: of all channels, or 0 where each has its own. */
 struct tflmgen_conv2d_dsp_kind {

@@ -94,7 +94,7 @@ typedef void tflmgen_fully_connected_mve_function(const int8_t *stream, int8_t *
                          "push {r3, r4}\n"                                                                             \
                          "1:\n\t"                                                                                      \
                          "ldrd r1, r3, [sp]\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladav.s8")                       \
-                         "bx r5\n\t"                                                                                   \
+                         "mov pc, r5\n\t"                                                                               \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
                          ".rept 4\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladava.s8") ".endr\n\t"                    \

@@ -13,6 +13,7 @@ SYMBOL TABLE:
 00000130 g     F .text\t00000008 anybody
 00000138 g     F .text\t00000008 dynamic
 00000140 l     F .text\t00000010 tail
+00000150 g     F .text\t00000008 long
 00000104 g       *ABS*\t00000000 __not_code
 
 Disassembly of section .text:
@@ -47,6 +48,10 @@ Disassembly of section .text:
      140:\tstrd\tr4, r5, [sp, #-16]!
      142:\tcbz\tr0, 146 <tail+0x6>
      144:\tb.w\t110 <helper.constprop.0>
+
+00000150 <long>:
+     150:\tpush\t{r4, lr}
+     152:\tbl\t156 <long+0x6>
 """
 
 
@@ -57,6 +62,7 @@ def test_frames_and_calls_of_a_listing() -> None:
         "helper.constprop.0": 4 + 8,
         "leaf": 0,
         "recursive": 0,
+        "long": 8,
         "anybody": 0,
         "dynamic": None,
         "tail": 16,
@@ -68,6 +74,7 @@ def test_frames_and_calls_of_a_listing() -> None:
 def test_the_deepest_chain() -> None:
     depth = deepest(parse_disassembly(LISTING), {})
     assert (depth("run"), depth("tail"), depth("leaf")) == (60, 28, 0)
+    assert depth("long") == 8
     assert [depth(name) for name in ("recursive", "anybody", "dynamic", "absent")] == [None] * 4
 
 

@@ -69,8 +69,13 @@ def test_many_dead_channels(dtype: str, seed: int) -> None:
 
 
 def check_program(seed: int) -> int:
-    """That a random program with control flow gives what the analysis says; of how many results it says anything."""
+    """That a random program with control flow gives what the analysis says; of how many results it says anything.
+
+    Every other program goes through the passes that come before the analysis: these count the turns of loops.
+    """
     module = import_model(parse_model(random_program(Seeded(seed)), "m.tflite"))
+    if seed % 2:
+        module = run_passes(module, WITHOUT_RANGES)
     ranges, rng, told = analyze_ranges(module), np.random.default_rng(seed), 0
     for signature in module.signatures:
         function = module.function(signature.function)

@@ -176,10 +176,12 @@ class _Analysis:
         return [after.get(v) for v in node.variables]
 
     def _counters(self, node: While) -> Mapping[Value, Interval]:
-        """What variables that count can be inside a loop whose number of turns is known."""
+        """What variables that count, and do not wrap, can be inside a loop whose number of turns is known."""
         if not node.trips:
             return {}
-        ends = {v: (c.start, c.after(node.trips - 1)) for v, c in counters(node, self._constants).items()}
+        last = node.trips - 1
+        found = counters(node, self._constants).items()
+        ends = {variable: (c.start, c.after(last)) for variable, c in found if c.fits(last)}
         return {v: Interval(np.array([min(pair)]), np.array([max(pair)])) for v, pair in ends.items()}
 
     def _pinned(self, node: While, state: Sequence[Known], pinned: Mapping[Value, Interval]) -> list[Known]:

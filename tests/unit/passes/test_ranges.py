@@ -142,21 +142,24 @@ def test_many_different_calls_are_analysed_once_for_all() -> None:
     assert hulls(parse_graph("\n".join(lines)))["x11"] == (LEAST, MOST)
 
 
-def test_a_known_number_of_turns_bounds_counters() -> None:
-    module = parse_graph("""
-        constant #zero: int32[1] = 0
+@pytest.mark.parametrize(
+    ("start", "found"), [(0, (0, 18)), (MOST - 18, (MOST - 18, MOST)), (MOST - 17, (LEAST, MOST))]
+)
+def test_a_known_number_of_turns_bounds_counters_that_do_not_wrap(start: int, found: tuple[int, int]) -> None:
+    module = parse_graph(f"""
+        constant #start: int32[1] = {start}
         constant #three: int32[1] = 3
-        function main(%x: int32[1]) {
-          7 times (%i: int32[1], %y: int32[1]) = (#zero, %x) {
+        function main(%x: int32[1]) {{
+          7 times (%i: int32[1], %y: int32[1]) = (#start, %x) {{
             %j: int32[1] = ADD(%i, #three)
             %z: int32[1] = ADD(%y, %i)
             next %j, %z
-          } -> %k: int32[1], %w: int32[1]
+          }} -> %k: int32[1], %w: int32[1]
           return %w
-        }
+        }}
         signature main: main(x) -> (w)
     """)
-    assert hulls(module)["i"] == (0, 18)
+    assert hulls(module)["i"] == found
 
 
 @pytest.mark.parametrize(("zero_point", "stays"), [(-20, False), (40, True)])

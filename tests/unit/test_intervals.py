@@ -195,6 +195,15 @@ def test_padding_joins_what_it_fills_in() -> None:
     assert intervals("PAD", op, interval([0, 7], [1, 8])) == interval([0, 5, 5], [5, 8, 5])
 
 
+@pytest.mark.parametrize("name", ["PAD", "PADV2"])
+def test_a_scalar_has_nothing_to_pad(name: str) -> None:
+    scalar, value = kind("int8", (), 1.0, 5), np.array(9, np.int8)
+    table = np.zeros((0, 2), np.int32)
+    op = OperatorInstance((scalar, kind("int32", (0, 2)), scalar), (scalar,), (None, table, value), None)
+    op = op if name == "PADV2" else OperatorInstance(op.inputs[:2], op.outputs, op.constants[:2], None)
+    assert intervals(name, op, interval([3], [7])) == interval([3], [7])
+
+
 @pytest.mark.parametrize("zeros", [False, True])
 def test_pools_of_a_constant(zeros: bool) -> None:
     attributes = PoolAttributes(Steps(False, 1, 1, before=(1, 1)), (2, 2), Activation.NONE, zeros)

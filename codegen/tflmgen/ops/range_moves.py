@@ -96,7 +96,7 @@ def _pad(op: OperatorInstance, inputs: Inputs) -> Found:
         filled = Interval(np.array([zero]), np.array([zero]))
     if filled is None:
         return None
-    *outer, (before, after) = paddings(op)
+    *outer, (before, after) = paddings(op) or [(0, 0)]
     (low,), (high,) = filled.low, filled.high
     padded = Interval(
         np.pad(x.low, (before, after), constant_values=low), np.pad(x.high, (before, after), constant_values=high)

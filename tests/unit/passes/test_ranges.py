@@ -142,9 +142,7 @@ def test_many_different_calls_are_analysed_once_for_all() -> None:
     assert hulls(parse_graph("\n".join(lines)))["x11"] == (LEAST, MOST)
 
 
-@pytest.mark.parametrize(
-    ("start", "found"), [(0, (0, 18)), (MOST - 18, (MOST - 18, MOST)), (MOST - 17, (LEAST, MOST))]
-)
+@pytest.mark.parametrize(("start", "found"), [(0, (0, 18)), (MOST - 18, (MOST - 18, MOST)), (MOST - 17, (LEAST, MOST))])
 def test_a_known_number_of_turns_bounds_counters_that_do_not_wrap(start: int, found: tuple[int, int]) -> None:
     module = parse_graph(f"""
         constant #start: int32[1] = {start}

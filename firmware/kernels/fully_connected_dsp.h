@@ -28,8 +28,10 @@ struct tflmgen_fully_connected_dsp_groups {
     int32_t passes;     /* of the unrolled loop */
     int32_t skip;       /* bytes of code that the first pass leaves out */
     int8_t *end;        /* of the outputs */
+    int32_t shift;      /* s, m and ra of all units */
+    int32_t multiplier;
+    int32_t addend;
     int32_t correction; /* of the sums of offset pairs */
-    int32_t scale[3];   /* m, ra and s of all units */
 };
 
 typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_t *stream, int8_t *output,
@@ -44,35 +46,36 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
 #define TFLMGEN_FULLY_CONNECTED_DSP_ROUND(sum) \
     "asr " sum ", " sum ", r0\n\t"             \
     "ssat " sum ", #8, " sum "\n\t"            \
-    "strb " sum ", [r12], #1\n\t"
+    "strb " sum ", [lr], #1\n\t"
 
-/* Four sums become outputs, with an m, ra and s for each: 22 instructions, 30 where signed; */
+/* Four sums become outputs, with an m, ra and s for each: 22 instructions, 30 where signed; r12 becomes the end. */
 #define TFLMGEN_FULLY_CONNECTED_DSP_RESCALE_EACH(RESCALE)                 \
-    "ldmia.w r1!, {r0, r6, r7, r8, r9, r10, r11, lr}\n\t"                 \
+    "ldmia.w r1!, {r0, r6, r7, r8, r9, r10, r11, r12}\n\t"                \
     RESCALE("r2", "r6", "r10", "r6")                                      \
     "ldr r10, [r1], #4\n\t"                                               \
     RESCALE("r3", "r7", "r11", "r7")                                      \
-    RESCALE("r4", "r8", "lr", "r8")                                       \
+    RESCALE("r4", "r8", "r12", "r8")                                      \
     RESCALE("r5", "r9", "r10", "r9")                                      \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2")                               \
     "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")          \
     "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4")          \
-    "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")
+    "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")          \
+    "ldr r12, [sp, #12]\n\t"
 
-/* with the same for all: 18, or 26. */
+/* With the same for all: 18, or 26. */
 #define TFLMGEN_FULLY_CONNECTED_DSP_RESCALE_COMMON(RESCALE)                               \
     "ldrd r6, r7, [sp, #20]\n\t"                                                          \
-    "ldr r0, [sp, #28]\n\t"                                                               \
+    "ldrd r12, r0, [sp, #12]\n\t"                                                         \
     RESCALE("r2", "r6", "r7", "r8") RESCALE("r3", "r6", "r7", "r9")                       \
     RESCALE("r4", "r6", "r7", "r10") RESCALE("r5", "r6", "r7", "r11")                     \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")       \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")
 
-/* What lies on the stack behind that which all need: nothing, the correction of offset pairs, or it, m, ra and s. */
+/* What lies on the stack behind that which all need: nothing, the correction of offset pairs, or s, m, ra and it. */
 #define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_PAIRS_EACH ""
 #define TFLMGEN_FULLY_CONNECTED_DSP_FREE_PAIRS_EACH "add sp, sp, #16\n\t"
 #define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_OFFSET_EACH \
-    "ldr r4, [r3, #12]\n\t"                          \
+    "ldr r4, [r3, #24]\n\t"                          \
     "push {r4}\n\t"
 #define TFLMGEN_FULLY_CONNECTED_DSP_FREE_OFFSET_EACH "add sp, sp, #20\n\t"
 #define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_PAIRS_COMMON \
@@ -83,12 +86,14 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
 #define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_OFFSET_COMMON TFLMGEN_FULLY_CONNECTED_DSP_KEEP_PAIRS_COMMON
 #define TFLMGEN_FULLY_CONNECTED_DSP_FREE_OFFSET_COMMON TFLMGEN_FULLY_CONNECTED_DSP_FREE_PAIRS_COMMON
 
-#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_PAIRS ""
-#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_OFFSET TFLMGEN_DOT_ROWS_CORRECT("[sp, #16]")
+#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_PAIRS_EACH ""
+#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_PAIRS_COMMON ""
+#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_OFFSET_EACH TFLMGEN_DOT_ROWS_CORRECT("[sp, #16]")
+#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_OFFSET_COMMON TFLMGEN_DOT_ROWS_CORRECT("[sp, #28]")
 
-/* Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights, r10-r11 inputs, r12 output, lr passes. Stack: row, passes,
- * entry of the first pass, end. A group costs 4 instructions before its steps (9 of offset pairs) and 4 after
- * them, besides rescaling. */
+/* Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights, r10-r11 inputs, r12 passes, lr output. Stack: row, passes,
+ * entry of the first pass, end. A group costs 2 instructions before its steps (7 of offset pairs), 2 for each pass over them
+ * and 2 after them, besides rescaling. */
 #define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, PAIRS, SCALE, RESCALE)                                                \
     TFLMGEN_SHARED void name(const void *row, const uint32_t *stream, int8_t *output,                                  \
                              const struct tflmgen_fully_connected_dsp_groups *groups)                                  \
@@ -98,26 +103,22 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_fully_connected_dsp_groups *r3 __asm__("r3") = groups;                           \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "mov r12, r2\n\t" TFLMGEN_FULLY_CONNECTED_DSP_KEEP_##PAIRS##_##SCALE                          \
+                         "mov lr, r2\n\t" TFLMGEN_FULLY_CONNECTED_DSP_KEEP_##PAIRS##_##SCALE                          \
                          "ldmia r3, {r4, r5, r6}\n\t"                                                                  \
                          "adr r7, 2f\n\t"                                                                              \
                          "add r5, r5, r7\n\t"                                                                          \
                          "orr r5, r5, #1\n\t"                                                                          \
                          "push {r0, r4, r5, r6}\n"                                                                     \
                          "1:\n\t"                                                                                      \
-                         "ldmia.w r1!, {r2, r3, r4, r5}\n\t" TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_##PAIRS               \
-                         "ldr r0, [sp]\n\t"                                                                            \
-                         "ldr lr, [sp, #4]\n\t"                                                                        \
-                         "ldr pc, [sp, #8]\n\t"                                                                        \
+                         "ldmia.w r1!, {r2, r3, r4, r5}\n\t" TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_##PAIRS##_##SCALE      \
+                         "ldmia.w sp, {r0, r12, pc}\n\t"                                                              \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         ".rept 8\n\t" TFLMGEN_DOT_ROWS_WIDENED(TFLMGEN_DOT_ROWS_##PAIRS) ".endr\n\t"                  \
-                         "subs lr, lr, #1\n\t"                                                                         \
-                         "bne.w 2b\n\t"                                                                                \
-                         TFLMGEN_FULLY_CONNECTED_DSP_RESCALE_##SCALE(RESCALE) \
-                         "ldr r0, [sp, #12]\n\t"                                                                       \
-                         "cmp r0, r12\n\t"                                                                             \
-                         "bne.w 1b\n\t"                                                                                \
+                         TFLMGEN_DOT_ROWS_STEPS(TFLMGEN_DOT_ROWS_UNROLLED, TFLMGEN_DOT_ROWS_##PAIRS)                   \
+                         "subs r12, r12, #1\n\t"                                                                      \
+                         "bne.w 2b\n\t" TFLMGEN_FULLY_CONNECTED_DSP_RESCALE_##SCALE(RESCALE)                          \
+                         "cmp r12, lr\n\t"                                                                            \
+                         "bne.w 1b\n\t"                                                                               \
                          TFLMGEN_FULLY_CONNECTED_DSP_FREE_##PAIRS##_##SCALE                                            \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
@@ -130,18 +131,18 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const u
                                                     const struct tflmgen_fully_connected_dsp_s8 *p, bool offset,
                                                     bool common, tflmgen_fully_connected_dsp_function *run)
 {
-    const int32_t passes = (p->steps + 7) / 8;
+    const int32_t passes = (p->steps + TFLMGEN_DOT_ROWS_UNROLLED - 1) / TFLMGEN_DOT_ROWS_UNROLLED;
     const int32_t rest = p->units % 4;
     const int32_t group_words = 4 * p->steps + (common ? 4 : 13);
     uint32_t row[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];
     struct tflmgen_fully_connected_dsp_groups groups;
     if (common) {
-        for (int32_t i = 0; i < 3; ++i) {
-            groups.scale[i] = p->scale[i];
-        }
+        groups.multiplier = p->scale[0];
+        groups.addend = p->scale[1];
+        groups.shift = p->scale[2];
     }
     groups.passes = passes;
-    groups.skip = (8 * passes - p->steps) * TFLMGEN_DOT_ROWS_WIDENED_BYTES;
+    groups.skip = (TFLMGEN_DOT_ROWS_UNROLLED * passes - p->steps) * TFLMGEN_DOT_ROWS_WIDENED_BYTES;
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
         const int32_t correction = tflmgen_dot_rows_widen(row, input, p->depth);
         if (offset) {

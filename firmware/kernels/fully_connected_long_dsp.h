@@ -27,8 +27,8 @@ typedef void tflmgen_fully_connected_long_dsp_function(const uint32_t *widened, 
                                                        const struct tflmgen_fully_connected_long_dsp_part *part);
 
 /* Adds the products of a part to the sums of groups of four units. Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights,
- * r10-r11 inputs, r12 sums in memory, lr passes. Stack: row, passes, entry of the first pass, end, stride. A group costs 4
- * instructions before its steps and 6 after them. */
+ * r10-r11 inputs, r12 passes, lr sums in memory. Stack: row, passes, entry of the first pass, end, stride. A group costs 2
+ * instructions before its steps, 2 for each pass over them and 5 after them. */
 #define TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(name, PAIRS)                                                             \
     TFLMGEN_SHARED void name(const uint32_t *widened, const uint32_t *stream, int32_t *sums,                           \
                              const struct tflmgen_fully_connected_long_dsp_part *part)                                 \
@@ -38,27 +38,25 @@ typedef void tflmgen_fully_connected_long_dsp_function(const uint32_t *widened, 
         register int32_t *r2 __asm__("r2") = sums;                                                                     \
         register const struct tflmgen_fully_connected_long_dsp_part *r3 __asm__("r3") = part;                          \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "mov r12, r2\n\t"                                                                             \
+                         "mov lr, r2\n\t"                                                                              \
                          "ldmia r3, {r4, r5, r6, r7}\n\t"                                                              \
                          "adr r8, 2f\n\t"                                                                              \
                          "add r5, r5, r8\n\t"                                                                          \
                          "orr r5, r5, #1\n\t"                                                                          \
                          "push {r0, r4, r5, r6, r7}\n"                                                                 \
                          "1:\n\t"                                                                                      \
-                         "ldmia.w r12, {r2, r3, r4, r5}\n\t"                                                           \
-                         "ldr r0, [sp]\n\t"                                                                            \
-                         "ldr lr, [sp, #4]\n\t"                                                                        \
-                         "ldr pc, [sp, #8]\n\t"                                                                        \
+                         "ldmia.w lr, {r2, r3, r4, r5}\n\t"                                                            \
+                         "ldmia.w sp, {r0, r12, pc}\n\t"                                                              \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         ".rept 8\n\t" TFLMGEN_DOT_ROWS_WIDENED(TFLMGEN_DOT_ROWS_##PAIRS) ".endr\n\t"                  \
-                         "subs lr, lr, #1\n\t"                                                                         \
-                         "bne.w 2b\n\t"                                                                                \
-                         "ldrd r6, r7, [sp, #12]\n\t"                                                                  \
-                         "stmia.w r12!, {r2, r3, r4, r5}\n\t"                                                          \
-                         "add r1, r1, r7\n\t"                                                                          \
-                         "cmp r12, r6\n\t"                                                                             \
-                         "bne.w 1b\n\t"                                                                                \
+                         TFLMGEN_DOT_ROWS_STEPS(TFLMGEN_DOT_ROWS_UNROLLED, TFLMGEN_DOT_ROWS_##PAIRS)                   \
+                         "subs r12, r12, #1\n\t"                                                                      \
+                         "bne.w 2b\n\t"                                                                               \
+                         "ldrd r6, r7, [sp, #12]\n\t"                                                                 \
+                         "stmia.w lr!, {r2, r3, r4, r5}\n\t"                                                          \
+                         "add r1, r1, r7\n\t"                                                                         \
+                         "cmp lr, r6\n\t"                                                                             \
+                         "bne.w 1b\n\t"                                                                               \
                          "add sp, sp, #20\n\t"                                                                         \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
@@ -69,18 +67,32 @@ typedef void tflmgen_fully_connected_long_dsp_function(const uint32_t *widened, 
 TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(tflmgen_fully_connected_long_dsp_pairs, PAIRS)
 TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(tflmgen_fully_connected_long_dsp_offsets, OFFSET)
 
-/* The outputs of `count` sums. factors: what is behind the first group's weights. */
+TFLMGEN_HELPER int8_t tflmgen_fully_connected_long_dsp_output(int32_t sum, uint32_t m, uint32_t ra, uint32_t shift,
+                                                              bool with_sign)
+{
+    const int32_t high = tflmgen_smmla(sum, (int32_t)m, (int32_t)ra);
+    return (int8_t)tflmgen_saturate_s8((high + (with_sign ? tflmgen_sign_mask(sum) * 128 : 0)) >> (shift & 31u));
+}
+
+/* The outputs of `count` sums. factors: what is behind the first group's weights, or m, ra and s of all. */
 TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_finish(int8_t *output, const int32_t *sums, int32_t count,
                                                             const uint32_t *factors, int32_t group_words,
-                                                            int32_t correction, bool with_sign)
+                                                            int32_t correction, bool with_sign, bool common)
 {
+    if (common) {
+        const uint32_t m = factors[0], ra = factors[1], shift = factors[2];
+#pragma GCC unroll 4
+        for (int32_t i = 0; i < count; ++i) {
+            const int32_t sum = tflmgen_add_wrap_s32(sums[i], correction);
+            output[i] = tflmgen_fully_connected_long_dsp_output(sum, m, ra, shift, with_sign);
+        }
+        return;
+    }
     for (; count > 0; count -= 4, factors += group_words) {
         uint32_t shifts = factors[0];
         for (int32_t i = 1; i <= tflmgen_min_s32(count, 4); ++i, shifts >>= 8) {
             const int32_t sum = tflmgen_add_wrap_s32(*sums++, correction);
-            int32_t high = tflmgen_smmla(sum, (int32_t)factors[i], (int32_t)factors[4 + i]);
-            high += with_sign ? tflmgen_sign_mask(sum) * 128 : 0;
-            *output++ = (int8_t)tflmgen_saturate_s8(high >> (shifts & 31u));
+            *output++ = tflmgen_fully_connected_long_dsp_output(sum, factors[i], factors[4 + i], shifts, with_sign);
         }
     }
 }
@@ -91,8 +103,8 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
                                                          tflmgen_fully_connected_long_dsp_function *sums_of)
 {
     const int32_t group_words = 4 * p->steps + (common ? 4 : 13);
-    const uint32_t m = (uint32_t)p->scale[0], ra = (uint32_t)p->scale[1];
-    const uint32_t all[9] = {(uint32_t)p->scale[2] * 0x01010101u, m, m, m, m, ra, ra, ra, ra};
+    const uint32_t all[3] = {(uint32_t)p->scale[0], (uint32_t)p->scale[1], (uint32_t)p->scale[2]};
+    const int32_t unrolled = TFLMGEN_DOT_ROWS_UNROLLED;
     const int32_t parts = (p->steps + TFLMGEN_DOT_ROWS_STACK_STEPS - 1) / TFLMGEN_DOT_ROWS_STACK_STEPS;
     const int32_t most = ((p->steps + parts - 1) / parts + 7) / 8 * 8;
     uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];
@@ -113,14 +125,14 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
                 const int32_t values = tflmgen_min_s32(4 * steps, p->depth - 4 * step);
                 const int32_t corrected = tflmgen_dot_rows_widen(widened, input + 4 * step, values);
                 correction += offset ? corrected : 0;
-                part.passes = (steps + 7) / 8;
-                part.skip = (8 * part.passes - steps) * TFLMGEN_DOT_ROWS_WIDENED_BYTES;
+                part.passes = (steps + unrolled - 1) / unrolled;
+                part.skip = (unrolled * part.passes - steps) * TFLMGEN_DOT_ROWS_WIDENED_BYTES;
                 part.stride = 4 * (group_words - 4 * steps);
                 sums_of(widened, block + 4 + 4 * step, sums, &part);
             }
             tflmgen_fully_connected_long_dsp_finish(output + unit, sums, count,
                                                     common ? all : block + 4 + 4 * p->steps,
-                                                    common ? 0 : group_words, correction, with_sign);
+                                                    group_words, correction, with_sign, common);
         }
     }
     if (p->output_min > -128 || p->output_max < 127) {

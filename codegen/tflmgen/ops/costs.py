@@ -85,14 +85,18 @@ def _portable_conv(shape: Shape) -> Terms:
     )
 
 
+DOT_ROWS_UNROLLED = 16
+"""TFLMGEN_DOT_ROWS_UNROLLED."""
+
+
 def _portable_matrix(shape: Shape) -> Terms:
     batches, units = shape["batches"], shape["units"]
     outputs, values = batches * units, batches * shape["depth"]
     return 1, batches, values, outputs, values * units, shape["signed"] * outputs, 0
 
 
-def _matrix(group: int, step: int) -> Callable[[Shape], Terms]:
-    """Rows of the input; groups of units, the last one perhaps with fewer; steps of values, unrolled 8 times."""
+def _matrix(group: int, step: int, unrolled: int = 8) -> Callable[[Shape], Terms]:
+    """Rows of the input; groups of units, the last one perhaps with fewer; steps of values, unrolled."""
 
     def terms(shape: Shape) -> Terms:
         batches, groups, steps = shape["batches"], up(shape["units"], group), up(shape["depth"], step)
@@ -105,7 +109,7 @@ def _matrix(group: int, step: int) -> Callable[[Shape], Terms]:
             batches * (shape["depth"] % step != 0),
             batches * groups,
             batches * groups * steps,
-            batches * groups * up(steps, 8),
+            batches * groups * up(steps, unrolled),
             shape["signed"] * batches * groups,
             batches * (shape["units"] >= group),
             batches * (left > 0),
@@ -120,13 +124,23 @@ def _paired_matrix(shape: Shape) -> Terms:
     groups, steps = up(shape["units"], 4), up(shape["depth"], 4)
     rows, apart = shape["offset"] * shape["batches"], shape["own_scales"] * shape["batches"]
     left = shape["units"] % 4 != 0
-    return (*_matrix(4, 4)(shape), rows, rows * steps, rows * groups, apart, apart * groups, apart * left)
+    return (
+        *_matrix(4, 4, DOT_ROWS_UNROLLED)(shape),
+        rows,
+        rows * steps,
+        rows * groups,
+        apart,
+        apart * groups,
+        apart * left,
+    )
 
 
 def _long_matrix(shape: Shape) -> Terms:
     """Rows are widened in parts for every 64 units."""
     batches, units, steps = shape["batches"], shape["units"], up(shape["depth"], 4)
     blocks, groups, parts = up(units, 64), up(units, 4), up(steps, 72)
+    most = 8 * up(up(steps, parts), 8)
+    passes = sum(up(min(most, steps - step), DOT_ROWS_UNROLLED) for step in range(0, steps, most))
     return (
         1,
         batches,
@@ -134,7 +148,10 @@ def _long_matrix(shape: Shape) -> Terms:
         batches * blocks * steps,
         batches * groups * parts,
         batches * groups * steps,
+        batches * groups * passes,
         batches * units,
+        shape["own_scales"] * batches * units,
+        shape["own_scales"] * batches * groups,
         shape["signed"] * batches * units,
         shape["offset"] * batches * blocks * steps,
         shape["offset"] * batches * units,

@@ -1,25 +1,15 @@
 /* ADD and SUB of int8 tensors of one shape, for cores with the DSP extension.
  *
- * TFLite's three rescalings are one affine map, proved at build time over all pairs of inputs:
- * (hi(a A) + hi(b B) + C) >> SHIFT, saturated, where hi is the product's part above 2^8 (SMLAW of a byte in a half's upper
- * place). Where results below zero round the other way (halves, exactly met), `signed` ones lose one unit first.
+ * The affine map of add_affine.h is (hi(a A) + hi(b B) + C) >> SHIFT, where hi is the product's part above 2^8 (SMLAW of a
+ * byte in a half's upper place).
  */
 #ifndef TFLMGEN_KERNELS_ADD_DSP_H
 #define TFLMGEN_KERNELS_ADD_DSP_H
 
+#include "add_affine.h"
 #include "dsp.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-
-struct tflmgen_add_dsp_s8 {
-    int32_t count;
-    int32_t factor1;
-    int32_t factor2;
-    int32_t start;  /* added before the sign is looked at */
-    int32_t offset; /* added after it, where signed */
-    int32_t least;
-    int32_t greatest;
-};
 
 /* sum + (factor * low or high half of `bytes`) / 2^16, rounded down. */
 TFLMGEN_HELPER int32_t tflmgen_smlaw_low(int32_t factor, uint32_t halves, int32_t sum)
@@ -36,15 +26,12 @@ TFLMGEN_HELPER int32_t tflmgen_smlaw_high(int32_t factor, uint32_t halves, int32
 
 TFLMGEN_HELPER int8_t tflmgen_add_dsp_finish(int32_t sum, bool with_sign, int32_t offset, int32_t shift)
 {
-    if (with_sign) {
-        sum += tflmgen_sign_mask(sum) + offset;
-    }
-    return (int8_t)tflmgen_saturate_s8(sum >> shift);
+    return (int8_t)tflmgen_saturate_s8(tflmgen_add_affine_round(sum, with_sign, offset) >> shift);
 }
 
 /* Four results: 2 LDR, 6 to bring bytes to halves, 8 SMLAW, 4 SSAT (8 more where signed), 4 STRB, 3 to loop: 27. */
 TFLMGEN_HELPER void tflmgen_add_dsp_run(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                        const struct tflmgen_add_dsp_s8 *p, bool with_sign,
+                                        const struct tflmgen_add_affine_s8 *p, bool with_sign,
                                         int32_t shift)
 {
     const int32_t factor1 = p->factor1;
@@ -80,21 +67,7 @@ TFLMGEN_HELPER void tflmgen_add_dsp_run(const int8_t *input1, const int8_t *inpu
     }
 }
 
-#define TFLMGEN_ADD_DSP(name, with_sign, shift)                                                    \
-    TFLMGEN_SHARED void name(const int8_t *input1, const int8_t *input2, int8_t *output,           \
-                             const struct tflmgen_add_dsp_s8 *p)                                   \
-    {                                                                                              \
-        tflmgen_add_dsp_run(input1, input2, output, p, with_sign, shift);                          \
-    }
-
-TFLMGEN_ADD_DSP(tflmgen_add_dsp_22_s8, false, 22)
-TFLMGEN_ADD_DSP(tflmgen_add_dsp_21_s8, false, 21)
-TFLMGEN_ADD_DSP(tflmgen_add_dsp_20_s8, false, 20)
-TFLMGEN_ADD_DSP(tflmgen_add_dsp_19_s8, false, 19)
-TFLMGEN_ADD_DSP(tflmgen_add_dsp_signed_22_s8, true, 22)
-TFLMGEN_ADD_DSP(tflmgen_add_dsp_signed_21_s8, true, 21)
-TFLMGEN_ADD_DSP(tflmgen_add_dsp_signed_20_s8, true, 20)
-TFLMGEN_ADD_DSP(tflmgen_add_dsp_signed_19_s8, true, 19)
+TFLMGEN_ADD_AFFINE_KERNELS(tflmgen_add_dsp, tflmgen_add_affine_s8)
 
 #endif
 

@@ -1,25 +1,11 @@
-/* ADD and SUB of int8 tensors of one shape, for cores with MVE.
- *
- * TFLite's three rescalings are one affine map, proved at build time over all pairs of inputs:
- * (a A + b B + C) >> SHIFT, saturated, in 32 bits. Where results below zero round the other way (halves, exactly met),
- * `signed` ones lose one unit first.
- */
+/* ADD and SUB of int8 tensors of one shape, for cores with MVE: the affine map of add_affine.h, in 32 bits. */
 #ifndef TFLMGEN_KERNELS_ADD_MVE_H
 #define TFLMGEN_KERNELS_ADD_MVE_H
 
+#include "add_affine.h"
 #include "mve.h"
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
-
-struct tflmgen_add_mve_s8 {
-    int32_t count;
-    int32_t factor1;
-    int32_t factor2;
-    int32_t start;  /* added before the sign is looked at */
-    int32_t offset; /* added after it, where signed */
-    int32_t least;
-    int32_t greatest;
-};
 
 #define TFLMGEN_ADD_MVE_PLAIN(sums, free) ""
 #define TFLMGEN_ADD_MVE_SIGNED(sums, free)             \
@@ -49,18 +35,15 @@ struct tflmgen_add_mve_s8 {
     "le lr, 1b\n"                                              \
     "2:"
 
-TFLMGEN_HELPER int32_t tflmgen_add_mve_one(int32_t a, int32_t b, const struct tflmgen_add_mve_s8 *p, bool with_sign,
+TFLMGEN_HELPER int32_t tflmgen_add_mve_one(int32_t a, int32_t b, const struct tflmgen_add_affine_s8 *p, bool with_sign,
                                            int32_t shift)
 {
-    int32_t sum = a * p->factor1 + b * p->factor2 + p->start;
-    if (with_sign) {
-        sum += tflmgen_sign_mask(sum) + p->offset;
-    }
-    return tflmgen_saturate_s8(sum >> shift);
+    const int32_t sum = a * p->factor1 + b * p->factor2 + p->start;
+    return tflmgen_saturate_s8(tflmgen_add_affine_round(sum, with_sign, p->offset) >> shift);
 }
 
 TFLMGEN_HELPER void tflmgen_add_mve_run(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                        const struct tflmgen_add_mve_s8 *p, bool with_sign, int32_t shift)
+                                        const struct tflmgen_add_affine_s8 *p, bool with_sign, int32_t shift)
 {
     const int32x4_t factor1 = vdupq_n_s32(p->factor1);
     /* What was narrowed has the results 0, 4, 1, 5, 2, 6, 3, 7. */
@@ -88,21 +71,7 @@ TFLMGEN_HELPER void tflmgen_add_mve_run(const int8_t *input1, const int8_t *inpu
     }
 }
 
-#define TFLMGEN_ADD_MVE(name, with_sign, shift)                                                    \
-    TFLMGEN_SHARED void name(const int8_t *input1, const int8_t *input2, int8_t *output,           \
-                             const struct tflmgen_add_mve_s8 *p)                                   \
-    {                                                                                              \
-        tflmgen_add_mve_run(input1, input2, output, p, with_sign, shift);                          \
-    }
-
-TFLMGEN_ADD_MVE(tflmgen_add_mve_22_s8, false, 22)
-TFLMGEN_ADD_MVE(tflmgen_add_mve_21_s8, false, 21)
-TFLMGEN_ADD_MVE(tflmgen_add_mve_20_s8, false, 20)
-TFLMGEN_ADD_MVE(tflmgen_add_mve_19_s8, false, 19)
-TFLMGEN_ADD_MVE(tflmgen_add_mve_signed_22_s8, true, 22)
-TFLMGEN_ADD_MVE(tflmgen_add_mve_signed_21_s8, true, 21)
-TFLMGEN_ADD_MVE(tflmgen_add_mve_signed_20_s8, true, 20)
-TFLMGEN_ADD_MVE(tflmgen_add_mve_signed_19_s8, true, 19)
+TFLMGEN_ADD_AFFINE_KERNELS(tflmgen_add_mve, tflmgen_add_affine_s8)
 
 #endif
 

@@ -7,24 +7,13 @@
 #define TFLMGEN_KERNELS_ADD_ROWS_DSP_H
 
 #include "add_dsp.h"
-#include "nest.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-
-struct tflmgen_add_rows_dsp_s8 {
-    TFLMGEN_BINARY_NEST
-    int32_t factor1;
-    int32_t factor2;
-    int32_t start;  /* added before the sign is looked at */
-    int32_t offset; /* added after it, where signed */
-    int32_t least;
-    int32_t greatest;
-};
 
 /* A row and one element. Four results: 1 LDR, 3 to bring bytes to halves, 4 SMLAW, 8 to finish, 4 STRB, 3 to loop. */
 TFLMGEN_HELPER void tflmgen_add_dsp_row_and_one(const int8_t *row, int32_t row_factor, int8_t one, int32_t one_factor,
                                                 int8_t *output, int32_t count,
-                                                const struct tflmgen_add_rows_dsp_s8 *p, bool with_sign,
+                                                const struct tflmgen_add_affine_rows_s8 *p, bool with_sign,
                                                 int32_t shift)
 {
     const int32_t start = tflmgen_smlaw_high(one_factor, (uint32_t)one << 24, p->start);
@@ -48,11 +37,11 @@ TFLMGEN_HELPER void tflmgen_add_dsp_row_and_one(const int8_t *row, int32_t row_f
 }
 
 TFLMGEN_HELPER void tflmgen_add_rows_dsp_run(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                             const struct tflmgen_add_rows_dsp_s8 *p, bool with_sign, int32_t shift)
+                                             const struct tflmgen_add_affine_rows_s8 *p, bool with_sign, int32_t shift)
 {
     const int32_t row = p->rank - 1;
     const int32_t count = p->extent[row];
-    const struct tflmgen_add_dsp_s8 both = {count, p->factor1, p->factor2, p->start, p->offset, -128, 127};
+    const struct tflmgen_add_affine_s8 both = {count, p->factor1, p->factor2, p->start, p->offset, -128, 127};
     int8_t *const first = output;
     struct tflmgen_nest_cursor cursor = {{0}, 0, 0};
     do {
@@ -72,21 +61,7 @@ TFLMGEN_HELPER void tflmgen_add_rows_dsp_run(const int8_t *input1, const int8_t 
     }
 }
 
-#define TFLMGEN_ADD_ROWS_DSP(name, with_sign, shift)                                     \
-    TFLMGEN_SHARED void name(const int8_t *input1, const int8_t *input2, int8_t *output, \
-                             const struct tflmgen_add_rows_dsp_s8 *p)                    \
-    {                                                                                    \
-        tflmgen_add_rows_dsp_run(input1, input2, output, p, with_sign, shift);           \
-    }
-
-TFLMGEN_ADD_ROWS_DSP(tflmgen_add_rows_dsp_22_s8, false, 22)
-TFLMGEN_ADD_ROWS_DSP(tflmgen_add_rows_dsp_21_s8, false, 21)
-TFLMGEN_ADD_ROWS_DSP(tflmgen_add_rows_dsp_20_s8, false, 20)
-TFLMGEN_ADD_ROWS_DSP(tflmgen_add_rows_dsp_19_s8, false, 19)
-TFLMGEN_ADD_ROWS_DSP(tflmgen_add_rows_dsp_signed_22_s8, true, 22)
-TFLMGEN_ADD_ROWS_DSP(tflmgen_add_rows_dsp_signed_21_s8, true, 21)
-TFLMGEN_ADD_ROWS_DSP(tflmgen_add_rows_dsp_signed_20_s8, true, 20)
-TFLMGEN_ADD_ROWS_DSP(tflmgen_add_rows_dsp_signed_19_s8, true, 19)
+TFLMGEN_ADD_AFFINE_KERNELS(tflmgen_add_rows_dsp, tflmgen_add_affine_rows_s8)
 
 #endif
 

@@ -1,28 +1,15 @@
-/* ADD and SUB of int8 tensors of which one is broadcast, for every Cortex-M: add_thumb.h, row by row. */
+/* ADD and SUB of int8 tensors of which one is broadcast, for every Cortex-M: add_affine.h, row by row. */
 #ifndef TFLMGEN_KERNELS_ADD_ROWS_THUMB_H
 #define TFLMGEN_KERNELS_ADD_ROWS_THUMB_H
 
-#include "nest.h"
+#include "add_affine.h"
 #include "thumb.h"
 
 #ifdef __thumb__
 
-struct tflmgen_add_rows_thumb_s8 {
-    TFLMGEN_BINARY_NEST
-    int32_t factor1;
-    int32_t factor2;
-    int32_t start;  /* added before the sign is looked at */
-    int32_t offset; /* added after it, where signed */
-    int32_t least;
-    int32_t greatest;
-};
-
 TFLMGEN_HELPER int8_t tflmgen_add_thumb_finish(int32_t sum, bool with_sign, int32_t offset, int32_t shift)
 {
-    if (with_sign) {
-        sum += tflmgen_sign_mask(sum) + offset;
-    }
-    sum = (sum >> shift) + 128;
+    sum = (tflmgen_add_affine_round(sum, with_sign, offset) >> shift) + 128;
     if ((uint32_t)sum > 255) {
         sum = ~tflmgen_sign_mask(sum);
     }
@@ -31,7 +18,7 @@ TFLMGEN_HELPER int8_t tflmgen_add_thumb_finish(int32_t sum, bool with_sign, int3
 
 /* Of two rows both have an element for each of the output's, or one has a single element for all of them. */
 TFLMGEN_HELPER void tflmgen_add_rows_thumb_run(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                               const struct tflmgen_add_rows_thumb_s8 *p, bool with_sign,
+                                               const struct tflmgen_add_affine_rows_s8 *p, bool with_sign,
                                                int32_t shift)
 {
     const int32_t row = p->rank - 1;
@@ -60,21 +47,7 @@ TFLMGEN_HELPER void tflmgen_add_rows_thumb_run(const int8_t *input1, const int8_
     tflmgen_clamp_thumb_s8(first, (int32_t)(output - first), p->least, p->greatest);
 }
 
-#define TFLMGEN_ADD_ROWS_THUMB(name, with_sign, shift)                                   \
-    TFLMGEN_SHARED void name(const int8_t *input1, const int8_t *input2, int8_t *output, \
-                             const struct tflmgen_add_rows_thumb_s8 *p)                  \
-    {                                                                                    \
-        tflmgen_add_rows_thumb_run(input1, input2, output, p, with_sign, shift);         \
-    }
-
-TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_22_s8, false, 22)
-TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_21_s8, false, 21)
-TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_20_s8, false, 20)
-TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_19_s8, false, 19)
-TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_signed_22_s8, true, 22)
-TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_signed_21_s8, true, 21)
-TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_signed_20_s8, true, 20)
-TFLMGEN_ADD_ROWS_THUMB(tflmgen_add_rows_thumb_signed_19_s8, true, 19)
+TFLMGEN_ADD_AFFINE_KERNELS(tflmgen_add_rows_thumb, tflmgen_add_affine_rows_s8)
 
 #endif
 

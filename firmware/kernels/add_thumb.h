@@ -1,24 +1,11 @@
-/* ADD and SUB of int8 tensors of one shape, for every Cortex-M.
- *
- * TFLite's three rescalings are one affine map, proved at build time over all pairs of inputs: (a A + b B + C) >> SHIFT,
- * saturated. Where results below zero round the other way (halves, exactly met), `signed` ones lose one unit first.
- */
+/* ADD and SUB of int8 tensors of one shape, for every Cortex-M: the affine map of add_affine.h. */
 #ifndef TFLMGEN_KERNELS_ADD_THUMB_H
 #define TFLMGEN_KERNELS_ADD_THUMB_H
 
+#include "add_affine.h"
 #include "thumb.h"
 
 #ifdef __thumb__
-
-struct tflmgen_add_thumb_s8 {
-    int32_t count;
-    int32_t factor1;
-    int32_t factor2;
-    int32_t start;  /* added before the sign is looked at */
-    int32_t offset; /* added after it, where signed */
-    int32_t least;
-    int32_t greatest;
-};
 
 /* The sum in r4 loses one where it is below zero, and gets `offset`. */
 #define TFLMGEN_ADD_THUMB_SIGN \
@@ -31,12 +18,12 @@ struct tflmgen_add_thumb_s8 {
  * saturates, 1 STRB, 2 to loop: 13 instructions, 3 more where signed, 2 more where it saturates, in the same cycles. */
 #define TFLMGEN_ADD_THUMB(name, SIGN, shift)                                             \
     TFLMGEN_SHARED void name(const int8_t *input1, const int8_t *input2, int8_t *output, \
-                             const struct tflmgen_add_thumb_s8 *p)                       \
+                             const struct tflmgen_add_affine_s8 *p)                      \
     {                                                                                    \
         register const int8_t *r0 __asm__("r0") = input1;                                \
         register const int8_t *r1 __asm__("r1") = input2;                                \
         register int8_t *r2 __asm__("r2") = output;                                      \
-        register const struct tflmgen_add_thumb_s8 *r3 __asm__("r3") = p;                \
+        register const struct tflmgen_add_affine_s8 *r3 __asm__("r3") = p;               \
         __asm__ volatile(".syntax unified\n\t"                                           \
                          "push {r4, r5, r6, r7, lr}\n\t"                                 \
                          "ldmia r3!, {r4, r6, r7}\n\t"                                   \

@@ -7,30 +7,17 @@
 #define TFLMGEN_KERNELS_SVDF_MVE_H
 
 #include "sums_mve.h"
+#include "svdf.h"
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
 /* Filters whose sums are on the stack. */
 #define TFLMGEN_SVDF_MVE_FILTERS 64
 
-struct tflmgen_svdf_mve {
-    int32_t batches;
-    int32_t inputs;
-    int32_t units;
-    int32_t rank; /* at most 8 */
-    int32_t memory;
-    int32_t multiplier; /* from sums of products to the state */
-    int32_t shift;
-    int32_t state_zero_point;
-    int32_t output_multiplier;
-    int32_t output_shift;
-    int32_t output_zero_point;
-};
-
 /* The newest activations of `count` filters, and of some after them up to whole eights. */
 TFLMGEN_HELPER const int8_t *tflmgen_svdf_mve_newest(int32_t *newest, const int8_t *row, const int8_t *stream,
                                                      int32_t count, int32_t least, int32_t greatest,
-                                                     const struct tflmgen_svdf_mve *p)
+                                                     const struct tflmgen_svdf_s8 *p)
 {
     const int32_t chunks = (p->inputs + 15) / 16;
     for (; count > 0; count -= 8) {
@@ -83,7 +70,7 @@ TFLMGEN_SHARED void tflmgen_svdf_mve_weigh_s16(int32_t *sums, int32_t count, con
 
 /* The outputs of `count` units. Each sum of ranks takes the place of one before it. */
 TFLMGEN_HELPER void tflmgen_svdf_mve_finish(int8_t *output, int32_t *sums, const int32_t *biases, int32_t count,
-                                            const struct tflmgen_svdf_mve *p)
+                                            const struct tflmgen_svdf_s8 *p)
 {
     for (int32_t unit = 0; p->rank > 1 && unit < count; ++unit) {
         int32_t total = 0;
@@ -101,11 +88,11 @@ TFLMGEN_HELPER void tflmgen_svdf_mve_finish(int8_t *output, int32_t *sums, const
     }
 }
 
-/* stream: see sums_mve.h; biases: one per unit, the state's zero point folded in. */
+/* stream: see sums_mve.h; biases: one per unit, the state's zero point folded in; p: ranks are at most 8. */
 #define TFLMGEN_SVDF_MVE(name, element, weigh, least, most)                                                            \
     TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, const element *time_weights,                 \
                              const int32_t *biases, const element *state_in, int8_t *output, element *state,           \
-                             const struct tflmgen_svdf_mve *p)                                                         \
+                             const struct tflmgen_svdf_s8 *p)                                                          \
     {                                                                                                                  \
         const int32_t units = TFLMGEN_SVDF_MVE_FILTERS / p->rank & ~7;                                                 \
         int8_t row[TFLMGEN_SUMS_MVE_STACK_BYTES];                                                                      \

@@ -3,32 +3,19 @@
 #define TFLMGEN_KERNELS_SVDF_THUMB_H
 
 #include "sums_thumb.h"
+#include "svdf.h"
 
 #ifdef __thumb__
 
 /* Filters whose sums are on the stack. */
 #define TFLMGEN_SVDF_THUMB_FILTERS 16
 
-struct tflmgen_svdf_thumb {
-    int32_t batches;
-    int32_t inputs;
-    int32_t units;
-    int32_t rank;
-    int32_t memory;
-    int32_t multiplier; /* from sums of products to the state */
-    int32_t shift;
-    int32_t state_zero_point;
-    int32_t output_multiplier;
-    int32_t output_shift;
-    int32_t output_zero_point;
-};
-
 /* stream: see sums_thumb.h; biases: one per unit, the state's zero point folded in. An activation to move and to weigh is 8
  * instructions on Armv6-M. */
 #define TFLMGEN_SVDF_THUMB(name, element, least, most)                                                                 \
     TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, const element *time_weights,                 \
                              const int32_t *biases, const element *state_in, int8_t *output, element *state,           \
-                             const struct tflmgen_svdf_thumb *p)                                                       \
+                             const struct tflmgen_svdf_s8 *p)                                                          \
     {                                                                                                                  \
         const int32_t filters = p->units * p->rank, memory = p->memory;                                                \
         uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                                                             \

@@ -65,7 +65,7 @@ def affine_kernel(
         f"tflmgen_{name}_{'signed_' if found.signed else ''}{found.shift}_s8",
         f"{name}.h",
         (Input(0), Input(1), Output(0)),
-        Params(f"tflmgen_{name}_s8", fields),
+        Params(f"tflmgen_add_affine_{'' if equal else 'rows_'}s8", fields),
         binary_overlaps(op),
         variant=variant,
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params
+from tflmgen.kernel import ConstantArray, Kernel, OperatorInstance, Params
 from tflmgen.ops.dsp_dot_rows import groups_of, pack_rows, scale_to_int16
 from tflmgen.ops.rules import input_type, static_shape, zero_point
-from tflmgen.ops.svdf_numbers import STATE, Factor, biases, biases_are_known, offsets, products, size_fields
+from tflmgen.ops.svdf_numbers import STATE, Factor, biases_are_known, fast_kernel, offsets, size_fields
 from tflmgen.types import DType
 
 MOST_RANK = 8
@@ -21,7 +21,8 @@ def svdf_dsp(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kerne
     if scale is None or op.attributes.rank > MOST_RANK or to_output[1] >= 0 or not biases_are_known(op):
         return None
     packed = pack_rows(weights)
-    stream = groups_of(packed, packed.starts(offsets(op).tolist()))
+    groups = groups_of(packed, packed.starts(offsets(op).tolist()))
+    stream = ConstantArray.of("stream", groups.reshape(-1), DType.UINT32)
     state = input_type(op, STATE)
     fields = (
         *size_fields(op),
@@ -34,21 +35,4 @@ def svdf_dsp(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kerne
     _, memory = static_shape(input_type(op, 2))
     words, rest = divmod(memory * state.dtype.bits, 32)
     kind = f"{'_any' if rest or words < 2 else ''}{'_offset' if packed.offset else ''}"
-    suffix = "s8" if state.dtype is DType.INT8 else "s8_s16"
-    return Kernel(
-        f"tflmgen_svdf_dsp{kind}_{suffix}",
-        "svdf_dsp.h",
-        (
-            Input(0),
-            ConstantArray.of("stream", stream.reshape(-1), DType.UINT32),
-            Input(2),
-            ConstantArray.of("biases", biases(op), DType.INT32),
-            Input(STATE),
-            Output(0),
-            Output(1),
-        ),
-        Params("tflmgen_svdf_dsp", fields),
-        (Overlap(STATE, 1),),
-        products(op),
-        "dsp",
-    )
+    return fast_kernel(op, "dsp", kind, stream, Params("tflmgen_svdf_dsp", fields))

@@ -30,12 +30,11 @@ from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import positive, present
 from tflmgen.ops.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
 from tflmgen.ops.rules import STATIC, input_type, per_tensor, scale, static_shape, zero_point
+from tflmgen.ops.svdf_numbers import BIAS, STATE, integer_params, offsets, products, size_fields
 from tflmgen.ops.thumb_svdf import svdf_thumb
 from tflmgen.ops.weights import params
 from tflmgen.types import DType
 
-STATE = 4
-BIAS = 3
 HEADER = "svdf.h"
 
 
@@ -65,17 +64,8 @@ def _factors(op: OperatorInstance) -> tuple[float, float]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    batches, inputs = static_shape(input_type(op, 0))
-    filters, memory = static_shape(input_type(op, 2))
-    rank = op.attributes.rank
-    sizes = (
-        ("batches", batches),
-        ("inputs", inputs),
-        ("units", filters // rank),
-        ("rank", rank),
-        ("memory", memory),
-    )
-    macs = batches * filters * (inputs + memory)
+    sizes = size_fields(op)
+    macs = products(op)
     bias: Operand = Null() if op.inputs[BIAS] is None else Input(BIAS)
     rest = (Input(2), bias, Input(STATE), Output(0), Output(1))
     in_place = (Overlap(STATE, 1),)
@@ -85,7 +75,8 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         if input_type(op, 1).dtype is DType.INT8:
             quantization = (("asymmetric", op.attributes.asymmetric), ("scale", scale(input_type(op, 1))))
             fields = params("tflmgen_svdf_hybrid", sizes, limits, quantization)
-            operands = (Input(0), Input(1), _real_time_weights(op), *rest[1:], Scratch(inputs, 1))
+            quantized = Scratch(static_shape(input_type(op, 0))[1], 1)
+            operands = (Input(0), Input(1), _real_time_weights(op), *rest[1:], quantized)
             return Kernel("tflmgen_svdf_hybrid", HEADER, operands, fields, in_place, macs)
         fields = params("tflmgen_svdf_f32", sizes, limits)
         return Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
@@ -93,19 +84,11 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     for instructions, make in (("mve", svdf_mve), ("dsp", svdf_dsp), ("thumb", svdf_thumb)):
         if instructions in target.instructions and (fast := make(op, to_state, to_output)):
             return fast
-    (multiplier, shift), (output_multiplier, output_shift) = to_state, to_output
-    fields = params(
-        "tflmgen_svdf_s8",
-        sizes,
-        (("multiplier", multiplier), ("shift", shift), ("state_zero_point", zero_point(input_type(op, STATE)))),
-        (("output_multiplier", output_multiplier), ("output_shift", output_shift)),
-        (("output_zero_point", zero_point(op.outputs[0])),),
-    )
-    sums = np.asarray(op.constants[1], dtype=np.int64).sum(axis=1)
-    folded = -zero_point(input_type(op, 0)) * sums
-    offsets: Operand = ConstantArray.of("offsets", folded, DType.INT32) if folded.any() else Null()
+    folded = offsets(op)
+    added: Operand = ConstantArray.of("offsets", folded, DType.INT32) if folded.any() else Null()
     function = "tflmgen_svdf_s8" if input_type(op, STATE).dtype is DType.INT8 else "tflmgen_svdf_s8_s16"
-    return Kernel(function, HEADER, (Input(0), Input(1), offsets, *rest), fields, in_place, macs)
+    fields = integer_params(op, to_state, to_output)
+    return Kernel(function, HEADER, (Input(0), Input(1), added, *rest), fields, in_place, macs)
 
 
 def _real_time_weights(op: OperatorInstance) -> ConstantArray:

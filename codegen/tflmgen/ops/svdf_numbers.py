@@ -1,20 +1,56 @@
-"""What the fast int8 kernels of SVDF have in common: sizes, and the numbers into which zero points are folded."""
+"""What the int8 kernels of SVDF have in common: operands, sizes, and the numbers that zero points are folded into."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.kernel import OperatorInstance
+from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params
 from tflmgen.ops.dsp_channels import Integers
 from tflmgen.ops.fixed_point import wrap
 from tflmgen.ops.rules import input_type, static_shape, zero_point
 from tflmgen.ops.window import Fields
+from tflmgen.types import DType
 
 BIAS = 3
 STATE = 4
 
 Factor = tuple[int, int]
 """(multiplier, shift) of tflmgen_requantize."""
+
+
+def fast_kernel(op: OperatorInstance, variant: str, kind: str, stream: ConstantArray, fields: Params) -> Kernel:
+    """The kernel of one instruction set, by its packed weights. kind: what its function's name says of these."""
+    suffix = "s8" if input_type(op, STATE).dtype is DType.INT8 else "s8_s16"
+    return Kernel(
+        f"tflmgen_svdf_{variant}{kind}_{suffix}",
+        f"svdf_{variant}.h",
+        (
+            Input(0),
+            stream,
+            Input(2),
+            ConstantArray.of("biases", biases(op), DType.INT32),
+            Input(STATE),
+            Output(0),
+            Output(1),
+        ),
+        fields,
+        (Overlap(STATE, 1),),
+        products(op),
+        variant,
+    )
+
+
+def integer_params(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Params:
+    """The struct of the kernels that requantise by multiplier and shift."""
+    scales = (
+        ("multiplier", to_state[0]),
+        ("shift", to_state[1]),
+        ("state_zero_point", zero_point(input_type(op, STATE))),
+        ("output_multiplier", to_output[0]),
+        ("output_shift", to_output[1]),
+        ("output_zero_point", zero_point(op.outputs[0])),
+    )
+    return Params("tflmgen_svdf_s8", (*size_fields(op), *scales))
 
 
 def size_fields(op: OperatorInstance) -> Fields:
@@ -24,18 +60,6 @@ def size_fields(op: OperatorInstance) -> Fields:
     rank = op.attributes.rank
     units = filters // rank
     return ("batches", batches), ("inputs", inputs), ("units", units), ("rank", rank), ("memory", memory)
-
-
-def scale_fields(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Fields:
-    """The next six of those that requantise by multiplier and shift."""
-    return (
-        ("multiplier", to_state[0]),
-        ("shift", to_state[1]),
-        ("state_zero_point", zero_point(input_type(op, STATE))),
-        ("output_multiplier", to_output[0]),
-        ("output_shift", to_output[1]),
-        ("output_zero_point", zero_point(op.outputs[0])),
-    )
 
 
 def products(op: OperatorInstance) -> int:

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params
-from tflmgen.ops.rules import input_type
-from tflmgen.ops.svdf_numbers import (
-    STATE,
-    Factor,
-    biases,
-    biases_are_known,
-    offsets,
-    products,
-    scale_fields,
-    size_fields,
-)
+from tflmgen.kernel import Kernel, OperatorInstance
+from tflmgen.ops.svdf_numbers import Factor, biases_are_known, fast_kernel, integer_params, offsets
 from tflmgen.ops.thumb_sums import fits, sums_operand
-from tflmgen.types import DType
 
 
 def svdf_thumb(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kernel | None:
@@ -25,20 +14,5 @@ def svdf_thumb(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Ker
     weights = np.asarray(op.constants[1], dtype=np.int64)
     if not fits(weights) or not biases_are_known(op):
         return None
-    return Kernel(
-        f"tflmgen_svdf_thumb_{'s8' if input_type(op, STATE).dtype is DType.INT8 else 's8_s16'}",
-        "svdf_thumb.h",
-        (
-            Input(0),
-            sums_operand("stream", weights, offsets(op).tolist()),
-            Input(2),
-            ConstantArray.of("biases", biases(op), DType.INT32),
-            Input(STATE),
-            Output(0),
-            Output(1),
-        ),
-        Params("tflmgen_svdf_thumb", (*size_fields(op), *scale_fields(op, to_state, to_output))),
-        (Overlap(STATE, 1),),
-        products(op),
-        "thumb",
-    )
+    stream = sums_operand("stream", weights, offsets(op).tolist())
+    return fast_kernel(op, "thumb", "", stream, integer_params(op, to_state, to_output))

@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from support.commands import tflmgen
 from support.corpus import CORPUS, requires_corpus
+from tflmgen.compiler import compile_model
+from tflmgen.kernel import Target
+from tflmgen.options import BuildOptions
+from tflmgen.tflite.reader import read_model
 
 pytestmark = [pytest.mark.emulator, requires_corpus]
 
@@ -14,6 +18,12 @@ MOST_CODE = {"speed": 32 << 10, "size": 12 << 10, "ram": 32 << 10}
 """Bytes, by what code is to be best at, on a Cortex-M4."""
 
 MOST_STACK = 1 << 10
+
+TARGETS = (
+    Target("cortex-m0"),
+    Target("cortex-m4", frozenset({"dsp", "fpu"})),
+    Target("cortex-m55", frozenset({"dsp", "mve", "fpu"})),
+)
 
 NETWORKS = ("mlperf_kws_int8", "mlperf_vww_int8", "mlperf_ic_resnet_int8", "mlperf_ad01_int8", "tflm_person_detect")
 
@@ -41,3 +51,12 @@ def test_stack_on_other_cores(name: str, board: str, tmp_path: Path) -> None:
 
 def test_a_tiny_model_is_tiny(tmp_path: Path) -> None:
     assert firmware("tflm_hello_world_int8", "mps2_an386", "speed", tmp_path)["code_bytes"] <= 4 << 10
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.core)
+@pytest.mark.parametrize("name", [*NETWORKS, "tflm_micro_speech", "mww_v1_okay_nabu"])
+def test_packed_weights_are_little_more_than_the_files(name: str, target: Target) -> None:
+    model = CORPUS / "real" / f"{name}.tflite"
+    tensors = [tensor for graph in read_model(model).subgraphs for tensor in graph.tensors]
+    known = sum(len(tensor.data) for tensor in tensors if tensor.data is not None)
+    assert compile_model(model, target, BuildOptions()).plan["weights"]["bytes"] <= 1.25 * known

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.kernel import Considered, Kernel, OperatorInstance, Scratch, Target
+from tflmgen.kernel import Considered, ConstantArray, Kernel, OperatorInstance, Scratch, Target
 from tflmgen.ops.costs import estimate
 from tflmgen.ops.dsp_add import add_dsp
 from tflmgen.ops.dsp_channels import Layer
@@ -36,7 +36,14 @@ PER_MAC = {"mve": 0.35, "dsp": 1.0, "thumb": 3.5, "portable": 6.0}
 """Instructions of kernels that there is no estimate of, about."""
 
 MOST_ZEROS = 1024
-"""Zeros, in bytes, that may stand between a convolution's weights for the other groups of its channels."""
+"""Zeros, in bytes, that may stand between an operator's weights, for other groups of channels or units that aren't
+there."""
+
+MOST_PACKED = 1.25
+"""Times the weights' bytes that packed ones may take, beyond that."""
+
+PER_CHANNEL = 12
+"""Bytes of a bias, a multiplier and a shift."""
 
 LITTLE = 16
 """Bytes of scratch that a slower kernel without any is not worth."""
@@ -48,6 +55,7 @@ Maker = Callable[[], Kernel | Sequence[Kernel] | None]
 def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
     return _kernels(
         target,
+        layer,
         ("mve", lambda: conv2d_mve(op, window, layer)),
         ("dsp", lambda: conv2d_dsp(op, window, layer, target.optimize != "size")),
         ("thumb", lambda: conv2d_thumb(op, window, layer)),
@@ -84,6 +92,7 @@ def _with_macs(kernel: Kernel, macs: int) -> Kernel:
 def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
     return _kernels(
         target,
+        layer,
         ("mve", lambda: depthwise_patch_mve(op, window, layer)),
         ("mve", lambda: depthwise_window_mve(op, window, layer)),
         ("dsp", lambda: depthwise3x3_dsp(op, window, layer)),
@@ -95,6 +104,7 @@ def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: T
 def fast_fully_connected(op: OperatorInstance, layer: Layer, batches: int, target: Target) -> list[Kernel]:
     return _kernels(
         target,
+        layer,
         ("mve", lambda: fully_connected_mve(op, layer, batches)),
         ("dsp", lambda: fully_connected_dsp(op, layer, batches)),
         ("thumb", lambda: fully_connected_thumb(op, layer, batches)),
@@ -103,7 +113,7 @@ def fast_fully_connected(op: OperatorInstance, layer: Layer, batches: int, targe
 
 def fast_int16(layer: Int16Layer | None, make: Callable[[Int16Layer], Kernel | None], target: Target) -> list[Kernel]:
     """The kernel that `make` has for a layer of int16 activations."""
-    return _kernels(target, ("dsp", lambda: make(layer) if layer else None))
+    return _kernels(target, None, ("dsp", lambda: make(layer) if layer else None))
 
 
 def fast_add(
@@ -111,6 +121,7 @@ def fast_add(
 ) -> list[Kernel]:
     return _kernels(
         target,
+        None,
         ("mve", lambda: add_mve(op, factors, sign, *limits)),
         ("dsp", lambda: add_dsp(op, factors, sign, *limits)),
         ("thumb", lambda: add_thumb(op, factors, sign, *limits)),
@@ -120,20 +131,31 @@ def fast_add(
 def fast_mul(op: OperatorInstance, factor: float, limits: tuple[int, int], target: Target) -> list[Kernel]:
     return _kernels(
         target,
+        None,
         ("mve", lambda: mul_mve(op, factor, *limits)),
         ("dsp", lambda: mul_dsp(op, factor, *limits)),
         ("thumb", lambda: mul_thumb(op, factor, *limits)),
     )
 
 
-def _kernels(target: Target, *makers: tuple[str, Maker]) -> list[Kernel]:
-    """What is exact. `thumb`, which runs anywhere, is slow to prove, and left to layers for which nothing else is."""
+def _kernels(target: Target, layer: Layer | None, *makers: tuple[str, Maker]) -> list[Kernel]:
+    """What is exact and doesn't fill much flash with padding beside the weights of `layer`, where that has some.
+
+    `thumb`, which runs anywhere, is slow to prove, and left to layers for which nothing else is.
+    """
+    weights = layer.weights.size + PER_CHANNEL * len(layer.weights) if layer else 0
+    most = MOST_PACKED * weights + MOST_ZEROS
     found: list[Kernel] = []
     for instructions, make in makers:
         if instructions in target.instructions and not (found and instructions == "thumb"):
             made = make()
-            found += [made] if isinstance(made, Kernel) else made or ()
+            some = [made] if isinstance(made, Kernel) else made or ()
+            found += [kernel for kernel in some if layer is None or _packed_bytes(kernel) <= most]
     return found
+
+
+def _packed_bytes(kernel: Kernel) -> int:
+    return sum(len(operand.data) for operand in kernel.operands if isinstance(operand, ConstantArray))
 
 
 def fastest(kernels: Iterable[Kernel], target: Target) -> Kernel:

@@ -12,6 +12,10 @@
 
 #include "common.h"
 
+#ifdef __FAST_MATH__
+#error "float functions of tflmgen need their operations in order, NaN and infinities: -fno-fast-math, no -Ofast"
+#endif
+
 /* exp(x) for -87.3 < x < 88.72, where the result is normal: 2^n exp(r) with n = round(x / log 2), |r| <= log(2) / 2.
  *
  * Adding 1.5 * 2^23 leaves n in the low bits of the sum. log 2 comes in two parts, of which the first has 16 bits, so

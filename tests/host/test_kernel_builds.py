@@ -32,6 +32,17 @@ def test_every_header_stands_alone(compiler: str, setting: list[str]) -> None:
         assert built.returncode == 0, built.stderr
 
 
+@pytest.mark.parametrize(("flag", "compiles"), [("-Ofast", False), ("-ffast-math", False), ("-O3", True)])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_float_functions_are_not_for_fast_math(compiler: str, flag: str, compiles: bool) -> None:
+    _need(compiler)
+    command = [compiler, *WARNINGS, flag, f"-I{KERNELS}", "-x", "c", "-c", "-o", "/dev/null", "-"]
+    text = '#include "elementary_f32.h"\n'
+    built = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert (built.returncode == 0) == compiles, built.stderr
+    assert compiles or "need their operations in order" in built.stderr
+
+
 def _runs() -> list[Run]:
     rng = np.random.default_rng(7)
     runs = []

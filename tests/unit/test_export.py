@@ -118,7 +118,7 @@ def test_esp_idf_metadata_by_its_schema(tmp_path: Path) -> None:
 def test_platformio_metadata(tmp_path: Path) -> None:
     folder = exported(GATE, "platformio", tmp_path)
     library = json.loads((folder / "library.json").read_text(encoding="utf-8"))
-    assert library["build"]["flags"] == ["-fno-strict-aliasing"]
+    assert library["build"]["flags"] == ["-fno-strict-aliasing", "-ffp-contract=off"]
     assert (folder / library["build"]["includeDir"] / library["headers"]).is_file()
     for example in library["examples"]:
         assert all((folder / example["base"] / name).is_file() for name in example["files"])

@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tflmgen.kernel import (
-    ConstantArray,
-    Input,
-    Kernel,
-    Null,
-    Operand,
-    OperatorInstance,
-    Output,
-    Overlap,
-    Params,
-    ParamValue,
-    Scratch,
-)
+from tflmgen.kernel import ConstantArray, Kernel, Null, OperatorInstance, Overlap, Params, ParamValue, Scratch
 from tflmgen.ops.dsp_channels import Integers
 from tflmgen.ops.dsp_dot_rows import STACK_STEPS, groups_of, pack_rows, scale_to_int16
-from tflmgen.ops.lstm_integer import cell_steps, folded_by_cells, state_factors, sum_factors
+from tflmgen.ops.lstm_integer import cell_steps, folded_by_cells, packed_operands, state_factors, sum_factors
 from tflmgen.ops.lstm_tensors import BIASES, CELL_STATE, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT, sizes_of
 from tflmgen.ops.quantize_math import quantize_multiplier
 from tflmgen.ops.quantized_unary import sigmoid_table
@@ -58,16 +45,9 @@ def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ..
     )
     table = sigmoid_table()
     steps = sum(-(-weights.shape[1] // 4) for weights, _ in (inputs, recurrent))
-    operands: tuple[Operand, ...] = (
-        Input(0),
-        ConstantArray.of("weights", _stream(*inputs, offset), DType.UINT32),
-        ConstantArray.of("recurrent", _stream(*recurrent, offset), DType.UINT32),
-        ConstantArray.of("sigmoid", np.append(table, table[-1]), DType.UINT16),
-        Input(OUTPUT_STATE),
-        Input(CELL_STATE),
-        Output(0),
-        Output(1),
-        Output(2),
+    streams = _stream("weights", *inputs, offset), _stream("recurrent", *recurrent, offset)
+    operands = (
+        *packed_operands(*streams, np.append(table, table[-1])),
         Null() if steps <= STACK_STEPS else Scratch(len(GATES) * sizes_of(op).cells * 2),
     )
     function = f"tflmgen_lstm_dsp{'_offset' if offset else ''}_s8"
@@ -88,6 +68,7 @@ def _scales(weights: Integers, biases: Integers, factors: list[float]) -> tuple[
     return tuple(found)
 
 
-def _stream(weights: Integers, biases: Integers, offset: bool) -> NDArray[np.uint32]:
+def _stream(name: str, weights: Integers, biases: Integers, offset: bool) -> ConstantArray:
     packed = pack_rows(weights, offset)
-    return groups_of(packed, packed.starts(biases.tolist())).reshape(-1)
+    groups = groups_of(packed, packed.starts(biases.tolist()))
+    return ConstantArray.of(name, groups.reshape(-1), DType.UINT32)

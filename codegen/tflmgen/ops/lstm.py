@@ -20,7 +20,6 @@ from tflmgen.kernel import (
     Null,
     Operand,
     OperatorInstance,
-    Output,
     Overlap,
     Params,
     Scratch,
@@ -28,7 +27,7 @@ from tflmgen.kernel import (
 )
 from tflmgen.ops.dsp_lstm import lstm_dsp
 from tflmgen.ops.lstm_fixed import ParamFields, fixed_fields, fixed_numbers
-from tflmgen.ops.lstm_integer import INTEGER_RULES, multiplier_fields, numbers_of_gates
+from tflmgen.ops.lstm_integer import INTEGER_RULES, STATES, multiplier_fields, numbers_of_gates
 from tflmgen.ops.lstm_tensors import (
     BIASES,
     CELL_STATE,
@@ -102,7 +101,6 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         ("inputs", sizes.inputs),
         ("cells", sizes.cells),
     )
-    states: tuple[Operand, ...] = (Input(OUTPUT_STATE), Input(CELL_STATE), Output(0), Output(1), Output(2))
     in_place = (Overlap(OUTPUT_STATE, 1), Overlap(CELL_STATE, 2), *_over_input(op))
     dtype = DType.FLOAT32 if input_type(op, INPUT_GATE + 1).dtype is DType.FLOAT32 else DType.INT8
     arrays = [
@@ -115,7 +113,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         variant: ParamFields = (("outputs", sizes.outputs), ("coupled", not has(op, INPUT_GATE)))
         fields = Params("tflmgen_lstm_fixed_s8", (*sequence, *variant, *fixed_fields(op)))
         scratch = gates, Scratch(sizes.cells, 1)
-        operands: tuple[Operand, ...] = (Input(0), *arrays, *fixed_numbers(op), *states, *scratch)
+        operands: tuple[Operand, ...] = (Input(0), *arrays, *fixed_numbers(op), *STATES, *scratch)
         return Kernel("tflmgen_lstm_fixed_s8", "lstm_fixed.h", operands, fields, in_place, macs)
     if is_integer(op):
         suffix = "s8" if input_type(op, 0).dtype is DType.INT8 else "s16"
@@ -123,7 +121,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
             if instructions in target.instructions and (fast := make(op, sequence, in_place, macs)):
                 return fast
         fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
-        operands = (Input(0), *arrays, *numbers_of_gates(op), *states, gates)
+        operands = (Input(0), *arrays, *numbers_of_gates(op), *STATES, gates)
         return Kernel(f"tflmgen_lstm_{suffix}", "lstm.h", operands, fields, in_place, macs)
     variant = (
         ("backward", op.attributes.backward),
@@ -132,7 +130,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         ("cell_clip", op.attributes.cell_clip),
         ("projection_clip", op.attributes.projection_clip),
     )
-    operands = (Input(0), *arrays, *_float_numbers(op), *states, gates)
+    operands = (Input(0), *arrays, *_float_numbers(op), *STATES, gates)
     if dtype is DType.FLOAT32:
         fields = Params("tflmgen_lstm_f32", (*sequence, *variant))
         return Kernel("tflmgen_lstm_f32", "lstm.h", operands, fields, in_place, macs)

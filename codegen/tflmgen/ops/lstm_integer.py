@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernel import ConstantArray, Null, Operand, OperatorInstance
+from tflmgen.kernel import ConstantArray, Input, Null, Operand, OperatorInstance, Output
 from tflmgen.ops import lstm_fixed
 from tflmgen.ops.lstm_tensors import (
     BIASES,
@@ -42,6 +42,9 @@ CELL_LOG2 = range(-15, -8)
 """Exponents of two that the scale of cells may be."""
 MAX_SHIFT_S64 = 7
 """Greatest left shift that tflmgen_requantize_s64 takes from the reference."""
+
+STATES: tuple[Operand, ...] = (Input(OUTPUT_STATE), Input(CELL_STATE), Output(0), Output(1), Output(2))
+"""Operands of all kernels after their weights and tables: both states as they were, the output, and both states."""
 
 ParamFields = tuple[tuple[str, int | tuple[int, ...]], ...]
 
@@ -104,6 +107,11 @@ def numbers_of_gates(op: OperatorInstance) -> tuple[Operand, Operand, Operand]:
         ConstantArray.of("recurrent_biases", wrapped[1], DType.INT32) if recurrent.any() else Null(),
         table,
     )
+
+
+def packed_operands(weights: Operand, recurrent: Operand, table: NDArray[np.float64]) -> tuple[Operand, ...]:
+    """Of the fast int8 kernels. table: what activations are interpolated from."""
+    return Input(0), weights, recurrent, ConstantArray.of("sigmoid", table, DType.UINT16), *STATES
 
 
 def folded_by_cells(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Params, ParamValue
+from tflmgen.kernel import ConstantArray, Kernel, OperatorInstance, Overlap, Params, ParamValue
 from tflmgen.ops.dsp_channels import Integers
-from tflmgen.ops.lstm_integer import folded_by_cells, multiplier_fields
-from tflmgen.ops.lstm_tensors import BIASES, CELL_STATE, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT
+from tflmgen.ops.lstm_integer import folded_by_cells, multiplier_fields, packed_operands
+from tflmgen.ops.lstm_tensors import BIASES, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT
 from tflmgen.ops.mve_sums import STACK_BYTES, row_bytes, sums_operand
 from tflmgen.ops.quantized_unary import sigmoid_table
-from tflmgen.types import DType
 
 CELLS = 4
 """Cells that are computed at a time."""
@@ -24,16 +23,8 @@ def lstm_mve(
     if row_bytes(inputs[0]) + row_bytes(recurrent[0]) > STACK_BYTES:
         return None
     table = sigmoid_table()
-    operands: tuple[Operand, ...] = (
-        Input(0),
-        _operand("weights", *inputs),
-        _operand("recurrent", *recurrent),
-        ConstantArray.of("sigmoid", np.append(table, table[-1]), DType.UINT16),
-        Input(OUTPUT_STATE),
-        Input(CELL_STATE),
-        Output(0),
-        Output(1),
-        Output(2),
+    operands = packed_operands(
+        _operand("weights", *inputs), _operand("recurrent", *recurrent), np.append(table, table[-1])
     )
     fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
     return Kernel("tflmgen_lstm_mve_s8", "lstm_mve.h", operands, fields, overlaps, macs, "mve")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tflmgen.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Params, ParamValue
+from tflmgen.kernel import ConstantArray, Kernel, OperatorInstance, Overlap, Params, ParamValue
 from tflmgen.ops.dsp_channels import Integers
-from tflmgen.ops.lstm_integer import folded_by_cells, multiplier_fields
-from tflmgen.ops.lstm_tensors import BIASES, CELL_STATE, INPUT_GATE, OUTPUT_STATE, RECURRENT
+from tflmgen.ops.lstm_integer import folded_by_cells, multiplier_fields, packed_operands
+from tflmgen.ops.lstm_tensors import BIASES, INPUT_GATE, OUTPUT_STATE, RECURRENT
 from tflmgen.ops.quantized_unary import sigmoid_table
 from tflmgen.ops.thumb_sums import fits, sums_operand
-from tflmgen.types import DType
 
 
 def lstm_thumb(
@@ -18,17 +17,7 @@ def lstm_thumb(
     inputs, recurrent = folded_by_cells(op, INPUT_GATE, 0, BIASES), folded_by_cells(op, RECURRENT, OUTPUT_STATE, None)
     if not (fits(inputs[0]) and fits(recurrent[0])):
         return None
-    operands: tuple[Operand, ...] = (
-        Input(0),
-        _operand("weights", *inputs),
-        _operand("recurrent", *recurrent),
-        ConstantArray.of("sigmoid", sigmoid_table(), DType.UINT16),
-        Input(OUTPUT_STATE),
-        Input(CELL_STATE),
-        Output(0),
-        Output(1),
-        Output(2),
-    )
+    operands = packed_operands(_operand("weights", *inputs), _operand("recurrent", *recurrent), sigmoid_table())
     fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
     return Kernel("tflmgen_lstm_thumb_s8", "lstm_thumb.h", operands, fields, overlaps, macs, "thumb")
 

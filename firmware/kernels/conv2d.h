@@ -106,22 +106,7 @@ struct tflmgen_conv2d_f32 {
 
 #define TFLMGEN_CONV2D_F32_GATHERED 64
 
-/* Copies the window at (origin_y, origin_x), of which the taps `y` x `x` lie inside the input. */
-TFLMGEN_HELPER void tflmgen_conv2d_gather_f32(float *column, const float *input, int32_t origin_y, int32_t origin_x,
-                                              struct tflmgen_taps y, struct tflmgen_taps x,
-                                              const struct tflmgen_conv2d_f32 *p)
-{
-    for (int32_t ky = 0; ky < p->filter_height; ++ky) {
-        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width + origin_x;
-        for (int32_t kx = 0; kx < p->filter_width; ++kx) {
-            const bool inside = ky >= y.first && ky < y.end && kx >= x.first && kx < x.end;
-            const int32_t at = (line + kx * p->dilation_width) * p->input_channels;
-            for (int32_t channel = 0; channel < p->filter_channels; ++channel) {
-                *column++ = inside ? input[at + channel] : 0.0f;
-            }
-        }
-    }
-}
+TFLMGEN_GATHER_WINDOW(tflmgen_conv2d_gather_f32, float, tflmgen_conv2d_f32)
 
 /* bias: one per output channel, or NULL. */
 TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict filter,
@@ -162,7 +147,7 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict
                     const float *values = window + group * tap;
                     const float *weights = filter + channel * size + y.first * row + x.first * tap;
                     if (p->gathered) {
-                        tflmgen_conv2d_gather_f32(column, input + group * tap, origin_y, origin_x, y, x, p);
+                        tflmgen_conv2d_gather_f32(column, input + group * tap, origin_y, origin_x, y, x, 0.0f, p);
                         values = column;
                         weights = filter + channel * size;
                         runs = (struct tflmgen_runs_f32){size, 1, 0, 0, 1, 0, 0, size};

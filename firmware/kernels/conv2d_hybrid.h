@@ -22,22 +22,7 @@ struct tflmgen_conv2d_hybrid {
 /* The longest window that is copied before it is multiplied, so that it lies in one piece. */
 #define TFLMGEN_CONV2D_HYBRID_GATHERED 256
 
-/* Copies the window at (origin_y, origin_x); taps outside the input hold its zero point. */
-TFLMGEN_HELPER void tflmgen_conv2d_gather_hybrid(int8_t *column, const int8_t *input, int32_t origin_y,
-                                                 int32_t origin_x, struct tflmgen_taps y, struct tflmgen_taps x,
-                                                 int32_t zero_point, const struct tflmgen_conv2d_hybrid *p)
-{
-    for (int32_t ky = 0; ky < p->filter_height; ++ky) {
-        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width + origin_x;
-        for (int32_t kx = 0; kx < p->filter_width; ++kx) {
-            const bool inside = ky >= y.first && ky < y.end && kx >= x.first && kx < x.end;
-            const int32_t at = (line + kx * p->dilation_width) * p->input_channels;
-            for (int32_t channel = 0; channel < p->filter_channels; ++channel) {
-                *column++ = (int8_t)(inside ? input[at + channel] : zero_point);
-            }
-        }
-    }
-}
+TFLMGEN_GATHER_WINDOW(tflmgen_conv2d_gather_hybrid, int8_t, tflmgen_conv2d_hybrid)
 
 /* Sums of four channels (`four`), or of one, over the taps `y` x `x` of a window. */
 TFLMGEN_HELPER void tflmgen_conv2d_window_hybrid(int32_t *sums, bool four, const int8_t *input, const int8_t *filter,
@@ -93,7 +78,8 @@ TFLMGEN_KERNEL void tflmgen_conv2d_hybrid(const float *input, const int8_t *rest
                     int8_t column[TFLMGEN_CONV2D_HYBRID_GATHERED];
                     const int8_t *window = NULL;
                     if (gathered) {
-                        tflmgen_conv2d_gather_hybrid(column, slice, origin_y, origin_x, y, x, range.zero_point, p);
+                        tflmgen_conv2d_gather_hybrid(column, slice, origin_y, origin_x, y, x,
+                                                     (int8_t)range.zero_point, p);
                         window = column;
                     } else if (size == p->filter_channels && y.end > y.first && x.end > x.first) {
                         window = slice + (origin_y * p->input_width + origin_x) * p->input_channels;

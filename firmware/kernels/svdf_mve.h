@@ -30,43 +30,30 @@ TFLMGEN_HELPER const int8_t *tflmgen_svdf_mve_newest(int32_t *newest, const int8
     return stream;
 }
 
-/* From newest activations to sums through time: the activations after the oldest one move on and are weighed, 2 VLDR, 1 VSTR
- * and 1 VMLADAVA for 16 bytes. */
-TFLMGEN_SHARED void tflmgen_svdf_mve_weigh_s8(int32_t *sums, int32_t count, const int8_t *old, int8_t *state,
-                                              const int8_t *weights, int32_t memory)
-{
-    const int32_t last = memory - 1;
-    for (; count > 0; --count, ++sums, old += memory, state += memory, weights += memory) {
-        const int8_t newest = (int8_t)*sums;
-        int32_t total = newest * weights[last];
-        for (int32_t i = 0; i < last; i += 16) {
-            const mve_pred16_t some = vctp8q((uint32_t)(last - i));
-            const int8x16_t moved = vldrbq_z_s8(old + i + 1, some);
-            vstrbq_p_s8(state + i, moved, some);
-            total = vmladavaq_s8(total, moved, vldrbq_z_s8(weights + i, some));
-        }
-        state[last] = newest;
-        *sums = total;
+/* From newest activations to sums through time: the activations after the oldest one move on and are weighed, 2 VLDR,
+ * 1 VSTR and 1 VMLADAVA for 16 bytes. size: the letter of the instructions that access an activation. */
+#define TFLMGEN_SVDF_MVE_WEIGH(size, bits, lanes)                                                              \
+    TFLMGEN_SHARED void tflmgen_svdf_mve_weigh_s##bits(int32_t *sums, int32_t count, const int##bits##_t *old, \
+                                                       int##bits##_t *state, const int##bits##_t *weights,     \
+                                                       int32_t memory)                                         \
+    {                                                                                                          \
+        const int32_t last = memory - 1;                                                                       \
+        for (; count > 0; --count, ++sums, old += memory, state += memory, weights += memory) {                \
+            const int##bits##_t newest = (int##bits##_t)*sums;                                                 \
+            int32_t total = newest * weights[last];                                                            \
+            for (int32_t i = 0; i < last; i += lanes) {                                                        \
+                const mve_pred16_t some = vctp##bits##q((uint32_t)(last - i));                                 \
+                const int##bits##x##lanes##_t moved = vldr##size##q_z_s##bits(old + i + 1, some);              \
+                vstr##size##q_p_s##bits(state + i, moved, some);                                               \
+                total = vmladavaq_s##bits(total, moved, vldr##size##q_z_s##bits(weights + i, some));           \
+            }                                                                                                  \
+            state[last] = newest;                                                                              \
+            *sums = total;                                                                                     \
+        }                                                                                                      \
     }
-}
 
-TFLMGEN_SHARED void tflmgen_svdf_mve_weigh_s16(int32_t *sums, int32_t count, const int16_t *old, int16_t *state,
-                                               const int16_t *weights, int32_t memory)
-{
-    const int32_t last = memory - 1;
-    for (; count > 0; --count, ++sums, old += memory, state += memory, weights += memory) {
-        const int16_t newest = (int16_t)*sums;
-        int32_t total = newest * weights[last];
-        for (int32_t i = 0; i < last; i += 8) {
-            const mve_pred16_t some = vctp16q((uint32_t)(last - i));
-            const int16x8_t moved = vldrhq_z_s16(old + i + 1, some);
-            vstrhq_p_s16(state + i, moved, some);
-            total = vmladavaq_s16(total, moved, vldrhq_z_s16(weights + i, some));
-        }
-        state[last] = newest;
-        *sums = total;
-    }
-}
+TFLMGEN_SVDF_MVE_WEIGH(b, 8, 16)
+TFLMGEN_SVDF_MVE_WEIGH(h, 16, 8)
 
 /* The outputs of `count` units. Each sum of ranks takes the place of one before it. */
 TFLMGEN_HELPER void tflmgen_svdf_mve_finish(int8_t *output, int32_t *sums, const int32_t *biases, int32_t count,

@@ -36,4 +36,23 @@ TFLMGEN_HELPER struct tflmgen_taps tflmgen_taps_inside(int32_t origin, int32_t d
     return inside;
 }
 
+/* Defines a function that copies a convolution's window at (origin_y, origin_x). Of its taps those in `y` x `x` lie
+ * inside the input; the others become `outside`. */
+#define TFLMGEN_GATHER_WINDOW(name, element, params_struct)                                             \
+    TFLMGEN_HELPER void name(element *column, const element *input, int32_t origin_y, int32_t origin_x, \
+                             struct tflmgen_taps y, struct tflmgen_taps x, element outside,             \
+                             const struct params_struct *p)                                             \
+    {                                                                                                   \
+        for (int32_t ky = 0; ky < p->filter_height; ++ky) {                                             \
+            const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width + origin_x;      \
+            for (int32_t kx = 0; kx < p->filter_width; ++kx) {                                          \
+                const bool inside = ky >= y.first && ky < y.end && kx >= x.first && kx < x.end;         \
+                const int32_t at = (line + kx * p->dilation_width) * p->input_channels;                 \
+                for (int32_t channel = 0; channel < p->filter_channels; ++channel) {                    \
+                    *column++ = inside ? input[at + channel] : outside;                                 \
+                }                                                                                       \
+            }                                                                                           \
+        }                                                                                               \
+    }
+
 #endif

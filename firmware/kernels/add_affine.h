@@ -1,7 +1,8 @@
 /* ADD and SUB of int8 tensors as one affine map: what its kernels for all instruction sets have in common.
  *
  * TFLite's three rescalings are one affine map, proved at build time over all pairs of inputs:
- * (a A + b B + C) >> SHIFT, saturated. Where results below zero round the other way (halves, exactly met), `signed` ones lose one unit first.
+ * (a A + b B + C) >> SHIFT, saturated. Where results below zero round the other way (halves, exactly met), `signed`
+ * ones lose one unit first.
  */
 #ifndef TFLMGEN_KERNELS_ADD_AFFINE_H
 #define TFLMGEN_KERNELS_ADD_AFFINE_H

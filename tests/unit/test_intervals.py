@@ -18,7 +18,7 @@ from tflmgen.ops.fully_connected import FullyConnectedAttributes
 from tflmgen.ops.intervals import Interval, of_array, whole
 from tflmgen.ops.pool import PoolAttributes
 from tflmgen.ops.quantize_math import Activation, activation_range, quantize_multiplier
-from tflmgen.ops.ranges import input_ranges, output_ranges
+from tflmgen.ops.ranges import output_ranges
 from tflmgen.ops.reduce import ReduceAttributes
 from tflmgen.ops.window import Steps
 from tflmgen.types import DType, Quantization, TensorType
@@ -29,6 +29,19 @@ EVERY = np.arange(-128, 128)
 
 def kind(dtype: str, shape: tuple[int, ...], scale: float = 0.0, point: int = 0, axis: int = 0) -> TensorType:
     return TensorType(DType[dtype.upper()], shape, Quantization((scale,), (point,), axis) if scale else None)
+
+
+def input_ranges(op: OperatorInstance, known: Sequence[Interval | None]) -> tuple[Interval | None, ...]:
+    """The intervals of an operator's inputs: those of constants by their elements, of others `known`."""
+    found: list[Interval | None] = []
+    for kind, array, interval in zip(op.inputs, op.constants, known, strict=True):
+        if kind is None:
+            found.append(None)
+        elif array is not None:
+            found.append(of_array(array, kind))
+        else:
+            found.append(interval if interval is not None else whole(kind))
+    return tuple(found)
 
 
 def intervals(name: str, op: OperatorInstance, *known: Interval | None) -> Interval:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tflmgen.kernel import OperatorInstance
-from tflmgen.ops.intervals import Interval, of_array, whole
+from tflmgen.ops.intervals import Interval, whole
 from tflmgen.ops.quantize_math import activation_range
 from tflmgen.ops.range_elements import ELEMENTWISE
 from tflmgen.ops.range_moves import MOVES
@@ -48,19 +48,6 @@ def output_ranges(name: str, op: OperatorInstance, inputs: Sequence[Interval | N
         allowed if one is None or allowed is None else one
         for one, allowed in zip(found, (_allowed(name, op, i) for i in range(len(op.outputs))), strict=True)
     )
-
-
-def input_ranges(op: OperatorInstance, known: Sequence[Interval | None]) -> tuple[Interval | None, ...]:
-    """The intervals of an operator's inputs: those of constants by their elements, of others `known`."""
-    found: list[Interval | None] = []
-    for kind, array, interval in zip(op.inputs, op.constants, known, strict=True):
-        if kind is None:
-            found.append(None)
-        elif array is not None:
-            found.append(of_array(array, kind))
-        else:
-            found.append(interval if interval is not None else whole(kind))
-    return tuple(found)
 
 
 def _allowed(name: str, op: OperatorInstance, index: int) -> Interval | None:

@@ -31,16 +31,15 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
 #define TFLMGEN_CONV2D_DSP_TEXT(number) #number /* of a macro's value */
 #define TFLMGEN_CONV2D_DSP_STEPS(number) ".rept " TFLMGEN_CONV2D_DSP_TEXT(number) "\n\t" TFLMGEN_CONV2D_DSP_MORE ".endr\n\t"
 
-/* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions.
- * The arguments are the sums so far of pixels 1 and 2, of each channel; those of pixel 0 are in r7 and r10. */
-#define TFLMGEN_CONV2D_DSP_STEP(sum01, sum02, sum11, sum12) \
+/* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions. */
+#define TFLMGEN_CONV2D_DSP_MORE \
     "ldrd r2, r3, [r1], #8\n\t"                             \
     "ldmia.w r0!, {r4, r5, r6}\n\t"                         \
-    "smlad r8, r2, r5, " sum01 "\n\t"                       \
-    "smlad r9, r2, r6, " sum02 "\n\t"                       \
+    "smlad r8, r2, r5, r8\n\t"                       \
+    "smlad r9, r2, r6, r9\n\t"                       \
     "smlad r7, r2, r4, r7\n\t"                              \
-    "smlad r11, r3, r5, " sum11 "\n\t"                      \
-    "smlad r12, r3, r6, " sum12 "\n\t"                      \
+    "smlad r11, r3, r5, r11\n\t"                      \
+    "smlad r12, r3, r6, r12\n\t"                      \
     "smlad r10, r3, r4, r10\n\t"                            \
     "sxtb16 r2, r2\n\t"                                     \
     "sxtb16 r3, r3\n\t"                                     \
@@ -51,8 +50,25 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
     "smlad r10, r3, r4, r10\n\t"                            \
     "smlad r11, r3, r5, r11\n\t"                            \
     "smlad r12, r3, r6, r12\n\t"
-#define TFLMGEN_CONV2D_DSP_FIRST TFLMGEN_CONV2D_DSP_STEP("r7", "r7", "r10", "r10")
-#define TFLMGEN_CONV2D_DSP_MORE TFLMGEN_CONV2D_DSP_STEP("r8", "r9", "r11", "r12")
+/* The first step, with the biases in front of its weights: 1 LDM for both, 17 instructions. */
+#define TFLMGEN_CONV2D_DSP_FIRST              \
+    "ldmia.w r1!, {r2, r3, r7, r10}\n\t"      \
+    "ldmia.w r0!, {r4, r5, r6}\n\t"           \
+    "smlad r8, r7, r5, r2\n\t"                \
+    "smlad r9, r7, r6, r2\n\t"                \
+    "smlad r2, r7, r4, r2\n\t"                \
+    "smlad r11, r10, r5, r3\n\t"              \
+    "smlad r12, r10, r6, r3\n\t"              \
+    "smlad r3, r10, r4, r3\n\t"               \
+    "sxtb16 r7, r7\n\t"                       \
+    "sxtb16 r10, r10\n\t"                     \
+    "ldmia.w r0!, {r4, r5, r6}\n\t"           \
+    "smlad r8, r7, r5, r8\n\t"                \
+    "smlad r9, r7, r6, r9\n\t"                \
+    "smlad r7, r7, r4, r2\n\t"                \
+    "smlad r11, r10, r5, r11\n\t"             \
+    "smlad r12, r10, r6, r12\n\t"             \
+    "smlad r10, r10, r4, r3\n\t"
 
 #define TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
 #define TFLMGEN_CONV2D_DSP_RESCALE_SIGNED(sum, m, ra) \
@@ -105,7 +121,7 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
     "bne.w 1b\n\t"
 
 /* Registers: r0 column, r1 stream, r2-r3 weights, r4-r6 inputs, r7-r9 sums of channel 0, r10-r12 of channel 1, lr
- * passes. Stack: output, channels, end of the output, column, passes, entry of the first pass. A pair of channels costs 3
+ * passes. Stack: output, channels, end of the output, column, passes, entry of the first pass. A pair of channels costs 2
  * instructions around its first step, for 6 outputs. */
 #define TFLMGEN_CONV2D_DSP_BLOCK(name, FINISH)                                                                         \
     TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                           \
@@ -126,7 +142,7 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
                          "push {r2-r7}\n"                                                                              \
                          "1:\n\t"                                                                                      \
                          "ldrd r0, lr, [sp, #12]\n\t"                                                                  \
-                         "ldrd r7, r10, [r1], #8\n\t" TFLMGEN_CONV2D_DSP_FIRST                                         \
+                         TFLMGEN_CONV2D_DSP_FIRST                                         \
                          "ldr pc, [sp, #20]\n\t"                                                                       \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \

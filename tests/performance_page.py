@@ -155,7 +155,7 @@ M4 = (
         "fully_connected_dsp.h",
         "tflmgen_fully_connected_dsp_widened_clamped_s8",
         "tflmgen_fully_connected_dsp_widened_clamped",
-        128,
+        256,
         "Each weight is used once: one SXTB16 for every four weights, and a load for each, cannot be shared.",
     ),
 )

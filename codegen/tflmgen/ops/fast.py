@@ -92,7 +92,7 @@ def _with_macs(kernel: Kernel, macs: int) -> Kernel:
 def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
     return _kernels(
         target,
-        layer,
+        None,
         ("mve", lambda: depthwise_patch_mve(op, window, layer)),
         ("mve", lambda: depthwise_window_mve(op, window, layer)),
         ("dsp", lambda: depthwise3x3_dsp(op, window, layer)),
@@ -139,7 +139,7 @@ def fast_mul(op: OperatorInstance, factor: float, limits: tuple[int, int], targe
 
 
 def _kernels(target: Target, layer: Layer | None, *makers: tuple[str, Maker]) -> list[Kernel]:
-    """What is exact and doesn't fill much flash with padding beside the weights of `layer`, where that has some.
+    """What is exact and doesn't fill much flash with padding beside the weights of `layer`, where there are many.
 
     `thumb`, which runs anywhere, is slow to prove, and left to layers for which nothing else is.
     """

@@ -14,14 +14,13 @@ from typing import Any
 
 import pytest
 from support.repository import ROOT
+from support.tools import requires_compiler, requires_qemu
 from support.transcripts import Shown, agrees, parts_of, run_page, updated
 
 DOCS = ROOT / "docs"
 TRANSCRIPTS = ("getting-started.md", "export.md", "transcripts.md")
 COMPILER = "12.2"
 
-needs_arm = pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
-needs_qemu = pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="needs qemu-system-arm")
 needs_no_renode = pytest.mark.skipif(shutil.which("renode") is not None, reason="shows what is printed without Renode")
 
 
@@ -32,8 +31,8 @@ def compiler_version() -> str:
 
 
 @pytest.mark.emulator
-@needs_arm
-@needs_qemu
+@requires_compiler
+@requires_qemu
 @needs_no_renode
 @pytest.mark.skipif(not compiler_version().startswith(COMPILER), reason=f"needs arm-none-eabi-gcc {COMPILER}")
 @pytest.mark.parametrize("name", TRANSCRIPTS)
@@ -82,8 +81,8 @@ def run_steps(job: str, folder: Path) -> None:
 
 
 @pytest.mark.emulator
-@needs_arm
-@needs_qemu
+@requires_compiler
+@requires_qemu
 def test_the_workflow_with_qemu(tmp_path: Path) -> None:
     run_steps("qemu", tmp_path)
     assert (tmp_path / "test.xml").is_file()
@@ -91,7 +90,7 @@ def test_the_workflow_with_qemu(tmp_path: Path) -> None:
 
 
 @pytest.mark.emulator
-@needs_arm
+@requires_compiler
 @pytest.mark.skipif(shutil.which("renode-test") is None, reason="needs Renode")
 def test_the_workflow_with_renode(tmp_path: Path) -> None:
     run_steps("renode", tmp_path)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from support.browser import PROGRAM, browser
 from support.repository import ROOT
+from support.tools import requires_qemu
 from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
 from tflmgen.firmware_build import plan_for
@@ -51,7 +52,7 @@ def test_the_generated_c(update_golden: bool) -> None:
 
 @pytest.mark.emulator
 @pytest.mark.skipif(not compiler_version().startswith(COMPILER), reason=f"needs arm-none-eabi-gcc {COMPILER}")
-@pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="needs qemu-system-arm")
+@requires_qemu
 @pytest.mark.skipif(shutil.which("renode") is not None, reason="shows what is printed without Renode")
 def test_what_the_commands_print(update_golden: bool, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")

@@ -61,9 +61,9 @@ def choose(module: Module, target: Target, optimize: Optimize, budget: int | Non
     """The cheapest way that keeps to a budget of arena and state; without one the fastest, or for Optimize.RAM the
     smallest. Raises ModelError where no way keeps to the budget.
     """
-    plain = _choice(module, 0, target)
+    plain = _plain(module, target)
     if budget is not None:
-        return plain if plain.bytes <= budget else _within(budget, plain, target)
+        return _within(budget, plain, target)
     return _smallest(plain, target) if optimize is Optimize.RAM else plain
 
 
@@ -77,7 +77,7 @@ def apart(module: Module, target: Target, optimize: Optimize, budget: int | None
 
 def curve(module: Module, target: Target) -> list[Choice]:
     """All ways of which none has both less RAM and fewer instructions than another one, from most RAM to least."""
-    plain = _choice(module, 0, target)
+    plain = _plain(module, target)
     ways = [_rungs(Way(module, 0), target), *(_rungs(way, target) for way in _streamed(plain, target))]
     found = sorted(chain.from_iterable(ways), key=lambda choice: (choice.cost, choice.bytes))
     kept: list[Choice] = []
@@ -87,9 +87,10 @@ def curve(module: Module, target: Target) -> list[Choice]:
     return kept
 
 
-def _choice(module: Module, cost: int, target: Target) -> Choice:
+def _plain(module: Module, target: Target) -> Choice:
+    """Without streams, and with slower kernels only where these save much memory."""
     best = best_candidate(module, _selection(module, target))
-    return Choice(module, cost + best.slower, best)
+    return Choice(module, best.slower, best)
 
 
 def _rungs(way: Way, target: Target) -> Iterator[Choice]:
@@ -131,7 +132,7 @@ def _smallest(plain: Choice, target: Target) -> Choice:
 def _within(budget: int, plain: Choice, target: Target) -> Choice:
     """The cheapest way that keeps to a budget."""
     tried, found = [plain], None
-    for way in (Way(plain.module, 0), *_streamed(plain, target, budget)):
+    for way in chain([Way(plain.module, 0)], _streamed(plain, target, budget)):
         for choice in _rungs(way, target):
             if found is not None and choice.cost >= found.cost:
                 break
@@ -139,6 +140,9 @@ def _within(budget: int, plain: Choice, target: Target) -> Choice:
             if choice.bytes <= budget:
                 found = choice
                 break
+        # The ways that follow cost no less than this one.
+        if found is not None and found.cost <= way.cost:
+            break
     if found is not None:
         return found
     least = min((*tried, _smallest(plain, target)), key=lambda choice: choice.bytes)

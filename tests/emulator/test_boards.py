@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support import tiny
+from support.tools import requires_compiler, requires_qemu
 from tflmgen.board import Board, list_boards
 from tflmgen.elf import SHF_ALLOC, read_elf
 from tflmgen.emulator.run import open_session
@@ -19,8 +19,8 @@ from tflmgen.platformio import Firmware, build, environment_variables
 
 pytestmark = [
     pytest.mark.emulator,
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
-    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
+    requires_compiler,
+    requires_qemu,
 ]
 
 X = bytes(range(16))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support import tiny
+from support.tools import requires_compiler
 from tflmgen.board import load_board
 from tflmgen.elf import ElfError, read_elf
 from tflmgen.platformio import BuildError, Firmware, build
@@ -19,7 +19,7 @@ from tflmgen.toolchain import ToolchainError
 
 pytestmark = [
     pytest.mark.emulator,
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
+    requires_compiler,
 ]
 
 BOARD = "mps2_an386"

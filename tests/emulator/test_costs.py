@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from kernel_costs import CHECK_SEED, FAMILIES, layers_of
 from support.cost_samples import measure
+from support.tools import requires_compiler, requires_qemu
 from tflmgen.board import load_board
 from tflmgen.ops.costs import CORES, estimate
 
 pytestmark = [
     pytest.mark.emulator,
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
-    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
+    requires_compiler,
+    requires_qemu,
 ]
 
 LAYERS = 48

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from support import tiny
 from support.commands import tflmgen
 from support.repository import ROOT
+from support.tools import requires_compiler, requires_qemu
 from tflmgen.board import Board, list_boards, load_board
 from tflmgen.elf import read_elf
 from tflmgen.emulator.executed import Cycles
@@ -23,8 +23,8 @@ from tflmgen.platformio import build
 
 pytestmark = [
     pytest.mark.emulator,
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
-    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
+    requires_compiler,
+    requires_qemu,
 ]
 
 GATE = ROOT / "examples" / "gate.tflite"

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from support.commands import tflmgen
 from support.repository import ROOT
+from support.tools import requires_compiler, requires_qemu
 from tflmgen.board import load_board
 from tflmgen.platformio import build
 
@@ -32,8 +33,8 @@ CONSOLE = re.compile(r"(?<=```console\n)\$ tflmgen ([^\n]+)\n(.*?)(?=^```$)", re
 
 emulated = [
     pytest.mark.emulator,
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
-    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
+    requires_compiler,
+    requires_qemu,
 ]
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from support.commands import tflmgen
 from support.repository import ROOT
+from support.tools import requires_compiler
 from tflmgen.board import load_board
 
 pytestmark = [
     pytest.mark.emulator,
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
+    requires_compiler,
 ]
 
 GATE = ROOT / "examples" / "gate.tflite"

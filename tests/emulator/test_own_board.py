@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 from support.commands import tflmgen
 from support.repository import ROOT
+from support.tools import requires_compiler, requires_qemu
 from tflmgen.elf import read_elf
 
 pytestmark = [
     pytest.mark.emulator,
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
-    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
+    requires_compiler,
+    requires_qemu,
 ]
 
 GATE, VECTORS = ROOT / "examples" / "gate.tflite", ROOT / "examples" / "gate.npz"

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from support import tiny
 from support.repository import ROOT
+from support.tools import requires_compiler
 from tflmgen.board import Board, list_boards
 from tflmgen.elf import SHF_ALLOC, read_elf
 from tflmgen.platformio import build
 
 pytestmark = [
     pytest.mark.emulator,
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
+    requires_compiler,
 ]
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import tiny
+from support.tools import requires_compiler, requires_qemu
 from tflmgen.board import load_board
 from tflmgen.emulator.run import open_session
 from tflmgen.platformio import build
 
 pytestmark = [
     pytest.mark.emulator,
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
-    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
+    requires_compiler,
+    requires_qemu,
 ]
 
 LUMINARY: dict[str, Any] = {

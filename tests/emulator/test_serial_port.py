@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
@@ -13,6 +12,7 @@ from support import tiny
 from support.commands import Finished, tflmgen
 from support.repository import ROOT
 from support.serial_device import Device, Faults, device
+from support.tools import requires_compiler, requires_qemu
 from tflmgen.board import Board, load_board
 from tflmgen.emulator.run import open_port
 from tflmgen.emulator.session import EmulatorError, RestartError
@@ -20,8 +20,8 @@ from tflmgen.platformio import build
 
 pytestmark = [
     pytest.mark.emulator,
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
-    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
+    requires_compiler,
+    requires_qemu,
 ]
 
 GATE = ROOT / "examples" / "gate.tflite"

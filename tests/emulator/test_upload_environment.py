@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support import tiny
+from support.tools import requires_compiler, requires_qemu
 from tflmgen.board import Board, list_boards, load_board
 from tflmgen.elf import read_elf
 from tflmgen.emulator.run import open_session
@@ -21,8 +22,8 @@ ARDUINO = [b for b in list_boards() if b.platformio and b.platformio.framework]
 
 pytestmark = [
     pytest.mark.emulator,
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
-    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
+    requires_compiler,
+    requires_qemu,
 ]
 
 

@@ -12,6 +12,7 @@ import pytest
 from support.commands import write_two_signatures
 from support.exported import STAND_INS, check_printed, expected_lines, exported, run
 from support.repository import ROOT
+from support.tools import requires_compiler
 
 GATE = ROOT / "examples" / "gate.tflite"
 LSTM = ROOT / "examples" / "lstm_sequences.tflite"
@@ -19,7 +20,6 @@ WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 
 requires_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
 requires_make = pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-requires_arm = pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
 
 
 @pytest.fixture(params=["gate", "lstm_sequences", "two"])
@@ -45,7 +45,7 @@ def test_an_input_that_comes_row_by_row(tmp_path: Path) -> None:
 
 
 @requires_make
-@requires_arm
+@requires_compiler
 def test_plain_for_a_board(tmp_path: Path) -> None:
     folder = exported(GATE, "plain", tmp_path, "--board", "mps3_an547")
     run("make", "-s", cwd=folder)
@@ -143,7 +143,7 @@ def test_two_models_in_one_program(tmp_path: Path) -> None:
 
 
 @requires_cmake
-@requires_arm
+@requires_compiler
 def test_cmake_for_a_board(tmp_path: Path) -> None:
     folder = exported(GATE, "cmake", tmp_path, "--board", "mps2_an386")
     cross = ("-DCMAKE_SYSTEM_NAME=Generic", "-DCMAKE_C_COMPILER=arm-none-eabi-gcc")
@@ -191,7 +191,7 @@ def test_arduino_sketch(model: Path, tmp_path: Path) -> None:
     check_printed(run(program), expected_lines(model))
 
 
-@requires_arm
+@requires_compiler
 @pytest.mark.parametrize("level", ["-O2", "-Os"])
 def test_the_pragma_for_arduino_does_what_the_flag_does(level: str, tmp_path: Path) -> None:
     """The same instructions as without it and with the flags: no product is fused with a sum."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import tiny
+from support.tools import requires_compiler
 from tflmgen.board import list_boards, load_board
 from tflmgen.elf import read_elf
 from tflmgen.emulator.host import compile_host
@@ -79,7 +79,7 @@ for executed in (100, 350, 1000, 1600):
 )
 
 
-@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed")
+@requires_compiler
 def test_instructions_by_executed_instructions(tmp_path: Path) -> None:
     board = load_board("mps2_an385_m0")
     project = tiny.write_project(board, tmp_path / "project")

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from support.commands import tflmgen
 from support.corpus import CORPUS, requires_corpus
+from support.tools import requires_compiler
 from tflmgen.compiler import compile_model
 from tflmgen.kernel import Target
 from tflmgen.options import BuildOptions
 from tflmgen.tflite.reader import read_model
 
-pytestmark = [pytest.mark.emulator, requires_corpus]
+pytestmark = [pytest.mark.emulator, requires_corpus, requires_compiler]
 
 MOST_CODE = {"speed": 32 << 10, "size": 12 << 10, "ram": 32 << 10}
 """Bytes, by what code is to be best at, on a Cortex-M4."""

@@ -30,7 +30,7 @@ CLAMPED = frozenset(
         "TRANSPOSE_CONV",
     }
 )
-"""Operators whose attribute `activation` clamps their output."""
+"""Operators whose attribute `activation` clamps their output; in recurrent ones it means something else."""
 
 
 def output_ranges(name: str, op: OperatorInstance, inputs: Sequence[Interval | None]) -> tuple[Interval | None, ...]:

@@ -7,25 +7,10 @@ from dataclasses import replace
 
 from tflmgen.graph import Module, Node, Op, Value
 from tflmgen.ops.quantize_math import FLOAT_MAX, Activation, activation_range
+from tflmgen.ops.ranges import CLAMPED
 from tflmgen.passes.dataflow import is_legal
 from tflmgen.passes.fuser import Fuser
 from tflmgen.types import DType, TensorType
-
-TAKES = frozenset(
-    {
-        "ADD",
-        "AVERAGE_POOL_2D",
-        "CONV_2D",
-        "DEPTHWISE_CONV_2D",
-        "DIV",
-        "FULLY_CONNECTED",
-        "MAX_POOL_2D",
-        "MUL",
-        "SUB",
-        "TRANSPOSE_CONV",
-    }
-)
-"""Operators whose attribute `activation` clamps their output; in recurrent ones it means something else."""
 
 CLAMPS = {
     "RELU": Activation.RELU,
@@ -86,14 +71,14 @@ class _Activation(Fuser):
             return None
         kind = op.outputs[0].type
         wanted = _meet(made, clamp[1])
-        for activation in Activation if op.operator in TAKES else AS_OPERATOR:
+        for activation in Activation if op.operator in CLAMPED else AS_OPERATOR:
             if wanted is not None and _range(activation, kind) == wanted:
                 fused = replace(self._with(op, activation), outputs=reader.outputs)
                 return fused if is_legal(fused, self._constants) else None
         return None
 
     def _with(self, op: Op, activation: Activation) -> Op:
-        if op.operator in TAKES:
+        if op.operator in CLAMPED:
             return replace(op, attributes=replace(op.attributes, activation=activation))
         clamp = self._clamp(op)
         assert clamp is not None
@@ -101,7 +86,7 @@ class _Activation(Fuser):
 
     def _made(self, op: Op) -> Range | None:
         """The range of what `op` gives, if it is one that clamps or could."""
-        if op.operator in TAKES and hasattr(op.attributes, "activation"):
+        if op.operator in CLAMPED and hasattr(op.attributes, "activation"):
             return _range(op.attributes.activation, op.outputs[0].type)
         clamp = self._clamp(op)
         return clamp[1] if clamp is not None else None

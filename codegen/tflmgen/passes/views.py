@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflmgen.graph import Module, Node, Op, Value
+from tflmgen.ops.ranges import CLAMPED
 from tflmgen.ops.reshape import VIEWS
-from tflmgen.passes.activation import CLAMPS, TAKES
+from tflmgen.passes.activation import CLAMPS
 from tflmgen.passes.dataflow import is_legal
 from tflmgen.passes.fuser import Fuser
 
@@ -45,7 +46,7 @@ class _Views(Fuser):
 
     def _follows(self, source: Value, view: Op) -> bool:
         """Whether the view is all that reads what an operator gives that can take more in."""
-        maker = self._flow.made_by(source, *TAKES)
+        maker = self._flow.made_by(source, *CLAMPED)
         return maker is not None and self._flow.only_reader(source) == view
 
     def _is_free(self, reader: Op, viewed: Value, source: Value) -> bool:

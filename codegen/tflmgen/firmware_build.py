@@ -18,10 +18,11 @@ from tflmgen.console import Console
 from tflmgen.emulator.run import open_port, open_session
 from tflmgen.emulator.session import Session
 from tflmgen.errors import TflmgenError, UsageError
+from tflmgen.folder import is_as_written
 from tflmgen.option_groups import Emulator, SessionOptions
 from tflmgen.options import BuildOptions
 from tflmgen.platformio import BuildError, Firmware, build
-from tflmgen.project import LIBRARY, Project, assemble, write
+from tflmgen.project import LIBRARY, MAIN, Project, assemble, write
 from tflmgen.toolchain import find_arm_compiler, find_host_compiler
 
 Given = Mapping[TensorKey, int] | None
@@ -80,7 +81,12 @@ def compile_project(directory: Path, compilation: Compilation, board: Board, con
         try:
             return build(directory, board.id, progress)
         except BuildError as error:
-            raise explain_overflow(error, compilation.plan, board) from error
+            explained = explain_overflow(error, compilation.plan, board)
+            if f"{MAIN}:" in str(error) and not is_as_written(MAIN, directory):
+                name = compilation.name
+                advice = f"make it call what lib/{name}/include/{name}.h declares, or move it away for a new one"
+                explained = BuildError(f"{explained}\n{directory / MAIN} has been changed, so it is kept: {advice}")
+            raise explained from error
 
 
 @contextmanager

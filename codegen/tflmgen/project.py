@@ -17,6 +17,7 @@ from tflmgen.render import render
 
 LIBRARY = "lib/tflmgen"
 PLATFORM = "platform"
+MAIN = "src/main.c"
 OPTIMIZATION = {"speed": "-O2", "size": "-Os", "ram": "-O2"}
 HOST_LINK = "link_host.c"
 BOARD_CONFIG = "tflmgen_board_config.h"
@@ -99,7 +100,7 @@ def assemble(
         board.id,
         files=tuple(sorted((path, _bytes(text)) for path, text in generated.items())),
         shared_files=(("platformio.ini", ini.encode()),),
-        user_files=(("src/main.c", main.encode()),),
+        user_files=((MAIN, main.encode()),),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support import tiny
+from support.commands import tflmgen, write_adder
 from support.tools import requires_compiler
 from tflmgen.board import load_board
 from tflmgen.elf import ElfError, read_elf
@@ -69,6 +70,18 @@ def test_compiler_errors_pass_through(project: Path) -> None:
     with pytest.raises(BuildError, match=r"lib/tiny/src/tiny\.c:1:16: error: expected expression") as caught:
         build(project, BOARD)
     assert "registry" not in str(caught.value)
+
+
+def test_compiler_errors_in_a_users_main(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_adder(tmp_path / "adder.tflite")
+    words = ("build", "adder.tflite", "--board", BOARD, "-o", "p")
+    assert tflmgen(*words, "--no-compile").code == 0
+    Path("p/src/main.c").write_text("#include <adder.h>\nint main(void) { return adder_input(); }\n")
+    failed = tflmgen(*words)
+    assert failed.code == 1
+    assert "src/main.c:2:" in failed.err
+    assert failed.err.splitlines()[-1].startswith("p/src/main.c has been changed, so it is kept: make it call")
 
 
 def test_image_that_does_not_fit(tmp_path: Path) -> None:

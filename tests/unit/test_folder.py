@@ -94,6 +94,51 @@ def test_stale_files_go_and_the_users_stay(tmp_path: Path) -> None:
     assert (tmp_path / "src" / "main.c").read_text() == "my main"
 
 
+def test_a_file_written_once_is_renewed_until_the_user_changes_it(tmp_path: Path) -> None:
+    main = tmp_path / "src" / "main.c"
+    write_folder(content({}, once="one"), tmp_path)
+    write_folder(content({}, once="two"), tmp_path)
+    assert main.read_text() == "two"
+    main.write_text("mine")
+    for once in ("three", "two"):
+        write_folder(content({}, once=once), tmp_path)
+        assert main.read_text() == "mine"
+    main.unlink()
+    write_folder(content({}, once="four"), tmp_path)
+    write_folder(content({}, once="five"), tmp_path)
+    assert main.read_text() == "five"
+
+
+def test_a_file_written_once_that_no_manifest_lists_is_the_users(tmp_path: Path) -> None:
+    write_folder(content({}, once="one"), tmp_path)
+    (tmp_path / MANIFEST).write_text('{"files": {}}')
+    write_folder(content({}, once="two"), tmp_path)
+    assert (tmp_path / "src" / "main.c").read_text() == "one"
+
+
+def test_files_written_once_under_other_names(tmp_path: Path) -> None:
+    """The example of a library by another name goes, unless it is the user's."""
+    for path in ("examples/a/main.c", "examples/b/main.c", "examples/c/main.c"):
+        write_folder(Content({}, {}, {path: path.encode()}, {}), tmp_path)
+        if "b" in path:
+            (tmp_path / path).write_text("mine")
+    assert {p: t for p, t in tree(tmp_path).items() if p != MANIFEST} == {
+        "examples/b/main.c": "mine",
+        "examples/c/main.c": "examples/c/main.c",
+    }
+
+
+@pytest.mark.parametrize("line", ["#include <old.h>", ' # include "tflm/old.h" /* the model */'])
+def test_a_kept_file_that_includes_what_goes(tmp_path: Path, line: str) -> None:
+    write_folder(content({"lib/old.h": "", "lib/all.h": ""}), tmp_path)
+    (tmp_path / "src" / "main.c").write_text(f"#include <all.h>\n{line}\nint main(void) {{}}\n")
+    before = tree(tmp_path)
+    with pytest.raises(FolderError, match=r"src/main\.c: has been changed, so it is kept, but it includes old\.h"):
+        write_folder(content({"lib/new.h": "", "lib/all.h": ""}), tmp_path)
+    assert tree(tmp_path) == before
+    write_folder(content({"lib/old.h": "other", "lib/all.h": ""}), tmp_path)
+
+
 def test_users_part_of_a_shared_file_stays(tmp_path: Path) -> None:
     write_folder(content({}, "a = 1"), tmp_path)
     ini = tmp_path / "p.ini"

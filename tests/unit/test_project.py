@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from support import tiny
 from tflmgen.board import Board, list_boards, load_board
+from tflmgen.folder import FolderError
 from tflmgen.project import assemble, write
 
 BOARDS = [*list_boards(), load_board("host")]
@@ -69,3 +70,16 @@ def test_users_work_survives_another_board(tmp_path: Path) -> None:
     assert ini.read_text().endswith("[env:mine]\n")
     assert "mps2_an386" not in ini.read_text().split("END")[0]
     assert [path.name for path in (tmp_path / "p/platform/boards").iterdir()] == ["microbit.json"]
+
+
+def test_another_model_in_the_same_folder(tmp_path: Path) -> None:
+    board = load_board("mps2_an386")
+    other = assemble({"lib/other/include/other.h": ""}, (), board, "other", tiny.PLAN)
+    write(tiny.project(board), tmp_path / "p")
+    write(other, tmp_path / "p")
+    main = tmp_path / "p/src/main.c"
+    assert "#include <other.h>" in main.read_text()
+    main.write_text(main.read_text().replace("return 0", "return 1"))
+    with pytest.raises(FolderError, match=r"main\.c: has been changed.* keep the model's name with --name other"):
+        write(tiny.project(board), tmp_path / "p")
+    assert not (tmp_path / "p/lib/tiny").exists()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from dataclasses import replace
+
+import numpy as np
+
+from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.ops.binary import SUFFIX
+from tflmgen.ops.fold_elements import ELEMENTS
 from tflmgen.ops.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
 from tflmgen.ops.rules import COMMON, input_is, input_type, output_is, per_tensor, scale, zero_point
@@ -11,6 +16,9 @@ from tflmgen.types import DType
 
 HEADER = "quantize.h"
 SMALL = (DType.INT8, DType.UINT8, DType.INT16)
+
+LEAST_ELEMENTS = {"speed": 64, "size": 256}
+"""From how many int8 elements on a table is worth its 256 bytes of flash."""
 
 
 def same_shape(op: OperatorInstance) -> tuple[Shape | None, ...]:
@@ -31,9 +39,22 @@ def _rescale(op: OperatorInstance) -> float:
     return scale(input_type(op, 0)) / scale(op.outputs[0])
 
 
+def _table(op: OperatorInstance) -> ConstantArray:
+    """What each int8 becomes."""
+    values = np.arange(-128, 128, dtype=np.int8)
+    source, result = (replace(kind, shape=values.shape) for kind in (input_type(op, 0), op.outputs[0]))
+    found = ELEMENTS["QUANTIZE"](OperatorInstance((source,), (result,), (values,), None))
+    assert found is not None
+    return ConstantArray.of("table", found[0], DType.INT8)
+
+
 def _quantize(op: OperatorInstance, target: Target) -> Kernel:
-    del target
     source, result = input_type(op, 0), op.outputs[0]
+    least = LEAST_ELEMENTS["size" if target.optimize == "size" else "speed"]
+    if (source.dtype, result.dtype) == (DType.INT8, DType.INT8) and source.elements >= least:
+        params = Params("tflmgen_lookup", (("elements", source.elements),))
+        operands = (Input(0), _table(op), Output(0))
+        return Kernel("tflmgen_lookup_s8", "quantized_unary.h", operands, params, unary_overlaps(op))
     function = f"tflmgen_quantize_{SUFFIX[source.dtype]}_{SUFFIX[result.dtype]}"
     if source.dtype is DType.FLOAT32:
         params = Params(

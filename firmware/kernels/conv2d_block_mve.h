@@ -16,9 +16,10 @@
 struct tflmgen_conv2d_mve_block {
     int32_t passes; /* of the loop over all chunks but the first, unrolled 4 times */
     int32_t skip;   /* bytes of code that the first pass leaves out */
-    int32_t channels;
+    int32_t pixel;  /* bytes from an output pixel to the next one */
     int32_t zero_point;
-    uint32_t last; /* the last pixel of the block: those behind it repeat it */
+    uint32_t last;   /* the last pixel of the block: those behind it repeat it */
+    uint32_t second; /* from the first output of a pair to the second: 0 where they are the same one, else 1 */
 };
 
 typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_t *stream, int8_t *output,
@@ -70,7 +71,7 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_conv2d_mve_block *r3 __asm__("r3") = block;                                      \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "ldmia r3, {r4, r5, r6, r7, r8}\n\t"                                                          \
+                         "ldmia r3, {r4, r5, r6, r7, r8, r10}\n\t"                                                     \
                          "mov r9, r1\n\t"                                                                              \
                          "mov r11, r2\n\t"                                                                             \
                          "vdup.16 q7, r7\n\t"                                                                          \
@@ -85,7 +86,7 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
                          "vshr.u16 q0, q6, #1\n\t"                                                                     \
                          "vmin.u16 q0, q0, q1\n\t"                                                                     \
                          "vmul.i16 q0, q0, r6\n\t"                                                                     \
-                         "vmov.i16 q1, #1\n\t"                                                                         \
+                         "vdup.16 q1, r10\n\t"                                                                         \
                          "vand q6, q6, q1\n\t"                                                                         \
                          "vadd.i16 q6, q6, q0\n"                                                                       \
                          "1:\n\t"                                                                                      \

@@ -81,7 +81,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
     const int32_t skipped = passes > 1 ? 4 * passes - (p->chunks - 1) : 5 - p->chunks;
     tflmgen_conv2d_mve_block_function *const run_block = passes > 1 ? run_long : run_short;
     struct tflmgen_conv2d_mve_block block = {passes, skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES, p->output_channels,
-                                             p->output_zero_point, 3};
+                                             p->output_zero_point, 3, p->output_channels > 1};
     const int32_t channels = p->input_channels;
     const int32_t line = p->input_width * channels;
     const int32_t row = p->filter_width * channels;

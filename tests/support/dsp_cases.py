@@ -68,7 +68,7 @@ def _scale(item: Tensor) -> float:
 
 def conv2d(rng: np.random.Generator) -> Run:
     taps = pick(rng, (1, 1), (1, 1), (3, 3), (3, 3), (5, 1), (4, 4), (10, 4))
-    channels, outputs = int(pick(rng, 1, 3, 4, 8, 12, 16, 32, 64, 5)), int(pick(rng, 2, 3, 4, 8, 16, 17))
+    channels, outputs = int(pick(rng, 1, 3, 4, 8, 12, 16, 32, 64, 5)), int(pick(rng, 1, 2, 3, 4, 8, 16, 17))
     stride = pick(rng, (1, 1), (1, 1), (2, 2), (1, 2), (3, 1))
     dilation = pick(rng, (1, 1), (1, 1), (1, 1), (2, 2), (1, 2))
     reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]

@@ -28,7 +28,7 @@ def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     """The kernel of a convolution without groups; None where it would not be exact."""
     channels, terms = layer.weights.shape
     exact = fit(layer)
-    if exact is None or channels < 2:
+    if exact is None:
         return None
     packed = padded_bytes(layer.weights)
     chunks = packed.shape[1]
@@ -76,14 +76,14 @@ def _table(window: Window, chunks: int) -> NDArray[np.uint32] | None:
 
 
 def _stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
-    """Channel pairs; an odd channel at the end is paired with the one before it, computed twice."""
+    """Channel pairs; an odd channel at the end is paired with the one before it, a single one with itself."""
     channels, chunks, _ = packed.shape
-    firsts = list(range(0, channels - 1, 2)) + ([channels - 2] if channels % 2 else [])
+    firsts = list(range(0, channels - 1, 2)) + ([max(channels - 2, 0)] if channels % 2 else [])
     stream = np.zeros((len(firsts), 8 * chunks + 6), dtype=np.uint32)
     biases = words(layer.bias)
     scales = words(np.array(layer.scales, dtype=np.int64))
     for row, first, following in zip(stream, firsts, [*firsts[1:], firsts[-1]], strict=True):
-        pair = slice(first, first + 2)
+        pair = [first, min(first + 1, channels - 1)]
         row[: 8 * chunks] = packed[pair].transpose(1, 0, 2).reshape(-1)
         row[8 * chunks :] = np.column_stack([biases[pair], scales[pair]]).reshape(-1)
         row[-4] = (row[-4] & 255) + (following - first << 8)

@@ -126,16 +126,17 @@ static int compare(const void *key, const void *entry)
     return address < site->address ? -1 : address > site->address;
 }
 
-static struct instruction fetch(const struct qemu_plugin_insn *insn)
+/* QEMU may say that an instruction is larger than it is: before the end of a page it has looked at the next one. */
+static struct instruction fetch(const struct qemu_plugin_insn *insn, size_t *size)
 {
-    const size_t size = qemu_plugin_insn_size(insn);
 #if TFLMGEN_PLUGIN_API >= 3
     uint8_t code[4];
     qemu_plugin_insn_data(insn, code, sizeof code);
-    return decode(code, size);
 #else
-    return decode(qemu_plugin_insn_data(insn), size);
+    const uint8_t *const code = qemu_plugin_insn_data(insn);
 #endif
+    *size = size_of(code);
+    return decode(code, *size);
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -156,9 +157,10 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
             run->starts = address == from;
             run->ends = address == to;
         }
+        size_t size;
         if (i == 0) block->start = address;
-        block->end = address + qemu_plugin_insn_size(insn);
-        instruction = fetch(insn);
+        instruction = fetch(insn, &size);
+        block->end = address + size;
         const struct cycles cycles = model->cost(&instruction, &pipeline);
         run->tally.instructions++;
         run->tally.low += cycles.low;

@@ -144,6 +144,11 @@ static struct instruction wide(uint32_t a, uint32_t b)
     return of(KIND_ALU);
 }
 
+size_t size_of(const uint8_t *code)
+{
+    return code[1] >= 0xE8 ? 4 : 2;
+}
+
 struct instruction decode(const uint8_t *code, size_t size)
 {
     const uint32_t a = code[0] | (uint32_t)code[1] << 8;

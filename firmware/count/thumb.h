@@ -45,6 +45,9 @@ struct instruction {
     bool to_pc;
 };
 
+/* Bytes of the Thumb instruction that begins at `code`: 2 or 4. */
+size_t size_of(const uint8_t *code);
+
 /* `code`: `size` bytes, 2 or 4, of one Thumb instruction. */
 struct instruction decode(const uint8_t *code, size_t size);
 

@@ -55,6 +55,25 @@ CYCLES = {
 }
 
 
+ACROSS_PAGES = """
+__attribute__((naked)) tflmgen_status tiny_increment(void) {
+  __asm__ volatile(
+      ".syntax unified\\n"
+      "movs r3, #100   \\n"
+      "b 1f            \\n"
+      ".p2align 12     \\n"
+      ".space 4090     \\n"
+      "1: muls r2, r3  \\n"
+      "subs r3, #1     \\n"
+      "add.w r2, r3    \\n"
+      "bne 1b          \\n"
+      "movs r0, #0     \\n"
+      "bx lr           \\n");
+}
+"""
+"""The same with one more instruction, of which half lies on the next page; QEMU translates pages apart."""
+
+
 @pytest.fixture(scope="module", params=[b for b in list_boards() if b.qemu], ids=lambda board: board.id)
 def board(request: pytest.FixtureRequest) -> Board:
     found: Board = request.param
@@ -64,9 +83,13 @@ def board(request: pytest.FixtureRequest) -> Board:
 @pytest.fixture(scope="module")
 def by_hand(board: Board, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A project whose first signature is a loop in assembly, and its firmware."""
-    project = tiny.write_project(board, tmp_path_factory.mktemp(board.id) / "project")
+    return _with_loop(board, LOOP, tmp_path_factory.mktemp(board.id))
+
+
+def _with_loop(board: Board, loop: str, folder: Path) -> tuple[Path, Path]:
+    project = tiny.write_project(board, folder / "project")
     source = project / "lib/tiny/src/tiny.c"
-    text = re.sub(r"tflmgen_status tiny_increment\(void\) \{.*?\n\}\n", lambda _: LOOP, source.read_text(), flags=re.S)
+    text = re.sub(r"tflmgen_status tiny_increment\(void\) \{.*?\n\}\n", lambda _: loop, source.read_text(), flags=re.S)
     source.write_text(text)
     return project, build(project, board.id).elf
 
@@ -88,6 +111,15 @@ def test_a_loop_counted_by_hand(board: Board, session: Session) -> None:
             assert estimated.high == INSTRUCTIONS + TAKEN
         else:
             assert estimated == CYCLES[board.core]
+
+
+def test_a_loop_across_pages(tmp_path: Path) -> None:
+    board = load_board("mps2_an386")
+    with open_session(board, *_with_loop(board, ACROSS_PAGES, tmp_path), "qemu", 20, count=NO_STEPS) as session:
+        invocation = session.invoke(0, [bytes(16)])
+    instructions, taken = INSTRUCTIONS + 1 + 100, TAKEN + 1
+    assert invocation.instructions == instructions
+    assert invocation.cycles_estimated == Cycles(instructions + 2 * taken, instructions + 2 * taken)
 
 
 def test_equal_invokes_have_equal_counts(session: Session) -> None:

@@ -1,4 +1,4 @@
-/* DEPTHWISE_CONV_2D in int8, one output per input channel, for every Cortex-M: one channel at a time, strips of lines.
+/* DEPTHWISE_CONV_2D in int8 for every Cortex-M: one output channel at a time, strips of lines.
  *
  * Here a strip's input becomes a plane (depthwise_fill_thumb.h); depthwise_lines_thumb.h has what is computed from it. Each
  * line of a plane begins with as many words as the stride, which are written and never read. What is beside the input's
@@ -25,6 +25,7 @@ struct tflmgen_depthwise_thumb_s8 {
     int32_t input_row;  /* and from line to line */
     int32_t output_step;
     int32_t output_row;
+    int32_t filters; /* of each input channel */
     int32_t line;  /* words of a plane's line, with those in front */
     int32_t strip; /* output lines at a time */
     int32_t output_min;
@@ -82,9 +83,9 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_pairs(const uint32_t *from, int8_t *
 }
 
 /* One channel. plane: line * ((strip - 1) * stride_height + (filter_height - 1) * dilation_height + 1) words, and as
- * many more as the stride. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_channel(const int8_t *input, uint32_t *plane, int8_t *output,
-                                                    const struct tflmgen_depthwise_thumb_s8 *p,
+ * many more as the stride; `filled_before`: it is one strip and has these inputs already. */
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_channel(const int8_t *input, uint32_t *plane, bool filled_before,
+                                                    int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p,
                                                     struct tflmgen_depthwise_thumb_common *common,
                                                     tflmgen_depthwise_thumb_function *run)
 {
@@ -109,7 +110,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_channel(const int8_t *input, uint32_
             tflmgen_depthwise_thumb_pad(plane + (filled - top) * p->line, begin - filled, p);
             tflmgen_depthwise_thumb_pad(behind, end - last, p);
         }
-        if (begin < last) {
+        if (begin < last && !filled_before) {
             uint32_t *const at = plane + (begin - top) * p->line + common->left;
             const int8_t *const from = input + begin * p->input_row;
             if (p->stride_width == 1) {
@@ -135,8 +136,23 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_channel(const int8_t *input, uint32_
 
 TFLMGEN_HELPER void tflmgen_depthwise_thumb_clamp(int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p)
 {
-    tflmgen_clamp_thumb_s8(output, p->batches * p->output_height * p->output_width * p->input_channels, p->output_min,
+    tflmgen_clamp_thumb_s8(output, p->batches * p->output_height * p->output_width * p->output_channels, p->output_min,
                            p->output_max);
+}
+
+/* Which input an output channel has: that of the one before, unless it is the first of its filters. */
+struct tflmgen_depthwise_thumb_source {
+    const int8_t *input;
+    int32_t filter;
+};
+
+TFLMGEN_HELPER void tflmgen_depthwise_thumb_next(struct tflmgen_depthwise_thumb_source *source,
+                                                 const struct tflmgen_depthwise_thumb_s8 *p)
+{
+    if (++source->filter == p->filters) {
+        source->filter = 0;
+        ++source->input;
+    }
 }
 
 /* Constants in the order in which the inner loops read them; `to` follows the weights. Returns what S1 and S2 begin with,
@@ -177,7 +193,9 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_3x3(const int8_t *input, const u
     common.lines.step = 8 * p->stride_width - 8 * p->line - 12;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         const uint32_t *at = stream;
-        for (int32_t c = 0; c < p->input_channels; ++c) {
+        struct tflmgen_depthwise_thumb_source source = {input, 0};
+        for (int32_t c = 0; c < p->output_channels; ++c, tflmgen_depthwise_thumb_next(&source, p)) {
+            const bool filled = source.filter > 0 && p->strip >= p->output_height;
             const int8_t *const packed = (const int8_t *)at;
             for (int32_t i = 0; i < 9; ++i) {
                 weights[2 + i] = -packed[i];
@@ -191,12 +209,12 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_3x3(const int8_t *input, const u
                 tflmgen_depthwise_thumb_clamped(weights, weights + 11, at + 3);
                 at += 6;
             }
-            tflmgen_depthwise_thumb_channel(input + c, (uint32_t *)plane, output + c, p, &common, run);
+            tflmgen_depthwise_thumb_channel(source.input, (uint32_t *)plane, filled, output + c, p, &common, run);
         }
         input += p->input_height * p->input_width * p->input_channels;
-        output += p->output_height * p->output_width * p->input_channels;
+        output += p->output_height * p->output_width * p->output_channels;
     }
-    tflmgen_depthwise_thumb_clamp(output - p->batches * p->output_height * p->output_width * p->input_channels, p);
+    tflmgen_depthwise_thumb_clamp(output - p->batches * p->output_height * p->output_width * p->output_channels, p);
 }
 
 /* All outputs that are not clamped in a window, those of some channels not, or of no channel. */
@@ -244,7 +262,9 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_window(const int8_t *input, cons
     common.lines.step = 8 * p->stride_width;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         const uint32_t *at = stream;
-        for (int32_t c = 0; c < p->input_channels; ++c) {
+        struct tflmgen_depthwise_thumb_source source = {input, 0};
+        for (int32_t c = 0; c < p->output_channels; ++c, tflmgen_depthwise_thumb_next(&source, p)) {
+            const bool filled = source.filter > 0 && p->strip >= p->output_height;
             const int8_t *const packed = (const int8_t *)at;
             for (int32_t i = 0; i < 2 * pairs; ++i) {
                 taps[i / 2].weights[i % 2] = i < all ? -packed[i] : 0;
@@ -257,14 +277,14 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_window(const int8_t *input, cons
                 tflmgen_depthwise_thumb_signed(scratch, constants, at);
                 at += TFLMGEN_DEPTHWISE_THUMB_CONSTANTS;
             }
-            tflmgen_depthwise_thumb_channel(input + c, plane, output + c, p, &common,
+            tflmgen_depthwise_thumb_channel(source.input, plane, filled, output + c, p, &common,
                                             within ? tflmgen_depthwise_thumb_window_clamped
                                                    : tflmgen_depthwise_thumb_window_signed);
         }
         input += p->input_height * p->input_width * p->input_channels;
-        output += p->output_height * p->output_width * p->input_channels;
+        output += p->output_height * p->output_width * p->output_channels;
     }
-    tflmgen_depthwise_thumb_clamp(output - p->batches * p->output_height * p->output_width * p->input_channels, p);
+    tflmgen_depthwise_thumb_clamp(output - p->batches * p->output_height * p->output_width * p->output_channels, p);
 }
 
 TFLMGEN_SHARED void tflmgen_depthwise_thumb_window_clamped_s8(const int8_t *input, const uint32_t *stream, void *scratch,

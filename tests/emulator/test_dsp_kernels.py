@@ -42,7 +42,13 @@ ANY: dict[str, Make] = {
 """The portable kernels' own cases: whatever the fast kernels take of them."""
 
 
-THUMB = ("conv2d", "grouped", "depthwise3x3", "depthwise_window", "fully_connected", "add", "mul")
+EVERYWHERE: dict[str, Make] = {
+    **{
+        name: FAST[name]
+        for name in ("conv2d", "grouped", "depthwise3x3", "depthwise_window", "fully_connected", "add", "mul")
+    },
+    "depthwise_filters": dsp_cases.depthwise_filters,
+}
 """Those that there are kernels for which run on every Cortex-M."""
 
 VARIANTS = ("thumb", "dsp", "mve")
@@ -87,10 +93,10 @@ def test_vector_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("machine", "optimize"), [(M0, "-O2"), (M0, "-Os"), (M3, "-O2")], ids=["m0", "m0s", "m3"])
-@pytest.mark.parametrize("name", THUMB)
+@pytest.mark.parametrize("name", EVERYWHERE)
 def test_thumb_kernels_are_exact(name: str, machine: Machine, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
-    assert check(machine, [FAST[name](rng) for _ in range(32)], tmp_path, optimize) >= 16
+    assert check(machine, [EVERYWHERE[name](rng) for _ in range(32)], tmp_path, optimize) >= 16
 
 
 WITHIN: dict[str, Make] = {
@@ -166,7 +172,7 @@ def test_many_odd_cases(name: str, machine: Machine, tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(100, 104))
-@pytest.mark.parametrize("name", THUMB)
+@pytest.mark.parametrize("name", EVERYWHERE)
 def test_many_thumb_cases(name: str, seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
-    assert check(M0, [FAST[name](rng) for _ in range(60)], tmp_path, "-O2") >= 30
+    assert check(M0, [EVERYWHERE[name](rng) for _ in range(60)], tmp_path, "-O2") >= 30

@@ -59,6 +59,7 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
         ("mve", lambda: conv2d_mve(op, window, layer)),
         ("dsp", lambda: conv2d_dsp(op, window, layer, target.optimize != "size")),
         ("thumb", lambda: conv2d_thumb(op, window, layer)),
+        ("thumb", lambda: depthwise_thumb(op, window, layer) if window.input[3] == 1 else None),
     )
 
 
@@ -72,15 +73,20 @@ def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Tar
     if terms == taps and inputs == channels:
         return fast_depthwise(op, window, layer, target)
     own = terms // taps
+    several: list[Kernel] = []
+    if own == 1:
+        several = _kernels(target, None, ("thumb", lambda: depthwise_thumb(op, window, layer)))
     groups = inputs // own
     if channels * taps * (inputs - own) > MOST_ZEROS or target.optimize == "size":
-        return []
+        return several
     spread = np.zeros((channels, taps, inputs), dtype=np.int64)
     for number, (row, weights) in enumerate(zip(spread, layer.weights, strict=True)):
         first = number * groups // channels * own
         row[:, first : first + own] = weights.reshape(taps, own)
     dense = replace(layer, weights=spread.reshape(channels, -1))
-    return [_with_macs(kernel, op.outputs[0].elements * terms) for kernel in fast_conv2d(op, window, dense, target)]
+    kernels = fast_conv2d(op, window, dense, target)
+    spread_out = [_with_macs(kernel, op.outputs[0].elements * terms) for kernel in kernels]
+    return spread_out if any(kernel.variant != "thumb" for kernel in kernels) else [*several, *spread_out]
 
 
 def _with_macs(kernel: Kernel, macs: int) -> Kernel:
@@ -147,7 +153,8 @@ def _kernels(target: Target, layer: Layer | None, *makers: tuple[str, Maker]) ->
     most = MOST_PACKED * weights + MOST_ZEROS
     found: list[Kernel] = []
     for instructions, make in makers:
-        if instructions in target.instructions and not (found and instructions == "thumb"):
+        others = any(kernel.variant != "thumb" for kernel in found)
+        if instructions in target.instructions and not (others and instructions == "thumb"):
             made = make()
             some = [made] if isinstance(made, Kernel) else made or ()
             found += [kernel for kernel in some if layer is None or _packed_bytes(kernel) <= most]

@@ -54,7 +54,8 @@ def channel_planes(shape: Shape) -> Terms:
         inside, padding = inside + within, padding + len(lines) - within
         filled = max(filled, end)
         runs += 1 if width % 2 == 0 else 1 + (count > 1) + (width > 1)
-    planes, strips = shape["batches"] * shape["input_channels"], up(height, shape["strip"])
+    planes, strips = shape["batches"] * shape["output_channels"], up(height, shape["strip"])
+    fills = planes // shape["filters"] if strips == 1 else planes
     line, pairs = shape["line"], up(shape["filter_height"] * shape["filter_width"], 2)
     left = min(shape["padding_left"], line)
     values = min(shape["input_width"], line - left)
@@ -67,10 +68,10 @@ def channel_planes(shape: Shape) -> Terms:
         planes * pairs,
         planes * strips,
         planes * runs,
-        *(planes * inside * step for step in steps),
-        *(planes * inside * values * step for step in steps),
-        planes * inside * min(stride, line - left - values) * (stride > 1),
-        planes * inside * stride * (stride > 2),
+        *(fills * inside * step for step in steps),
+        *(fills * inside * values * step for step in steps),
+        fills * inside * min(stride, line - left - values) * (stride > 1),
+        fills * inside * stride * (stride > 2),
         planes * padding,
         planes * padding * line,
         planes * moved * line,

@@ -28,11 +28,13 @@ _OTHER_BYTES = 28
 
 
 def depthwise_thumb(op: OperatorInstance, window: Window, layer: Layer) -> tuple[Kernel, ...]:
-    """The kernels of a layer with one filter per channel, with strips of several heights; none is exact for some.
+    """The kernels of a layer with one or more filters per channel, with strips of several heights; none is exact for
+    some.
 
-    layer.weights: [channels, taps].
+    layer.weights: [output channels, taps].
     """
     channels, taps = layer.weights.shape
+    filters = channels // window.input[3]
     by_three = window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
     weights, columns = layer.weights, False
     if _pairs(window.transposed) < _pairs(window):
@@ -48,7 +50,7 @@ def depthwise_thumb(op: OperatorInstance, window: Window, layer: Layer) -> tuple
     reach = (window.taps[0] - 1) * steps.dilation_height + 1
     helds = [max(size // (4 * line), reach + (steps.stride_height if size else 0)) for size in PLANE_BYTES]
     strips = dict.fromkeys(min(output[0], (held - reach) // steps.stride_height + 1) for held in helds)
-    if columns and output[0] != window.input[1]:
+    if columns and filters == 1 and output[0] != window.input[1]:
         # Of a column's outputs some would lie where later columns of the input do.
         strips = dict.fromkeys([output[0]])
     fields = params(
@@ -57,9 +59,10 @@ def depthwise_thumb(op: OperatorInstance, window: Window, layer: Layer) -> tuple
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))),),
         _places(window, channels, columns),
+        (("filters", filters),),
     )
     limits = (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127))
-    in_place = output[0] <= window.input[1] and output[1] <= window.input[2]
+    in_place = filters == 1 and output[0] <= window.input[1] and output[1] <= window.input[2]
     outputs = "signed" if beyond.all() else "mixed" if beyond.any() else "clamped"
     kind = f"{'3x3' if by_three else 'window'}_{outputs}"
     records = 0 if by_three else TAPS_BYTES * -(-taps // 2) + _OTHER_BYTES
@@ -89,17 +92,18 @@ def _pairs(window: Window) -> int:
 
 def _places(window: Window, channels: int, columns: bool) -> tuple[tuple[str, int], ...]:
     """Bytes from value to value and from line to line, of the input and the output; `columns`: lines are columns."""
-    wide, narrow = window.input[2], window.width.output
+    _, tall, wide, inputs = window.input
+    narrow = window.width.output
     if columns:
         return (
-            ("input_step", window.input[1] * channels),
-            ("input_row", channels),
+            ("input_step", tall * inputs),
+            ("input_row", inputs),
             ("output_step", window.height.output * channels),
             ("output_row", channels),
         )
     return (
-        ("input_step", channels),
-        ("input_row", wide * channels),
+        ("input_step", inputs),
+        ("input_row", wide * inputs),
         ("output_step", channels),
         ("output_row", narrow * channels),
     )

@@ -67,6 +67,8 @@ def _fully_connected(name: str, rng: np.random.Generator) -> Layer:
         depths = [292, 320, 400, 512, 640, 4 * int(rng.integers(73, 200))]
     elif name.endswith("_s8"):
         depths += [13, 57, 333, 640]
+    elif "mve" in name:
+        depths += [13, 57, 528, 640, 16 * int(rng.integers(32, 60)) + int(rng.integers(1, 16))]
     units = _pick(rng, [2, 4, 8, 10, 12, 16, 32, 33, 64, 128, int(rng.integers(2, 50))])
     return Layer(
         "FULLY_CONNECTED",

@@ -3,6 +3,8 @@
  * The weights are a stream of groups of eight units, rows filled up with zero weights to whole 16s; units that the last
  * group lacks are zeros:
  *     16 weights of each unit, times `chunks` | bias, m, -r of units 0, 2, 4, 6 | the same of units 1, 3, 5, 7
+ * Short rows that are no whole 16s are copied; of long ones the first 16 values overlap with the others, and only one of two
+ * equal values has weights.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_MVE_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_MVE_H
@@ -29,6 +31,7 @@ struct tflmgen_fully_connected_mve_groups {
     const int8_t *row;
     int32_t passes; /* of the loop over all chunks but the first, unrolled 4 times */
     int32_t skip;   /* bytes of code that the first pass leaves out: the whole loop where there is one chunk */
+    const int8_t *second; /* where all chunks but the first are, of a row that is not of whole 16s */
     int32_t units;
     int32_t zero_point;
 };
@@ -73,9 +76,9 @@ typedef void tflmgen_fully_connected_mve_function(const int8_t *stream, int8_t *
     "vrshl.s32 " sums ", " sums ", q3\n\t"
 
 /* Registers: r1 row, r3 passes left, r5 entry of the first pass, r7 output, r9 stream, r11 units left; q4 zero point.
- * Stack: row, passes. A group costs 2 instructions around its first chunk, 2 for every four of the others, and 25 (29
- * where signed) after the last one. */
-#define TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(name, FIX)                                                                  \
+ * Stack: row, passes, second. A group costs 2 instructions around its first chunk (3 where uneven), 2 for every four of
+ * the others, and 25 (29 where signed) after the last one. */
+#define TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(name, SECOND, FIX)                                                          \
     TFLMGEN_SHARED void name(const int8_t *stream, int8_t *output,                                                     \
                              const struct tflmgen_fully_connected_mve_groups *groups)                                  \
     {                                                                                                                  \
@@ -85,16 +88,16 @@ typedef void tflmgen_fully_connected_mve_function(const int8_t *stream, int8_t *
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "mov r9, r0\n\t"                                                                              \
                          "mov r7, r1\n\t"                                                                              \
-                         "ldmia r2, {r3, r4, r5, r8, r11}\n\t"                                                         \
+                         "ldmia r2, {r3, r4, r5, r6, r8, r11}\n\t"                                                     \
+                         "push {r3, r4, r6}\n\t"                                                                       \
                          "vdup.16 q4, r11\n\t"                                                                         \
                          "mov r11, r8\n\t"                                                                             \
                          "adr r6, 2f\n\t"                                                                              \
                          "add r5, r5, r6\n\t"                                                                          \
-                         "orr r5, r5, #1\n\t"                                                                          \
-                         "push {r3, r4}\n"                                                                             \
+                         "orr r5, r5, #1\n"                                                                            \
                          "1:\n\t"                                                                                      \
-                         "ldrd r1, r3, [sp]\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladav.s8")                       \
-                         "mov pc, r5\n\t"                                                                               \
+                         "ldrd r1, r3, [sp]\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladav.s8") SECOND                \
+                         "mov pc, r5\n\t"                                                                              \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
                          ".rept 4\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladava.s8") ".endr\n\t"                    \
@@ -114,15 +117,21 @@ typedef void tflmgen_fully_connected_mve_function(const int8_t *stream, int8_t *
                          "vstrbt.16 q0, [r7], #8\n\t"                                                                  \
                          "subs r11, r11, #8\n\t"                                                                       \
                          "bgt.w 1b\n\t"                                                                                \
-                         "add sp, sp, #8\n\t"                                                                          \
+                         "add sp, sp, #12\n\t"                                                                         \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2)                                                                \
                          :                                                                                             \
                          : "r3", "r12", "q0", "q1", "q2", "q3", "q4", "cc", "memory");                                 \
     }
 
-TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_clamped, TFLMGEN_FULLY_CONNECTED_MVE_CLAMPED)
-TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_signed, TFLMGEN_FULLY_CONNECTED_MVE_SIGNED)
+#define TFLMGEN_FULLY_CONNECTED_MVE_UNEVEN "ldr.w r1, [sp, #8]\n\t"
+
+TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_clamped, "", TFLMGEN_FULLY_CONNECTED_MVE_CLAMPED)
+TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_signed, "", TFLMGEN_FULLY_CONNECTED_MVE_SIGNED)
+TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_uneven_clamped, TFLMGEN_FULLY_CONNECTED_MVE_UNEVEN,
+                                   TFLMGEN_FULLY_CONNECTED_MVE_CLAMPED)
+TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_uneven_signed, TFLMGEN_FULLY_CONNECTED_MVE_UNEVEN,
+                                   TFLMGEN_FULLY_CONNECTED_MVE_SIGNED)
 
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const int8_t *stream, int8_t *output,
                                                     const struct tflmgen_fully_connected_mve_s8 *p, int8_t *copied,
@@ -131,7 +140,8 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const i
     const int32_t rest = p->chunks - 1;
     const int32_t passes = (rest + 3) / 4;
     struct tflmgen_fully_connected_mve_groups groups = {
-        copied, passes, (4 * passes - rest) * TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES, p->units, p->output_zero_point};
+        copied, passes, (4 * passes - rest) * TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES, NULL, p->units,
+        p->output_zero_point};
     if (rest == 0) {
         groups.skip = TFLMGEN_FULLY_CONNECTED_MVE_LOOP_BYTES;
     }
@@ -140,6 +150,7 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const i
             tflmgen_copy_mve(copied, input, p->depth);
         } else {
             groups.row = input;
+            groups.second = input + (p->depth & 15);
         }
         function(stream, output, &groups);
     }
@@ -149,7 +160,7 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const i
     }
 }
 
-/* Rows of whole 16s, or of at most 512 values; outputs clamped at the zero point, or not. */
+/* Rows of whole 16s, of at most 512 values, or others of 16 and more; outputs clamped at the zero point, or not. */
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_s8(const int8_t *input, const uint32_t *stream, int8_t *output,
                                                            const struct tflmgen_fully_connected_mve_s8 *p)
 {
@@ -180,6 +191,22 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_stack_s8(const int8_t *in
     int8_t row[TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES];
     tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, row,
                                     tflmgen_fully_connected_mve_groups_signed);
+}
+
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_uneven_s8(const int8_t *input, const uint32_t *stream,
+                                                                  int8_t *output,
+                                                                  const struct tflmgen_fully_connected_mve_s8 *p)
+{
+    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL,
+                                    tflmgen_fully_connected_mve_groups_uneven_clamped);
+}
+
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_uneven_s8(const int8_t *input, const uint32_t *stream,
+                                                                  int8_t *output,
+                                                                  const struct tflmgen_fully_connected_mve_s8 *p)
+{
+    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL,
+                                    tflmgen_fully_connected_mve_groups_uneven_signed);
 }
 
 #endif

@@ -159,7 +159,8 @@ def add(rng: np.random.Generator) -> Run:
 
 
 def fully_connected(rng: np.random.Generator) -> Run:
-    depth = int(pick(rng, rng.integers(1, 80), 64, 128, 4 * rng.integers(70, 90), rng.integers(280, 620)))
+    few = rng.integers(1, 80), 64, 128, 4 * rng.integers(70, 90)
+    depth = int(pick(rng, *few, rng.integers(280, 620), rng.integers(500, 700)))
     units = int(pick(rng, rng.integers(1, 14), 4, 8, rng.integers(16, 40), 70))
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 3)), depth), depth)
     w, b = _weights(rng, (units, depth), 0, _scale(x), pick(rng, False, True), 0.5)

@@ -122,7 +122,7 @@ def elements_mve(shape: Shape) -> Terms:
 
 
 def matrix_mve(shape: Shape) -> Terms:
-    """Groups of eight units; rows that are not 16s of values are copied to the stack."""
+    """Groups of eight units; rows that are not 16s of values are copied to the stack where they are short."""
     batches, chunks = shape["batches"], shape["chunks"]
     groups, copied = batches * up(shape["units"], 8), shape["stack"] * batches
     passes = groups * up(chunks - 1, 4)

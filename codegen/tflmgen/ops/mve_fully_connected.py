@@ -21,14 +21,17 @@ STACK_BYTES = 512
 
 
 def fully_connected_mve(op: OperatorInstance, layer: Layer, batches: int) -> Kernel | None:
-    """The kernel; None where it would not be exact, or where a row is long and not of whole 16s."""
+    """The kernel; None where it would not be exact."""
     units, depth = layer.weights.shape
     exact = fit(layer)
     packed = padded_bytes(layer.weights)
     chunks = packed.shape[1]
-    copied = depth % 16 != 0
-    if exact is None or (copied and 16 * chunks > STACK_BYTES):
+    if exact is None:
         return None
+    copied = depth % 16 != 0 and 16 * chunks <= STACK_BYTES
+    kind = "_stack" if copied else "_uneven" if depth % 16 else ""
+    if kind == "_uneven":
+        packed = np.concatenate([padded_bytes(part) for part in np.split(layer.weights, [depth % 16], axis=1)], axis=1)
     fields = params(
         "tflmgen_fully_connected_mve_s8",
         (("batches", batches), ("depth", depth), ("units", units), ("chunks", chunks)),
@@ -36,7 +39,7 @@ def fully_connected_mve(op: OperatorInstance, layer: Layer, batches: int) -> Ker
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     stream = ConstantArray.of("stream", _stream(packed, layer), DType.UINT32)
-    function = f"tflmgen_fully_connected_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if copied else ''}_s8"
+    function = f"tflmgen_fully_connected_mve_{'signed' if exact.signed else 'clamped'}{kind}_s8"
     distance = overlap_distance(batches, depth, units, units if copied else last_block(units, GROUP))
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     operands = (Input(0), stream, Output(0))

@@ -42,6 +42,8 @@ Costs = dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]]
 
 def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[Layer]:
     """Layers in many shapes for kernels of family `name`."""
+    if name == "conv2d_winograd_dsp":
+        return [_three_by_three(rng) for _ in range(count)]
     if name.startswith("conv2d"):
         return [_conv(rng) for _ in range(count)]
     if name.startswith("depthwise"):
@@ -103,6 +105,16 @@ def _conv(rng: np.random.Generator) -> Layer:
     )
 
 
+def _three_by_three(rng: np.random.Generator) -> Layer:
+    channels, outputs = (
+        _pick(rng, [4, 8, 12, 16, 24, 32, 48, 64, 68, 96, 128]),
+        _pick(rng, [2, 5, 8, 8, 16, 16, 32, 64]),
+    )
+    side = max(3, min(24, int(np.sqrt(60_000 / (channels * outputs)))))
+    size = _size(rng, (3, 3), 1, side)
+    return Layer("CONV_2D", size, channels, (3, 3), outputs, 1, bool(rng.random() < 0.7), _relu(rng))
+
+
 def _depthwise(name: str, rng: np.random.Generator) -> Layer:
     by_three = "3x3" in name or "window" not in name
     others = [(5, 5), (5, 1), (1, 3), (4, 4), (2, 2), (7, 7)]
@@ -140,6 +152,7 @@ FAMILIES = {
         "depthwise_conv2d_s8",
         "fully_connected_channels_s8",
         "conv2d_dsp",
+        "conv2d_winograd_dsp",
         "depthwise3x3_dsp",
         "depthwise3x3_pairs_dsp",
         "depthwise_window_dsp",

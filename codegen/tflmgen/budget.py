@@ -18,6 +18,18 @@ class BudgetError(TflmgenError):
     """The model needs more memory than the board has."""
 
 
+CODE = 48 << 10
+"""Flash that is kept for code where weights may become larger than they must."""
+
+
+def room_for_weights(board: Board) -> int:
+    """Bytes that weights may take at most, if there is a choice: 1 where that is none, 0 on the host."""
+    if board.is_host:
+        return 0
+    places = dict(board.placement)
+    return max(1, board.bytes_for("weights") - (CODE if places["code"] == places["weights"] else 0))
+
+
 def check_plan(plan: Plan, board: Board) -> None:
     """Raises BudgetError where arena and state, or the weights, are more than their memories hold."""
     if board.is_host:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tflmgen.arena.check import check
 from tflmgen.bounds import TensorKey, find_bounds
 from tflmgen.emit import Sources, emit
-from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.graph import Module, Op, walk
 from tflmgen.importer import import_model
 from tflmgen.kernel import Target
@@ -60,6 +60,8 @@ def compile_model(
 
 def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[Choice]:
     """The ways to run a model's operators that trade speed for RAM, from the fastest to the smallest; see ram.curve."""
+    if options.winograd:
+        raise UsageError("--winograd takes RAM for speed: it goes without --pareto")
     model = read_model(path)
     bounds = find_bounds(model, options.max_shape or (), options.max_dim)
     names = [op.name for subgraph in model.subgraphs for op in subgraph.operators]
@@ -71,6 +73,10 @@ def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[Choice]
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
     """Compiles a graph as the importer makes it; `name` is the prefix of all generated names."""
     limits, budget = parse_limits(options.max_iterations or ()), parse_budget(options.ram_budget)
+    if options.winograd and (options.optimize is not Optimize.SPEED or budget is not None):
+        raise UsageError(
+            "--winograd takes flash and RAM for speed: it goes with --optimize speed alone, no --ram-budget"
+        )
     check_names(limits, imported)
     fastest = options.optimize is Optimize.SPEED and budget is None
     operators = prepare(imported, target, not options.no_range_analysis, fastest)

@@ -12,7 +12,7 @@ from typing import Any
 
 from tflmgen.board import Board
 from tflmgen.bounds import TensorKey
-from tflmgen.budget import check_plan, explain_overflow
+from tflmgen.budget import check_plan, explain_overflow, room_for_weights
 from tflmgen.compiler import Compilation, compile_model
 from tflmgen.console import Console
 from tflmgen.emulator.run import open_port, open_session
@@ -51,7 +51,9 @@ def compile_for(model: Path, board: Board, options: BuildOptions, given: Given =
 
 def plan_for(model: Path, board: Board, options: BuildOptions, given: Given = None) -> Compilation:
     """`model` compiled for the processor of `board`, however much memory it needs, with room for the rows `given`."""
-    compilation = compile_model(model, replace(board.target, optimize=options.optimize.value), options, given)
+    room = room_for_weights(board) if options.winograd else 0
+    target = replace(board.target, optimize=options.optimize.value, winograd=room)
+    compilation = compile_model(model, target, options, given)
     return replace(compilation, plan={**compilation.plan, **_about(board)})
 
 

@@ -234,11 +234,16 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What kernels may assume of the processor: `core` is GCC's -mcpu name, features among dsp, mve, fpu."""
+    """What kernels may assume of the processor: `core` is GCC's -mcpu name, features among dsp, mve, fpu.
+
+    winograd: bytes that all weights may take where some of them are transformed for Winograd's minimal filtering; 0 for
+    no such kernels.
+    """
 
     core: str
     features: frozenset[str] = frozenset()
     optimize: str = "speed"
+    winograd: int = 0
 
     @property
     def instructions(self) -> frozenset[str]:

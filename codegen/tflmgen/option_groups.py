@@ -76,6 +76,11 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             help="Compute everything that the file says, also channels and branches that no input makes a difference "
             "to.",
         ),
+        "winograd": typer.Option(
+            "--winograd",
+            help="Let 3x3 convolutions take fewer multiplications and 3.6 times the weights, where that is faster and "
+            "the board's flash holds them.",
+        ),
         "plugin": typer.Option(
             "--plugin",
             metavar="FILE.py",

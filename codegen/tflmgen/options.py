@@ -34,7 +34,8 @@ class BuildOptions:
 
     max_shape, max_dim: the most that dimensions may become which a file leaves open; see bounds. progress_hook: a macro
     after each operator. no_overlap: no output over an input, and the fastest kernels whatever their scratch.
-    no_range_analysis: nothing is left out that only the values of elements show to be needless. plugin: Python files
+    no_range_analysis: nothing is left out that only the values of elements show to be needless. winograd: 3x3
+    convolutions may take fewer products with larger weights. plugin: Python files
     with custom operators. place: see placement; it is no part of `text`, since the C is the same wherever it lies.
     ram_budget: see ram.parse_budget. push_rows: inputs that come row by row.
     """
@@ -47,6 +48,7 @@ class BuildOptions:
     progress_hook: bool = False
     no_overlap: bool = False
     no_range_analysis: bool = False
+    winograd: bool = False
     plugin: list[Path] | None = None
     ram_budget: str | None = None
     push_rows: list[str] | None = None
@@ -65,5 +67,6 @@ class BuildOptions:
         words += [f"--ram-budget {self.ram_budget}"] if self.ram_budget is not None else []
         words += ["--no-overlap"] if self.no_overlap else []
         words += ["--no-range-analysis"] if self.no_range_analysis else []
+        words += ["--winograd"] if self.winograd else []
         words += [f"--plugin {path.name}" for path in self.plugin or ()]
         return " ".join([f"--optimize {self.optimize.value}", *words])

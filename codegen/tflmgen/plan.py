@@ -55,7 +55,7 @@ def plan_json(
         "tflmgen": __version__,
         "model": {"path": Path(module.path).name, "sha256": module.sha256},
         "options": dict(options),
-        "notes": list(module.notes),
+        "notes": [*module.notes, *selection.notes],
         "removed": [_removed(one) for one in module.removed],
         "arena": {
             "bytes": program.arena_bytes,

@@ -112,7 +112,7 @@ def _slower(candidate: Candidate) -> Selection | None:
             if isinstance(item, Step) and isinstance(kernel, Kernel) and kernel.alternatives:
                 following, *others = kernel.alternatives
                 kernels[item.op.id] = replace(following, alternatives=tuple(others))
-    return Selection(kernels) if kernels != candidate.selection.kernels else None
+    return replace(candidate.selection, kernels=kernels) if kernels != candidate.selection.kernels else None
 
 
 def _is_worth_it(rung: Candidate, best: Candidate, total: int) -> bool:

@@ -8,15 +8,17 @@ from types import MappingProxyType
 
 from tflmgen.graph import Module, Op, walk
 from tflmgen.kernel import Kernel, OperatorInstance, Pieces, Target, View
+from tflmgen.larger_weights import within_flash
 from tflmgen.ops import OPERATORS
 from tflmgen.support import instance_of
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Op.id -> what computes it."""
+    """Op.id -> what computes it. notes: what the user should know of the choice."""
 
     kernels: Mapping[int, Kernel | View | Pieces]
+    notes: tuple[str, ...] = ()
 
     def of(self, op: Op) -> Kernel | View | Pieces:
         return self.kernels[op.id]
@@ -30,7 +32,7 @@ def select(module: Module, target: Target, made: Mapping[int, Kernel] = MappingP
             if isinstance(node, Op):
                 known = made.get(node.id)
                 kernels[node.id] = known or OPERATORS[node.operator].kernel(_instance(module, node), target)
-    return Selection(kernels)
+    return Selection(*within_flash(module, kernels, target.winograd)) if target.winograd else Selection(kernels)
 
 
 def without_overlap(selection: Selection) -> Selection:
@@ -41,7 +43,8 @@ def without_overlap(selection: Selection) -> Selection:
             if isinstance(kernel, Kernel)
             else kernel
             for number, kernel in selection.kernels.items()
-        }
+        },
+        selection.notes,
     )
 
 

@@ -178,6 +178,19 @@ TFLMGEN_SHARED void tflmgen_clamp_dsp_s8(int8_t *values, int32_t count, int32_t 
     }
 }
 
+/* Sums of two halves; their differences. */
+TFLMGEN_HELPER uint32_t tflmgen_add2(uint32_t a, uint32_t b)
+{
+    __asm__("sadd16 %0, %1, %2" : "=r"(a) : "r"(a), "r"(b));
+    return a;
+}
+
+TFLMGEN_HELPER uint32_t tflmgen_sub2(uint32_t a, uint32_t b)
+{
+    __asm__("ssub16 %0, %1, %2" : "=r"(a) : "r"(a), "r"(b));
+    return a;
+}
+
 /* Of each of two signed halves the greater; the less. */
 TFLMGEN_HELPER uint32_t tflmgen_max2(uint32_t a, uint32_t b)
 {

@@ -156,11 +156,12 @@ def measure(name: str | None, board: str, layers: Iterable[Layer], folder: Path,
     context: Callable[[], Any] = contextlib.nullcontext if name is None else lambda: only(name)
     with context():
         calls = {}
-        program = compile_model(path, load_board(board).target, BuildOptions()).program
+        options, most = (("--winograd",), 1 << 30) if name is not None and "winograd" in name else ((), 0)
+        program = compile_model(path, replace(load_board(board).target, winograd=most), BuildOptions()).program
         for call in walk_instructions(item for function in program.functions for item in function.body):
             if isinstance(call, KernelCall):
                 calls[call.origin.operator] = Kernel(call.function, call.header, (), call.params, variant=call.variant)
-        done = tflmgen("bench", path, "--board", board, "--json")
+        done = tflmgen("bench", path, "--board", board, "--json", *options)
     assert done.code == 0, done.err
     samples = [
         Sample(calls[one["operator"]], one["instructions"], one["cycles_estimated"])

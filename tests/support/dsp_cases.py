@@ -241,3 +241,16 @@ def lookup(rng: np.random.Generator) -> Run:
     y = tensor("int8", (), *ends.get(operator, (float(rng.uniform(0.01, 0.1)), int(rng.integers(-128, 128)))))
     case = make_case(operator, [x], [y])
     return case, inputs(rng, case)
+
+
+def winograd(rng: np.random.Generator) -> Run:
+    """3x3 filters in steps of one pixel; an output pixel or line more or less than tiles have, and many channels."""
+    channels = int(pick(rng, 4, 4, 8, 12, 16, 28, 60, 64, 68, 128))
+    outputs = int(pick(rng, 2, 3, 4, 5, 8, 9))
+    padding = int(rng.integers(2))
+    size = [int(rng.integers(3, 9) if padding else rng.integers(1, 8)) for _ in range(2)]
+    x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 2)), *size, channels), 9 * channels)
+    w, b = _weights(rng, (outputs, 3, 3, channels), 0, _scale(x), anywhere=bool(rng.random() < 0.3))
+    options = {"padding": padding, "stride_h": 1, "stride_w": 1, "fused_activation_function": activation}
+    case = make_case("CONV_2D", [x, w, b if rng.random() < 0.8 else None], [y], options)
+    return case, inputs(rng, case)

@@ -23,9 +23,19 @@ WINDOWS: dict[str, tuple[tuple[int, int, int], int, tuple[int, int], tuple[int, 
 }
 """Input (height, width, channels), output channels, filter, strides, padding (0: SAME, 1: VALID)."""
 
+TILES: dict[str, tuple[tuple[int, int, int], int, tuple[int, int], tuple[int, int], int]] = {
+    "whole tiles": ((8, 6, 8), 8, (3, 3), (1, 1), 0),
+    "half tiles": ((5, 7, 4), 8, (3, 3), (1, 1), 0),
+    "one line": ((1, 16, 8), 8, (3, 3), (1, 1), 0),
+    "one column": ((9, 1, 8), 8, (3, 3), (1, 1), 0),
+    "valid tiles": ((9, 8, 8), 12, (3, 3), (1, 1), 1),
+    "fewer channels": ((6, 8, 12), 5, (3, 3), (1, 1), 0),
+}
+"""The same of 3x3 filters in steps of one pixel."""
+
 
 def conv2d(window: str, dtype: str) -> Case:
-    shape, channels, taps, _, _ = WINDOWS[window]
+    shape, channels, taps, _, _ = _window(window)
     filter_shape = (channels, *taps, shape[2])
     return make_case("CONV_2D", _operands(dtype, shape, filter_shape, 0), [_output(dtype)], _options(window))
 
@@ -57,8 +67,12 @@ def values(case: Case, rng: np.random.Generator) -> list[Array | None]:
     return [rng.integers(-9, 10, x.type.max_shape).astype(x.type.dtype.numpy), *[None] * (len(case.inputs) - 1)]
 
 
+def _window(window: str) -> tuple[tuple[int, int, int], int, tuple[int, int], tuple[int, int], int]:
+    return WINDOWS[window] if window in WINDOWS else TILES[window]
+
+
 def _options(window: str) -> dict[str, Any]:
-    _, _, _, stride, padding = WINDOWS[window]
+    _, _, _, stride, padding = _window(window)
     return {"padding": padding, "stride_h": stride[0], "stride_w": stride[1], "fused_activation_function": 0}
 
 

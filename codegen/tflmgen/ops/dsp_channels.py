@@ -1,8 +1,9 @@
 """What the DSP kernels need to know of a layer's output channels, and whether their arithmetic is exact for it.
 
-The kernels' requantisation (firmware/kernels/dsp.h) computes (hi32(256 a m) + ra) >> s for an accumulator a. With
-s = 7 + r and ra = 2^6 + 2^(6 + r) + z 2^s that is TFLite's z + round(round(a m / 2^31) / 2^r), but for the direction in
-which the second rounding takes halves below zero. Every condition is checked here over the accumulator's whole range.
+The kernels' requantisation (firmware/kernels/dsp.h) computes (hi32(2^b a m) + ra) >> s for an accumulator a. With
+s = b - 1 + r and ra = 2^(b - 2) + 2^(b - 2 + r) + z 2^s that is TFLite's z + round(round(a m / 2^31) / 2^r), but for
+the direction in which the second rounding takes halves below zero. Every condition is checked here over the
+accumulator's whole range.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tflmgen.ops.quantize_math import Activation, activation_range
 from tflmgen.ops.rules import input_type, zero_point
 
 SCALE_BITS = 8
-"""Accumulators are scaled by 2^8 (shifted pairs)."""
+"""Accumulators are scaled by 2^8 (shifted pairs), where a kernel doesn't say otherwise."""
 
 _CONSTANT_SHIFT = 10
 _INT32 = 2**31
@@ -50,7 +51,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Rescaling:
-    """The kernels' constants of one channel: out = (hi32((256 a + offset) m) + ra) >> shift. `bias` is the
+    """The kernels' constants of one channel: out = (hi32((2^b a + offset) m) + ra) >> shift. `bias` is the
     accumulator's start.
     """
 
@@ -101,7 +102,7 @@ def accumulators(layer: Layer) -> tuple[Integers, Integers]:
     return layer.bias + 127 * negative - 128 * positive, layer.bias + 127 * positive - 128 * negative
 
 
-def rescalings(layer: Layer) -> Rescalings | None:
+def rescalings(layer: Layer, scale_bits: int = SCALE_BITS) -> Rescalings | None:
     """Constants with which the kernels are exact for every input, or None where there are none."""
     channels: list[Rescaling] = []
     signed = clamped = rounds_once = False
@@ -115,7 +116,7 @@ def rescalings(layer: Layer) -> Rescalings | None:
         if outputs[0] == outputs[1] and max(-least, greatest) << max(shift, 0) < _INT32:
             channels.append(_constant(outputs[0]))
             continue
-        exact = exact_rescaling(bias, multiplier, -shift, layer.zero_point, least, greatest)
+        exact = exact_rescaling(bias, multiplier, -shift, layer.zero_point, least, greatest, scale_bits)
         if exact is None:
             return None
         channels.append(exact)
@@ -131,14 +132,16 @@ def _constant(output: int) -> Rescaling:
     return Rescaling(0, 0, (output << _CONSTANT_SHIFT) + (1 << (_CONSTANT_SHIFT - 1)), _CONSTANT_SHIFT)
 
 
-def exact_rescaling(bias: int, multiplier: int, right: int, zero: int, least: int, greatest: int) -> Rescaling | None:
+def exact_rescaling(
+    bias: int, multiplier: int, right: int, zero: int, least: int, greatest: int, scale_bits: int = SCALE_BITS
+) -> Rescaling | None:
     """The constants for accumulators from `least` to `greatest`, or None if they are not exact.
 
     right: the shift to the right, negative for one to the left; zero: the output's zero point.
     """
-    half = SCALE_BITS - 2
+    half = scale_bits - 2
     shift = half + 1 + right
-    if not (half + 1 >= -right and 1 <= shift <= 31) or max(-least, greatest + 1) > _INT32 >> SCALE_BITS:
+    if not (half + 1 >= -right and 1 <= shift <= 31) or max(-least, greatest + 1) > _INT32 >> scale_bits:
         return None
     if max(-least, greatest) << max(-right, 0) >= _INT32:
         return None
@@ -147,8 +150,8 @@ def exact_rescaling(bias: int, multiplier: int, right: int, zero: int, least: in
     if right < -half:
         return None
     addend = first + second + (zero << shift)
-    low = (least * multiplier >> (32 - SCALE_BITS)) + addend - (1 << (half + 1))
-    high = (greatest * multiplier >> (32 - SCALE_BITS)) + addend
+    low = (least * multiplier >> (32 - scale_bits)) + addend - (1 << (half + 1))
+    high = (greatest * multiplier >> (32 - scale_bits)) + addend
     if low < -_INT32 or high >= _INT32 or not -_INT32 <= addend < _INT32:
         return None
     return Rescaling(bias, multiplier, addend, shift)

@@ -97,6 +97,33 @@ def conv_dsp(shape: Shape) -> Terms:
     )
 
 
+WINOGRAD_UNROLLED = 15
+"""TFLMGEN_WINOGRAD_DSP_UNROLLED."""
+
+
+def winograd(shape: Shape) -> Terms:
+    """Tiles of 2x2 outputs, two at a time; pairs of output channels, steps of four input channels."""
+    y, x = axis(shape, "height"), axis(shape, "width")
+    lines = (y.origins[::2] >= 0) & (y.origins[::2] + 4 <= shape["input_height"])
+    columns = (x.origins[::2] >= 0) & (x.origins[::2] + 4 <= shape["input_width"])
+    tiles, whole = shape["batches"] * lines.size * columns.size, shape["batches"] * int(lines.sum() * columns.sum())
+    steps, blocks = shape["input_channels"] // 4, up(tiles, 2)
+    pairs = blocks * up(shape["output_channels"], 2)
+    passes = up(steps - 1, WINOGRAD_UNROLLED)
+    return (
+        1,
+        tiles,
+        tiles - whole,
+        tiles * steps,
+        blocks,
+        pairs,
+        pairs * steps,
+        pairs * (passes if passes > 1 else 0),
+        shape["signed"] * pairs,
+        clamped(shape) * shape["batches"] * len(y.origins) * len(x.origins) * shape["output_channels"],
+    )
+
+
 def planes(together: int) -> Callable[[Shape], Terms]:
     """Depthwise kernels for 3x3 filters: planes of four channels, filled by pairs of columns, in strips of output lines
     `together` of which are computed at a time."""

@@ -17,6 +17,7 @@ from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
 from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
 from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
 from tflmgen.ops.dsp_int16 import Int16Layer
+from tflmgen.ops.dsp_winograd import conv2d_winograd_dsp
 from tflmgen.ops.fast_mul import mul_dsp, mul_mve, mul_thumb
 from tflmgen.ops.mve_add import add_mve
 from tflmgen.ops.mve_conv import conv2d_mve
@@ -53,7 +54,7 @@ Maker = Callable[[], Kernel | Sequence[Kernel] | None]
 
 
 def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
-    return _kernels(
+    direct = _kernels(
         target,
         layer,
         ("mve", lambda: conv2d_mve(op, window, layer)),
@@ -61,6 +62,18 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
         ("thumb", lambda: conv2d_thumb(op, window, layer)),
         ("thumb", lambda: depthwise_thumb(op, window, layer) if window.input[3] == 1 else None),
     )
+    return [*direct, *_winograd(op, window, layer, target, direct)]
+
+
+def _winograd(
+    op: OperatorInstance, window: Window, layer: Layer, target: Target, direct: Sequence[Kernel]
+) -> list[Kernel]:
+    """The kernel of fewer products and larger weights, where that is asked for."""
+    if not target.winograd or "dsp" not in target.instructions:
+        return []
+    made = conv2d_winograd_dsp(op, window, layer)
+    others = [other for kernel in direct if kernel.variant != "mve" for other in (kernel, *kernel.alternatives)]
+    return [replace(made, alternatives=tuple(others))] if made else []
 
 
 def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:

@@ -18,7 +18,8 @@ class RowKernels:
 
     def __init__(self, constants: Mapping[str, bytes], target: Target) -> None:
         self._constants = constants
-        self._target = target
+        # Tiles are two lines high.
+        self._target = target = replace(target, winograd=0)
         self._portable = replace(target, core="generic", features=target.features - {"dsp", "mve"})
         self._operators: dict[int, RowOperator | None] = {}
         self._kernels: dict[tuple[int, bool, int, int, int], Kernel | None] = {}

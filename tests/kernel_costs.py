@@ -42,10 +42,14 @@ Costs = dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]]
 
 def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[Layer]:
     """Layers in many shapes for kernels of family `name`."""
+    if name == "conv2d_groups_mve":
+        return [_grouped(rng) for _ in range(count)]
+    if name.startswith("transpose_conv"):
+        return [_transposed(rng) for _ in range(count)]
     if name == "conv2d_winograd_dsp":
         return [_three_by_three(rng) for _ in range(count)]
     if name.startswith("conv2d"):
-        return [_conv(rng, "dot" in name) for _ in range(count)]
+        return [_conv(rng) for _ in range(count)]
     if name.startswith("depthwise"):
         return [_depthwise(name, rng) for _ in range(count)]
     if name.startswith("fully_connected"):
@@ -90,13 +94,12 @@ def _size(rng: np.random.Generator, taps: tuple[int, int], dilation: int, side: 
     return max(reach[0], side + int(rng.integers(-1, 3))), max(reach[1], side + int(rng.integers(-3, 4)))
 
 
-def _conv(rng: np.random.Generator, few: bool = False) -> Layer:
-    """few: output channels."""
+def _conv(rng: np.random.Generator) -> Layer:
     taps = [(1, 1), (1, 1), (3, 3), (3, 3), (5, 5), (10, 4), (5, 1), (1, 3), (2, 2), (4, 4)][int(rng.integers(10))]
     values = taps[0] * taps[1]
     channels = _pick(rng, [1, 2, 3, 4, 5, 8, 10, 12] if values > 9 else [1, 3, 4, 7, 8, 12, 16, 17, 24, 32, 64])
     channels = _pick(rng, [4, 8, 16, 24, 32, 40, 64, 96, 128]) if values == 1 and rng.random() < 0.7 else channels
-    outputs = _pick(rng, [1, 1, 1, 2, 3, 4] if few else [2, 3, 4, 5, 8, 8, 12, 16, 16, 17, 24, 32, 64])
+    outputs = _pick(rng, [2, 3, 4, 5, 8, 8, 12, 16, 16, 17, 24, 32, 64])
     side = max(3, min(24, int(np.sqrt(600_000 / (values * channels * outputs)))))
     dilation = 2 if values > 1 and rng.random() < 0.15 else 1
     size = _size(rng, taps, dilation, side)
@@ -114,6 +117,26 @@ def _three_by_three(rng: np.random.Generator) -> Layer:
     side = max(3, min(24, int(np.sqrt(60_000 / (channels * outputs)))))
     size = _size(rng, (3, 3), 1, side)
     return Layer("CONV_2D", size, channels, (3, 3), outputs, 1, bool(rng.random() < 0.7), _relu(rng))
+
+
+def _grouped(rng: np.random.Generator) -> Layer:
+    taps = [(1, 1), (3, 3), (3, 3), (5, 5), (1, 5), (2, 2)][int(rng.integers(6))]
+    groups, own, outputs = (_pick(rng, some) for some in ([2, 3, 4, 8], [1, 2, 4, 8, 16, 24], [1, 2, 3, 4, 8]))
+    dilation = 2 if taps != (1, 1) and rng.random() < 0.15 else 1
+    size = _size(rng, taps, dilation, int(rng.integers(3, 18)))
+    stride = 1 if dilation > 1 else _pick(rng, [1, 1, 2])
+    relu, same = _relu(rng), bool(rng.random() < 0.7)
+    return Layer(
+        "CONV_2D", size, groups * own, taps, groups * outputs, stride, same, relu, dilation=dilation, groups=groups
+    )
+
+
+def _transposed(rng: np.random.Generator) -> Layer:
+    stride = _pick(rng, [1, 2, 2, 3])
+    taps = stride + int(rng.integers(0, 3)), stride + int(rng.integers(0, 3))
+    channels, outputs = _pick(rng, [1, 3, 8, 16, 24, 32]), _pick(rng, [1, 2, 3, 4, 8, 16])
+    size = int(rng.integers(2, 12)), _pick(rng, [2, 3, 4, 5, 7, 8, 11])
+    return Layer("TRANSPOSE_CONV", size, channels, taps, outputs, stride, bool(rng.random() < 0.7), _relu(rng))
 
 
 def _depthwise(name: str, rng: np.random.Generator) -> Layer:
@@ -154,7 +177,6 @@ FAMILIES = {
         "fully_connected_channels_s8",
         "conv2d_dsp",
         "conv2d_winograd_dsp",
-        "conv2d_dot_dsp",
         "depthwise3x3_dsp",
         "depthwise3x3_pairs_dsp",
         "depthwise_window_dsp",
@@ -165,6 +187,8 @@ FAMILIES = {
     ),
     "cortex-m55": (
         "conv2d_mve",
+        "conv2d_groups_mve",
+        "transpose_conv_mve",
         "depthwise_window_mve",
         "fully_connected_mve",
         "depthwise_squares_mve",

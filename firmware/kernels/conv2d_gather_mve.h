@@ -158,6 +158,70 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_table_one(int8_t *lane, uint32_t from,
                      : "r3", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "cc", "memory");
 }
 
+/* Four windows of a line, side by side, some values of which are not in the input; in the order in which the assembly reads
+ * it. */
+struct tflmgen_conv2d_mve_cut {
+    uint32_t from; /* the address of the first one's first value */
+    int32_t pixel; /* bytes from a window to the next one */
+    int32_t step;  /* pixels from a window to the next one */
+    struct tflmgen_conv2d_mve_bounds bounds;
+};
+
+/* Eight values of one of them, where the columns are in q0, or are none. */
+#define TFLMGEN_CONV2D_MVE_CUT_ONE(from, x, to) \
+    "vadd.i16 q1, q0, " x "\n\t"                \
+    "vcmp.u16 hi, q6, q1\n\t"                  \
+    "vpst\n\t"                                 \
+    "vldrbt.u16 q3, [" from ", q2]\n\t"        \
+    "vpsel q3, q3, q4\n\t"                     \
+    "vstrb.16 q3, [r0, #" to "]\n\t"
+
+/* Eight values of each: 30 instructions. */
+#define TFLMGEN_CONV2D_MVE_CUT_FOUR(half)                      \
+    "vldrb.u16 q0, [r2, #16]\n\t"                              \
+    "vadd.i16 q0, q0, r3\n\t"                                  \
+    "vcmp.u16 hi, q5, q0\n\t"                                  \
+    "vldrb.u16 q0, [r2, #24]\n\t"                              \
+    "vpsel q0, q0, q7\n\t"                                     \
+    "vldrw.u32 q2, [r2], #32\n\t"                              \
+    TFLMGEN_CONV2D_MVE_CUT_ONE("r1", "r7", "8 * " half)        \
+    TFLMGEN_CONV2D_MVE_CUT_ONE("r4", "r8", "16 + 8 * " half)   \
+    TFLMGEN_CONV2D_MVE_CUT_ONE("r5", "r9", "32 + 8 * " half)   \
+    TFLMGEN_CONV2D_MVE_CUT_ONE("r6", "r10", "48 + 8 * " half)
+
+TFLMGEN_SHARED void tflmgen_conv2d_mve_table_cut(int8_t *column, const struct tflmgen_conv2d_mve_cut *cut)
+{
+    register int8_t *r0 __asm__("r0") = column;
+    register const struct tflmgen_conv2d_mve_cut *r1 __asm__("r1") = cut;
+    __asm__ volatile("push {r4-r10, lr}\n\t"
+                     "ldmia r1!, {r2-r9}\n\t"
+                     "vdup.16 q5, r7\n\t"
+                     "vdup.16 q6, r8\n\t"
+                     "vdup.16 q4, r9\n\t"
+                     "vmov.i16 q7, #0x8000\n\t"
+                     "ldr lr, [r1, #4]\n\t"
+                     "dls lr, lr\n\t"
+                     "mov r7, r6\n\t"
+                     "add r8, r7, r4\n\t"
+                     "add r9, r8, r4\n\t"
+                     "add r10, r9, r4\n\t"
+                     "ldr r12, [r1]\n\t"
+                     "mov r1, r2\n\t"
+                     "mov r2, r12\n\t"
+                     "mov r12, r5\n\t"
+                     "add r4, r1, r3\n\t"
+                     "add r5, r4, r3\n\t"
+                     "add r6, r5, r3\n\t"
+                     "mov r3, r12\n"
+                     "1:\n\t" TFLMGEN_CONV2D_MVE_CUT_FOUR("0") TFLMGEN_CONV2D_MVE_CUT_FOUR("1")
+                     "add r0, r0, #64\n\t"
+                     "le lr, 1b\n\t"
+                     "pop {r4-r10, lr}"
+                     : "+r"(r0), "+r"(r1)
+                     :
+                     : "r2", "r3", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
+}
+
 /* One window whose pixels are 16s of values, in such 16s; in the order in which the assembly reads it. */
 struct tflmgen_conv2d_mve_window {
     int32_t padding;

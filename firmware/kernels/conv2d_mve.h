@@ -18,7 +18,7 @@ struct tflmgen_conv2d_mve_cursor {
     int32_t out_y;
     int32_t out_x;
     struct tflmgen_conv2d_mve_window window;
-    struct tflmgen_conv2d_mve_bounds bounds;
+    struct tflmgen_conv2d_mve_cut cut;
 };
 
 /* Whether there is a table before the stream. */
@@ -39,10 +39,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_go_to_row(struct tflmgen_conv2d_mve_curso
     }
     next->out_y = out_y;
     next->out_x = 0;
-    next->bounds.y = out_y * p->stride_height - p->padding_top;
+    next->cut.bounds.y = out_y * p->stride_height - p->padding_top;
     const struct tflmgen_taps taps =
-        tflmgen_taps_inside(next->bounds.y, p->dilation_height, p->filter_height, p->input_height);
-    next->row = next->image + (next->bounds.y + taps.first * p->dilation_height) * line;
+        tflmgen_taps_inside(next->cut.bounds.y, p->dilation_height, p->filter_height, p->input_height);
+    next->row = next->image + (next->cut.bounds.y + taps.first * p->dilation_height) * line;
     next->window.above = taps.first * row;
     next->window.rows = taps.end - taps.first;
     next->window.below = (p->filter_height - taps.end) * row;
@@ -58,9 +58,9 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_gather_next(int8_t *lane, struct tflmgen_
     const int32_t channels = p->input_channels;
     const int32_t x = next->out_x++ * p->stride_width - p->padding_left;
     if (tflmgen_conv2d_mve_has_table(p)) {
-        const int32_t first = (next->bounds.y * p->input_width + x) * channels;
-        next->bounds.x = x;
-        tflmgen_conv2d_mve_table_one(lane, (uint32_t)(uintptr_t)next->image + (uint32_t)first, &next->bounds);
+        const int32_t first = (next->cut.bounds.y * p->input_width + x) * channels;
+        next->cut.bounds.x = x;
+        tflmgen_conv2d_mve_table_one(lane, (uint32_t)(uintptr_t)next->image + (uint32_t)first, &next->cut.bounds);
     } else {
         const int32_t first = tflmgen_max_s32(-x, 0);
         const int32_t end = tflmgen_min_s32(p->input_width - x, p->filter_width);
@@ -97,11 +97,13 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
     next.image = input;
     next.window.padding = p->padding_value;
     next.window.line = p->dilation_height * line;
-    next.bounds.height = p->input_height;
-    next.bounds.width = p->input_width;
-    next.bounds.padding = p->padding_value;
-    next.bounds.table = stream;
-    next.bounds.chunks = p->chunks;
+    next.cut.pixel = four.pixel;
+    next.cut.step = p->stride_width;
+    next.cut.bounds.height = p->input_height;
+    next.cut.bounds.width = p->input_width;
+    next.cut.bounds.padding = p->padding_value;
+    next.cut.bounds.table = stream;
+    next.cut.bounds.chunks = p->chunks;
     tflmgen_conv2d_mve_go_to_row(&next, 0, p);
     stream += has_table ? TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks : 0;
     for (int32_t left = all; left > 0; left -= 4, at += 4 * p->output_channels) {
@@ -111,7 +113,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
         } else if (next.out_x == p->output_width) {
             tflmgen_conv2d_mve_go_to_row(&next, next.out_y + 1, p);
         }
-        const int32_t y = next.bounds.y;
+        const int32_t y = next.cut.bounds.y;
         const int32_t x = next.out_x * p->stride_width - p->padding_left;
         if (left >= 4 && next.out_x + 4 <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end) {
             const int8_t *from = next.image + y * line + x * channels;
@@ -120,6 +122,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
             } else {
                 tflmgen_conv2d_mve_table_four(column, from, &four);
             }
+            next.out_x += 4;
+        } else if (has_table && left >= 4 && next.out_x + 4 <= p->output_width) {
+            next.cut.bounds.x = x;
+            next.cut.from = (uint32_t)(uintptr_t)next.image + (uint32_t)(y * line + x * channels);
+            tflmgen_conv2d_mve_table_cut(column, &next.cut);
             next.out_x += 4;
         } else {
             const int32_t lanes = tflmgen_min_s32(left, 4);

@@ -15,7 +15,7 @@ import numpy as np
 from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
 from tflmgen.kernel import Kernel, Target
-from tflmgen.ops import arithmetic, conv, depthwise_conv, fully_connected
+from tflmgen.ops import arithmetic, conv, depthwise_conv, fully_connected, transpose_conv
 from tflmgen.ops.costs import family
 from tflmgen.options import BuildOptions
 from tflmgen.program import KernelCall, walk_instructions
@@ -23,14 +23,15 @@ from tflmgen.program import KernelCall, walk_instructions
 from support.commands import tflmgen
 from support.model_writer import ModelWriter, SubgraphWriter
 
-CHOOSERS = (arithmetic, conv, depthwise_conv, fully_connected)
+CHOOSERS = (arithmetic, conv, depthwise_conv, fully_connected, transpose_conv)
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One operator: input [1, height, width, channels], or rows of `channels`; filter taps; outputs per pixel.
 
-    beyond: some weights are pairs that 16 bits do not hold; common: all outputs have one scale.
+    beyond: some weights are pairs that 16 bits do not hold; common: all outputs have one scale; groups: of channels,
+    each with filters of its own.
     """
 
     operator: str
@@ -44,6 +45,7 @@ class Layer:
     beyond: bool = False
     common: bool = False
     dilation: int = 1
+    groups: int = 1
 
     @property
     def input(self) -> tuple[int, ...]:
@@ -110,9 +112,14 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
             -(-s // layer.stride) if layer.same else (s - 1 - (t - 1) * layer.dilation) // layer.stride + 1
             for s, t in zip(layer.size, taps, strict=True)
         ]
+        if layer.operator == "TRANSPOSE_CONV":
+            over = [
+                s * layer.stride + (0 if layer.same else t - layer.stride)
+                for s, t in zip(layer.size, taps, strict=True)
+            ]
         is_deep = layer.operator == "DEPTHWISE_CONV_2D"
         count = channels if is_deep else outputs
-        shape = (1, *taps, channels) if is_deep else (outputs, *taps, channels)
+        shape = (1, *taps, channels) if is_deep else (outputs, *taps, channels // layer.groups)
         axis, result = (3, [1, *over, count]) if is_deep else (0, [1, *over, count])
         activation |= {"padding": int(not layer.same), "stride_h": layer.stride, "stride_w": layer.stride}
         activation |= {"dilation_h_factor": layer.dilation, "dilation_w_factor": layer.dilation}
@@ -128,6 +135,9 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
         "b", rng.integers(-200, 200, count).astype(np.int32), scale=list(scales * 0.05), zero_point=[0] * count
     )
     y = graph.tensor("y", "int8", result, **_quantization(layer))
+    if layer.operator == "TRANSPOSE_CONV":
+        activation = {name: value for name, value in activation.items() if "dilation" not in name}
+        inputs, w = [graph.constant("shape", np.array(result, np.int32)), w], inputs[0]
     graph.operator(layer.operator, [*inputs, w, b], [y], activation)
     return y
 

@@ -15,13 +15,13 @@ from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.dsp_conv import conv2d_dsp
 from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
 from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
-from tflmgen.ops.dsp_dot import conv2d_dot_dsp
 from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
 from tflmgen.ops.dsp_int16 import Int16Layer
 from tflmgen.ops.dsp_winograd import conv2d_winograd_dsp
 from tflmgen.ops.fast_mul import mul_dsp, mul_mve, mul_thumb
 from tflmgen.ops.mve_add import add_mve
 from tflmgen.ops.mve_conv import conv2d_mve
+from tflmgen.ops.mve_conv_parts import conv2d_groups_mve, transpose_conv_mve
 from tflmgen.ops.mve_depthwise import depthwise_window_mve
 from tflmgen.ops.mve_depthwise_patch import depthwise_patch_mve
 from tflmgen.ops.mve_fully_connected import fully_connected_mve
@@ -44,9 +44,6 @@ there."""
 MOST_PACKED = 1.25
 """Times the weights' bytes that packed ones may take, beyond that."""
 
-FEW = 4
-"""Output channels up to which a window may not be worth widening for them."""
-
 PER_CHANNEL = 12
 """Bytes of a bias, a multiplier and a shift."""
 
@@ -62,7 +59,7 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
         target,
         layer,
         ("mve", lambda: conv2d_mve(op, window, layer)),
-        ("dsp", lambda: _conv2d_dsp(op, window, layer, target.optimize != "size")),
+        ("dsp", lambda: conv2d_dsp(op, window, layer, target.optimize != "size")),
         ("thumb", lambda: conv2d_thumb(op, window, layer)),
         ("thumb", lambda: depthwise_thumb(op, window, layer) if window.input[3] == 1 else None),
     )
@@ -80,13 +77,6 @@ def _winograd(
     return [replace(made, alternatives=tuple(others))] if made else []
 
 
-def _conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool) -> list[Kernel]:
-    """By blocks of pixels, and, where that is not exact or there are few output channels, straight from the input."""
-    blocks = conv2d_dsp(op, window, layer, special)
-    straight = conv2d_dot_dsp(op, window, layer) if blocks is None or len(layer.weights) <= FEW else None
-    return [kernel for kernel in (blocks, straight) if kernel]
-
-
 def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
     """The kernels of a convolution whose channels are in groups: depthwise, or with zeros in the place of other groups.
 
@@ -97,8 +87,8 @@ def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Tar
     if terms == taps and inputs == channels:
         return fast_depthwise(op, window, layer, target)
     own = terms // taps
-    several: list[Kernel] = []
-    if own == 1:
+    several = _kernels(target, layer, ("mve", lambda: conv2d_groups_mve(op, window, layer)))
+    if own == 1 and not several:
         several = _kernels(target, None, ("thumb", lambda: depthwise_thumb(op, window, layer)))
     groups = inputs // own
     if channels * taps * (inputs - own) > MOST_ZEROS or target.optimize == "size":
@@ -110,7 +100,8 @@ def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Tar
     dense = replace(layer, weights=spread.reshape(channels, -1))
     kernels = fast_conv2d(op, window, dense, target)
     spread_out = [_with_macs(kernel, op.outputs[0].elements * terms) for kernel in kernels]
-    return spread_out if any(kernel.variant != "thumb" for kernel in kernels) else [*several, *spread_out]
+    fast = any(kernel.variant != "thumb" for kernel in kernels)
+    return [*(kernel for kernel in several if kernel.variant != "thumb" or not fast), *spread_out]
 
 
 def _with_macs(kernel: Kernel, macs: int) -> Kernel:
@@ -129,6 +120,11 @@ def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: T
         ("dsp", lambda: depthwise_window_dsp(op, window, layer, target.optimize != "size")),
         ("thumb", lambda: depthwise_thumb(op, window, layer)),
     )
+
+
+def fast_transpose_conv(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
+    """window: of the convolution from the output to the input."""
+    return _kernels(target, layer, ("mve", lambda: transpose_conv_mve(op, window, layer)))
 
 
 def fast_fully_connected(op: OperatorInstance, layer: Layer, batches: int, target: Target) -> list[Kernel]:

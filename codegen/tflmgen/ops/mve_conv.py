@@ -45,11 +45,11 @@ def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     on_stack = column <= STACK_BYTES
     table = np.zeros(0, dtype=np.uint32)
     if window.input[3] % 16 or window.steps.dilation_width > 1:
-        values = _table(window.flat, chunks)
+        values = table_of(window.flat, window.input[3])
         if values is None:
             return None
         table = values
-    stream = ConstantArray.of("stream", np.concatenate([table, _stream(packed, layer)]), DType.UINT32)
+    stream = ConstantArray.of("stream", np.concatenate([table, pair_stream(packed, layer)]), DType.UINT32)
     scratch: tuple[Operand, ...] = () if on_stack else (Scratch(column),)
     function = f"tflmgen_conv2d_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
     operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
@@ -59,14 +59,16 @@ def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     return go_backward(op, kernel, window, range(window.flat.input[2] % BLOCK, window.flat.input[2], BLOCK))
 
 
-def _table(window: Window, chunks: int) -> NDArray[np.uint32] | None:
-    """Of each value of a window, by eights: offsets, rows, columns; None where they are beyond 16 or 8 bits."""
-    _, height, width, channels = window.input
+def table_of(window: Window, channels: int) -> NDArray[np.uint32] | None:
+    """Of each value of a window with the first `channels` of the input's, by eights: offsets, rows, columns; None where
+    they are beyond 16 or 8 bits."""
+    _, height, width, pixel = window.input
     row, column, channel = np.unravel_index(np.arange(np.prod(window.taps) * channels), (*window.taps, channels))
     row, column = row * window.steps.dilation_height, column * window.steps.dilation_width
-    offset = (row * width + column) * channels + channel
+    offset = (row * width + column) * pixel + channel
     if offset[-1] >= 2**16 or max(row[-1], column[-1]) >= 2**8 or max(height, width) >= 2**15:
         return None
+    chunks = -(-len(offset) // 16)
     table = np.zeros((2 * chunks, 32), dtype=np.uint8)
     for first, last, values, dtype in ((0, 16, offset, "<u2"), (16, 24, row, "u1"), (24, 32, column, "u1")):
         padded = np.zeros(16 * chunks, dtype=dtype)
@@ -75,7 +77,7 @@ def _table(window: Window, chunks: int) -> NDArray[np.uint32] | None:
     return table.reshape(-1).view("<u4")
 
 
-def _stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
+def pair_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
     """Channel pairs; an odd channel at the end is paired with the one before it, a single one with itself."""
     channels, chunks, _ = packed.shape
     firsts = list(range(0, channels - 1, 2)) + ([max(channels - 2, 0)] if channels % 2 else [])

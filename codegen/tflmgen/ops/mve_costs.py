@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tflmgen.ops.cost_shapes import Shape, Terms, alone_pixels, axis, clamped, up, windows
 
 
 def conv_mve(shape: Shape) -> Terms:
-    """Blocks of four pixels, the last one too. Four windows inside are gathered by rows or by a table, others each for
-    itself."""
+    """Blocks of four pixels, the last one too. Four windows inside are gathered by rows or by a table, others of a line
+    by a table, too, and what is left each for itself."""
     w, chunks, rows = windows(shape), shape["chunks"], shape["filter_height"]
     channels, row = shape["input_channels"], shape["filter_width"] * shape["input_channels"]
     blocks, pairs = up(w.pixels, 4), up(shape["output_channels"], 2)
@@ -16,7 +18,9 @@ def conv_mve(shape: Shape) -> Terms:
     by_table = int(channels % 16 != 0 or shape["dilation_width"] > 1)
     by_rows = int(shape["dilation_width"] == 1 and (row % 16 == 0 or rows == 1))
     copied, gathered = by_rows * fours, (1 - by_rows) * fours
-    found, moved = by_table * alone, (1 - by_table) * alone
+    in_line = int((np.arange(0, w.pixels - 3, 4) % shape["output_width"] + 4 <= shape["output_width"]).sum())
+    cut, found = by_table * (in_line - fours), by_table * (w.pixels - 4 * in_line)
+    moved = (1 - by_table) * alone
     padding = (1 - by_table) * (w.pixels * rows * shape["filter_width"] - w.taps) * channels // 16
     long = up(chunks - 1, 4) if chunks > 5 else 0
     return (
@@ -28,6 +32,8 @@ def conv_mve(shape: Shape) -> Terms:
         copied * rows * up(row, 16),
         gathered,
         gathered * chunks,
+        cut,
+        cut * chunks,
         found,
         found * chunks,
         moved,
@@ -40,6 +46,70 @@ def conv_mve(shape: Shape) -> Terms:
         blocks * pairs * int(long > 0),
         blocks * pairs * long,
         shape["signed"] * blocks * pairs,
+    )
+
+
+def groups_mve(shape: Shape) -> Terms:
+    """A convolution for each group, and the clamp of all."""
+    step = shape["output_channels"] // shape["groups"]
+    one = _part({**shape, "output_channels": step})
+    return 1, shape["groups"], *(shape["groups"] * term for term in one), clamped(shape) * _outputs(shape)
+
+
+def transpose_mve(shape: Shape) -> Terms:
+    """A convolution for each phase of the outputs, and the clamp of all."""
+    parts = []
+    for y, x in np.ndindex(shape["stride_height"], shape["stride_width"]):
+        down, across = (_phase(shape, *at) for at in ((y, "height", "top"), (x, "width", "left")))
+        phase = {**shape, **down, **across}
+        chunks = up(phase["filter_height"] * phase["filter_width"] * shape["input_channels"], 16)
+        parts.append(_part({**phase, "chunks": chunks}))
+    totals = [sum(terms) for terms in zip(*parts, strict=True)]
+    return 1, len(parts), *totals, clamped(shape) * _outputs(shape)
+
+
+def _outputs(shape: Shape) -> int:
+    return shape["batches"] * shape["output_height"] * shape["output_width"] * shape["output_channels"]
+
+
+def _phase(shape: Shape, phase: int, along: str, side: str) -> dict[str, int]:
+    """Of the outputs that are a stride apart the window along one dimension: tflmgen_transpose_conv_mve_phase_of."""
+    stride, padding = shape[f"stride_{along}"], shape[f"padding_{side}"]
+    first = (phase + padding) % stride
+    taps = up(shape[f"filter_{along}"] - first, stride)
+    return {
+        f"output_{along}": up(shape[f"output_{along}"] - phase, stride),
+        f"filter_{along}": taps,
+        f"stride_{along}": 1,
+        f"padding_{side}": taps - 1 - (phase + padding - first) // stride,
+    }
+
+
+def _part(shape: Shape) -> Terms:
+    """Lines of blocks of four pixels: inside, cut, or narrower than a block."""
+    y, x, width = axis(shape, "height"), axis(shape, "width"), shape["output_width"]
+    lines, chunks = shape["batches"] * shape["output_height"], shape["chunks"]
+    blocks, pairs = up(width, 4), up(shape["output_channels"], 2)
+    whole = [bool(x.whole[begin : begin + 4].all()) for begin in (min(4 * b, width - 4) for b in range(blocks))]
+    fours = shape["batches"] * int(y.whole.sum()) * sum(whole) if width >= 4 else 0
+    cut = lines * blocks - fours if width >= 4 else 0
+    alone = 4 * lines if width < 4 else 0
+    pairs *= lines * blocks
+    long = up(chunks - 1, 4) if chunks > 5 else 0
+    return (
+        lines,
+        lines * blocks,
+        fours,
+        fours * chunks,
+        cut,
+        cut * chunks,
+        alone,
+        alone * chunks,
+        pairs,
+        pairs * chunks,
+        pairs * int(long > 0),
+        pairs * long,
+        shape["signed"] * pairs,
     )
 
 

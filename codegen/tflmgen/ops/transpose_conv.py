@@ -5,9 +5,13 @@ Inputs are [output shape, filter, input, bias]; the window is that of the convol
 
 from __future__ import annotations
 
+import numpy as np
+
 from tflmgen.kernel import Input, Kernel, Null, OperatorInstance, Output, Target
 from tflmgen.ops.conv import FOUR_DIMENSIONS, OUTPUT_CHANNELS, ConvAttributes
 from tflmgen.ops.copying import constants_of
+from tflmgen.ops.dsp_channels import layer_of
+from tflmgen.ops.fast import fast_transpose_conv, fastest
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import parse_activation
@@ -16,6 +20,7 @@ from tflmgen.ops.weights import (
     TYPE_RULES,
     bias_size_rule,
     bias_type,
+    channel_scales,
     multiplier_operands,
     output_fields,
     params,
@@ -65,7 +70,21 @@ def _fields(op: OperatorInstance) -> Fields:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    del target
+    return fastest([*_fast_kernels(op, target), portable_kernel(op)], target)
+
+
+def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
+    """The kernels for the target's instructions that are exact for this operator."""
+    weights = op.constants[1]
+    if op.outputs[0].dtype is not DType.INT8 or weights is None:
+        return []
+    plain, channels = _as_convolution(op), len(weights)
+    rows = np.asarray(weights, dtype=np.int64).reshape(channels, -1)
+    layer = layer_of(plain, rows, channel_scales(plain, channels), op.attributes.activation)
+    return fast_transpose_conv(op, _window(op), layer, target) if layer else []
+
+
+def portable_kernel(op: OperatorInstance) -> Kernel:
     plain, output = _as_convolution(op), op.outputs[0]
     name, results = f"tflmgen_transpose_conv_{SUFFIX[output.dtype]}", output_fields(plain, op.attributes.activation)
     bias = Null() if bias_type(plain) is None else Input(3)

@@ -22,6 +22,7 @@ SHAPE = {
     "squares": 1,
     "by_twos": 1,
     "pairs": 5,
+    "groups": 2,
     "terms": 72,
     "output_min": -128,
     "output_max": 127,

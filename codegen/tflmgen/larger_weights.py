@@ -17,7 +17,8 @@ Kernels = Mapping[int, Kernel | View | Pieces]
 def within_flash(module: Module, kernels: Kernels, most: int) -> tuple[Kernels, tuple[str, ...]]:
     """`kernels` with weights of at most `most` bytes in all, as far as the larger ones decide; notes for the user.
 
-    Those go first that save fewest cycles for each byte that they take more than their first alternative.
+    Those go first that save fewest cycles for each byte that they take more than their first alternative. Those that
+    stay have no alternatives: they are not given up for less RAM.
     """
     operators = [node for f in module.functions for node in walk(f.body) if isinstance(node, Op)]
     chosen = dict(kernels)
@@ -26,9 +27,12 @@ def within_flash(module: Module, kernels: Kernels, most: int) -> tuple[Kernels, 
         return chosen, ("--winograd makes no operator faster here",)
     refused: list[Op] = []
     while len(refused) < len(larger) and _flash(module, operators, chosen) > most:
-        least = min((op for op in larger if op not in refused), key=lambda op: (_worth(chosen[op.id]), op.id))
-        chosen[least.id] = _without(chosen[least.id])
+        least = min((op for op in larger if op not in refused), key=lambda op: (_worth(_kernel(chosen[op.id])), op.id))
+        chosen[least.id] = _without(_kernel(chosen[least.id]))
         refused.append(least)
+    for op in larger:
+        if op not in refused:
+            chosen[op.id] = replace(_kernel(chosen[op.id]), alternatives=())
     if not refused:
         return chosen, ()
     names = ", ".join(f"{op.origin.subgraph}.{op.origin.operator}" for op in sorted(refused, key=lambda op: op.id))
@@ -39,15 +43,18 @@ def _is_larger(kernel: Kernel | View | Pieces) -> bool:
     return isinstance(kernel, Kernel) and kernel.variant == WINOGRAD
 
 
-def _worth(kernel: Kernel | View | Pieces) -> float:
-    """Cycles saved for a byte."""
+def _kernel(kernel: Kernel | View | Pieces) -> Kernel:
     assert isinstance(kernel, Kernel)
+    return kernel
+
+
+def _worth(kernel: Kernel) -> float:
+    """Cycles saved for a byte."""
     other = kernel.alternatives[0]
     return (other.cycles - kernel.cycles) / max(1, sum(map(len, _packed(kernel))) - sum(map(len, _packed(other))))
 
 
-def _without(kernel: Kernel | View | Pieces) -> Kernel:
-    assert isinstance(kernel, Kernel)
+def _without(kernel: Kernel) -> Kernel:
     other, *more = kernel.alternatives
     refused = Considered(kernel.function, kernel.variant, kernel.instructions, kernel.cycles)
     same = (one for one in kernel.considered if one.function != other.function)

@@ -6,15 +6,14 @@
  * times the accumulators of 2x2 outputs. That is exact: 2G has integers only, and since sums wrap, only the result has to
  * fit 32 bits. Padding is the input's zero point, which is folded into the bias like anywhere else.
  *
- * Two tiles are computed at a time, with two output channels. A quad is four channels of one position of a tile: a word
- * with channels 0 and 2, and a word with 1 and 3. The weights are a stream of channel pairs:
- *     for each of the 16 positions, for each four input channels, a quad of either channel | bias m ra s of either
- * Outputs are (hi32((sum + bias) m) + ra) >> s. An odd channel at the end is paired with the one before it, twice.
+ * Two tiles are computed at a time, with two output channels (conv2d_winograd_sums_dsp.h). Behind its weights the stream
+ * has bias m ra s of either channel: outputs are (hi32((sum + bias) m) + ra) >> s. An odd channel at the end is paired with
+ * the one before it, which is computed twice.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_WINOGRAD_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_WINOGRAD_DSP_H
 
-#include "dsp.h"
+#include "conv2d_winograd_sums_dsp.h"
 #include "window.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
@@ -26,92 +25,6 @@ struct tflmgen_conv2d_winograd_dsp_s8 {
     int32_t output_max;
 };
 
-#define TFLMGEN_WINOGRAD_DSP_POSITIONS 16
-
-/* Steps of four input channels behind the first one; the code of each is 40 bytes. */
-#define TFLMGEN_WINOGRAD_DSP_UNROLLED 15
-
-/* What the sums of a channel pair need to know, in the order in which the assembly reads it. */
-struct tflmgen_winograd_dsp_loop {
-    int32_t skip;   /* bytes of code that the first pass over the unrolled steps leaves out */
-    int32_t passes;
-};
-
-/* Four input channels of two tiles times two channels, 16 products: 2 LDM + 8 SMLAD = 10 instructions, 18 cycles. They
- * stand for 36 MACs of the sum itself. */
-#define TFLMGEN_WINOGRAD_DSP_STEP       \
-    "ldmia.w r0!, {r2, r3, r4, r5}\n\t" \
-    "ldmia.w r1!, {r6, r7, r8, r9}\n\t" \
-    "smlad r10, r2, r6, r10\n\t"        \
-    "smlad r11, r4, r6, r11\n\t"        \
-    "smlad r12, r2, r8, r12\n\t"        \
-    "smlad lr, r4, r8, lr\n\t"          \
-    "smlad r10, r3, r7, r10\n\t"        \
-    "smlad r11, r5, r7, r11\n\t"        \
-    "smlad r12, r3, r9, r12\n\t"        \
-    "smlad lr, r5, r9, lr\n\t"
-
-/* sums[position][channel][tile] of a channel pair; where its weights end. Beside the steps, a position takes 7
- * instructions, 18 cycles. The carry flag says all the time whether there are several passes. Stack: sums, their end, entry
- * of the first pass, passes left, passes. */
-TFLMGEN_SHARED const uint32_t *tflmgen_winograd_dsp_sums(const uint32_t *tiles, const uint32_t *stream, int32_t *sums,
-                                                         const struct tflmgen_winograd_dsp_loop *loop)
-{
-    register const uint32_t *r0 __asm__("r0") = tiles;
-    register const uint32_t *r1 __asm__("r1") = stream;
-    register int32_t *r2 __asm__("r2") = sums;
-    register const struct tflmgen_winograd_dsp_loop *r3 __asm__("r3") = loop;
-    __asm__ volatile("push {r4-r11, lr}\n\t"
-                     "ldrd r5, r6, [r3]\n\t"
-                     "adr r4, 2f\n\t"
-                     "add r5, r5, r4\n\t"
-                     "orr r5, r5, #1\n\t"
-                     "mov r7, r6\n\t"
-                     "add r4, r2, #256\n\t"
-                     "push {r2, r4, r5, r6, r7}\n\t"
-                     "cmp r7, #2\n"
-                     "1:\n\t"
-                     "ldmia.w r0!, {r2, r3, r4, r5}\n\t"
-                     "ldmia.w r1!, {r6, r7, r8, r9}\n\t"
-                     "smuad r10, r2, r6\n\t"
-                     "smuad r11, r4, r6\n\t"
-                     "smuad r12, r2, r8\n\t"
-                     "smuad lr, r4, r8\n\t"
-                     "smlad r10, r3, r7, r10\n\t"
-                     "smlad r11, r5, r7, r11\n\t"
-                     "smlad r12, r3, r9, r12\n\t"
-                     "smlad lr, r5, r9, lr\n\t"
-                     "ldr pc, [sp, #8]\n\t"
-                     ".p2align 2\n"
-                     "2:\n\t"
-                     ".rept 15\n\t" TFLMGEN_WINOGRAD_DSP_STEP ".endr\n\t"
-                     "bcs 4f\n"
-                     "3:\n\t"
-                     "ldrd r2, r3, [sp]\n\t"
-                     "stmia.w r2!, {r10, r11, r12, lr}\n\t"
-                     "str r2, [sp]\n\t"
-                     "teq r2, r3\n\t"
-                     "bne.w 1b\n\t"
-                     "b 6f\n"
-                     "4:\n\t"
-                     "ldr r2, [sp, #12]\n\t"
-                     "sub r2, r2, #1\n\t"
-                     "str r2, [sp, #12]\n\t"
-                     "cbz r2, 5f\n\t"
-                     "b.w 2b\n"
-                     "5:\n\t"
-                     "ldr r2, [sp, #16]\n\t"
-                     "str r2, [sp, #12]\n\t"
-                     "b 3b\n"
-                     "6:\n\t"
-                     "add sp, sp, #20\n\t"
-                     "pop {r4-r11, lr}"
-                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
-                     :
-                     : "r12", "cc", "memory");
-    return r1;
-}
-
 /* Where a tile's 2x2 outputs of the next channel go: the first one, bytes to the right one, to the lower one, to the one
  * right of that. Bytes to one that isn't there are 0 in that direction: outputs are stored from the last to the first. */
 struct tflmgen_winograd_dsp_tile {
@@ -121,7 +34,7 @@ struct tflmgen_winograd_dsp_tile {
     int32_t across;
 };
 
-/* Four rows of a column from `pixels` on, and their sums and differences: 17 instructions, 22 cycles. The results are in a,
+/* Four rows of a column from `pixels` on, and their sums and differences: 13 instructions, 18 cycles. The results are in a,
  * rest, c and d; b is free. */
 #define TFLMGEN_WINOGRAD_DSP_ROWS(a, b, c, d, rest, rotation)                                         \
     "ldmia.w r1!, {" a ", " b ", " c ", " d "}\n\t"                                                  \
@@ -138,7 +51,7 @@ struct tflmgen_winograd_dsp_tile {
     "str " c ", [r0, r3, lsl #1]\n\t"        \
     "str " d ", [r0, r4]\n\t"
 
-/* Two of four channels of a tile into their word of the 16 positions, by columns 2, 0, 1, 3: 90 instructions, 110 cycles. */
+/* Two of four channels of a tile into their word of the 16 positions, by columns 2, 0, 1, 3: 89 instructions, 109 cycles. */
 #define TFLMGEN_WINOGRAD_DSP_HALF(rotation)                                                           \
     TFLMGEN_WINOGRAD_DSP_ROWS("r5", "r6", "r7", "r8", "r9", rotation)                                 \
     TFLMGEN_WINOGRAD_DSP_ROWS("r6", "r10", "r11", "r12", "lr", rotation)                              \
@@ -230,7 +143,7 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_gather(uint32_t *quads, const int8_t *i
 
 /* One channel of a tile's outputs r3 (first), r4 (right), r5 (below) and r6 (across). Of columns 1 and 2 the sums and the
  * differences, column 0 is added to the left outputs, column 3 subtracted from the right ones: 16 LDR, 25 additions, 12 to
- * rescale (20 where signed), 8 to store = 61 instructions, 69 cycles. */
+ * rescale (20 where signed), 7 to store = 60 instructions, 67 cycles. */
 #define TFLMGEN_WINOGRAD_DSP_OUTPUTS(RESCALE, tile)                                                            \
     TFLMGEN_WINOGRAD_DSP_COLUMN("r3", "r5", "r1", "r12", "1", tile)                                            \
     TFLMGEN_WINOGRAD_DSP_COLUMN("r4", "r6", "r7", "lr", "2", tile)                                             \
@@ -298,7 +211,7 @@ struct tflmgen_winograd_dsp_cursor {
 };
 
 /* Gathers the next tile and moves on. */
-TFLMGEN_HELPER struct tflmgen_winograd_dsp_tile tflmgen_winograd_dsp_next(
+TFLMGEN_SHARED struct tflmgen_winograd_dsp_tile tflmgen_winograd_dsp_next(
     uint32_t *quads, struct tflmgen_winograd_dsp_cursor *next, const int8_t *padding,
     const struct tflmgen_conv2d_winograd_dsp_s8 *p)
 {
@@ -323,8 +236,9 @@ TFLMGEN_HELPER struct tflmgen_winograd_dsp_tile tflmgen_winograd_dsp_next(
 }
 
 /* scratch: 64 * input_channels bytes for the quads of two tiles, and a pixel. */
-TFLMGEN_HELPER void tflmgen_winograd_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *quads,
+TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *quads,
                                              int8_t *output, const struct tflmgen_conv2d_winograd_dsp_s8 *p,
+                                             tflmgen_winograd_dsp_sums_function *sums_of,
                                              tflmgen_winograd_dsp_finish_function *finish)
 {
     int32_t sums[4 * TFLMGEN_WINOGRAD_DSP_POSITIONS];
@@ -354,7 +268,7 @@ TFLMGEN_HELPER void tflmgen_winograd_dsp_run(const int8_t *input, const uint32_t
                 --tiles[0].output;
                 --tiles[1].output;
             }
-            from = tflmgen_winograd_dsp_sums(quads, from, sums, &loop);
+            from = sums_of(quads, from, sums, &loop);
             finish(sums, from, tiles);
             from += 8;
         }
@@ -365,16 +279,23 @@ TFLMGEN_HELPER void tflmgen_winograd_dsp_run(const int8_t *input, const uint32_t
     }
 }
 
-/* Outputs are clamped at the zero point, or not. */
-#define TFLMGEN_WINOGRAD_DSP(KIND)                                                                                 \
-    TFLMGEN_SHARED void tflmgen_conv2d_winograd_dsp_##KIND##_s8(const int8_t *input, const uint32_t *stream,      \
-                                                                void *scratch, int8_t *output,                     \
-                                                                const struct tflmgen_conv2d_winograd_dsp_s8 *p)    \
-    {                                                                                                              \
-        tflmgen_winograd_dsp_run(input, stream, scratch, output, p, tflmgen_winograd_dsp_finish_##KIND);           \
+/* Of so many input channels, or any number; outputs are clamped at the zero point, or not. */
+#define TFLMGEN_WINOGRAD_DSP(CHANNELS, KIND)                                                                          \
+    TFLMGEN_SHARED void tflmgen_conv2d_winograd_dsp_##CHANNELS##_##KIND##_s8(                                         \
+        const int8_t *input, const uint32_t *stream, void *scratch, int8_t *output,                                   \
+        const struct tflmgen_conv2d_winograd_dsp_s8 *p)                                                               \
+    {                                                                                                                 \
+        tflmgen_winograd_dsp_run(input, stream, scratch, output, p, tflmgen_winograd_dsp_sums_##CHANNELS,             \
+                                 tflmgen_winograd_dsp_finish_##KIND);                                                 \
     }
-TFLMGEN_WINOGRAD_DSP(clamped)
-TFLMGEN_WINOGRAD_DSP(signed)
+#define TFLMGEN_WINOGRAD_DSP_KINDS(CHANNELS)  \
+    TFLMGEN_WINOGRAD_DSP(CHANNELS, clamped)   \
+    TFLMGEN_WINOGRAD_DSP(CHANNELS, signed)
+TFLMGEN_WINOGRAD_DSP_KINDS(any)
+TFLMGEN_WINOGRAD_DSP_KINDS(8)
+TFLMGEN_WINOGRAD_DSP_KINDS(16)
+TFLMGEN_WINOGRAD_DSP_KINDS(24)
+TFLMGEN_WINOGRAD_DSP_KINDS(32)
 
 #endif
 

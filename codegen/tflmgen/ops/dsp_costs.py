@@ -97,6 +97,9 @@ def conv_dsp(shape: Shape) -> Terms:
     )
 
 
+WINOGRAD_CHANNELS = (8, 16, 24, 32)
+"""Input channels that Winograd's kernel has code of their own for."""
+
 WINOGRAD_UNROLLED = 15
 """TFLMGEN_WINOGRAD_DSP_UNROLLED."""
 
@@ -110,6 +113,7 @@ def winograd(shape: Shape) -> Terms:
     steps, blocks = shape["input_channels"] // 4, up(tiles, 2)
     pairs = blocks * up(shape["output_channels"], 2)
     passes = up(steps - 1, WINOGRAD_UNROLLED)
+    by_jumps = pairs * (shape["input_channels"] not in WINOGRAD_CHANNELS)
     return (
         1,
         tiles,
@@ -117,6 +121,7 @@ def winograd(shape: Shape) -> Terms:
         tiles * steps,
         blocks,
         pairs,
+        by_jumps,
         pairs * steps,
         pairs * (passes if passes > 1 else 0),
         shape["signed"] * pairs,

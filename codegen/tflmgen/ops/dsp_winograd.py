@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.ops.dsp_channels import Integers, Layer, Rescalings, rescalings
+from tflmgen.ops.dsp_costs import WINOGRAD_CHANNELS
 from tflmgen.ops.rules import input_type, zero_point
 from tflmgen.ops.weights import params
 from tflmgen.ops.window import Window
@@ -48,7 +49,8 @@ def conv2d_winograd_dsp(op: OperatorInstance, window: Window, layer: Layer) -> K
     operands = (Input(0), stream, Scratch(65 * inputs), Output(0))
     distance = overlap_distance(window, channels)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    function = f"tflmgen_conv2d_winograd_dsp_{'signed' if exact.signed else 'clamped'}_s8"
+    unrolled = str(inputs) if inputs in WINOGRAD_CHANNELS else "any"
+    function = f"tflmgen_conv2d_winograd_dsp_{unrolled}_{'signed' if exact.signed else 'clamped'}_s8"
     macs = op.outputs[0].elements * terms
     kernel = Kernel(function, "conv2d_winograd_dsp.h", operands, fields, overlaps, macs, "winograd")
     instructions, cycles = _estimates(op, inputs // 4)

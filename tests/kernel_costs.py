@@ -28,7 +28,7 @@ BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547
 LAYERS = 48
 """Of each family; a few of them are beyond its kernel."""
 
-WIDE, MANY = ("conv2d_dsp", "conv2d_mve", "conv2d_thumb", "depthwise_window_mve"), 96
+WIDE, MANY = ("conv2d_dsp", "conv2d_mve", "conv2d_thumb", "depthwise_window_mve"), 128
 """Families of many terms, and their layers."""
 
 CHECK_SEED, CHECK_LAYERS = 99, 48
@@ -101,7 +101,7 @@ def _conv(rng: np.random.Generator) -> Layer:
     channels = _pick(rng, [4, 8, 16, 24, 32, 40, 64, 96, 128]) if values == 1 and rng.random() < 0.7 else channels
     outputs = _pick(rng, [2, 3, 4, 5, 8, 8, 12, 16, 16, 17, 24, 32, 64])
     side = max(3, min(24, int(np.sqrt(600_000 / (values * channels * outputs)))))
-    dilation = 2 if values > 1 and rng.random() < 0.15 else 1
+    dilation = 2 if values > 1 and rng.random() < 0.25 else 1
     size = _size(rng, taps, dilation, side)
     stride = 1 if dilation > 1 else _pick(rng, [1, 1, 1, 2, 3])
     return Layer(
@@ -153,7 +153,7 @@ def _depthwise(name: str, rng: np.random.Generator) -> Layer:
     size = _size(rng, taps, dilation, side)
     if name == "depthwise_nine_dsp":
         channels = 4 * up(channels, 4)
-    relu = {"depthwise3x3_dsp": False, "depthwise3x3_pairs_dsp": True, "depthwise_nine_dsp": True}.get(name, _relu(rng))
+    relu = _relu(rng) or name in ("depthwise3x3_pairs_dsp", "depthwise_nine_dsp")
     return Layer(
         "DEPTHWISE_CONV_2D", size, channels, taps, 0, stride, bool(rng.random() < 0.7), relu, dilation=dilation
     )

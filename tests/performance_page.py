@@ -145,13 +145,14 @@ M4 = (
     Loop(
         THREE,
         "depthwise3x3_pairs_dsp.h",
-        "tflmgen_depthwise3x3_pairs_dsp_64_9_s8",
-        "tflmgen_depthwise3x3_pairs_dsp_lines_64_9",
+        "tflmgen_depthwise3x3_pairs_dsp_64_9_even_s8",
+        "tflmgen_depthwise3x3_pairs_dsp_lines_64_9_even",
         36,
         "Two outputs of two lines as a whole. All weights stay in registers; a window of three columns leaves a third"
         " of the multiplications with one product instead of two: 24 for 36 MACs. Four LDRD load the window of four"
         " lines; 8 instructions rescale, 4 store, and 6 load what has no register and move on, another one is the"
-        " bias. To widen and transpose eight values into planes takes 15 instructions, 0.2 per MAC.",
+        " bias. Of an odd width two lines' last outputs take 28 instructions for 18 MACs. To widen and transpose eight"
+        " values into planes takes 15 instructions, 0.2 per MAC.",
     ),
     Loop(
         MATRIX,

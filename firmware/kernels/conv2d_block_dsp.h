@@ -32,23 +32,23 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
 #define TFLMGEN_CONV2D_DSP_STEPS(number) ".rept " TFLMGEN_CONV2D_DSP_TEXT(number) "\n\t" TFLMGEN_CONV2D_DSP_MORE ".endr\n\t"
 
 /* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions. */
-#define TFLMGEN_CONV2D_DSP_MORE \
-    "ldrd r2, r3, [r1], #8\n\t"                             \
-    "ldmia.w r0!, {r4, r5, r6}\n\t"                         \
-    "smlad r8, r2, r5, r8\n\t"                       \
-    "smlad r9, r2, r6, r9\n\t"                       \
-    "smlad r7, r2, r4, r7\n\t"                              \
-    "smlad r11, r3, r5, r11\n\t"                      \
-    "smlad r12, r3, r6, r12\n\t"                      \
-    "smlad r10, r3, r4, r10\n\t"                            \
-    "sxtb16 r2, r2\n\t"                                     \
-    "sxtb16 r3, r3\n\t"                                     \
-    "ldmia.w r0!, {r4, r5, r6}\n\t"                         \
-    "smlad r7, r2, r4, r7\n\t"                              \
-    "smlad r8, r2, r5, r8\n\t"                              \
-    "smlad r9, r2, r6, r9\n\t"                              \
-    "smlad r10, r3, r4, r10\n\t"                            \
-    "smlad r11, r3, r5, r11\n\t"                            \
+#define TFLMGEN_CONV2D_DSP_MORE               \
+    "ldrd r2, r3, [r1], #8\n\t"               \
+    "ldmia.w r0!, {r4, r5, r6}\n\t"           \
+    "smlad r8, r2, r5, r8\n\t"                \
+    "smlad r9, r2, r6, r9\n\t"                \
+    "smlad r7, r2, r4, r7\n\t"                \
+    "smlad r11, r3, r5, r11\n\t"              \
+    "smlad r12, r3, r6, r12\n\t"              \
+    "smlad r10, r3, r4, r10\n\t"              \
+    "sxtb16 r2, r2\n\t"                       \
+    "sxtb16 r3, r3\n\t"                       \
+    "ldmia.w r0!, {r4, r5, r6}\n\t"           \
+    "smlad r7, r2, r4, r7\n\t"                \
+    "smlad r8, r2, r5, r8\n\t"                \
+    "smlad r9, r2, r6, r9\n\t"                \
+    "smlad r10, r3, r4, r10\n\t"              \
+    "smlad r11, r3, r5, r11\n\t"              \
     "smlad r12, r3, r6, r12\n\t"
 /* The first step, with the biases in front of its weights: 1 LDM for both, 17 instructions. */
 #define TFLMGEN_CONV2D_DSP_FIRST              \

@@ -285,6 +285,52 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *byte
     tflmgen_conv2d_dsp_gather_whole(lane, bytes, row, p);
 }
 
+/* The same word in `count` lanes, `step` words apart. */
+TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_fill_column(uint32_t *lane, uint32_t word, int32_t count, int32_t step)
+{
+    const uint32_t x = tflmgen_odd_bytes(word);
+    const uint32_t y = tflmgen_shifted_inputs(word);
+    for (; count > 0; --count, lane += step) {
+        lane[0] = x;
+        lane[3] = y;
+    }
+    return lane;
+}
+
+/* Any window with rows of whole words, in an input with rows of four bytes or more: the words below each other, one after
+ * the other. Where one goes beyond the input's row, the row's first or last four bytes are shifted to their places and
+ * padding joins them. A word costs 13 instructions. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_columns(uint32_t *lane, const int8_t *image, int32_t origin_y,
+                                                      int32_t origin_x, const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    const struct tflmgen_taps y =
+        tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+    const int32_t row_bytes = p->input_width * p->input_channels;
+    const int32_t line = p->dilation_height * row_bytes;
+    const int32_t step = p->row_pitch / 4 * 6;
+    const uint32_t padding = tflmgen_splat4(p->padding_value);
+    const int8_t *const row = image + (origin_y + y.first * p->dilation_height) * row_bytes;
+    const int32_t begin = origin_x * p->input_channels;
+    for (int32_t at = begin; at < begin + p->row_pitch; at += 4, lane += 6) {
+        const int32_t from = tflmgen_clamp_s32(at, 0, row_bytes - 4);
+        const int32_t before = from - at;
+        if (before >= 4 || before <= -4) {
+            (void)tflmgen_conv2d_dsp_fill_column(lane, padding, p->filter_height, step);
+            continue;
+        }
+        const uint32_t left = (uint32_t)tflmgen_max_s32(8 * before, 0);
+        const uint32_t right = (uint32_t)tflmgen_max_s32(-8 * before, 0);
+        const uint32_t beside = padding & ~(0xFFFFFFFFu << left >> right);
+        const int8_t *next = row + from;
+        uint32_t *to = tflmgen_conv2d_dsp_fill_column(lane, padding, y.first, step);
+#pragma GCC unroll 2
+        for (int32_t ky = y.first; ky < y.end; ++ky, next += line, to += step) {
+            tflmgen_conv2d_dsp_put(to, (tflmgen_load4(next) << left >> right) | beside);
+        }
+        (void)tflmgen_conv2d_dsp_fill_column(to, padding, p->filter_height - y.end, step);
+    }
+}
+
 /* Where the next window begins. */
 struct tflmgen_conv2d_dsp_cursor {
     const int8_t *image;
@@ -306,15 +352,22 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(uint32_t *lane, int8_t *bytes
     }
     const int32_t y = next->out_y * p->stride_height - p->padding_top;
     const int32_t x = next->out_x++ * p->stride_width - p->padding_left;
-    const int8_t *from = next->image + (y * p->input_width + x) * p->input_channels;
+    const int32_t row = p->input_width * p->input_channels;
+    if (p->row_pitch == 4 && p->dilation_width == 1 && row >= 4) {
+        tflmgen_conv2d_dsp_gather_columns(lane, next->image, y, x, p);
+        return;
+    }
+    const int8_t *from = next->image + y * row + x * p->input_channels;
     if (p->dilation_width == 1 && x >= 0 && x + p->filter_width <= p->input_width && y >= 0 &&
         y + (p->filter_height - 1) * p->dilation_height < p->input_height && from <= last) {
-        tflmgen_conv2d_dsp_gather_whole(lane, from, p->dilation_height * p->input_width * p->input_channels, p);
+        tflmgen_conv2d_dsp_gather_whole(lane, from, p->dilation_height * row, p);
         return;
     }
     const struct tflmgen_taps inside = tflmgen_taps_inside(x, p->dilation_width, p->filter_width, p->input_width);
     if (p->input_channels % 4 == 0) {
         tflmgen_conv2d_dsp_gather(lane, next->image, y, x, inside, p);
+    } else if (p->row_pitch % 4 == 0 && p->dilation_width == 1 && row >= 4) {
+        tflmgen_conv2d_dsp_gather_columns(lane, next->image, y, x, p);
     } else {
         tflmgen_conv2d_dsp_gather_bytes(lane, bytes, next->image, y, x, inside, p);
     }

@@ -19,7 +19,7 @@ struct tflmgen_depthwise3x3_dsp_s8 {
 };
 
 /* `words` words of padding in each of `count` lines, `pitch` bytes apart. */
-TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_pad(uint8_t *to, int32_t count, int32_t words, int32_t pitch,
+TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_pad(uint8_t *to, int32_t count, int32_t words, int32_t pitch,
                                                  int32_t plane, int32_t padding_value)
 {
     const uint32_t padding = tflmgen_even_bytes(tflmgen_splat4(padding_value));
@@ -108,96 +108,108 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_fill_lines(uint8_t *to, const int8_
                      : "cc", "memory");
 }
 
-/* `count` lines of four channels, `pitch` bytes apart, `words` words each; the first word begins `padding_left` columns
- * before the input's row. padded: words of padding at their ends are there already. */
-TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_fill(uint8_t *to, const int8_t *row, int32_t count, int32_t words,
-                                                  int32_t pitch, int32_t plane, bool padded,
-                                                  const struct tflmgen_depthwise3x3_dsp_s8 *p)
+/* Moves lines of each plane, `bytes` bytes at `from`, to where the first plane's begin, with the two words behind them:
+ * 16 bytes take 4 instructions, a plane 7 more. */
+TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_keep(uint8_t *to, const uint8_t *from, int32_t plane, int32_t bytes)
 {
-    const int32_t pixel = p->input_channels;
+    register uint8_t *r0 __asm__("r0") = to;
+    register const uint8_t *r1 __asm__("r1") = from;
+    register int32_t r2 __asm__("r2") = plane - bytes;
+    register int32_t r3 __asm__("r3") = bytes;
+    __asm__ volatile("push {r4-r7, lr}\n\t"
+                     "mov lr, #4\n"
+                     "1:\n\t"
+                     "add r12, r0, r3\n"
+                     "2:\n\t"
+                     "ldmia.w r1!, {r4, r5, r6, r7}\n\t"
+                     "stmia.w r0!, {r4, r5, r6, r7}\n\t"
+                     "cmp r0, r12\n\t"
+                     "bne 2b\n\t"
+                     "ldrd r4, r5, [r1]\n\t"
+                     "strd r4, r5, [r0]\n\t"
+                     "add r0, r0, r2\n\t"
+                     "add r1, r1, r2\n\t"
+                     "subs lr, lr, #1\n\t"
+                     "bne 1b\n\t"
+                     "pop {r4-r7, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+                     :
+                     : "r12", "cc", "memory");
+}
+
+/* Four planes, `plane` bytes apart, of lines of `pitch` bytes, of which `words` words from `start` on are used; their lines
+ * of input and how they are filled. */
+struct tflmgen_depthwise3x3_dsp_planes {
+    uint8_t *first;
+    int32_t plane;
+    int32_t pitch;
+    int32_t words;
+    int32_t start;
+    int32_t line; /* bytes of the input's */
+    struct tflmgen_depthwise3x3_dsp_fill fill;
+};
+
+/* Lines of ((strip - 1) * stride_height + 3) lines of output each; their first words begin `start` bytes on. */
+TFLMGEN_HELPER struct tflmgen_depthwise3x3_dsp_planes tflmgen_depthwise3x3_dsp_planes_in(
+    void *scratch, int32_t pitch, int32_t start, const struct tflmgen_depthwise3x3_dsp_s8 *p)
+{
+    const uintptr_t aligned = ((uintptr_t)scratch + (uintptr_t)pitch - 1u) & ~((uintptr_t)pitch - 1u);
+    const int32_t words = (p->output_width + 1) / 2 + 1;
     const int32_t columns = p->input_width + p->padding_left;
     const int32_t whole = tflmgen_min_s32(columns >> 1, words);
     const int32_t half = whole < words && columns % 2;
-    const int32_t used = 4 * (whole + half);
-    const struct tflmgen_depthwise3x3_dsp_fill lines = {
-        4 * whole,
-        4 * half,
-        count,
-        tflmgen_splat4(p->padding_value),
-        pitch - used,
-        (p->input_width - 2 * whole - half + p->padding_left) * pixel,
-        p->padding_left};
-    if (count <= 0) {
-        return;
-    }
-    tflmgen_depthwise3x3_dsp_fill_lines(to, row, pixel, plane, &lines);
-    if (!padded && used < 4 * words) {
-        tflmgen_depthwise3x3_dsp_pad(to + used, count, words - used / 4, pitch, plane, p->padding_value);
-    }
+    const struct tflmgen_depthwise3x3_dsp_planes planes = {
+        (uint8_t *)aligned,
+        ((p->strip - 1) * p->stride_height + 3) * pitch,
+        pitch,
+        words,
+        start,
+        p->input_width * p->input_channels,
+        {4 * whole, 4 * half, 0, tflmgen_splat4(p->padding_value), pitch - 4 * (whole + half),
+         (columns - 2 * whole - half) * p->input_channels, p->padding_left}};
+    return planes;
 }
-
-/* Moves the lines that begin `from` bytes on to a plane's start, with the word that is behind the last one. */
-TFLMGEN_HELPER void tflmgen_depthwise3x3_dsp_keep(uint8_t *plane, int32_t from, int32_t bytes)
-{
-    struct four_words {
-        uint32_t word[4];
-    };
-    struct four_words *to = (struct four_words *)(void *)plane;
-    const struct four_words *source = (const struct four_words *)(const void *)(plane + from);
-    for (int32_t moved = 0; moved < bytes; moved += 16) {
-        *to++ = *source++;
-    }
-    if (bytes > 0) {
-        to->word[0] = source->word[0];
-    }
-}
-
-/* Four planes of `lines` lines of `pitch` bytes, of which `words` words from `start` on are used. */
-struct tflmgen_depthwise3x3_dsp_planes {
-    uint8_t *first;
-    int32_t pitch;
-    int32_t lines;
-    int32_t words;
-    int32_t start;
-};
 
 /* What `count` lines of output from y on need of the four channels at `input`. moved: how many lines of output the planes'
  * lines are for already, from y - moved on. first: these are the first channels. */
-TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_strip(const struct tflmgen_depthwise3x3_dsp_planes *planes,
-                                                   const int8_t *input, int32_t y, int32_t count, int32_t moved,
-                                                   bool first, const struct tflmgen_depthwise3x3_dsp_s8 *p)
+TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_strip(struct tflmgen_depthwise3x3_dsp_planes *planes, const int8_t *input,
+                                                     int32_t y, int32_t count, int32_t moved, bool first,
+                                                     const struct tflmgen_depthwise3x3_dsp_s8 *p)
 {
     const int32_t pitch = planes->pitch;
-    const int32_t plane = planes->lines * pitch;
-    uint8_t *const begin = planes->first + planes->start;
-    int32_t next = 0;
+    const int32_t plane = planes->plane;
+    const int32_t stride = p->stride_height;
+    uint8_t *to = planes->first + planes->start;
+    int32_t in_y = y * stride - p->padding_top;
+    int32_t lines = (count - 1) * stride + 3;
     if (y > 0) {
-        next = tflmgen_max_s32(3 - p->stride_height, 0);
-        for (int32_t i = 0; i < 4; ++i) {
-            tflmgen_depthwise3x3_dsp_keep(planes->first + i * plane, moved * p->stride_height * pitch, next * pitch);
+        const int32_t kept = 3 - stride;
+        tflmgen_depthwise3x3_dsp_keep(planes->first, planes->first + moved * stride * pitch, plane, kept * pitch);
+        to += kept * pitch;
+        in_y += kept;
+        lines -= kept;
+    }
+    const int32_t above = tflmgen_clamp_s32(-in_y, 0, lines);
+    const int32_t inside = tflmgen_clamp_s32(p->input_height - in_y, above, lines) - above;
+    const int32_t below = lines - above - inside;
+    /* Padding around the input is the same for all channels, where all lines have their places. */
+    const bool pad = first || count < p->output_height;
+    if (pad && above > 0) {
+        tflmgen_depthwise3x3_dsp_pad(to, above, planes->words, pitch, plane, p->padding_value);
+    }
+    to += above * pitch;
+    if (inside > 0) {
+        const int32_t used = planes->fill.whole + planes->fill.half;
+        planes->fill.count = inside;
+        tflmgen_depthwise3x3_dsp_fill_lines(to, input + (in_y + above) * planes->line, p->input_channels, plane,
+                                            &planes->fill);
+        if (first && y == 0 && used < 4 * planes->words) {
+            tflmgen_depthwise3x3_dsp_pad(to + used, inside, planes->words - used / 4, pitch, plane, p->padding_value);
         }
     }
-    const int32_t in_y = y * p->stride_height - p->padding_top;
-    const int32_t last = (count - 1) * p->stride_height + 3;
-    const int32_t above = tflmgen_clamp_s32(-in_y, next, last);
-    const int32_t below = tflmgen_clamp_s32(p->input_height - in_y, above, last);
-    if (first || count < p->output_height) {
-        tflmgen_depthwise3x3_dsp_pad(begin + next * pitch, above - next, planes->words, pitch, plane, p->padding_value);
-        tflmgen_depthwise3x3_dsp_pad(begin + below * pitch, last - below, planes->words, pitch, plane,
-                                     p->padding_value);
+    if (pad && below > 0) {
+        tflmgen_depthwise3x3_dsp_pad(to + inside * pitch, below, planes->words, pitch, plane, p->padding_value);
     }
-    tflmgen_depthwise3x3_dsp_fill(begin + above * pitch,
-                                  input + (in_y + above) * p->input_width * p->input_channels, below - above,
-                                  planes->words, pitch, plane, !first || y > 0, p);
-}
-
-TFLMGEN_HELPER struct tflmgen_depthwise3x3_dsp_planes tflmgen_depthwise3x3_dsp_planes_in(
-    void *scratch, int32_t pitch, const struct tflmgen_depthwise3x3_dsp_s8 *p)
-{
-    const uintptr_t aligned = ((uintptr_t)scratch + (uintptr_t)pitch - 1u) & ~((uintptr_t)pitch - 1u);
-    const struct tflmgen_depthwise3x3_dsp_planes planes = {
-        (uint8_t *)aligned, pitch, (p->strip - 1) * p->stride_height + 3, (p->output_width + 1) / 2 + 1, 0};
-    return planes;
 }
 
 #endif

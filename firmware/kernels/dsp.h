@@ -21,6 +21,13 @@
 /* Compiled once per source file, and called: the parameters are read at run time. */
 #define TFLMGEN_SHARED static __attribute__((noinline, unused))
 
+/* The same, whatever a model's layers have in common: it always takes as long as the cost models say. */
+#ifdef __clang__
+#define TFLMGEN_UNCLONED TFLMGEN_SHARED
+#else
+#define TFLMGEN_UNCLONED static __attribute__((noinline, noclone, unused))
+#endif
+
 /* SMLAD: sum + a.low * b.low + a.high * b.high, of signed halves. */
 TFLMGEN_HELPER int32_t tflmgen_smlad(uint32_t a, uint32_t b, int32_t sum)
 {

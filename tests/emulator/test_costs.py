@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernel_costs import CHECK_SEED, FAMILIES, layers_of
-from support.cost_samples import measure
+from support.cost_samples import Layer, measure
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.board import load_board
 from tflmgen.ops.costs import CORES, estimate
@@ -56,3 +56,20 @@ def test_estimates_are_near_counts(board: str, family: str, tmp_path: Path) -> N
         ]
     assert max(errors) <= MOST
     assert sum(error > WITHIN for error in errors) <= len(errors) // 20
+
+
+ALONE = {
+    "depthwise3x3_pairs_dsp": Layer("DEPTHWISE_CONV_2D", (25, 5), 16, (3, 3)),
+    "depthwise3x3_dsp": Layer("DEPTHWISE_CONV_2D", (12, 10), 8, (3, 3), relu=False),
+}
+
+
+@pytest.mark.parametrize("family", ALONE)
+def test_estimates_hold_for_one_layer(family: str, tmp_path: Path) -> None:
+    """Of which a compiler knows all parameters."""
+    board = "mps2_an386"
+    (sample,) = measure(family, board, [ALONE[family]], tmp_path)
+    found = estimate(sample.kernel, load_board(board).core)
+    assert found is not None
+    assert abs(found.instructions - sample.instructions) <= WITHIN * sample.instructions
+    assert abs(found.cycles - sample.cycles) <= WITHIN * sample.cycles

@@ -171,6 +171,7 @@ def measure(name: str | None, board: str, layers: Iterable[Layer], folder: Path,
         for call in walk_instructions(item for function in program.functions for item in function.body):
             if isinstance(call, KernelCall):
                 calls[call.origin.operator] = Kernel(call.function, call.header, (), call.params, variant=call.variant)
+    with context():  # anew: by strips in turn, from the first one on
         done = tflmgen("bench", path, "--board", board, "--json", *options)
     assert done.code == 0, done.err
     samples = [

@@ -16,7 +16,7 @@ def conv_dsp(shape: Shape) -> Terms:
     """Blocks of three pixels, pairs of output channels, steps of four values; one pixel that is left, or two of two.
 
     Windows side by side are widened in threes, others each for itself: by rows where they lie inside, by what lies
-    inside otherwise, where a pixel is not of whole words by way of bytes.
+    inside otherwise, where a pixel is not of whole words by columns of words, or by way of bytes.
     """
     y, x, blocks = axis(shape, "height"), axis(shape, "width"), blocks_of(shape, 3, True)
     rows, channels, steps = shape["filter_height"], shape["input_channels"], shape["steps"]
@@ -34,9 +34,16 @@ def conv_dsp(shape: Shape) -> Terms:
     alone[: 3 * len(together)] = ~np.repeat(together, 3)
     at, column = blocks.line[alone], blocks.column[alone]
     whole = y.whole[at] & x.whole[column] & (begin[alone] <= last) & (not dilated)
-    inside_rows, inside_columns = y.inside[at[~whole]], x.inside[column[~whole]]
-    threes, singles, cut = int(together.sum()), int(whole.sum()), int((~whole).sum())
     by_words = channels % 4 == 0
+    columns = np.full(len(whole), rest == 0 and not dilated and width * channels >= 4)
+    columns &= words == 1 or (not by_words and ~whole)
+    starts = x.origins[column[columns], None] * channels + 4 * np.arange(words)
+    found = (np.abs(np.clip(starts, 0, width * channels - 4) - starts) < 4).sum(axis=1)
+    loaded = int((found * y.inside[at[columns]]).sum())
+    number_columns = int(columns.sum())
+    cuts = ~whole & ~columns
+    inside_rows, inside_columns = y.inside[at[cuts]], x.inside[column[cuts]]
+    threes, singles, cut = int(together.sum()), int((whole & ~columns).sum()), int(cuts.sum())
     copied, direct = cut * (not by_words), cut * by_words
     taps = inside_rows * inside_columns
     if dilated:
@@ -69,6 +76,10 @@ def conv_dsp(shape: Shape) -> Terms:
         more * rows,
         more * rows * rest,
         more * up(rows * rest, 4),
+        number_columns,
+        number_columns * words,
+        loaded,
+        number_columns * words * rows - loaded,
         singles + cut,
         singles + copied,
         segments,
@@ -140,41 +151,40 @@ def planes(together: int) -> Callable[[Shape], Terms]:
         pitch = max(16, 1 << (4 * words + 3).bit_length())
         strips = [min(shape["strip"], height - y) for y in range(0, height, shape["strip"])]
         if together > 1 and len(strips) > 1 and strips[-1] == 1:
-            strips[-2:] = [strips[-2] - 1, 2]
-        filled = padding = first = y = 0
+            strips[-2:] = [strips[-2] - 2, 3]
+        filled = padding = pads = first = y = 0
         for count in strips:
             begin = y * stride - shape["padding_top"]
-            lines = range(begin + (max(3 - stride, 0) if y else 0), begin + (count - 1) * stride + 3)
+            lines = range(begin + (3 - stride if y else 0), begin + (count - 1) * stride + 3)
             within = sum(0 <= line < shape["input_height"] for line in lines)
-            filled, padding, first = filled + within, padding + len(lines) - within, first or within
+            pads += (lines[0] < 0) + (lines[-1] >= shape["input_height"])
+            filled, padding, first = filled + within, padding + len(lines) - within, first if y else within
             y += count
-        # The last lines of an odd width, and what a strip has left, are computed apart.
-        apart = bool(odd and strips[-1] > together)
-        runs = len(strips) + apart
-        runs += sum(lines % together and lines > together for lines in (strips[:-1] if odd else strips))
+        runs = len(strips) + (together > 1) * (strips[-1] % 2)
         computed = sum(up(lines, together) for lines in strips)
         columns = shape["input_width"] + shape["padding_left"]
         whole = min(columns // 2, words + 1)
         side = int(whole < words + 1 and columns % 2)
         padded = quads if len(strips) > 1 else shape["batches"]
+        behind = words + 1 - whole - side
         return (
             1,
             quads,
             quads * len(strips),
             quads * runs,
-            padded * padding,
-            padded * padding * (words + 1),
+            padded * pads + shape["batches"] * (behind > 0),
+            padded * padding + shape["batches"] * first * (behind > 0),
+            padded * padding * (words + 1) + shape["batches"] * first * behind,
             quads * filled,
             quads * filled * (shape["padding_left"] > 0),
             quads * filled * (whole - (shape["padding_left"] > 0)),
             quads * filled * side,
-            shape["batches"] * first * (words + 1 - whole - side),
-            quads * (len(strips) - 1) * pitch,
+            quads * (len(strips) - 1),
+            quads * (len(strips) - 1) * (3 - stride) * (pitch // 16),
             quads * computed,
-            quads * computed * words,
-            shape["signed"] * quads * computed * words,
-            quads * odd,
-            quads * odd * width,
+            quads * computed * (width // 2),
+            quads * computed * odd,
+            shape["signed"] * quads * computed * width,
             clamped(shape) * shape["batches"] * height * width * shape["input_channels"],
         )
 

@@ -73,6 +73,7 @@ def _kernel(
     channels = len(layer.weights)
     lines = (strip - 1) * window.steps.stride_height + 3
     name = f"pairs_dsp_{pitch}_{found.shift}" if pairs else f"dsp_{pitch}_{found.shift}_{found.kind}"
+    odd = window.width.output % 2 == 1
     fields = params(
         "tflmgen_depthwise3x3_dsp_s8",
         window.fields(channels),
@@ -83,9 +84,9 @@ def _kernel(
     packed = ConstantArray.of("channels", found.packed, DType.UINT32)
     in_place = channels % 4 == 0 and (window.height.output, window.width.output) == window.input[1:3]
     return Kernel(
-        f"tflmgen_depthwise3x3_{name}_s8",
+        f"tflmgen_depthwise3x3_{name}_{'odd' if odd else 'even'}_s8",
         PAIRS_HEADER if pairs else HEADER,
-        (Input(0), packed, Scratch(4 * lines * pitch + pitch), Output(0)),
+        (Input(0), packed, Scratch(4 * lines * pitch + pitch + 4 * (odd and not pairs)), Output(0)),
         fields,
         (Overlap(0, 0, 0, exact=True),) if in_place else (),
         op.outputs[0].elements * 9,

@@ -8,6 +8,7 @@ from typing import Any
 
 from tflmgen.board import PLACED, Board, list_boards
 from tflmgen.errors import TflmgenError
+from tflmgen.larger_weights import WINOGRAD
 from tflmgen.platformio import BuildError
 from tflmgen.units import count
 
@@ -95,9 +96,10 @@ def _explained(over: str, plan: Plan, board: Board, flash: bool) -> str:
     floats = any("float32" in output for step in plan["steps"] for output in step.get("outputs", ()))
     narrower = "int8 instead of float32, " if floats else ""
     change = "fewer or smaller layers, --optimize size" if flash else "a smaller input or fewer channels there"
+    plainer = "no --winograd, " if any(step.get("variant") == WINOGRAD for step in plan["steps"]) else ""
     what, size = ("weights", _weights(plan)) if flash else ("arena", _arena(plan))
     elsewhere = "".join(f"--place {what}={name.lower()}, " for name in _room(board, what, size))
-    advice = f"{change}, {elsewhere}{narrower}or {larger}"
+    advice = f"{plainer}{change}, {elsewhere}{narrower}or {larger}"
     return "\n".join([*lines, f"  what would help: {advice}"])
 
 

@@ -10,9 +10,10 @@ import pytest
 from support.cost_samples import Layer, write_model
 from support.dsp_cases import winograd
 from tflmgen.board import HOST, load_board
-from tflmgen.budget import room_for_weights
+from tflmgen.budget import BudgetError, room_for_weights
 from tflmgen.compiler import compile_model
 from tflmgen.errors import UsageError
+from tflmgen.firmware_build import compile_for
 from tflmgen.graph import Op, walk
 from tflmgen.importer import import_model
 from tflmgen.kernel import ConstantArray, Kernel, Target
@@ -109,6 +110,20 @@ def test_room_for_weights() -> None:
 def test_speed_only(model: Path, options: BuildOptions) -> None:
     with pytest.raises(UsageError, match="--winograd takes flash and RAM for speed"):
         compile_model(model, M4, options)
+
+
+def test_a_board_with_too_little_memory(model: Path) -> None:
+    """What the flash doesn't hold goes without; where RAM is too little, leaving the option out is advised."""
+    options = BuildOptions(winograd=True)
+    board = load_board("nucleo_f446re")
+    flash, ram = board.memories
+    tight = replace(board, memories=(replace(flash, size=(48 << 10) + 40000), ram))
+    plan = compile_for(model, tight, options).plan
+    assert [step.get("variant") for step in plan["steps"]].count("winograd") == 2
+    assert plan["weights"]["bytes"] <= 40000
+    assert any("the flash does not hold the larger weights of 0." in note for note in plan["notes"])
+    with pytest.raises(BudgetError, match="what would help: no --winograd, "):
+        compile_for(model, replace(board, memories=(flash, replace(ram, size=1024))), options)
 
 
 def test_is_part_of_the_options_text() -> None:

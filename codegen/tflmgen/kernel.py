@@ -76,8 +76,9 @@ class Overlap:
     """Output `output` may lie over input `input` if it begins at least `distance` bytes before it.
 
     0 means that the two may begin at the same byte (an element-wise kernel that reads each element before it writes
-    it). `exact`: at this very distance, and no other. `behind`: if it begins at least `distance` bytes after it. Pairs
-    that have no Overlap must be disjoint. Each claim has a test that runs the kernel at this very distance.
+    it). `exact`: at this very distance, and no other. `behind`: if it begins at least `distance` bytes after it.
+    `multiple`: only if what is beyond `distance` is a multiple of so many bytes. Pairs that have no Overlap must be
+    disjoint. Each claim has a test that runs the kernel at this very distance.
     """
 
     input: int
@@ -85,6 +86,12 @@ class Overlap:
     distance: int = 0
     exact: bool = False
     behind: bool = False
+    multiple: int = 1
+
+    def allows(self, ahead: int) -> bool:
+        """Whether the output may begin `ahead` bytes before the input."""
+        more = (-ahead if self.behind else ahead) - self.distance
+        return more == 0 if self.exact else more >= 0 and more % self.multiple == 0
 
 
 @dataclass(frozen=True, slots=True)

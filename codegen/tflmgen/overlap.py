@@ -23,10 +23,12 @@ def find_overlaps(
     buffers: Sequence[Buffer],
     home: Mapping[Value, Spot],
     fixed: frozenset[int],
+    close: bool = False,
 ) -> Overlaps:
     """The pairs of buffers that are live together only where one operator reads the one last and writes the other.
 
-    `fixed` buffers, whose places change at run time, take no part.
+    `fixed` buffers, whose places change at run time, take no part. `close`: distances that must not be exceeded but by
+    multiples are among those, which `keeps_multiples` has to confirm.
     """
     distances: dict[tuple[int, int], tuple[int, int]] = {}
     shared_steps: dict[tuple[int, int], int] = {}
@@ -34,8 +36,8 @@ def find_overlaps(
         kernel = selection.of(item.op) if isinstance(item, Step) else None
         if not isinstance(item, Step) or not isinstance(kernel, Kernel):
             continue
-        ahead = _claims(item, kernel, liveness, buffers, home)
-        behind = _claims(item, kernel.backward, liveness, buffers, home) if kernel.backward else {}
+        ahead = _claims(item, kernel, liveness, buffers, home, close)
+        behind = _claims(item, kernel.backward, liveness, buffers, home, close) if kernel.backward else {}
         for pair in {**ahead, **behind}:
             if fixed & set(pair):
                 continue
@@ -51,6 +53,30 @@ def find_overlaps(
     }
 
 
+def has_multiples(kernel: object) -> bool:
+    """Whether there are distances that must not be exceeded but by multiples."""
+    return isinstance(kernel, Kernel) and any(claim.multiple > 1 for claim in kernel.overlaps)
+
+
+def keeps_multiples(
+    items: Iterable[ScheduleItem], selection: Selection, home: Mapping[Value, Spot], offsets: Sequence[int]
+) -> bool:
+    """Whether outputs lie over inputs only as their kernels allow, where these have distances with multiples."""
+    for item in items:
+        kernel = selection.of(item.op) if isinstance(item, Step) else None
+        if not isinstance(item, Step) or not isinstance(kernel, Kernel) or not has_multiples(kernel):
+            continue
+        for claim in kernel.overlaps:
+            output, source = item.op.outputs[claim.output], item.op.inputs[claim.input]
+            assert source is not None
+            here, there = (offsets[home[v].buffer] + home[v].offset for v in (output, source))
+            apart = here + output.type.bytes <= there or there + source.type.bytes <= here
+            same = (o for o in kernel.overlaps if (o.input, o.output) == (claim.input, claim.output))
+            if not apart and not any(o.allows(there - here) for o in same):
+                return False
+    return True
+
+
 def claimed_inputs(op: Op, kernel: Kernel, output: int, most: int | None = None) -> set[Value | None]:
     """The inputs that `output` may overlap by distances up to `most`, wherever the kernel reads them."""
     claimed = {o.input for o in kernel.overlaps if o.output == output and (most is None or o.distance <= most)}
@@ -59,7 +85,12 @@ def claimed_inputs(op: Op, kernel: Kernel, output: int, most: int | None = None)
 
 
 def _claims(
-    step: Step, kernel: Kernel, liveness: Liveness, buffers: Sequence[Buffer], home: Mapping[Value, Spot]
+    step: Step,
+    kernel: Kernel,
+    liveness: Liveness,
+    buffers: Sequence[Buffer],
+    home: Mapping[Value, Spot],
+    close: bool,
 ) -> dict[tuple[int, int], int]:
     """The distances of one operator, for its dying inputs that live alone in their homes at this step."""
     found: dict[tuple[int, int], int] = {}
@@ -67,6 +98,8 @@ def _claims(
     dying = liveness.dying[step.index]
     for claim in kernel.overlaps:
         output, source = step.op.outputs[claim.output], step.op.inputs[claim.input]
+        if has_multiples(kernel) and close == (claim.multiple == 1):
+            continue
         if claim.exact or source not in dying or home[output].buffer == home[source].buffer:
             continue
         here, there = buffers[home[output].buffer], buffers[home[source].buffer]

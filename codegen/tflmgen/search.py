@@ -13,6 +13,7 @@ from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, analyze
 from tflmgen.order import update_last
 from tflmgen.order_peak import order_for_peak
+from tflmgen.overlap import has_multiples, keeps_multiples
 from tflmgen.schedule import Schedule, Step, schedule, walk_items
 from tflmgen.select import Selection
 from tflmgen.storage import JOINS, Storage, assign, copied_in_loops, has_backward, has_pieces
@@ -94,12 +95,17 @@ def _packing_bound(module: Module) -> int:
 def _plans(
     selection: Selection, orders: list[tuple[Schedule, Liveness]], variables: Collection[Value]
 ) -> Iterator[Candidate]:
-    """The file's order or variables updated last; pieces joined where cheap, everywhere, or never; in place or not."""
+    """The file's order or variables updated last; pieces joined where cheap, everywhere, or never; in place or not; by
+    distances that may be exceeded by multiples only, if these come out."""
     joins = JOINS if has_pieces(selection) else JOINS[:1]
     aparts = (False, True) if has_backward(selection) else (False,)
-    for (scheduled, liveness), join, apart in product(orders, joins, aparts):
-        storage = assign(scheduled, selection, liveness, variables, join, apart)
-        yield Candidate(selection, scheduled, liveness, storage, lay_out(storage, scheduled.steps))
+    closes = (False, True) if any(has_multiples(kernel) for kernel in selection.kernels.values()) else (False,)
+    for (scheduled, liveness), join, apart, close in product(orders, joins, aparts, closes):
+        storage = assign(scheduled, selection, liveness, variables, join, apart, close)
+        layout = lay_out(storage, scheduled.steps)
+        items = (item for function in scheduled.functions for item, _ in walk_items(function.body))
+        if not close or keeps_multiples(items, selection, storage.home, layout.offsets):
+            yield Candidate(selection, scheduled, liveness, storage, layout)
 
 
 def _slower(candidate: Candidate) -> Selection | None:

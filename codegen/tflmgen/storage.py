@@ -62,12 +62,13 @@ def assign(
     variables: Collection[Value] = (),
     join: Join = "cheap",
     apart: bool = False,
+    close: bool = False,
 ) -> Storage:
     """Homes for all values, `variables` among them, and scratch of a program, and the moves that remain.
 
     `join` says which pieces (of a SPLIT, for a CONCATENATION) lie in what they are pieces of: those where bytes times
     steps say that it is cheap, all that can, or none. `apart`: kernels that can go backward have homes of their own for
-    their outputs, which may then lie before their inputs or behind them.
+    their outputs, which may then lie before their inputs or behind them. `close`: see find_overlaps.
     """
     items = [pair for f in schedule.functions for pair in walk_items(f.body)]
     homes = Homes(liveness)
@@ -98,7 +99,7 @@ def assign(
         moves[boundary.index] = Move(boundary, copies, tuple(sorted(rotation.items())), depth > 0)
     fixed = frozenset(i for group in rotations.groups for i in group)
     fixed |= {i for i, b in enumerate(buffers) if b.memory != "arena"}
-    overlaps = find_overlaps((item for item, _ in items), selection, liveness, buffers, home, fixed)
+    overlaps = find_overlaps((item for item, _ in items), selection, liveness, buffers, home, fixed, close)
     return Storage(tuple(buffers), home, scratch, moves, rotations.groups, overlaps)
 
 

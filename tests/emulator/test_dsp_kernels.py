@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,8 @@ def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]]
     for (case, values), expected in zip(fast, run_kernels(fast), strict=True):
         chosen = kernel_for(case, machine)
         for kernel in (chosen, *chosen.alternatives):
-            overlaps = None, *claims(kernel)
+            more = (replace(o, distance=o.distance + o.multiple) for o in claims(kernel) if o.multiple > 1)
+            overlaps = None, *claims(kernel), *more
             runs += [Run(case, values, expected, overlap, kernel) for overlap in overlaps]
     check_on(machine, runs, folder, optimize)
     return len(fast)

@@ -1,4 +1,5 @@
-"""Arenas of MLPerf Tiny's models for a Cortex-M4: by default, for least RAM, and with the input row by row."""
+"""Arenas of MLPerf Tiny's models for a Cortex-M4: by default, for least RAM, and with the input row by row; by default
+also for a Cortex-M55."""
 
 from __future__ import annotations
 
@@ -39,3 +40,10 @@ def test_arenas(name: str) -> None:
     if pushed is not None:
         rows = [plan["signatures"][0]["inputs"][0]["name"]]
         assert arena(BuildOptions(optimize=Optimize.RAM, push_rows=rows)) <= pushed
+
+
+@pytest.mark.parametrize("name", GOALS)
+def test_arenas_with_mve(name: str) -> None:
+    path = CORPUS / "real" / f"{name}.tflite"
+    plan = compile_model(path, load_board("mps3_an547").target, BuildOptions()).plan
+    assert plan["arena"]["bytes"] <= GOALS[name][0]

@@ -207,9 +207,7 @@ class _Checker:
             return
         claims = [o for o in call.overlaps if (o.input, o.output) == (argument.index, output.index)]
         ahead = there.start - here.start
-        if here.slot != there.slot or not any(
-            o.distance == ahead if o.exact else o.distance <= (-ahead if o.behind else ahead) for o in claims
-        ):
+        if here.slot != there.slot or not any(claim.allows(ahead) for claim in claims):
             name = argument.access.value.name
             raise InternalError(f"step {call.step}: {call.function} overwrites '{name}' as it reads it")
 

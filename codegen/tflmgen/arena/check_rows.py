@@ -175,10 +175,7 @@ class _Rows:
         self._inside(at, size)
         lines = list(self._read_lines(call, stage, tick))
         for index, (start, length) in enumerate(lines):
-            allowed = any(
-                o.input == index and (start - at == o.distance if o.exact else start - at >= o.distance)
-                for o in call.overlaps
-            )
+            allowed = any(o.input == index and o.allows(start - at) for o in call.overlaps)
             if start < at + size and at < start + length and not allowed:
                 raise self._error(f"has operator {call.stage} overwrite what it reads")
         for place, length in call.scratch:

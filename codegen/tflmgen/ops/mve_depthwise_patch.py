@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output
+from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
 from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.mve_channels import fit, words
 from tflmgen.ops.rules import input_type, zero_point
@@ -62,12 +62,14 @@ def depthwise_patch_mve(op: OperatorInstance, window: Window, layer: Layer) -> l
             (("output_max", layer.high if exact.clamped else 127),),
         )
         over_input = overlaps(op.outputs[0], _distance(window, lines, pixels))
+        if width <= pixels and over_input:
+            over_input += (Overlap(0, 0, _distance_of_pixels(window, lines), multiple=channels),)
         function = f"tflmgen_depthwise_{name}_mve_{rounding}_s8"
         return Kernel(function, HEADER, (Input(0), stream, Output(0)), fields, over_input, macs, "mve")
 
+    width = window.width.output
     line = kernel("line" if steps.stride_width == 1 else "half_line", 1)
     by_one = (steps.stride_height, steps.stride_width, steps.dilation_height, steps.dilation_width) == (1, 1, 1, 1)
-    width = window.width.output
     if window.taps == (_SIDE, _SIDE) and by_one and width >= 4 and (width + 4) * channels < _LOWER:
         return [kernel("squares", 2), line]
     return [line]
@@ -85,8 +87,7 @@ def _distance(window: Window, lines: int, pixels: int) -> int:
     for batch in range(window.input[0]):
         for y in range(0, height, lines):
             last = batch * height + min(y + lines, height) - 1
-            rows = range(y * steps.stride_height - window.height.padding, in_height, steps.dilation_height)
-            row = next((r for r in rows[: _SIDE + lines - 1] if r >= 0), _FAR)
+            row = _first_row(window, y, lines)
             for x, count in _pieces(width, pixels):
                 column = max(0, x * steps.stride_width - window.width.padding)
                 first = ((batch * in_height + row) * in_width + column) * channels
@@ -96,6 +97,30 @@ def _distance(window: Window, lines: int, pixels: int) -> int:
                     written.append((last * width + x + count - 1) * channels + end)
     still_read = np.minimum.accumulate(np.array(read)[::-1])[::-1][1:]
     return max(0, int((np.maximum.accumulate(np.array(written))[:-1] - still_read).max(initial=0)))
+
+
+def _distance_of_pixels(window: Window, lines: int) -> int:
+    """The same for distances that are whole pixels, where a piece is a whole line.
+
+    An output then lies over a value of the same channel, which is read with the others of that channel, and not again
+    but for the next lines.
+    """
+    channels, height, width = window.input[3], window.height.output, window.width.output
+    in_height, in_width = window.input[1:3]
+    written, read = [], []
+    for batch in range(window.input[0]):
+        for y in range(0, height, lines):
+            row = _first_row(window, y, lines)
+            read.append((batch * in_height + row) * in_width)
+            written.append((batch * height + min(y + lines, height)) * width)
+    still_read = np.minimum.accumulate(np.array(read)[::-1])[::-1][1:]
+    return max(0, int((np.array(written)[:-1] - still_read).max(initial=0))) * channels
+
+
+def _first_row(window: Window, y: int, lines: int) -> int:
+    """Of the input's rows the first that `lines` lines of outputs from y on are made from."""
+    rows = range(y * window.steps.stride_height - window.height.padding, window.input[1], window.steps.dilation_height)
+    return next((r for r in rows[: _SIDE + lines - 1] if r >= 0), _FAR)
 
 
 def _pieces(width: int, most: int) -> Iterator[tuple[int, int]]:

@@ -99,7 +99,7 @@ def _as_guest(
         at += 1
         assert read is not None
         ahead = read * host_size + lead
-        allowed = claim is not None and (ahead == claim.distance if claim.exact else ahead >= claim.distance)
+        allowed = claim is not None and claim.allows(ahead)
         rows.next[stage] += 1
         survivor = rows.first_needed(host)
         rows.next[stage] -= 1

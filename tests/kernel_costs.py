@@ -49,7 +49,7 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[
     if name == "conv2d_winograd_dsp":
         return [_three_by_three(rng) for _ in range(count)]
     if name.startswith("conv2d"):
-        return [_conv(rng) for _ in range(count)]
+        return [_conv(rng, "dot" in name) for _ in range(count)]
     if name.startswith("depthwise"):
         return [_depthwise(name, rng) for _ in range(count)]
     if name.startswith("fully_connected"):
@@ -94,12 +94,13 @@ def _size(rng: np.random.Generator, taps: tuple[int, int], dilation: int, side: 
     return max(reach[0], side + int(rng.integers(-1, 3))), max(reach[1], side + int(rng.integers(-3, 4)))
 
 
-def _conv(rng: np.random.Generator) -> Layer:
+def _conv(rng: np.random.Generator, few: bool = False) -> Layer:
+    """few: output channels."""
     taps = [(1, 1), (1, 1), (3, 3), (3, 3), (5, 5), (10, 4), (5, 1), (1, 3), (2, 2), (4, 4)][int(rng.integers(10))]
     values = taps[0] * taps[1]
     channels = _pick(rng, [1, 2, 3, 4, 5, 8, 10, 12] if values > 9 else [1, 3, 4, 7, 8, 12, 16, 17, 24, 32, 64])
     channels = _pick(rng, [4, 8, 16, 24, 32, 40, 64, 96, 128]) if values == 1 and rng.random() < 0.7 else channels
-    outputs = _pick(rng, [2, 3, 4, 5, 8, 8, 12, 16, 16, 17, 24, 32, 64])
+    outputs = _pick(rng, [1, 1, 1, 2, 3, 4] if few else [2, 3, 4, 5, 8, 8, 12, 16, 16, 17, 24, 32, 64])
     side = max(3, min(24, int(np.sqrt(600_000 / (values * channels * outputs)))))
     dilation = 2 if values > 1 and rng.random() < 0.25 else 1
     size = _size(rng, taps, dilation, side)
@@ -177,6 +178,7 @@ FAMILIES = {
         "fully_connected_channels_s8",
         "conv2d_dsp",
         "conv2d_winograd_dsp",
+        "conv2d_dot_dsp",
         "depthwise3x3_dsp",
         "depthwise3x3_pairs_dsp",
         "depthwise_window_dsp",

@@ -21,6 +21,7 @@ Make = Callable[[np.random.Generator], tuple[Case, Sequence[Array | None]]]
 
 FAST: dict[str, Make] = {
     "conv2d": dsp_cases.conv2d,
+    "conv2d_dot": dsp_cases.conv2d_dot,
     "depthwise3x3": dsp_cases.depthwise3x3,
     "depthwise_window": dsp_cases.depthwise_window,
     "grouped": dsp_cases.grouped,
@@ -49,7 +50,16 @@ ANY: dict[str, Make] = {
 EVERYWHERE: dict[str, Make] = {
     **{
         name: FAST[name]
-        for name in ("conv2d", "grouped", "depthwise3x3", "depthwise_window", "fully_connected", "add", "mul")
+        for name in (
+            "conv2d",
+            "conv2d_dot",
+            "grouped",
+            "depthwise3x3",
+            "depthwise_window",
+            "fully_connected",
+            "add",
+            "mul",
+        )
     },
     "depthwise_filters": dsp_cases.depthwise_filters,
 }

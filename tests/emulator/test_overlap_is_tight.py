@@ -14,6 +14,7 @@ pytestmark = pytest.mark.emulator
 
 CASES: list[Case] = [
     *(tight_cases.conv2d(window, "int8") for window in tight_cases.WINDOWS),
+    *(tight_cases.conv2d_beyond(window) for window in ("3x3", "1x1", "1x1 of more channels")),
     *(tight_cases.depthwise(window, "int8") for window in tight_cases.WINDOWS),
     tight_cases.pool("2x2 by two", "int8"),
     tight_cases.pool("3x3", "int8"),

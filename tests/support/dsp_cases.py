@@ -87,6 +87,31 @@ def conv2d(rng: np.random.Generator) -> Run:
     return case, inputs(rng, case)
 
 
+def conv2d_dot(rng: np.random.Generator) -> Run:
+    """Few output channels, or weights that are no shifted pairs, or sums beyond 23 bits."""
+    taps = pick(rng, (1, 1), (3, 3), (3, 3), (1, 5), (5, 1), (2, 4))
+    few = rng.random() < 0.6
+    channels = int(pick(rng, 1, 2, 3, 4, 6, 8, 16, 20, 64))
+    outputs = int(pick(rng, 1, 1, 1, 2)) if few else int(pick(rng, 2, 3, 5))
+    dilation = pick(rng, (1, 1), (1, 1), (2, 2), (1, 3))
+    reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
+    size = [int(r + rng.integers(0, 9)) for r in reach]
+    x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 2)), *size, channels), taps[0] * taps[1] * channels)
+    w, b = _weights(rng, (outputs, *taps, channels), 0, _scale(x), not few)
+    if rng.random() < 0.2:
+        y = tensor("int8", (), 0.0005, int(rng.integers(-128, 128)))
+    options: dict[str, Any] = {
+        "padding": int(rng.integers(2)),
+        "stride_h": int(rng.integers(1, 3)),
+        "stride_w": int(rng.integers(1, 4)),
+        "dilation_h_factor": dilation[0],
+        "dilation_w_factor": dilation[1],
+        "fused_activation_function": activation,
+    }
+    case = make_case("CONV_2D", [x, w, b if rng.random() < 0.8 else None], [y], options)
+    return case, inputs(rng, case)
+
+
 def grouped(rng: np.random.Generator) -> Run:
     """Groups of channels, each with a convolution of its own: of CONV_2D, or several filters per channel."""
     taps, groups = pick(rng, (1, 1), (3, 3), (2, 3), (7, 5)), int(pick(rng, 2, 3, 4))

@@ -17,6 +17,7 @@ WINDOWS: dict[str, tuple[tuple[int, int, int], int, tuple[int, int], tuple[int, 
     "3x3 by two": ((8, 10, 8), 8, (3, 3), (2, 2), 0),
     "2x2 by two": ((6, 8, 8), 8, (2, 2), (2, 2), 1),
     "5x1": ((9, 3, 12), 12, (5, 1), (1, 1), 0),
+    "3x3 of one channel": ((7, 6, 1), 1, (3, 3), (1, 1), 0),
     "1x1": ((4, 5, 8), 8, (1, 1), (1, 1), 0),
     "1x1 of more channels": ((4, 5, 8), 16, (1, 1), (1, 1), 0),
     "1x1 of fewer channels": ((4, 5, 16), 8, (1, 1), (1, 1), 0),
@@ -38,6 +39,18 @@ def conv2d(window: str, dtype: str) -> Case:
     shape, channels, taps, _, _ = _window(window)
     filter_shape = (channels, *taps, shape[2])
     return make_case("CONV_2D", _operands(dtype, shape, filter_shape, 0), [_output(dtype)], _options(window))
+
+
+def conv2d_beyond(window: str) -> Case:
+    """One with pairs of weights that 16 bits do not hold."""
+    shape, channels, taps, _, _ = WINDOWS[window]
+    inputs = _operands("int8", shape, (channels, *taps, shape[2]), 0)
+    assert inputs[1] is not None
+    assert inputs[1].data is not None
+    weights = np.array(inputs[1].data)
+    weights[:, 0, 0, :2] = -1, -128
+    inputs[1] = constant("int8", weights, [0.001] * channels, 0, 0)
+    return make_case("CONV_2D", inputs, [_output("int8")], _options(window))
 
 
 def depthwise(window: str, dtype: str) -> Case:

@@ -14,6 +14,7 @@ from tflmgen.kernel import Kernel
 from tflmgen.ops.cost_shapes import Shape, Terms, up, windows
 from tflmgen.ops.cost_table import COSTS
 from tflmgen.ops.dsp_costs import conv_dsp, depthwise_window, planes, winograd
+from tflmgen.ops.dsp_direct_costs import conv_dot
 from tflmgen.ops.mve_costs import (
     conv_mve,
     depthwise_mve,
@@ -179,6 +180,7 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"conv2d_thumb", conv_thumb),
     (r"conv2d_dsp", conv_dsp),
     (r"conv2d_winograd_dsp", winograd),
+    (r"conv2d_dot_dsp", conv_dot),
     (r"conv2d_mve", conv_mve),
     (r"conv2d_groups_mve", groups_mve),
     (r"transpose_conv_mve", transpose_mve),

@@ -15,6 +15,7 @@ from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.dsp_conv import conv2d_dsp
 from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
 from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
+from tflmgen.ops.dsp_dot import conv2d_dot_dsp
 from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
 from tflmgen.ops.dsp_int16 import Int16Layer
 from tflmgen.ops.dsp_winograd import conv2d_winograd_dsp
@@ -44,6 +45,9 @@ there."""
 MOST_PACKED = 1.25
 """Times the weights' bytes that packed ones may take, beyond that."""
 
+FEW = 4
+"""Output channels up to which a window may not be worth widening for them."""
+
 PER_CHANNEL = 12
 """Bytes of a bias, a multiplier and a shift."""
 
@@ -59,7 +63,7 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
         target,
         layer,
         ("mve", lambda: conv2d_mve(op, window, layer)),
-        ("dsp", lambda: conv2d_dsp(op, window, layer, target.optimize != "size")),
+        ("dsp", lambda: _conv2d_dsp(op, window, layer, target.optimize != "size")),
         ("thumb", lambda: conv2d_thumb(op, window, layer)),
         ("thumb", lambda: depthwise_thumb(op, window, layer) if window.input[3] == 1 else None),
     )
@@ -75,6 +79,13 @@ def _winograd(
     made = conv2d_winograd_dsp(op, window, layer)
     others = [other for kernel in direct if kernel.variant != "mve" for other in (kernel, *kernel.alternatives)]
     return [replace(made, alternatives=tuple(others))] if made else []
+
+
+def _conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool) -> list[Kernel]:
+    """By blocks of pixels, and, where that is not exact or there are few output channels, straight from the input."""
+    blocks = conv2d_dsp(op, window, layer, special)
+    straight = conv2d_dot_dsp(op, window, layer) if blocks is None or len(layer.weights) <= FEW else None
+    return [kernel for kernel in (blocks, straight) if kernel]
 
 
 def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:

@@ -172,9 +172,8 @@ class Window:
         The kernels read an output pixel's window, channel after channel, while they write the pixel: all its channels
         but the `last` are written before its last read, and all of them before the next pixel's first.
         """
-        reads = self._first_reads()
-        still_read = np.append(np.minimum.accumulate(reads[::-1])[::-1], np.iinfo(np.int64).max)
-        written = np.arange(1, len(reads) + 1) * output_channels
+        still_read = np.append(self.still_read(), np.iinfo(np.int64).max)
+        written = np.arange(1, len(still_read)) * output_channels
         return max(0, int((written - last - still_read[:-1]).max()), int((written - still_read[1:]).max()))
 
     def group_distance(self, group: int) -> int:
@@ -195,16 +194,16 @@ class Window:
 
     def block_distance(self, output_channels: int, block: int) -> int:
         """The same for a kernel that reads the windows of `block` pixels, in order, before it writes the first."""
-        reads = self._first_reads()
-        starts = np.arange(block, len(reads), block)
+        still_read = self.still_read()
+        starts = np.arange(block, len(still_read), block)
         written = starts * output_channels
-        still_read = np.minimum.accumulate(reads[::-1])[::-1][starts]
+        still_read = still_read[starts]
         return max(0, int((written - still_read).max(initial=0)))
 
     def starts_distance(self, output_channels: int, starts: Iterable[int]) -> int:
         """The same for blocks of any size, which begin at pixel 0 and at the pixels `starts`."""
         begun = np.array(list(starts), dtype=np.int64)
-        still_read = np.minimum.accumulate(self._first_reads()[::-1])[::-1][begun]
+        still_read = self.still_read()[begun]
         return max(0, int((begun * output_channels - still_read).max(initial=0)))
 
     @property
@@ -226,6 +225,11 @@ class Window:
         """
         more = self.input[3] - output_channels
         return max(0, max((first * more + unread for first in firsts), default=0))
+
+    def still_read(self) -> NDArray[np.int64]:
+        """The offset of the first input element that is inside the window of an output pixel or of any after it."""
+        least: NDArray[np.int64] = np.minimum.accumulate(self._first_reads()[::-1])[::-1]
+        return least
 
     def _first_reads(self) -> NDArray[np.int64]:
         """The offset of the first input element inside each output pixel's window, pixels in order."""

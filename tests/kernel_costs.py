@@ -14,6 +14,7 @@ import runpy
 import tempfile
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547
 LAYERS = 48
 """Of each family; a few of them are beyond its kernel."""
 
-WIDE, MANY = ("conv2d_dsp", "conv2d_mve", "conv2d_thumb", "depthwise_window_mve"), 128
+WIDE, MANY = ("conv2d_dsp", "conv2d_dsp_offset", "conv2d_mve", "conv2d_thumb", "depthwise_window_mve"), 128
 """Families of many terms, and their layers."""
 
 CHECK_SEED, CHECK_LAYERS = 99, 48
@@ -49,7 +50,8 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[
     if name == "conv2d_winograd_dsp":
         return [_three_by_three(rng) for _ in range(count)]
     if name.startswith("conv2d"):
-        return [_conv(rng, "dot" in name) for _ in range(count)]
+        layers = [_conv(rng, "dot" in name) for _ in range(count)]
+        return [replace(layer, beyond="offset" in name) for layer in layers]
     if name.startswith("depthwise"):
         return [_depthwise(name, rng) for _ in range(count)]
     if name.startswith("fully_connected"):
@@ -178,6 +180,7 @@ FAMILIES = {
         "fully_connected_channels_s8",
         "conv2d_dsp",
         "conv2d_winograd_dsp",
+        "conv2d_dsp_offset",
         "conv2d_dot_dsp",
         "depthwise3x3_dsp",
         "depthwise3x3_pairs_dsp",

@@ -19,8 +19,11 @@ struct tflmgen_conv2d_dsp_block {
     int32_t channels;
 };
 
-typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uint32_t *stream, int8_t *output,
+typedef void tflmgen_conv2d_dsp_block_function(uint32_t *column, const uint32_t *stream, int8_t *output,
                                                const struct tflmgen_conv2d_dsp_block *block);
+
+typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint32_t *stream, int8_t *output, int32_t steps,
+                                               int32_t channels, int32_t sign_fix, int32_t shift);
 
 #define TFLMGEN_CONV2D_DSP_STEP_BYTES 68
 #ifdef __OPTIMIZE_SIZE__
@@ -29,10 +32,13 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
 #define TFLMGEN_CONV2D_DSP_UNROLLED 16
 #endif
 #define TFLMGEN_CONV2D_DSP_TEXT(number) #number /* of a macro's value */
-#define TFLMGEN_CONV2D_DSP_STEPS(number) ".rept " TFLMGEN_CONV2D_DSP_TEXT(number) "\n\t" TFLMGEN_CONV2D_DSP_MORE ".endr\n\t"
+#define TFLMGEN_CONV2D_DSP_STEPS_OF(number, WIDEN) \
+    ".rept " TFLMGEN_CONV2D_DSP_TEXT(number) "\n\t" TFLMGEN_CONV2D_DSP_MORE(WIDEN) ".endr\n\t"
+#define TFLMGEN_CONV2D_DSP_STEPS(number) TFLMGEN_CONV2D_DSP_STEPS_OF(number, "sxtb16")
 
-/* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions. */
-#define TFLMGEN_CONV2D_DSP_MORE               \
+/* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions.
+ * WIDEN: sxtb16, or uxtb16 for offset pairs. */
+#define TFLMGEN_CONV2D_DSP_MORE(WIDEN)        \
     "ldrd r2, r3, [r1], #8\n\t"               \
     "ldmia.w r0!, {r4, r5, r6}\n\t"           \
     "smlad r8, r2, r5, r8\n\t"                \
@@ -41,8 +47,8 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
     "smlad r11, r3, r5, r11\n\t"              \
     "smlad r12, r3, r6, r12\n\t"              \
     "smlad r10, r3, r4, r10\n\t"              \
-    "sxtb16 r2, r2\n\t"                       \
-    "sxtb16 r3, r3\n\t"                       \
+    WIDEN " r2, r2\n\t"                       \
+    WIDEN " r3, r3\n\t"                       \
     "ldmia.w r0!, {r4, r5, r6}\n\t"           \
     "smlad r7, r2, r4, r7\n\t"                \
     "smlad r8, r2, r5, r8\n\t"                \
@@ -51,7 +57,7 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
     "smlad r11, r3, r5, r11\n\t"              \
     "smlad r12, r3, r6, r12\n\t"
 /* The first step, with the biases in front of its weights: 1 LDM for both, 17 instructions. */
-#define TFLMGEN_CONV2D_DSP_FIRST              \
+#define TFLMGEN_CONV2D_DSP_FIRST(WIDEN)       \
     "ldmia.w r1!, {r2, r3, r7, r10}\n\t"      \
     "ldmia.w r0!, {r4, r5, r6}\n\t"           \
     "smlad r8, r7, r5, r2\n\t"                \
@@ -60,8 +66,8 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
     "smlad r11, r10, r5, r3\n\t"              \
     "smlad r12, r10, r6, r3\n\t"              \
     "smlad r3, r10, r4, r3\n\t"               \
-    "sxtb16 r7, r7\n\t"                       \
-    "sxtb16 r10, r10\n\t"                     \
+    WIDEN " r7, r7\n\t"                       \
+    WIDEN " r10, r10\n\t"                     \
     "ldmia.w r0!, {r4, r5, r6}\n\t"           \
     "smlad r8, r7, r5, r8\n\t"                \
     "smlad r9, r7, r6, r9\n\t"                \
@@ -123,11 +129,12 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
 /* Registers: r0 column, r1 stream, r2-r3 weights, r4-r6 inputs, r7-r9 sums of channel 0, r10-r12 of channel 1, lr
  * passes. Stack: output, channels, end of the output, column, passes, entry of the first pass. A pair of channels costs 2
  * instructions around its first step, for 6 outputs. */
-#define TFLMGEN_CONV2D_DSP_BLOCK(name, FINISH)                                                                         \
-    TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                           \
+#define TFLMGEN_CONV2D_DSP_BLOCK(name, FINISH) TFLMGEN_CONV2D_DSP_BLOCK_OF(name, "sxtb16", FINISH)
+#define TFLMGEN_CONV2D_DSP_BLOCK_OF(name, WIDEN, FINISH)                                                               \
+    TFLMGEN_SHARED void name(uint32_t *column, const uint32_t *stream, int8_t *output,                                 \
                              const struct tflmgen_conv2d_dsp_block *block)                                             \
     {                                                                                                                  \
-        register const uint32_t *r0 __asm__("r0") = column;                                                            \
+        register uint32_t *r0 __asm__("r0") = column;                                                                  \
         register const uint32_t *r1 __asm__("r1") = stream;                                                            \
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_conv2d_dsp_block *r3 __asm__("r3") = block;                                      \
@@ -142,11 +149,11 @@ typedef void tflmgen_conv2d_dsp_block_function(const uint32_t *column, const uin
                          "push {r2-r7}\n"                                                                              \
                          "1:\n\t"                                                                                      \
                          "ldrd r0, lr, [sp, #12]\n\t"                                                                  \
-                         TFLMGEN_CONV2D_DSP_FIRST                                         \
+                         TFLMGEN_CONV2D_DSP_FIRST(WIDEN)                                                               \
                          "ldr pc, [sp, #20]\n\t"                                                                       \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         TFLMGEN_CONV2D_DSP_STEPS(TFLMGEN_CONV2D_DSP_UNROLLED)                                         \
+                         TFLMGEN_CONV2D_DSP_STEPS_OF(TFLMGEN_CONV2D_DSP_UNROLLED, WIDEN)                               \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
                          FINISH                                                                                        \
@@ -168,7 +175,7 @@ TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift13, TFLMGEN_CONV2D_DSP_FI
 TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift14, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("14"))
 TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift15, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("15"))
 
-/* For a loop over `steps` steps, which may be none. */
+/* For a loop over `steps` steps behind the first, which may be none. */
 TFLMGEN_HELPER struct tflmgen_conv2d_dsp_block tflmgen_conv2d_dsp_block_of(int32_t steps, int32_t channels)
 {
     const int32_t unrolled = TFLMGEN_CONV2D_DSP_UNROLLED;

@@ -30,9 +30,10 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_move_lane(uint32_t *column, int32_t from,
 }
 
 /* column: 6 * steps words, and steps more where a tap's channels are not whole words. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
-                                           int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p,
-                                           const struct tflmgen_conv2d_dsp_kind *kind)
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_run_all(const int8_t *input, const uint32_t *stream, uint32_t *column,
+                                               int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p,
+                                               const struct tflmgen_conv2d_dsp_kind *kind,
+                                               tflmgen_conv2d_dsp_pixel_function *pixel_of)
 {
     const int32_t channels = p->input_channels;
     const int32_t steps = p->steps;
@@ -87,16 +88,23 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *
         tflmgen_conv2d_dsp_gather_next(column + lane, bytes, last, &next, p);
     }
     for (int32_t lane = 0; lane < left; ++lane, at += p->output_channels) {
-        tflmgen_conv2d_dsp_pixel(column + lane, stream, at, steps, p->output_channels, kind->sign_fix, kind->shift);
+        pixel_of(column + lane, stream, at, steps, p->output_channels, kind->sign_fix, kind->shift);
     }
     if (p->output_min > -128 || p->output_max < 127) {
         tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
     }
 }
 
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
+                                           int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p,
+                                           const struct tflmgen_conv2d_dsp_kind *kind)
+{
+    tflmgen_conv2d_dsp_run_all(input, stream, column, output, p, kind, tflmgen_conv2d_dsp_pixel);
+}
+
 /* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not; or all channels have one
  * shift. Those that are not called are not compiled. */
-#define TFLMGEN_CONV2D_DSP(KIND, SIGN_FIX, SHIFT)                                                              \
+#define TFLMGEN_CONV2D_DSP(KIND, RUN, SIGN_FIX, SHIFT)                                                         \
     static const struct tflmgen_conv2d_dsp_kind tflmgen_conv2d_dsp_##KIND __attribute__((unused)) = {          \
         tflmgen_conv2d_dsp_block_##KIND, SIGN_FIX, SHIFT};                                                     \
     TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_stack_s8(const int8_t *input, const uint32_t *stream,      \
@@ -104,24 +112,24 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *
                                                              const struct tflmgen_conv2d_dsp_s8 *p)            \
     {                                                                                                          \
         uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                       \
-        tflmgen_conv2d_dsp_run(input, stream, column, output, p, &tflmgen_conv2d_dsp_##KIND);                  \
+        RUN(input, stream, column, output, p, &tflmgen_conv2d_dsp_##KIND);                                     \
     }                                                                                                          \
     TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_s8(const int8_t *input, const uint32_t *stream,            \
                                                        void *column, int8_t *output,                           \
                                                        const struct tflmgen_conv2d_dsp_s8 *p)                  \
     {                                                                                                          \
-        tflmgen_conv2d_dsp_run(input, stream, column, output, p, &tflmgen_conv2d_dsp_##KIND);                  \
+        RUN(input, stream, column, output, p, &tflmgen_conv2d_dsp_##KIND);                                     \
     }
 
-TFLMGEN_CONV2D_DSP(clamped, 0, 0)
-TFLMGEN_CONV2D_DSP(signed, 128, 0)
-TFLMGEN_CONV2D_DSP(shift9, 0, 9)
-TFLMGEN_CONV2D_DSP(shift10, 0, 10)
-TFLMGEN_CONV2D_DSP(shift11, 0, 11)
-TFLMGEN_CONV2D_DSP(shift12, 0, 12)
-TFLMGEN_CONV2D_DSP(shift13, 0, 13)
-TFLMGEN_CONV2D_DSP(shift14, 0, 14)
-TFLMGEN_CONV2D_DSP(shift15, 0, 15)
+TFLMGEN_CONV2D_DSP(clamped, tflmgen_conv2d_dsp_run, 0, 0)
+TFLMGEN_CONV2D_DSP(signed, tflmgen_conv2d_dsp_run, 128, 0)
+TFLMGEN_CONV2D_DSP(shift9, tflmgen_conv2d_dsp_run, 0, 9)
+TFLMGEN_CONV2D_DSP(shift10, tflmgen_conv2d_dsp_run, 0, 10)
+TFLMGEN_CONV2D_DSP(shift11, tflmgen_conv2d_dsp_run, 0, 11)
+TFLMGEN_CONV2D_DSP(shift12, tflmgen_conv2d_dsp_run, 0, 12)
+TFLMGEN_CONV2D_DSP(shift13, tflmgen_conv2d_dsp_run, 0, 13)
+TFLMGEN_CONV2D_DSP(shift14, tflmgen_conv2d_dsp_run, 0, 14)
+TFLMGEN_CONV2D_DSP(shift15, tflmgen_conv2d_dsp_run, 0, 15)
 
 #endif
 

@@ -21,6 +21,7 @@ Make = Callable[[np.random.Generator], tuple[Case, Sequence[Array | None]]]
 
 FAST: dict[str, Make] = {
     "conv2d": dsp_cases.conv2d,
+    "conv2d_beyond": lambda rng: dsp_cases.conv2d(rng, beyond=True),
     "conv2d_dot": dsp_cases.conv2d_dot,
     "depthwise3x3": dsp_cases.depthwise3x3,
     "depthwise_window": dsp_cases.depthwise_window,
@@ -52,6 +53,7 @@ EVERYWHERE: dict[str, Make] = {
         name: FAST[name]
         for name in (
             "conv2d",
+            "conv2d_beyond",
             "conv2d_dot",
             "grouped",
             "depthwise3x3",

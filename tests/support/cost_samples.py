@@ -126,7 +126,8 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
         activation |= {"depth_multiplier": 1} if is_deep else {}
     weights = np.clip(np.rint(rng.normal(0, 30, shape)), -127, 127).astype(np.int8)
     if layer.beyond:
-        weights[..., :2] = -1, -128
+        rows = weights.reshape(len(weights), -1)
+        rows[:, :2] = (-1, -128)[: rows.shape[1]]
     scales = rng.uniform(0.02, 0.03, count) / np.sqrt(weights.size / count)
     if layer.common:
         scales[:] = scales[0]

@@ -66,7 +66,8 @@ def _scale(item: Tensor) -> float:
     return item.type.quantization.scale
 
 
-def conv2d(rng: np.random.Generator) -> Run:
+def conv2d(rng: np.random.Generator, beyond: bool = False) -> Run:
+    """beyond: weights of -128 anywhere, most of which are no shifted pairs."""
     taps = pick(rng, (1, 1), (1, 1), (3, 3), (3, 3), (5, 1), (4, 4), (10, 4))
     channels, outputs = int(pick(rng, 1, 3, 4, 8, 12, 16, 32, 64, 5)), int(pick(rng, 1, 2, 3, 4, 8, 16, 17))
     stride = pick(rng, (1, 1), (1, 1), (2, 2), (1, 2), (3, 1))
@@ -74,7 +75,7 @@ def conv2d(rng: np.random.Generator) -> Run:
     reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
     size = tuple(int(r + rng.integers(0, 6)) for r in reach)
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 2)), *size, channels), taps[0] * taps[1] * channels)
-    w, b = _weights(rng, (outputs, *taps, channels), 0, _scale(x))
+    w, b = _weights(rng, (outputs, *taps, channels), 0, _scale(x), beyond)
     options: dict[str, Any] = {
         "padding": int(rng.integers(2)),
         "stride_h": stride[0],
@@ -88,11 +89,11 @@ def conv2d(rng: np.random.Generator) -> Run:
 
 
 def conv2d_dot(rng: np.random.Generator) -> Run:
-    """Few output channels, or weights that are no shifted pairs, or sums beyond 23 bits."""
+    """Few output channels, or weights that are no shifted pairs, or sums that are scaled up."""
     taps = pick(rng, (1, 1), (3, 3), (3, 3), (1, 5), (5, 1), (2, 4))
     few = rng.random() < 0.6
     channels = int(pick(rng, 1, 2, 3, 4, 6, 8, 16, 20, 64))
-    outputs = int(pick(rng, 1, 1, 1, 2)) if few else int(pick(rng, 2, 3, 5))
+    outputs = int(pick(rng, 1, 1, 1, 2, 3)) if few else int(pick(rng, 2, 3, 5))
     dilation = pick(rng, (1, 1), (1, 1), (2, 2), (1, 3))
     reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
     size = [int(r + rng.integers(0, 9)) for r in reach]

@@ -14,7 +14,7 @@ from tflmgen.kernel import Kernel
 from tflmgen.ops.cost_shapes import Shape, Terms, up, windows
 from tflmgen.ops.cost_table import COSTS
 from tflmgen.ops.dsp_costs import conv_dsp, depthwise_window, planes, winograd
-from tflmgen.ops.dsp_direct_costs import conv_dot
+from tflmgen.ops.dsp_direct_costs import conv_dot, conv_offset
 from tflmgen.ops.mve_costs import (
     conv_mve,
     depthwise_mve,
@@ -178,6 +178,7 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"fully_connected_s8", _portable_matrix),
     (r"fully_connected_channels_s8", _portable_matrix),
     (r"conv2d_thumb", conv_thumb),
+    (r"conv2d_dsp_offset", conv_offset),
     (r"conv2d_dsp", conv_dsp),
     (r"conv2d_winograd_dsp", winograd),
     (r"conv2d_dot_dsp", conv_dot),

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from tflmgen.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.ops.dsp_channels import Layer, Rescalings, first_sums, pair_words, rescalings
 from tflmgen.ops.dsp_common_shift import with_common_shift
+from tflmgen.ops.dsp_dot_rows import pack_rows
 from tflmgen.ops.rules import input_type, zero_point
 from tflmgen.ops.weights import FORWARD, go_backward, params
 from tflmgen.ops.window import Window
 from tflmgen.types import DType
 
-HEADER = "conv2d_dsp.h"
+HEADER, OFFSET_HEADER = "conv2d_dsp.h", "conv2d_offset_dsp.h"
 BLOCK = 3
 """Pixels whose windows are read before any of their outputs is written."""
 
@@ -26,6 +27,12 @@ PART_STEPS = 24
 
 STACK_WORDS = 6 * 24
 """TFLMGEN_CONV2D_DSP_STACK_WORDS."""
+
+OFFSET_STEPS = 255
+"""TFLMGEN_CONV2D_OFFSET_DSP_STEPS."""
+
+CORRECTION = 0x80008000
+"""The weights of a step that corrects the sums of offset pairs."""
 
 
 def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool = True) -> Kernel | None:
@@ -39,10 +46,15 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool
     if pitch * window.taps[0] > -(-terms // 4) * 4:
         pitch = row
     spread = _with_pitch(layer, row, pitch)
-    exact, words = _rescalings(layer, special), pair_words(spread.weights)
-    if exact is None or words is None or channels < 2:
+    packed = pack_rows(spread.weights)
+    exact = rescalings(layer) if packed.offset else _rescalings(layer, special)
+    if exact is None or channels < 2:
         return None
-    steps = words.shape[1]
+    steps, words, starts = packed.steps, packed.words, first_sums(spread, exact)
+    more = -(-steps // OFFSET_STEPS) if packed.offset else 0
+    if packed.offset:
+        words = np.pad(words, ((0, 0), (0, more)), constant_values=CORRECTION)
+        starts = packed.starts(channel.bias for channel in exact.channels)
     fields = params(
         "tflmgen_conv2d_dsp_s8",
         window.flat.fields(channels),
@@ -51,15 +63,17 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool
         FORWARD,
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
-    column = 6 * steps + (0 if window.input[3] % 4 == 0 else steps)
+    column = 6 * steps + max(6 * more, 0 if window.input[3] % 4 == 0 else steps)
     on_stack = column <= STACK_WORDS
-    stream = ConstantArray.of("stream", _stream(words, first_sums(spread, exact), exact), DType.UINT32)
+    stream = ConstantArray.of("stream", _stream(words, starts, exact), DType.UINT32)
     scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
-    function = f"tflmgen_conv2d_dsp_{_kind(exact)}{'_stack' if on_stack else ''}_s8"
+    kind = f"offset_{_kind(exact)}" if packed.offset else _kind(exact)
+    function = f"tflmgen_conv2d_dsp_{kind}{'_stack' if on_stack else ''}_s8"
     operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    kernel = Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
+    header = OFFSET_HEADER if packed.offset else HEADER
+    kernel = Kernel(function, header, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
     instructions, cycles = _estimates(op, steps, 1)
     kernel = replace(
         kernel, instructions=instructions, cycles=cycles, alternatives=_split(op, window, layer, special, kernel)

@@ -5,6 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ops.cost_shapes import Shape, Terms, axis, clamped, up
+from tflmgen.ops.dsp_costs import conv_dsp
+
+
+def conv_offset(shape: Shape) -> Terms:
+    """Blocks as conv_dsp's, whose columns get further steps, and before that their values' sums."""
+    steps, pairs = shape["steps"], up(shape["output_channels"], 2)
+    pixels = shape["batches"] * shape["output_height"] * shape["output_width"]
+    number, left = divmod(pixels, 3)
+    number, left = (number + 1, 0) if left == 2 and number else (number, left)
+    more = up(steps, 255)
+    return (
+        *conv_dsp(shape),
+        number * more,
+        number * steps,
+        left * steps,
+        number * more * pairs,
+        left * more * pairs,
+    )
 
 
 def conv_dot(shape: Shape) -> Terms:

@@ -18,7 +18,6 @@ SHAPE = {
     "row_pitch": 24,
     "line": 10,
     "strip": 4,
-    "groups": 1,
     "columns": 1,
     "words": 6,
     "direct": 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from tflmgen.graph import Module, Op, walk
@@ -14,51 +14,44 @@ WINOGRAD = "winograd"
 Kernels = Mapping[int, Kernel | View | Pieces]
 
 
-def within_flash(module: Module, kernels: Kernels, most: int) -> tuple[Kernels, tuple[str, ...]]:
+def within_flash(
+    module: Module, kernels: Kernels, most: int, without: Callable[[Op], Kernel | View | Pieces]
+) -> tuple[Kernels, tuple[str, ...]]:
     """`kernels` with weights of at most `most` bytes in all, as far as the larger ones decide; notes for the user.
 
-    Those go first that save fewest cycles for each byte that they take more than their first alternative. Those that
-    stay have no alternatives: they are not given up for less RAM.
+    Those become `without` first that save fewest cycles for each byte that they take more. Those that stay have no
+    alternatives: they are not given up for less RAM.
     """
     operators = [node for f in module.functions for node in walk(f.body) if isinstance(node, Op)]
     chosen = dict(kernels)
-    larger = [op for op in operators if _is_larger(chosen[op.id])]
+    larger: dict[int, Kernel] = {}
+    for op in operators:
+        kernel = chosen[op.id]
+        if isinstance(kernel, Kernel) and kernel.variant == WINOGRAD:
+            chosen[op.id] = larger[op.id] = replace(kernel, alternatives=())
     if not larger:
         return chosen, ("--winograd makes no operator faster here",)
-    refused: list[Op] = []
-    while len(refused) < len(larger) and _flash(module, operators, chosen) > most:
-        least = min((op for op in larger if op not in refused), key=lambda op: (_worth(_kernel(chosen[op.id])), op.id))
-        chosen[least.id] = _without(_kernel(chosen[least.id]))
-        refused.append(least)
-    for op in larger:
-        if op not in refused:
-            chosen[op.id] = replace(_kernel(chosen[op.id]), alternatives=())
-    if not refused:
+    if _flash(module, operators, chosen) <= most:
         return chosen, ()
-    names = ", ".join(f"{op.origin.subgraph}.{op.origin.operator}" for op in sorted(refused, key=lambda op: op.id))
+    plain = {op.id: other for op in operators if op.id in larger and isinstance(other := without(op), Kernel)}
+    refused = []
+    for number in sorted(plain, key=lambda number: (_worth(larger[number], plain[number]), number)):
+        if _flash(module, operators, chosen) <= most:
+            break
+        chosen[number] = _instead(plain[number], larger[number])
+        refused.append(number)
+    names = ", ".join(f"{op.origin.subgraph}.{op.origin.operator}" for op in operators if op.id in refused)
     return chosen, (f"--winograd: the flash does not hold the larger weights of {names}; computed without",)
 
 
-def _is_larger(kernel: Kernel | View | Pieces) -> bool:
-    return isinstance(kernel, Kernel) and kernel.variant == WINOGRAD
-
-
-def _kernel(kernel: Kernel | View | Pieces) -> Kernel:
-    assert isinstance(kernel, Kernel)
-    return kernel
-
-
-def _worth(kernel: Kernel) -> float:
+def _worth(kernel: Kernel, other: Kernel) -> float:
     """Cycles saved for a byte."""
-    other = kernel.alternatives[0]
     return (other.cycles - kernel.cycles) / max(1, sum(map(len, _packed(kernel))) - sum(map(len, _packed(other))))
 
 
-def _without(kernel: Kernel) -> Kernel:
-    other, *more = kernel.alternatives
-    refused = Considered(kernel.function, kernel.variant, kernel.instructions, kernel.cycles)
-    same = (one for one in kernel.considered if one.function != other.function)
-    return replace(other, alternatives=tuple(more), considered=(refused, *same))
+def _instead(kernel: Kernel, refused: Kernel) -> Kernel:
+    known = Considered(refused.function, refused.variant, refused.instructions, refused.cycles)
+    return replace(kernel, considered=(known, *kernel.considered))
 
 
 def _flash(module: Module, operators: list[Op], kernels: Kernels) -> int:
@@ -75,12 +68,7 @@ def _packed(kernel: Kernel) -> Iterator[bytes]:
 
 def _plain(op: Op, kernel: Kernel | View | Pieces) -> Iterator[str]:
     """The model's own constants that a kernel reads."""
-    read = (
-        [operand.index for operand in kernel.operands if isinstance(operand, Input)]
-        if isinstance(kernel, Kernel)
-        else []
-    )
-    for index in read:
-        value = op.inputs[index] if index < len(op.inputs) else None
+    for operand in kernel.operands if isinstance(kernel, Kernel) else ():
+        value = op.inputs[operand.index] if isinstance(operand, Input) and operand.index < len(op.inputs) else None
         if value is not None and value.constant is not None:
             yield value.constant

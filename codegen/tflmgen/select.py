@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 
 from tflmgen.graph import Module, Op, walk
@@ -31,8 +32,11 @@ def select(module: Module, target: Target, made: Mapping[int, Kernel] = MappingP
         for node in walk(function.body):
             if isinstance(node, Op):
                 known = made.get(node.id)
-                kernels[node.id] = known or OPERATORS[node.operator].kernel(_instance(module, node), target)
-    return Selection(*within_flash(module, kernels, target.winograd)) if target.winograd else Selection(kernels)
+                kernels[node.id] = known or _kernel(module, node, target)
+    if not target.winograd:
+        return Selection(kernels)
+    without = partial(_kernel, module, target=replace(target, winograd=0))
+    return Selection(*within_flash(module, kernels, target.winograd, without))
 
 
 def without_overlap(selection: Selection) -> Selection:
@@ -46,6 +50,10 @@ def without_overlap(selection: Selection) -> Selection:
         },
         selection.notes,
     )
+
+
+def _kernel(module: Module, op: Op, target: Target) -> Kernel | View | Pieces:
+    return OPERATORS[op.operator].kernel(_instance(module, op), target)
 
 
 def _instance(module: Module, op: Op) -> OperatorInstance:

@@ -67,18 +67,9 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
         ("thumb", lambda: conv2d_thumb(op, window, layer)),
         ("thumb", lambda: depthwise_thumb(op, window, layer) if window.input[3] == 1 else None),
     )
-    return [*direct, *_winograd(op, window, layer, target, direct)]
-
-
-def _winograd(
-    op: OperatorInstance, window: Window, layer: Layer, target: Target, direct: Sequence[Kernel]
-) -> list[Kernel]:
-    """The kernel of fewer products and larger weights, where that is asked for."""
-    if not target.winograd or "dsp" not in target.instructions:
-        return []
-    made = conv2d_winograd_dsp(op, window, layer)
-    others = [other for kernel in direct if kernel.variant != "mve" for other in (kernel, *kernel.alternatives)]
-    return [replace(made, alternatives=tuple(others))] if made else []
+    asked = target.winograd and "dsp" in target.instructions
+    larger = conv2d_winograd_dsp(op, window, layer) if asked else None
+    return [*direct, *([larger] if larger else [])]
 
 
 def _conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool) -> list[Kernel]:

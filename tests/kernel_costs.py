@@ -29,7 +29,15 @@ BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547
 LAYERS = 48
 """Of each family; a few of them are beyond its kernel."""
 
-WIDE, MANY = ("conv2d_dsp", "conv2d_dsp_offset", "conv2d_mve", "conv2d_thumb", "depthwise_window_mve"), 128
+WIDE = (
+    "conv2d_dsp",
+    "conv2d_dsp_offset",
+    "conv2d_mve",
+    "conv2d_thumb",
+    "conv2d_pixel_thumb",
+    "depthwise_window_mve",
+)
+MANY = 128
 """Families of many terms, and their layers."""
 
 CHECK_SEED, CHECK_LAYERS = 99, 48
@@ -47,6 +55,8 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[
         return [_grouped(rng) for _ in range(count)]
     if name.startswith("transpose_conv"):
         return [_transposed(rng) for _ in range(count)]
+    if name == "conv2d_pixel_thumb":
+        return [_in_groups(_conv(rng), rng) for _ in range(count)]
     if name == "conv2d_winograd_dsp":
         return [_three_by_three(rng) for _ in range(count)]
     if name.startswith("conv2d"):
@@ -142,8 +152,15 @@ def _transposed(rng: np.random.Generator) -> Layer:
     return Layer("TRANSPOSE_CONV", size, channels, taps, outputs, stride, bool(rng.random() < 0.7), _relu(rng))
 
 
+def _in_groups(layer: Layer, rng: np.random.Generator) -> Layer:
+    """The same, or a layer with groups of channels."""
+    groups = _pick(rng, [1, 1, 1, 2, 4])
+    fits = layer.channels % groups == 0 and layer.outputs % groups == 0
+    return replace(layer, groups=groups) if fits else layer
+
+
 def _depthwise(name: str, rng: np.random.Generator) -> Layer:
-    by_three = "3x3" in name or "window" not in name
+    by_three = "3x3" in name or ("window" not in name and "direct" not in name)
     others = [(5, 5), (5, 1), (1, 3), (4, 4), (2, 2), (7, 7)]
     taps = (3, 3) if by_three or rng.random() < 0.4 else others[int(rng.integers(6))]
     if name == "depthwise_thumb_window" and taps == (3, 3):
@@ -154,11 +171,14 @@ def _depthwise(name: str, rng: np.random.Generator) -> Layer:
     dilation = 2 if "window" in name and stride == 1 and rng.random() < 0.2 else 1
     channels, side = _pick(rng, [8, 16, 32, 64] if "mve" in name else [5, 8, 12, 16, 24, 32]), int(rng.integers(5, 24))
     size = _size(rng, taps, dilation, side)
+    if name == "depthwise_direct_thumb" and rng.random() < 0.5:
+        channels, size = 4 * channels, (taps[0] + int(rng.integers(3)), taps[1] + int(rng.integers(2)))
     if name == "depthwise_nine_dsp":
         channels = 4 * up(channels, 4)
     relu = _relu(rng) or name in ("depthwise3x3_pairs_dsp", "depthwise_nine_dsp")
+    outputs = channels * (_pick(rng, [1, 1, 1, 2, 3]) if name.startswith("depthwise_thumb") else 1)
     return Layer(
-        "DEPTHWISE_CONV_2D", size, channels, taps, 0, stride, bool(rng.random() < 0.7), relu, dilation=dilation
+        "DEPTHWISE_CONV_2D", size, channels, taps, outputs, stride, bool(rng.random() < 0.7), relu, dilation=dilation
     )
 
 
@@ -168,8 +188,11 @@ FAMILIES = {
         "depthwise_conv2d_s8",
         "fully_connected_channels_s8",
         "conv2d_thumb",
+        "conv2d_pixel_thumb",
         "depthwise_thumb_3x3",
         "depthwise_thumb_window",
+        "depthwise_direct_thumb",
+        "transpose_conv_thumb",
         "fully_connected_thumb_copied",
         "fully_connected_thumb_plain",
         "add_thumb",

@@ -175,6 +175,27 @@ TFLMGEN_HELPER uint32_t tflmgen_fully_connected_thumb_sum(uint8_t *copy, const i
     return sum;
 }
 
+/* All units of one row, with groups of weights that are `group_words` apart. */
+TFLMGEN_HELPER void tflmgen_fully_connected_thumb_units(const uint32_t *stream, int8_t *output, int32_t units,
+                                                        int32_t group_words,
+                                                        struct tflmgen_fully_connected_thumb_groups *groups,
+                                                        tflmgen_fully_connected_thumb_function *run)
+{
+    const int32_t rest = units % 4;
+    if (units >= 4) {
+        groups->end = output + (units - rest);
+        run(stream, output, groups);
+    }
+    if (rest > 0) {
+        int8_t last[4];
+        groups->end = last + 4;
+        run(stream + units / 4 * group_words, last, groups);
+        for (int32_t i = 0; i < rest; ++i) {
+            output[units - rest + i] = last[i];
+        }
+    }
+}
+
 /* All units of all rows. copy: room for a row, and one byte more where its length is odd; or NULL, and it is even. */
 TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const uint32_t *stream, int8_t *output,
                                                       const struct tflmgen_fully_connected_thumb_s8 *p, uint8_t *copy,
@@ -182,7 +203,6 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const
 {
     const int32_t values = (p->depth + 1) & ~1;
     const int32_t skipped = -values & 7;
-    const int32_t rest = p->units % 4;
     struct tflmgen_fully_connected_thumb_groups groups;
     groups.skip = skipped / 2 * step_bytes;
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
@@ -190,18 +210,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const
         groups.start = 0u - 128u * tflmgen_fully_connected_thumb_sum(copy, input, p->depth);
         groups.first = row - skipped;
         groups.row_end = row + values;
-        if (p->units >= 4) {
-            groups.end = output + (p->units - rest);
-            run(stream, output, &groups);
-        }
-        if (rest > 0) {
-            int8_t last[4];
-            groups.end = last + 4;
-            run(stream + p->units / 4 * p->group_words, last, &groups);
-            for (int32_t i = 0; i < rest; ++i) {
-                output[p->units - rest + i] = last[i];
-            }
-        }
+        tflmgen_fully_connected_thumb_units(stream, output, p->units, p->group_words, &groups, run);
     }
     const int32_t count = p->batches * p->units;
     tflmgen_clamp_thumb_s8(output - count, count, p->output_min, p->output_max);

@@ -64,6 +64,7 @@ EVERYWHERE: dict[str, Make] = {
         )
     },
     "depthwise_filters": dsp_cases.depthwise_filters,
+    "transpose_conv": dsp_cases.transpose_conv,
 }
 """Those that there are kernels for which run on every Cortex-M."""
 

@@ -30,8 +30,8 @@ CHOOSERS = (arithmetic, conv, depthwise_conv, fully_connected, transpose_conv)
 class Layer:
     """One operator: input [1, height, width, channels], or rows of `channels`; filter taps; outputs per pixel.
 
-    beyond: some weights are pairs that 16 bits do not hold; common: all outputs have one scale; groups: of channels,
-    each with filters of its own.
+    outputs: of a depthwise layer as many as channels, or a multiple of them. beyond: some weights are pairs that 16
+    bits do not hold; common: all outputs have one scale; groups: of channels, each with filters of its own.
     """
 
     operator: str
@@ -108,22 +108,15 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
     if layer.operator == "FULLY_CONNECTED":
         shape, axis, count, result = (outputs, channels), 0, outputs, [layer.size[0], outputs]
     else:
-        over = [
-            -(-s // layer.stride) if layer.same else (s - 1 - (t - 1) * layer.dilation) // layer.stride + 1
-            for s, t in zip(layer.size, taps, strict=True)
-        ]
-        if layer.operator == "TRANSPOSE_CONV":
-            over = [
-                s * layer.stride + (0 if layer.same else t - layer.stride)
-                for s, t in zip(layer.size, taps, strict=True)
-            ]
+        over = _outputs(layer)
         is_deep = layer.operator == "DEPTHWISE_CONV_2D"
-        count = channels if is_deep else outputs
-        shape = (1, *taps, channels) if is_deep else (outputs, *taps, channels // layer.groups)
+        count = outputs or channels
+        shape = (1, *taps, count) if is_deep else (outputs, *taps, channels // layer.groups)
         axis, result = (3, [1, *over, count]) if is_deep else (0, [1, *over, count])
         activation |= {"padding": int(not layer.same), "stride_h": layer.stride, "stride_w": layer.stride}
-        activation |= {"dilation_h_factor": layer.dilation, "dilation_w_factor": layer.dilation}
-        activation |= {"depth_multiplier": 1} if is_deep else {}
+        if layer.operator != "TRANSPOSE_CONV":
+            activation |= {"dilation_h_factor": layer.dilation, "dilation_w_factor": layer.dilation}
+        activation |= {"depth_multiplier": count // channels} if is_deep else {}
     weights = np.clip(np.rint(rng.normal(0, 30, shape)), -127, 127).astype(np.int8)
     if layer.beyond:
         rows = weights.reshape(len(weights), -1)
@@ -141,6 +134,16 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
         inputs, w = [graph.constant("shape", np.array(result, np.int32)), w], inputs[0]
     graph.operator(layer.operator, [*inputs, w, b], [y], activation)
     return y
+
+
+def _outputs(layer: Layer) -> list[int]:
+    """Height and width of a convolution's output."""
+    sizes = zip(layer.size, layer.taps, strict=True)
+    if layer.operator == "TRANSPOSE_CONV":
+        return [s * layer.stride if layer.same else (s - 1) * layer.stride + t for s, t in sizes]
+    if layer.same:
+        return [-(-s // layer.stride) for s in layer.size]
+    return [(s - 1 - (t - 1) * layer.dilation) // layer.stride + 1 for s, t in sizes]
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ from tflmgen.ops.mve_costs import (
     matrix_mve,
     transpose_mve,
 )
-from tflmgen.ops.thumb_costs import channel_planes, conv_thumb
+from tflmgen.ops.thumb_costs import channel_planes, conv_thumb, direct_thumb, pixels_thumb, transposed_thumb
 
 CORES = {
     "cortex-m0": "cortex-m0",
@@ -177,6 +177,7 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"depthwise_conv2d_s8", _portable_conv),
     (r"fully_connected_s8", _portable_matrix),
     (r"fully_connected_channels_s8", _portable_matrix),
+    (r"conv2d_pixel_thumb", pixels_thumb),
     (r"conv2d_thumb", conv_thumb),
     (r"conv2d_dsp_offset", conv_offset),
     (r"conv2d_dsp", conv_dsp),
@@ -187,6 +188,8 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"transpose_conv_mve", transpose_mve),
     (r"depthwise_thumb_3x3", channel_planes),
     (r"depthwise_thumb_window", channel_planes),
+    (r"depthwise_direct_thumb", direct_thumb),
+    (r"transpose_conv_thumb", transposed_thumb),
     (r"depthwise3x3_dsp", planes(1)),
     (r"depthwise3x3_pairs_dsp", planes(2)),
     (r"depthwise_window_dsp", depthwise_window),

@@ -43,10 +43,11 @@ class Layer:
     low: int
     high: int
 
-    def channel(self, index: int) -> Layer:
-        """The layer of this channel only."""
-        one = slice(index, index + 1)
-        return replace(self, weights=self.weights[one], bias=self.bias[one], scales=self.scales[one])
+    def channels(self, rows: NDArray[np.intp]) -> Layer:
+        """The layer of these channels only."""
+        return replace(
+            self, weights=self.weights[rows], bias=self.bias[rows], scales=tuple(self.scales[row] for row in rows)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,11 @@ from tflmgen.ops.mve_fully_connected import fully_connected_mve
 from tflmgen.ops.thumb_add import add_thumb
 from tflmgen.ops.thumb_conv import conv2d_thumb
 from tflmgen.ops.thumb_depthwise import depthwise_thumb
+from tflmgen.ops.thumb_depthwise_direct import depthwise_direct_thumb
 from tflmgen.ops.thumb_fully_connected import fully_connected_thumb
-from tflmgen.ops.window import Window
+from tflmgen.ops.thumb_pixel import conv2d_pixel_thumb
+from tflmgen.ops.thumb_transpose_conv import transpose_conv_thumb
+from tflmgen.ops.window import Steps, Window
 
 NEAR = 1.1
 """Cycles are estimates, instructions are not: what differs by less is decided by instructions."""
@@ -59,6 +62,10 @@ Maker = Callable[[], Kernel | Sequence[Kernel] | None]
 
 
 def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
+    if window.input[2] == window.taps[1] == window.width.output == 1:
+        # Of a column, windows lie in one piece, as those of a line do.
+        window = window.transposed
+    rows = _rows_of(window)
     direct = _kernels(
         target,
         layer,
@@ -66,6 +73,8 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
         ("dsp", lambda: _conv2d_dsp(op, window, layer, target.optimize != "size")),
         ("thumb", lambda: conv2d_thumb(op, window, layer)),
         ("thumb", lambda: depthwise_thumb(op, window, layer) if window.input[3] == 1 else None),
+        ("thumb", lambda: fully_connected_thumb(op, layer, rows) if rows else None),
+        ("thumb", lambda: conv2d_pixel_thumb(op, window, layer)),
     )
     asked = target.winograd and "dsp" in target.instructions
     larger = conv2d_winograd_dsp(op, window, layer) if asked else None
@@ -79,6 +88,13 @@ def _conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: boo
     return [kernel for kernel in (blocks, straight) if kernel]
 
 
+def _rows_of(window: Window) -> int:
+    """How many rows a matrix product has that is this convolution; 0 where none is."""
+    if window.is_pointwise:
+        return math.prod(window.input[:3])
+    return window.input[0] if window.taps == window.input[1:3] and not window.reaches_out else 0
+
+
 def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
     """The kernels of a convolution whose channels are in groups: depthwise, or with zeros in the place of other groups.
 
@@ -89,10 +105,14 @@ def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Tar
     if terms == taps and inputs == channels:
         return fast_depthwise(op, window, layer, target)
     own = terms // taps
-    several = _kernels(target, layer, ("mve", lambda: conv2d_groups_mve(op, window, layer)))
-    if own == 1 and not several:
-        several = _kernels(target, None, ("thumb", lambda: depthwise_thumb(op, window, layer)))
     groups = inputs // own
+    several = _kernels(
+        target,
+        layer,
+        ("mve", lambda: conv2d_groups_mve(op, window, layer)),
+        ("thumb", lambda: depthwise_thumb(op, window, layer) if own == 1 else None),
+        ("thumb", lambda: conv2d_pixel_thumb(op, window, layer, groups)),
+    )
     if channels * taps * (inputs - own) > MOST_ZEROS or target.optimize == "size":
         return several
     spread = np.zeros((channels, taps, inputs), dtype=np.int64)
@@ -121,12 +141,18 @@ def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: T
         ("dsp", lambda: depthwise3x3_dsp(op, window, layer)),
         ("dsp", lambda: depthwise_window_dsp(op, window, layer, target.optimize != "size")),
         ("thumb", lambda: depthwise_thumb(op, window, layer)),
+        ("thumb", lambda: depthwise_direct_thumb(op, window, layer)),
     )
 
 
 def fast_transpose_conv(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
     """window: of the convolution from the output to the input."""
-    return _kernels(target, layer, ("mve", lambda: transpose_conv_mve(op, window, layer)))
+    return _kernels(
+        target,
+        layer,
+        ("mve", lambda: transpose_conv_mve(op, window, layer)),
+        ("thumb", lambda: transpose_conv_thumb(op, window, layer)),
+    )
 
 
 def fast_fully_connected(op: OperatorInstance, layer: Layer, batches: int, target: Target) -> list[Kernel]:
@@ -136,7 +162,13 @@ def fast_fully_connected(op: OperatorInstance, layer: Layer, batches: int, targe
         ("mve", lambda: fully_connected_mve(op, layer, batches)),
         ("dsp", lambda: fully_connected_dsp(op, layer, batches)),
         ("thumb", lambda: fully_connected_thumb(op, layer, batches)),
+        ("thumb", lambda: conv2d_pixel_thumb(op, _line(batches, layer), layer)),
     )
+
+
+def _line(pixels: int, layer: Layer) -> Window:
+    """The pointwise window over a line that makes a convolution of a matrix product."""
+    return Window(Steps(False, 1, 1), (1, 1, pixels, layer.weights.shape[1]), (1, 1))
 
 
 def fast_int16(layer: Int16Layer | None, make: Callable[[Int16Layer], Kernel | None], target: Target) -> list[Kernel]:

@@ -88,12 +88,12 @@ def transpose_conv_mve(op: OperatorInstance, window: Window, layer: Layer) -> Ke
     both = Fit(any(one.signed for one in fits), any(one.clamped for one in fits))
     if both.signed and any(shift == 0 for _, shift in layer.scales):
         return None
-    fields: Fields = (*_fields(op, window), ("padding_value", zero_point(source)))
+    fields: Fields = (*transposed_fields(op, window), ("padding_value", zero_point(source)))
     macs = source.elements * layer.weights.size // inputs
     return _kernel(2, "transpose_conv", fields, (layer, both), words, most, macs)
 
 
-def _fields(op: OperatorInstance, window: Window) -> Fields:
+def transposed_fields(op: OperatorInstance, window: Window) -> Fields:
     """TFLMGEN_WINDOW_FIELDS, with the convolution's input for the output and the reverse."""
     source, output = input_type(op, 2).max_shape, op.outputs[0].max_shape
     fields = dict(window.fields(source[3]))

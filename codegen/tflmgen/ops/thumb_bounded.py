@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ops.dsp_channels import Integers, Layer, accumulators
-from tflmgen.ops.thumb_channels import OUTPUTS, Booleans, factors, output_of, thresholds
+from tflmgen.ops.thumb_channels import OFFSETS, OUTPUTS, Booleans, factors, finest_steps, output_of, thresholds
 
 _LOW_BITS = 12
 _FRACTION_BITS = 10
@@ -24,8 +24,8 @@ _WIDEST = 2**20 - 1
 """Of windows: d l must fit 32 bits."""
 
 _FARTHEST = 2**21
-_OFFSETS = (0, *(sign * 2**n for n in range(11) for sign in (1, -1, 3, -3)))
-"""What is added to the nearest multiplier, until one is exact."""
+FEW = 4
+"""Channels that are searched for thoroughly though they are most of a layer's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,12 @@ class Bounded:
 
 def bounded(layer: Layer) -> Bounded | None:
     """Constants with which the kernels are exact for every input, or None where there are none."""
+    known = bounded_channels(layer)
+    return known[0] if known and known[1].all() else None
+
+
+def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
+    """Such constants, and of which channels [channels] they are exact; None where sums may overflow."""
     least, greatest = (bound[:, None] for bound in accumulators(layer))
     left = np.maximum([[shift] for _, shift in layer.scales], 0)
     if (np.maximum(-least, greatest) << left).max() >= _TOP:
@@ -57,23 +63,22 @@ def bounded(layer: Layer) -> Bounded | None:
     low, high = (np.clip(end, layer.low, layer.high) for end in ends)
     search = _Search(layer, least, greatest, thresholds(layer, least, greatest))
     found = search.constants(low == high, low)
-    missing = (found < 0)[2]
     nearest = np.rint(factors(layer) * 2.0 ** (_LOW_BITS + _SHIFT)).astype(np.int64)
-    missing_for_good = missing & ((nearest + _OFFSETS[-1] >= 2**32) | (nearest <= 0))
-    for top in search.tops():
-        for offset in _OFFSETS:
-            if not missing.any() or missing_for_good.any():
-                break
-            new, values = search.attempt(np.where(missing_for_good, 1, np.maximum(nearest + offset, 1)), top)
-            new &= missing
-            found = np.where(new, values, found)
-            missing &= ~new
-    if missing.any():
-        return None
+    steps = finest_steps(layer, nearest)
+    for offset in OFFSETS:
+        rows = np.flatnonzero(found[2] < 0)
+        if not len(rows) or (offset and len(rows) > max(FEW, len(nearest) // 2)):
+            break
+        part, multipliers = search.channels(rows), np.clip(nearest[rows] + offset * steps[rows], 1, 2**32 - 1)
+        for top in part.tops():
+            new, values = part.attempt(multipliers, top)
+            new &= found[2][rows] < 0
+            found[:, rows] = np.where(new, values, found[:, rows])
+    exact = (found >= 0)[2, :, 0]
     saturated = [np.clip(end, -128, 127) for end in ends]
-    clamped = bool(((saturated[0] != low) | (saturated[1] != high)).any())
-    multipliers, starts, widths = found[:, :, 0]
-    return Bounded(multipliers, starts, widths, clamped)
+    clamped = (saturated[0] != low) | (saturated[1] != high)
+    multipliers, starts, widths = np.where(exact, found[:, :, 0], 0)
+    return Bounded(multipliers, starts, widths, bool(clamped[exact].any())), exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,10 @@ class _Search:
     least: Integers
     greatest: Integers
     thresholds: Integers
+
+    def channels(self, rows: NDArray[np.intp]) -> _Search:
+        """The same for some channels."""
+        return _Search(self.layer.channels(rows), self.least[rows], self.greatest[rows], self.thresholds[rows])
 
     @property
     def _bias(self) -> Integers:

@@ -21,8 +21,11 @@ MOST_TERMS = 2**16
 
 _BITS = 10
 _LIMIT = 2**31
-_OFFSETS = (0, *(sign * 2**n for n in range(15) for sign in (1, -1, 3, -3)))
-"""What is added to the nearest multiplier, until one is exact."""
+OFFSETS = (0, *(sign * n for n in range(1, 41) for sign in (1, -1)))
+"""What is added to the nearest multiplier, in its finest steps, until one is exact."""
+
+_FINE = 2**12
+"""Steps of the multiplier move the last output's beginning by such a part of a unit of the accumulator."""
 
 _FINEST = 22
 """Greatest shift."""
@@ -79,14 +82,18 @@ def rescalings(layer: Layer, biases: Integers) -> Rescalings | None:
     constant = low == high
     found[1] = np.where(constant, low + 128, 0)
     missing = ~constant
-    for offset in _OFFSETS:
-        multipliers = np.rint(factors(layer) * 2.0 ** (2 * _BITS + shifts)).astype(np.int64) + offset
-        addends, negatives, exact = staircase.addends(multipliers, shifts)
-        new = missing & exact
-        rows = multipliers >> _BITS, addends, ((multipliers % 2**_BITS) << 8) + shifts, negatives
+    nearest = np.rint(factors(layer) * 2.0 ** (2 * _BITS + shifts)).astype(np.int64)
+    steps = finest_steps(layer, nearest)
+    for offset in OFFSETS:
+        chosen = np.flatnonzero(missing)
+        if not len(chosen):
+            break
+        part, multipliers = staircase.channels(chosen), (nearest + offset * steps)[chosen]
+        addends, negatives, exact = part.addends(multipliers, shifts[chosen])
+        rows = multipliers >> _BITS, addends, ((multipliers % 2**_BITS) << 8) + shifts[chosen], negatives
         for row, values in zip(found, rows, strict=True):
-            row[new] = values[new]
-        missing &= ~new
+            row[chosen] = np.where(exact, values, row[chosen])
+        missing[chosen] &= ~exact
     if missing.any():
         return None
     saturated = [np.clip(end, -128, 127) for end in ends]
@@ -98,6 +105,12 @@ def rescalings(layer: Layer, biases: Integers) -> Rescalings | None:
 def factors(layer: Layer) -> NDArray[np.float64]:
     """What accumulators are multiplied by, [channels, 1]."""
     return np.array([[multiplier * 2.0 ** (shift - 31)] for multiplier, shift in layer.scales])
+
+
+def finest_steps(layer: Layer, multipliers: Integers) -> Integers:
+    """By how much `multipliers` [channels, 1] are to change for one of OFFSETS."""
+    steps: Integers = np.maximum(np.rint(multipliers * factors(layer) / (len(OUTPUTS) * _FINE)), 1).astype(np.int64)
+    return steps
 
 
 def output_of(layer: Layer, accumulator: Integers) -> Integers:
@@ -129,6 +142,11 @@ class _Staircase:
     least: Integers
     greatest: Integers
     thresholds: Integers
+
+    def channels(self, rows: NDArray[np.intp]) -> _Staircase:
+        """The same for some channels."""
+        parts = (part[rows] for part in (self.biases, self.least, self.greatest, self.thresholds))
+        return _Staircase(self.layer.channels(rows), *parts)
 
     def finest_shifts(self) -> Integers:
         """The greatest shifts with which no product and no sum can leave 32 bits."""

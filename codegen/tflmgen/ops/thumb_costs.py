@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tflmgen.ops.cost_shapes import Shape, Terms, axis, blocks_of, clamped, up
+import numpy as np
+
+from tflmgen.ops.cost_shapes import Integers, Shape, Terms, axis, blocks_of, clamped, up
 
 
 def conv_thumb(shape: Shape) -> Terms:
@@ -34,6 +36,113 @@ def conv_thumb(shape: Shape) -> Terms:
         blocks * channels * steps,
         blocks * channels * up(steps, 2),
         shape["signed"] * blocks * channels,
+        clamped(shape) * pixels * channels,
+    )
+
+
+def pixels_thumb(shape: Shape) -> Terms:
+    """Windows one at a time, in parts that lie together; groups of four output channels; passes over eight values."""
+    y, x = axis(shape, "height"), axis(shape, "width")
+    batches, groups, channels = shape["batches"], shape["groups"], shape["group_inputs"]
+    rows, outputs = shape["filter_height"], shape["group_outputs"]
+    pixels = batches * len(y.origins) * len(x.origins) * groups
+    lines = int(y.inside.sum()) * len(x.origins) * batches * groups
+    columns = int(y.inside.sum()) * int(x.inside.sum()) * batches * groups
+    together = shape["dilation_width"] == 1 and groups == 1
+    runs = x.inside * channels if together else np.full(int(x.inside.sum()), channels)
+    times = int(y.inside.sum()) * batches * groups
+    terms = rows * shape["filter_width"] * channels
+    fours, steps = up(outputs, 4), up(terms, 2)
+    return (
+        1,
+        pixels // groups,
+        pixels,
+        pixels * rows,
+        lines,
+        times * len(runs),
+        times * len(runs) * (not together),
+        times * int(runs.sum()),
+        times * int((-(-runs // 8)).sum()),
+        pixels * terms - columns * channels,
+        pixels * (outputs >= 4),
+        pixels * (outputs % 4 > 0),
+        pixels * (outputs % 4),
+        pixels * fours,
+        pixels * fours * steps,
+        pixels * fours * up(steps, 4),
+        shape["signed"] * pixels * fours,
+        clamped(shape) * pixels * outputs,
+    )
+
+
+def transposed_thumb(shape: Shape) -> Terms:
+    """A convolution for each rest of the stride, its windows gathered one at a time."""
+    y, x = _phases(shape, "height"), _phases(shape, "width")
+    batches, channels, outputs = shape["batches"], shape["input_channels"], shape["output_channels"]
+    fours = up(outputs, 4)
+    counts = np.zeros(10)
+    for rows, inside_rows in y:
+        within_y, inside_y = len(inside_rows), int(inside_rows.sum())
+        for columns, inside_columns in x:
+            within_x, inside_x = len(inside_columns), int(inside_columns.sum())
+            passes = int((-(-inside_columns * channels // 8)).sum())
+            pixels, terms = within_y * within_x, rows * columns * channels
+            steps, values = up(terms, 2), inside_y * inside_x * channels
+            counts += (
+                1,
+                within_y,
+                pixels,
+                pixels * rows,
+                inside_y * within_x,
+                values,
+                inside_y * passes,
+                pixels * terms - values,
+                pixels * fours * steps,
+                pixels * fours * up(steps, 4),
+            )
+    pixels = counts[2]
+    found = (
+        *counts.tolist(),
+        pixels * (outputs >= 4),
+        pixels * (outputs % 4 > 0),
+        pixels * (outputs % 4),
+        pixels * fours,
+        shape["signed"] * pixels * fours,
+        clamped(shape) * pixels * outputs,
+    )
+    return 1, *(batches * float(count) for count in found)
+
+
+def _phases(shape: Shape, along: str) -> list[tuple[int, Integers]]:
+    """By rest of the stride: taps, and of each output how many of them are inside the input."""
+    stride, taps, size = shape[f"stride_{along}"], shape[f"filter_{along}"], shape[f"input_{along}"]
+    at = np.arange(shape[f"output_{along}"]) + shape["padding_top" if along == "height" else "padding_left"]
+    found = []
+    for rest in range(stride):
+        own = up(taps - rest, stride)
+        reached = (at[at % stride == rest] // stride)[:, None] - np.arange(own)
+        found.append((own, ((reached >= 0) & (reached < size)).sum(axis=1)))
+    return found
+
+
+def direct_thumb(shape: Shape) -> Terms:
+    """Pixels of all channels, tap by tap; tables of taps for windows that are cut off, and for those behind them."""
+    y, x = axis(shape, "height"), axis(shape, "width")
+    whole = np.tile(np.outer(y.whole, x.whole).ravel(), shape["batches"])
+    made = int((~whole).sum() + (whole & ~np.append(False, whole[:-1])).sum())
+    taps, pixels, channels = y.taps * x.taps, len(whole), shape["input_channels"]
+    return (
+        1,
+        shape["pads"] * channels,
+        shape["batches"] * len(y.origins),
+        pixels,
+        made,
+        made * y.taps,
+        made * taps,
+        pixels * channels,
+        pixels * channels * taps,
+        pixels * channels * up(taps, 8),
+        shape["signed"] * pixels * channels,
         clamped(shape) * pixels * channels,
     )
 

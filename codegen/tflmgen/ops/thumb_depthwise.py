@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.ops.dsp_channels import Integers, Layer
 from tflmgen.ops.rules import input_type, zero_point
-from tflmgen.ops.thumb_bounded import bounded
+from tflmgen.ops.thumb_bounded import bounded_channels
 from tflmgen.ops.thumb_channels import rescalings
 from tflmgen.ops.weights import params
 from tflmgen.ops.window import Window
@@ -114,22 +114,19 @@ def _constants(layer: Layer, mixed: bool) -> tuple[NDArray[np.uint32], NDArray[n
 
     mixed: a few channels may be, others not; else all are or none is. Those that are not have three words.
     """
-    if exact := bounded(layer):
-        words = np.pad(exact.words, ((0, 0), (0, 2)))
-        return words, np.zeros(len(words), dtype=np.bool_), exact.clamped
+    known = bounded_channels(layer)
+    if known and known[1].all():
+        words = np.pad(known[0].words, ((0, 0), (0, 2)))
+        return words, ~known[1], known[0].clamped
     general = rescalings(layer, layer.bias)
     if general is None:
         return None
-    words, clamped = general.all_words, general.clamped
-    all_beyond = np.ones(len(words), dtype=np.bool_)
-    found = [bounded(layer.channel(channel)) for channel in range(len(words) if mixed else 0)]
-    if sum(one is not None for one in found) * 2 < len(words):
-        return words, all_beyond, clamped
-    for channel, one in enumerate(found):
-        if one is not None:
-            words[channel, :3], words[channel, 3:] = one.words[0], 0
-            clamped |= one.clamped
-    return words, np.array([one is None for one in found]), clamped
+    words = general.all_words
+    if not mixed or known is None or 2 * known[1].sum() < len(words):
+        return words, np.ones(len(words), dtype=np.bool_), general.clamped
+    bounds, within = known
+    words[within] = np.pad(bounds.words[within], ((0, 0), (0, 2)))
+    return words, ~within, general.clamped or bounds.clamped
 
 
 def _stream(

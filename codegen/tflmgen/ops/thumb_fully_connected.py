@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
 from tflmgen.ops.dsp_channels import Integers, Layer
 from tflmgen.ops.matrix_overlap import last_block, overlap_distance
-from tflmgen.ops.thumb_channels import MOST_TERMS, Rescalings, rescalings
+from tflmgen.ops.thumb_channels import MOST_TERMS, rescalings
 from tflmgen.ops.weights import params
 from tflmgen.types import DType
 
@@ -27,7 +27,7 @@ def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int) -> K
     copied = depth <= STACK
     if exact is None or depth > MOST_TERMS or not (copied or depth % 2 == 0):
         return None
-    stream = _stream(layer.weights, exact)
+    stream = stream_of(layer.weights, exact.words)
     fields = params(
         "tflmgen_fully_connected_thumb_s8",
         (("batches", batches), ("depth", depth), ("units", units), ("group_words", stream.shape[1])),
@@ -58,9 +58,9 @@ def weight_words(weights: Integers) -> NDArray[np.uint32]:
     return words
 
 
-def _stream(weights: Integers, exact: Rescalings) -> NDArray[np.uint32]:
-    """[groups, words]: the weights of each group, and what rescales its units."""
+def stream_of(weights: Integers, constants: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """[groups, words]: the weights of each group, and what rescales its units; constants: [units, words]."""
     packed = weight_words(weights)
-    words = np.zeros((len(packed) * GROUP, exact.words.shape[1]), dtype=np.uint32)
-    words[: len(weights)] = exact.words
+    words = np.zeros((len(packed) * GROUP, constants.shape[1]), dtype=np.uint32)
+    words[: len(weights)] = constants
     return np.concatenate([packed, words.reshape(len(packed), -1)], axis=1)

@@ -243,10 +243,7 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const uint32_t
 {
     int32_t sums[4 * TFLMGEN_WINOGRAD_DSP_POSITIONS];
     struct tflmgen_winograd_dsp_tile tiles[2];
-    const int32_t steps = p->input_channels / 4 - 1;
-    const int32_t unrolled = TFLMGEN_WINOGRAD_DSP_UNROLLED;
-    const int32_t passes = tflmgen_max_s32((steps + unrolled - 1) / unrolled, 1);
-    const struct tflmgen_winograd_dsp_loop loop = {(unrolled * passes - steps) * 40, passes};
+    const struct tflmgen_winograd_dsp_loop loop = tflmgen_winograd_dsp_loop_of(p->input_channels / 4 - 1);
     uint32_t *const padding = quads + 16 * p->input_channels;
     for (int32_t word = 0; word < p->input_channels / 4; ++word) {
         padding[word] = tflmgen_splat4(p->padding_value);

@@ -13,8 +13,9 @@
 
 #define TFLMGEN_WINOGRAD_DSP_POSITIONS 16
 
-/* Steps of four input channels behind the first one; the code of each is 40 bytes. */
+/* Steps of four input channels behind the first one, and bytes of code of each. */
 #define TFLMGEN_WINOGRAD_DSP_UNROLLED 15
+#define TFLMGEN_WINOGRAD_DSP_STEP_BYTES 40
 #define TFLMGEN_WINOGRAD_DSP_TEXT(number) #number /* of a macro's value */
 
 /* What the sums of a channel pair need to know, in the order in which the assembly reads it. */
@@ -22,6 +23,15 @@ struct tflmgen_winograd_dsp_loop {
     int32_t skip;   /* bytes of code that the first pass over the unrolled steps leaves out */
     int32_t passes;
 };
+
+/* For `steps` steps behind the first one, which may be none. */
+TFLMGEN_HELPER struct tflmgen_winograd_dsp_loop tflmgen_winograd_dsp_loop_of(int32_t steps)
+{
+    const int32_t unrolled = TFLMGEN_WINOGRAD_DSP_UNROLLED;
+    const int32_t passes = tflmgen_max_s32((steps + unrolled - 1) / unrolled, 1);
+    const struct tflmgen_winograd_dsp_loop loop = {(unrolled * passes - steps) * TFLMGEN_WINOGRAD_DSP_STEP_BYTES, passes};
+    return loop;
+}
 
 /* sums[position][channel][tile] of a channel pair; where its weights end. */
 typedef const uint32_t *tflmgen_winograd_dsp_sums_function(const uint32_t *tiles, const uint32_t *stream, int32_t *sums,

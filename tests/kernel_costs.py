@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from support.cost_samples import Layer, Sample, measure
+from support.recurrent_choice import lstm_layer, svdf_layer
 from support.repository import ROOT
 from tflmgen.board import load_board
 from tflmgen.ops.cost_shapes import up
@@ -33,9 +34,11 @@ WIDE = (
     "conv2d_dsp",
     "conv2d_dsp_offset",
     "conv2d_mve",
-    "conv2d_thumb",
     "conv2d_pixel_thumb",
+    "conv2d_s16_dsp",
+    "conv2d_thumb",
     "depthwise_window_mve",
+    "svdf_dsp",
 )
 MANY = 128
 """Families of many terms, and their layers."""
@@ -59,13 +62,18 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[
         return [_in_groups(_conv(rng), rng) for _ in range(count)]
     if name == "conv2d_winograd_dsp":
         return [_three_by_three(rng) for _ in range(count)]
+    dtype = "int16" if "_s16_" in name else "float32" if name.endswith("_f32") else "int8"
     if name.startswith("conv2d"):
-        layers = [_conv(rng, "dot" in name) for _ in range(count)]
-        return [replace(layer, beyond="offset" in name) for layer in layers]
+        # Windows of int16 are copied by halves of words where there are few channels.
+        few = dtype == "int16"
+        layers = [replace(_conv(rng, "dot" in name), beyond="offset" in name, dtype=dtype) for _ in range(count)]
+        return [replace(one, channels=1 + n % 5) if few and n % 3 == 0 else one for n, one in enumerate(layers)]
     if name.startswith("depthwise"):
-        return [_depthwise(name, rng) for _ in range(count)]
+        return [replace(_depthwise(name, rng), dtype=dtype) for _ in range(count)]
     if name.startswith("fully_connected"):
-        return [_fully_connected(name, rng) for _ in range(count)]
+        return [replace(_fully_connected(name, rng), dtype=dtype) for _ in range(count)]
+    if name.startswith(("svdf", "lstm")):
+        return [(svdf_layer if name.startswith("svdf") else lstm_layer)(name, rng) for _ in range(count)]
     return [
         Layer("ADD", (int(rng.integers(1, 30)), 8), int(rng.integers(1, 40)), relu=_relu(rng)) for _ in range(count)
     ]
@@ -87,6 +95,8 @@ def _fully_connected(name: str, rng: np.random.Generator) -> Layer:
         depths += [13, 57, 333, 640]
     elif "mve" in name:
         depths += [13, 57, 528, 640, 16 * int(rng.integers(32, 60)) + int(rng.integers(1, 16))]
+    elif "_s16_" in name:
+        depths += [6, 13, 57, 62, 101, 126]
     units = _pick(rng, [2, 4, 8, 10, 12, 16, 32, 33, 64, 128, int(rng.integers(2, 50))])
     return Layer(
         "FULLY_CONNECTED",
@@ -196,6 +206,8 @@ FAMILIES = {
         "fully_connected_thumb_copied",
         "fully_connected_thumb_plain",
         "add_thumb",
+        "svdf_thumb",
+        "lstm_thumb",
     ),
     "cortex-m4": (
         "conv2d_s8",
@@ -212,6 +224,11 @@ FAMILIES = {
         "fully_connected_dsp_widened",
         "fully_connected_dsp_long",
         "add_dsp",
+        "conv2d_s16_dsp",
+        "depthwise_conv2d_s16_dsp",
+        "fully_connected_s16_dsp",
+        "svdf_dsp",
+        "lstm_dsp",
     ),
     "cortex-m55": (
         "conv2d_mve",
@@ -223,6 +240,8 @@ FAMILIES = {
         "depthwise_line_mve",
         "depthwise_half_line_mve",
         "add_mve",
+        "svdf_mve",
+        "lstm_mve",
     ),
 }
 FAMILIES["cortex-m3"] = FAMILIES["cortex-m0"]

@@ -71,7 +71,7 @@ TFLMGEN_HELPER int32_t tflmgen_fully_connected_s16_dsp_unit(const int16_t *row, 
     return tflmgen_smmulr(sum, (int32_t)stream[steps + 1]);
 }
 
-TFLMGEN_KERNEL void tflmgen_fully_connected_s16_dsp(const int16_t *input, const uint32_t *restrict stream,
+TFLMGEN_SHARED void tflmgen_fully_connected_s16_dsp(const int16_t *input, const uint32_t *restrict stream,
                                                     int16_t *output, const struct tflmgen_fully_connected_s16_dsp *p)
 {
     const int32_t steps = (p->depth + 3) / 4;

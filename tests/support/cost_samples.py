@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -16,14 +16,26 @@ from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
 from tflmgen.kernel import Kernel, Target
 from tflmgen.ops import arithmetic, conv, depthwise_conv, fully_connected, transpose_conv
+from tflmgen.ops import lstm as lstm_operators
+from tflmgen.ops import svdf as svdf_operators
 from tflmgen.ops.costs import family
 from tflmgen.options import BuildOptions
 from tflmgen.program import KernelCall, walk_instructions
 
 from support.commands import tflmgen
 from support.model_writer import ModelWriter, SubgraphWriter
+from support.recurrent_layers import lstm, svdf, weights_of
 
-CHOOSERS = (arithmetic, conv, depthwise_conv, fully_connected, transpose_conv)
+CHOOSERS = (arithmetic, conv, depthwise_conv, fully_connected, lstm_operators, svdf_operators, transpose_conv)
+
+LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+
+INPUTS: dict[str, dict[str, Any]] = {
+    "int8": {"scale": [0.05], "zero_point": [-1]},
+    "int16": {"scale": [0.001], "zero_point": [0]},
+    "float32": {},
+}
+"""Quantisation of the input, by type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +43,8 @@ class Layer:
     """One operator: input [1, height, width, channels], or rows of `channels`; filter taps; outputs per pixel.
 
     outputs: of a depthwise layer as many as channels, or a multiple of them. beyond: some weights are pairs that 16
-    bits do not hold; common: all outputs have one scale; groups: of channels, each with filters of its own.
+    bits do not hold; common: all outputs have one scale; groups: of channels, each with filters of its own. dtype: of input and
+    output. Of SVDF and LSTM, size is (batches, steps), outputs the units; state: SVDF's type in int8.
     """
 
     operator: str
@@ -46,10 +59,20 @@ class Layer:
     common: bool = False
     dilation: int = 1
     groups: int = 1
+    dtype: str = "int8"
+    rank: int = 1
+    memory: int = 1
+    state: str = "int8"
 
     @property
     def input(self) -> tuple[int, ...]:
-        return (1, *self.size, self.channels) if self.operator != "FULLY_CONNECTED" else (self.size[0], self.channels)
+        if self.operator == LSTM:
+            return (*self.size, self.channels)
+        return (
+            (1, *self.size, self.channels)
+            if self.operator not in ("FULLY_CONNECTED", "SVDF")
+            else (self.size[0], self.channels)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,35 +89,41 @@ def write_model(path: Path, layers: Iterable[Layer], rng: np.random.Generator) -
     layers = list(layers)
     writer = ModelWriter()
     graph = writer.subgraph("main")
-    most = max(prod(layer.input) for layer in layers)
-    quantized: dict[str, Any] = {"scale": [0.05], "zero_point": [-1]}
-    x = graph.tensor("x", "int8", [most + 1], **quantized)
+    most, dtype = max(prod(layer.input) for layer in layers), layers[0].dtype
+    x = graph.tensor("x", dtype, [most + 1], **INPUTS[dtype])
     outputs = []
     for number, layer in enumerate(layers):
-        shaped = [_part(graph, x, begin, layer.input) for begin in range(2 if layer.operator == "ADD" else 1)]
+        shaped = [_part(graph, x, begin, layer) for begin in range(2 if layer.operator == "ADD" else 1)]
         made = _operator(graph, layer, shaped, rng)
         elements = prod(graph.tensors[made]["shape"])
-        flat = graph.tensor(f"flat{number}", "int8", [elements], **_quantization(layer))
+        flat = graph.tensor(f"flat{number}", dtype, [elements], **_quantization(layer))
         graph.operator("RESHAPE", [made], [flat], {"new_shape": [elements]})
         begin, one = (graph.constant(n, np.array([v], np.int32)) for n, v in (("begin", 0), ("one", 1)))
-        outputs.append(graph.tensor(f"y{number}", "int8", [1], **_quantization(layer)))
+        outputs.append(graph.tensor(f"y{number}", dtype, [1], **_quantization(layer)))
         graph.operator("SLICE", [flat, begin, one], [outputs[-1]])
     graph.inputs, graph.outputs = [x], outputs
     path.write_bytes(writer.finish())
 
 
-def _part(graph: SubgraphWriter, x: int, begin: int, shape: Sequence[int]) -> int:
-    """The values of x from `begin` on, in that shape."""
+def _part(graph: SubgraphWriter, x: int, begin: int, layer: Layer) -> int:
+    """The values of x from `begin` on, in the shape of the layer's input."""
+    shape, quantized = layer.input, INPUTS[layer.dtype]
     count = prod(shape)
     at, size = (graph.constant(n, np.array([v], np.int32)) for n, v in (("begin", begin), ("size", count)))
-    part = graph.tensor("part", "int8", [count], scale=[0.05], zero_point=[-1])
-    shaped = graph.tensor("in", "int8", list(shape), scale=[0.05], zero_point=[-1])
+    part = graph.tensor("part", layer.dtype, [count], **quantized)
+    shaped = graph.tensor("in", layer.dtype, list(shape), **quantized)
     graph.operator("SLICE", [x, at, size], [part])
     graph.operator("RESHAPE", [part], [shaped], {"new_shape": list(shape)})
     return shaped
 
 
 def _quantization(layer: Layer) -> dict[str, Any]:
+    if layer.dtype == "float32":
+        return {}
+    if layer.dtype == "int16":
+        return {"scale": [0.002], "zero_point": [0]}
+    if layer.operator == LSTM:
+        return {"scale": [0.01], "zero_point": [3]}
     return {"scale": [0.1], "zero_point": [-128 if layer.relu else 3]}
 
 
@@ -104,6 +133,11 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
     if layer.operator == "ADD":
         y = graph.tensor("sum", "int8", list(layer.input), **_quantization(layer))
         graph.operator("ADD", inputs, [y], activation)
+        return y
+    if layer.operator in (LSTM, "SVDF"):
+        result = [*layer.size, outputs] if layer.operator == LSTM else [layer.size[0], outputs]
+        y = graph.tensor("y", layer.dtype, result, **_quantization(layer))
+        (lstm if layer.operator == LSTM else svdf)(graph, layer, inputs[0], y, rng)
         return y
     if layer.operator == "FULLY_CONNECTED":
         shape, axis, count, result = (outputs, channels), 0, outputs, [layer.size[0], outputs]
@@ -117,18 +151,18 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
         if layer.operator != "TRANSPOSE_CONV":
             activation |= {"dilation_h_factor": layer.dilation, "dilation_w_factor": layer.dilation}
         activation |= {"depth_multiplier": count // channels} if is_deep else {}
-    weights = np.clip(np.rint(rng.normal(0, 30, shape)), -127, 127).astype(np.int8)
-    if layer.beyond:
-        rows = weights.reshape(len(weights), -1)
-        rows[:, :2] = (-1, -128)[: rows.shape[1]]
+    y = graph.tensor("y", layer.dtype, result, **_quantization(layer))
+    weights = weights_of(rng, shape, layer.dtype, layer.beyond)
+    if layer.dtype == "float32":
+        w, b = graph.constant("w", weights), graph.constant("b", rng.normal(0, 1, count).astype(np.float32))
+        graph.operator(layer.operator, [*inputs, w, b], [y], activation)
+        return y
     scales = rng.uniform(0.02, 0.03, count) / np.sqrt(weights.size / count)
     if layer.common:
         scales[:] = scales[0]
     w = graph.constant("w", weights, scale=list(scales), zero_point=[0] * count, axis=axis)
-    b = graph.constant(
-        "b", rng.integers(-200, 200, count).astype(np.int32), scale=list(scales * 0.05), zero_point=[0] * count
-    )
-    y = graph.tensor("y", "int8", result, **_quantization(layer))
+    bias = rng.integers(-200, 200, count).astype(np.int64 if layer.dtype == "int16" else np.int32)
+    b = graph.constant("b", bias, scale=list(scales * INPUTS[layer.dtype]["scale"][0]), zero_point=[0] * count)
     if layer.operator == "TRANSPOSE_CONV":
         activation = {name: value for name, value in activation.items() if "dilation" not in name}
         inputs, w = [graph.constant("shape", np.array(result, np.int32)), w], inputs[0]

@@ -38,6 +38,12 @@ SHAPE = {
     "depth": 64,
     "units": 10,
     "count": 100,
+    "inputs": 20,
+    "cells": 12,
+    "cell_clip": 0,
+    "rank": 2,
+    "memory": 8,
+    "backward": 0,
 }
 
 

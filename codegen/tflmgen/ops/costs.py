@@ -15,6 +15,7 @@ from tflmgen.ops.cost_shapes import Shape, Terms, up, windows
 from tflmgen.ops.cost_table import COSTS
 from tflmgen.ops.dsp_costs import conv_dsp, depthwise_window, planes, winograd
 from tflmgen.ops.dsp_direct_costs import conv_dot, conv_offset
+from tflmgen.ops.int16_costs import conv_int16, depthwise_int16, matrix_int16
 from tflmgen.ops.mve_costs import (
     conv_mve,
     depthwise_mve,
@@ -24,6 +25,7 @@ from tflmgen.ops.mve_costs import (
     matrix_mve,
     transpose_mve,
 )
+from tflmgen.ops.recurrent_costs import RECURRENT
 from tflmgen.ops.thumb_costs import channel_planes, conv_thumb, direct_thumb, pixels_thumb, transposed_thumb
 
 CORES = {
@@ -79,6 +81,8 @@ def _shape(kernel: Kernel) -> Shape:
         "own_scales": int("common" not in kernel.function),
         "stack": int("stack" in kernel.function),
         "own_shifts": int("shift" not in kernel.function),
+        "by_values": int("any" in kernel.function),
+        "wide": int("s16" in kernel.function),
     }
 
 
@@ -206,6 +210,10 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"add_thumb", _elements),
     (r"add_dsp", _elements),
     (r"add_mve", elements_mve),
+    (r"conv2d_s16_dsp", conv_int16),
+    (r"depthwise_conv2d_s16_dsp", depthwise_int16),
+    (r"fully_connected_s16_dsp", matrix_int16),
+    *RECURRENT,
 )
 """Kernels by how their names begin, behind tflmgen_."""
 

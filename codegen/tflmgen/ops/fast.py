@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -196,6 +197,13 @@ def fast_mul(op: OperatorInstance, factor: float, limits: tuple[int, int], targe
         ("dsp", lambda: mul_dsp(op, factor, *limits)),
         ("thumb", lambda: mul_thumb(op, factor, *limits)),
     )
+
+
+def fast_recurrent(
+    makers: Iterable[tuple[str, Callable[..., Kernel | None]]], target: Target, *arguments: object
+) -> list[Kernel]:
+    """The kernels of an int8 SVDF or LSTM that `makers` have for instruction sets, given these arguments."""
+    return _kernels(target, None, *((instructions, partial(make, *arguments)) for instructions, make in makers))
 
 
 def _kernels(target: Target, layer: Layer | None, *makers: tuple[str, Maker]) -> list[Kernel]:

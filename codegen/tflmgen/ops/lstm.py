@@ -26,6 +26,7 @@ from tflmgen.kernel import (
     Target,
 )
 from tflmgen.ops.dsp_lstm import lstm_dsp
+from tflmgen.ops.fast import fast_recurrent, fastest
 from tflmgen.ops.lstm_fixed import ParamFields, fixed_fields, fixed_numbers
 from tflmgen.ops.lstm_integer import INTEGER_RULES, STATES, multiplier_fields, numbers_of_gates
 from tflmgen.ops.lstm_tensors import (
@@ -59,7 +60,7 @@ TANH = 4
 
 
 FAST = (("mve", lstm_mve), ("dsp", lstm_dsp), ("thumb", lstm_thumb))
-"""The int8 kernels of instruction sets, the fastest first."""
+"""The int8 kernels of instruction sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +118,8 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         return Kernel("tflmgen_lstm_fixed_s8", "lstm_fixed.h", operands, fields, in_place, macs)
     if is_integer(op):
         suffix = "s8" if input_type(op, 0).dtype is DType.INT8 else "s16"
-        for instructions, make in FAST if suffix == "s8" else ():
-            if instructions in target.instructions and (fast := make(op, sequence, in_place, macs)):
-                return fast
+        if fast := fast_recurrent(FAST if suffix == "s8" else (), target, op, sequence, in_place, macs):
+            return fastest(fast, target)
         fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
         operands = (Input(0), *arrays, *numbers_of_gates(op), *STATES, gates)
         return Kernel(f"tflmgen_lstm_{suffix}", "lstm.h", operands, fields, in_place, macs)

@@ -25,6 +25,7 @@ from tflmgen.kernel import (
     Target,
 )
 from tflmgen.ops.dsp_svdf import svdf_dsp
+from tflmgen.ops.fast import fast_recurrent, fastest
 from tflmgen.ops.mve_svdf import svdf_mve
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import positive, present
@@ -36,6 +37,9 @@ from tflmgen.ops.weights import params
 from tflmgen.types import DType
 
 HEADER = "svdf.h"
+
+FAST = (("mve", svdf_mve), ("dsp", svdf_dsp), ("thumb", svdf_thumb))
+"""The int8 kernels of instruction sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +85,8 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         fields = params("tflmgen_svdf_f32", sizes, limits)
         return Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
     to_state, to_output = map(quantize_multiplier, _factors(op))
-    for instructions, make in (("mve", svdf_mve), ("dsp", svdf_dsp), ("thumb", svdf_thumb)):
-        if instructions in target.instructions and (fast := make(op, to_state, to_output)):
-            return fast
+    if fast := fast_recurrent(FAST, target, op, to_state, to_output):
+        return fastest(fast, target)
     folded = offsets(op)
     added: Operand = ConstantArray.of("offsets", folded, DType.INT32) if folded.any() else Null()
     function = "tflmgen_svdf_s8" if input_type(op, STATE).dtype is DType.INT8 else "tflmgen_svdf_s8_s16"

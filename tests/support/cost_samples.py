@@ -43,8 +43,8 @@ class Layer:
     """One operator: input [1, height, width, channels], or rows of `channels`; filter taps; outputs per pixel.
 
     outputs: of a depthwise layer as many as channels, or a multiple of them. beyond: some weights are pairs that 16
-    bits do not hold; common: all outputs have one scale; groups: of channels, each with filters of its own. dtype: of input and
-    output. Of SVDF and LSTM, size is (batches, steps), outputs the units; state: SVDF's type in int8.
+    bits do not hold; common: all outputs have one scale; groups: of channels, each with filters of its own. dtype: of
+    input and output. Of SVDF and LSTM, size is (batches, steps), outputs the units; state: SVDF's type in int8.
     """
 
     operator: str
@@ -164,7 +164,6 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
     bias = rng.integers(-200, 200, count).astype(np.int64 if layer.dtype == "int16" else np.int32)
     b = graph.constant("b", bias, scale=list(scales * INPUTS[layer.dtype]["scale"][0]), zero_point=[0] * count)
     if layer.operator == "TRANSPOSE_CONV":
-        activation = {name: value for name, value in activation.items() if "dilation" not in name}
         inputs, w = [graph.constant("shape", np.array(result, np.int32)), w], inputs[0]
     graph.operator(layer.operator, [*inputs, w, b], [y], activation)
     return y

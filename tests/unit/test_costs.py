@@ -26,6 +26,8 @@ SHAPE = {
     "by_twos": 1,
     "pairs": 5,
     "groups": 2,
+    "group_inputs": 4,
+    "pads": 1,
     "terms": 72,
     "output_min": -128,
     "output_max": 127,

@@ -68,6 +68,8 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[
         few = dtype == "int16"
         layers = [replace(_conv(rng, "dot" in name), beyond="offset" in name, dtype=dtype) for _ in range(count)]
         return [replace(one, channels=1 + n % 5) if few and n % 3 == 0 else one for n, one in enumerate(layers)]
+    if name == "depthwise_quads_mve":
+        return [_many_taps(rng) for _ in range(count)]
     if name.startswith("depthwise"):
         return [replace(_depthwise(name, rng), dtype=dtype) for _ in range(count)]
     if name.startswith("fully_connected"):
@@ -192,6 +194,17 @@ def _depthwise(name: str, rng: np.random.Generator) -> Layer:
     )
 
 
+def _many_taps(rng: np.random.Generator) -> Layer:
+    taps = [(5, 5), (5, 5), (7, 7), (3, 3), (9, 1), (3, 7), (9, 9), (4, 5), (2, 2)][int(rng.integers(9))]
+    dilation = 2 if max(taps) < 7 and rng.random() < 0.2 else 1
+    stride = 1 if dilation > 1 else _pick(rng, [1, 1, 2, 3])
+    size = _size(rng, taps, dilation, int(rng.integers(2, 18)))
+    channels, filters = _pick(rng, [3, 8, 12, 16, 24, 32, 40, 64]), _pick(rng, [1, 1, 1, 2, 3])
+    same, relu = bool(rng.random() < 0.7), _relu(rng)
+    outputs = channels * filters
+    return Layer("DEPTHWISE_CONV_2D", size, channels, taps, outputs, stride, same, relu, dilation=dilation)
+
+
 FAMILIES = {
     "cortex-m0": (
         "conv2d_s8",
@@ -235,6 +248,7 @@ FAMILIES = {
         "conv2d_groups_mve",
         "transpose_conv_mve",
         "depthwise_window_mve",
+        "depthwise_quads_mve",
         "fully_connected_mve",
         "depthwise_squares_mve",
         "depthwise_line_mve",

@@ -34,7 +34,10 @@ FAST: dict[str, Make] = {
 }
 """Cases most of which the fast kernels take."""
 
-VECTOR = FAST | {"transpose_conv": dsp_cases.transpose_conv}
+VECTOR = FAST | {
+    "transpose_conv": dsp_cases.transpose_conv,
+    "depthwise_filters": dsp_cases.depthwise_filters,
+}
 """Those of MVE."""
 
 RECURRENT: dict[str, Make] = {"svdf int8": svdf_in("int8"), "svdf int16": svdf_in("int16"), "lstm": lstm}

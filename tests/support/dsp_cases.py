@@ -238,9 +238,9 @@ def _pool2d(rng: np.random.Generator, operator: str, channels: int) -> Run:
 
 
 def depthwise_window(rng: np.random.Generator) -> Run:
-    taps = pick(rng, (5, 5), (1, 3), (4, 1), (2, 2), (3, 3), (3, 1))
+    taps = pick(rng, (5, 5), (1, 3), (4, 1), (2, 2), (3, 3), (3, 1), (7, 7), (9, 6))
     dilation = pick(rng, (1, 1), (2, 2)) if taps != (3, 3) else (2, 1)
-    channels = int(pick(rng, 4, 8, 5, 11, 16, 20))
+    channels = int(pick(rng, 4, 8, 5, 11, 16, 20, 37))
     reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
     size = [int(r + rng.integers(0, 5)) for r in reach]
     x, y, activation = _ends(rng, (int(pick(rng, 1, 2)), *size, channels), taps[0] * taps[1])

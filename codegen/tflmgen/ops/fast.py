@@ -26,6 +26,7 @@ from tflmgen.ops.mve_conv import conv2d_mve
 from tflmgen.ops.mve_conv_parts import conv2d_groups_mve, transpose_conv_mve
 from tflmgen.ops.mve_depthwise import depthwise_window_mve
 from tflmgen.ops.mve_depthwise_patch import depthwise_patch_mve
+from tflmgen.ops.mve_depthwise_quads import depthwise_quads_mve
 from tflmgen.ops.mve_fully_connected import fully_connected_mve
 from tflmgen.ops.thumb_add import add_thumb
 from tflmgen.ops.thumb_conv import conv2d_thumb
@@ -114,6 +115,8 @@ def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Tar
         ("thumb", lambda: depthwise_thumb(op, window, layer) if own == 1 else None),
         ("thumb", lambda: conv2d_pixel_thumb(op, window, layer, groups)),
     )
+    if own == 1:
+        several = [*_kernels(target, None, ("mve", lambda: depthwise_quads_mve(op, window, layer))), *several]
     if channels * taps * (inputs - own) > MOST_ZEROS or target.optimize == "size":
         return several
     spread = np.zeros((channels, taps, inputs), dtype=np.int64)
@@ -134,11 +137,14 @@ def _with_macs(kernel: Kernel, macs: int) -> Kernel:
 
 
 def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
+    # A column of pixels is a line of them, in which several are next to each other.
+    line = window.transposed if window.input[2] == window.width.output == 1 else window
     return _kernels(
         target,
         None,
-        ("mve", lambda: depthwise_patch_mve(op, window, layer)),
-        ("mve", lambda: depthwise_window_mve(op, window, layer)),
+        ("mve", lambda: depthwise_patch_mve(op, line, layer)),
+        ("mve", lambda: depthwise_window_mve(op, line, layer)),
+        ("mve", lambda: depthwise_quads_mve(op, line, layer)),
         ("dsp", lambda: depthwise3x3_dsp(op, window, layer)),
         ("dsp", lambda: depthwise_window_dsp(op, window, layer, target.optimize != "size")),
         ("thumb", lambda: depthwise_thumb(op, window, layer)),

@@ -185,6 +185,38 @@ def depthwise_patches(shape: Shape) -> Terms:
     )
 
 
+def depthwise_quads(shape: Shape) -> Terms:
+    """Pieces of four outputs of a line, by 16 channels and four rows; the loads of each output channel."""
+    width, lines, channels = shape["output_width"], shape["batches"] * shape["output_height"], shape["input_channels"]
+    blocks, quads = up(channels, 16), up(shape["filter_height"], 4)
+    reach = (shape["filter_width"] - 1) * shape["dilation_width"] + 1
+    pieces = inside = outside = cuts = 0
+    for x in range(0, width, 4):
+        columns = (min(width - x, 4) - 1) * shape["stride_width"] + reach
+        begin = x * shape["stride_width"] - shape["padding_left"]
+        within = sum(0 <= column < shape["input_width"] for column in range(begin, begin + columns))
+        pieces, inside, outside = pieces + 1, inside + within, outside + columns - within
+        cuts += (begin < 0) + (begin + columns > shape["input_width"])
+    parts, made = lines * blocks * quads, lines * pieces * shape["output_channels"]
+    return (
+        1,
+        shape["loads"],
+        lines,
+        lines * quads,
+        shape["batches"] * int(axis(shape, "height").inside.sum()),
+        lines * pieces,
+        lines * pieces * blocks,
+        parts * cuts,
+        parts * pieces,
+        parts * inside,
+        parts * outside,
+        made,
+        made * shape["loads"],
+        shape["signed"] * made,
+        clamped(shape) * _outputs(shape),
+    )
+
+
 def elements_mve(shape: Shape) -> Terms:
     """Eight elements at a time, the rest one by one."""
     eights, rest, signed = shape["count"] // 8, shape["count"] % 8, shape["signed"]

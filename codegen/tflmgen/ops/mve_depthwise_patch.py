@@ -61,9 +61,9 @@ def depthwise_patch_mve(op: OperatorInstance, window: Window, layer: Layer) -> l
             (("output_min", layer.low if exact.clamped else -128),),
             (("output_max", layer.high if exact.clamped else 127),),
         )
-        over_input = overlaps(op.outputs[0], _distance(window, lines, pixels))
+        over_input = overlaps(op.outputs[0], distance(window, lines, pixels))
         if width <= pixels and over_input:
-            over_input += (Overlap(0, 0, _distance_of_pixels(window, lines), multiple=channels),)
+            over_input += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
         function = f"tflmgen_depthwise_{name}_mve_{rounding}_s8"
         return Kernel(function, HEADER, (Input(0), stream, Output(0)), fields, over_input, macs, "mve")
 
@@ -75,11 +75,11 @@ def depthwise_patch_mve(op: OperatorInstance, window: Window, layer: Layer) -> l
     return [line]
 
 
-def _distance(window: Window, lines: int, pixels: int) -> int:
+def distance(window: Window, lines: int, pixels: int, filters: int = 1) -> int:
     """How many elements the output must precede the input that it lies over.
 
     Of each piece all values are read before its outputs are written: `lines` lines of up to `pixels` pixels, and of
-    these 16 channels after the other.
+    these 16 channels after the other, each of which has `filters` outputs.
     """
     channels, height, width = window.input[3], window.height.output, window.width.output
     steps, (_, in_height, in_width, _) = window.steps, window.input
@@ -94,12 +94,12 @@ def _distance(window: Window, lines: int, pixels: int) -> int:
                 for channel in range(0, channels, CHANNELS):
                     read.append(first + channel)
                     end = min(channel + CHANNELS, channels)
-                    written.append((last * width + x + count - 1) * channels + end)
+                    written.append(((last * width + x + count - 1) * channels + end) * filters)
     still_read = np.minimum.accumulate(np.array(read)[::-1])[::-1][1:]
     return max(0, int((np.maximum.accumulate(np.array(written))[:-1] - still_read).max(initial=0)))
 
 
-def _distance_of_pixels(window: Window, lines: int) -> int:
+def distance_of_pixels(window: Window, lines: int) -> int:
     """The same for distances that are whole pixels, where a piece is a whole line.
 
     An output then lies over a value of the same channel, which is read with the others of that channel, and not again
@@ -120,7 +120,7 @@ def _distance_of_pixels(window: Window, lines: int) -> int:
 def _first_row(window: Window, y: int, lines: int) -> int:
     """Of the input's rows the first that `lines` lines of outputs from y on are made from."""
     rows = range(y * window.steps.stride_height - window.height.padding, window.input[1], window.steps.dilation_height)
-    return next((r for r in rows[: _SIDE + lines - 1] if r >= 0), _FAR)
+    return next((r for r in rows[: window.taps[0] + lines - 1] if r >= 0), _FAR)
 
 
 def _pieces(width: int, most: int) -> Iterator[tuple[int, int]]:

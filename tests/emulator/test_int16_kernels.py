@@ -2,90 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from support import tight_cases
-from support.conv_cases import geometry, pick
 from support.emulated_kernels import M4, M55, Machine, Run, check_on, kernel_for
-from support.kernel_harness import (
-    Array,
-    Case,
-    Tensor,
-    broken_rules,
-    claims,
-    constant,
-    make_case,
-    random_values,
-    run_kernels,
-    tensor,
-)
+from support.int16_cases import CASES, elementwise
+from support.kernel_harness import broken_rules, claims, run_kernels
 from support.tight_claims import check_claims_are_tight
 
 pytestmark = pytest.mark.emulator
-
-Made = tuple[Case, Sequence[Array | None]]
-
-
-def _weighted(rng: np.random.Generator, shape: tuple[int, ...], axis: int, terms: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights, bell-shaped or extreme, a bias, and the output; input scale 2^-12."""
-    channels = shape[axis]
-    kinds = np.clip(np.rint(rng.normal(0, 40, shape)), -127, 127), np.where(rng.random(shape) < 0.5, -128, 127)
-    scales = rng.uniform(0.002, 0.02, channels)
-    w = constant("int8", pick(rng, *kinds), scales, 0, axis)
-    span = int(pick(rng, 2**10, 2**22))
-    b = constant("int64", rng.integers(-span, span, channels), scales * 2.0**-12, 0, 0)
-    # Results from next to nothing to far beyond int16.
-    y = tensor("int16", (), float(2.0**-12 * np.sqrt(terms) * pick(rng, 0.02, 0.5, 8.0)))
-    return w, b, y
-
-
-def _made(
-    rng: np.random.Generator,
-    name: str,
-    shape: Sequence[int],
-    weighted: tuple[Tensor, Tensor, Tensor],
-    options: dict[str, Any],
-) -> Made:
-    w, b, y = weighted
-    x = tensor("int16", shape, 2.0**-12)
-    case = make_case(name, [x, w, b] if rng.random() < 0.8 else [x, w], [y], options)
-    values = random_values(case, rng)
-    if rng.random() < 0.3:
-        values = [None if v is None else np.where(v < 0, -32768, 32767).astype(v.dtype) for v in values]
-    return case, values
-
-
-def conv2d(rng: np.random.Generator) -> Made:
-    options, size, taps = geometry(rng, dilated=True)
-    channels, outputs = int(pick(rng, 1, 2, 3, 4, 8, 12, 16, 33)), int(pick(rng, 2, 3, 4, 8, 9))
-    weighted = _weighted(rng, (outputs, *taps, channels), 0, taps[0] * taps[1] * channels)
-    return _made(rng, "CONV_2D", (int(pick(rng, 1, 2)), *size, channels), weighted, options)
-
-
-def depthwise_conv2d(rng: np.random.Generator) -> Made:
-    options, size, taps = geometry(rng, dilated=True)
-    channels, multiplier = pick(rng, (1, 5), (4, 1), (8, 1), (7, 1), (3, 1))
-    weighted = _weighted(rng, (1, *taps, channels * multiplier), 3, taps[0] * taps[1])
-    shape, options = (int(pick(rng, 1, 2)), *size, channels), options | {"depth_multiplier": multiplier}
-    return _made(rng, "DEPTHWISE_CONV_2D", shape, weighted, options)
-
-
-def fully_connected(rng: np.random.Generator) -> Made:
-    depth, units = int(pick(rng, rng.integers(1, 128), 4 * rng.integers(1, 60))), int(rng.integers(1, 12))
-    weighted = _weighted(rng, (units, depth), 0, depth)
-    options = {"fused_activation_function": int(pick(rng, 0, 1, 3)), "keep_num_dims": False}
-    return _made(rng, "FULLY_CONNECTED", (int(pick(rng, 1, 1, 3)), depth), weighted, options)
-
-
-CASES: dict[str, Callable[[np.random.Generator], Made]] = {
-    "conv2d": conv2d,
-    "depthwise_conv2d": depthwise_conv2d,
-    "fully_connected": fully_connected,
-}
 
 
 @pytest.mark.parametrize(("machine", "optimize"), [(M4, "-O2"), (M4, "-Os"), (M55, "-O2")], ids=["m4", "m4s", "m55"])
@@ -108,21 +35,6 @@ def test_one_element_less_is_too_little(tmp_path: Path) -> None:
     cases += [tight_cases.fully_connected(*sizes, "int16") for sizes in ((3, 8, 12), (3, 8, 10), (3, 12, 8))]
     assert all(kernel_for(case, M4).variant == "dsp" for case in cases)
     check_claims_are_tight(M4, cases, tmp_path)
-
-
-def elementwise(rng: np.random.Generator) -> Made:
-    """ADD, SUB and MUL, the least values among the inputs."""
-    shape = int(rng.integers(1, 5)), int(rng.integers(1, 40))
-    scales = (0.5, 0.5, 1.0) if rng.random() < 0.3 else tuple(rng.uniform(0.01, 0.1, 3) * (1, 1, 1.5))
-    operator = str(pick(rng, "ADD", "SUB", "MUL"))
-    if operator == "MUL":
-        scales = (2.0**-8, 2.0**-7, float(pick(rng, rng.uniform(0.2, 2), 2.0**-15, 1e-6)))
-    first, second, y = (tensor("int16", shape, float(s)) for s in scales)
-    case = make_case(operator, [first, second], [y], {"fused_activation_function": int(pick(rng, 0, 0, 1, 3))})
-    values = [np.asarray(v).astype(np.int16) for v in random_values(case, rng)]
-    for value in values:
-        value.reshape(-1)[: int(rng.integers(3))] = pick(rng, -32768, 32767)
-    return case, values
 
 
 @pytest.mark.parametrize("optimize", ["-O2", "-Os"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -154,9 +155,12 @@ def transpose_conv(rng: np.random.Generator) -> Run:
     return case, inputs(rng, case)
 
 
-def depthwise3x3(rng: np.random.Generator) -> Run:
+Widths = Sequence[tuple[int, int]]
+
+
+def depthwise3x3(rng: np.random.Generator, widths: Widths = ((3, 8), (3, 16), (3, 70)), tallest: int = 13) -> Run:
     channels = int(pick(rng, 4, 4, 8, 12, 5, 7, 16, 24, 37))
-    size = int(rng.integers(3, 14)), int(pick(rng, rng.integers(3, 8), rng.integers(3, 16), rng.integers(3, 70)))
+    size = int(rng.integers(3, tallest + 1)), int(pick(rng, *(rng.integers(*ends) for ends in widths)))
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 2)), *size, channels), 9)
     w, b = _weights(rng, (1, 3, 3, channels), 3, _scale(x))
     options = {

@@ -16,6 +16,9 @@ from tflmgen.ops.rules import input_type, zero_point
 SHIFTS = (22, 21, 20, 19)
 """Fraction bits of the sum, the best first; fewer where factors or sums are large."""
 
+SIGNS = (False, True)
+"""Whether sums are rounded by their sign: exact halves go away from zero. Not, where nearby factors serve."""
+
 EXTRA = 8
 """Fraction bits that factors have more."""
 
@@ -106,7 +109,7 @@ def _fit(
     if max(abs(a), abs(b)) + _NEAR.stop >= _INT32:
         return None
     near = sorted(((da, db) for da in _NEAR for db in _NEAR), key=lambda d: abs(d[0]) + abs(d[1]))
-    for signed in (False, True):
+    for signed in SIGNS:
         watched: list[tuple[int, int]] = []
         for da, db in near:
             trial = _Trial((a + da, b + db), zeros, shift, extra, signed)

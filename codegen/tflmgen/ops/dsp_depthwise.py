@@ -18,7 +18,7 @@ from tflmgen.types import DType
 
 HEADER = "depthwise3x3_dsp.h"
 PAIRS_HEADER = "depthwise3x3_pairs_dsp.h"
-SHIFTS = (9, 8, 10, 7, 11, 6, 12)
+SHIFTS = (9, 8, 10, 11, 12)
 """Shifts that the kernel is compiled for, the one that fits most layers first."""
 
 PITCHES = (16, 32, 64, 128, 256)

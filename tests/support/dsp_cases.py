@@ -118,7 +118,7 @@ def grouped(rng: np.random.Generator) -> Run:
     """Groups of channels, each with a convolution of its own: of CONV_2D, or several filters per channel."""
     taps, groups = pick(rng, (1, 1), (3, 3), (2, 3), (7, 5)), int(pick(rng, 2, 3, 4))
     size = [int(t + rng.integers(0, 5)) for t in taps]
-    own, outputs = int(pick(rng, 1, 2, 4)), groups * int(pick(rng, 1, 2, 3, 4))
+    own, outputs = int(pick(rng, 1, 2, 4, 8)), groups * int(pick(rng, 1, 2, 3, 4))
     options: dict[str, Any] = {
         "padding": int(rng.integers(2)),
         "stride_h": int(rng.integers(1, 3)),
@@ -293,7 +293,7 @@ def lookup(rng: np.random.Generator) -> Run:
 
 def winograd(rng: np.random.Generator) -> Run:
     """3x3 filters in steps of one pixel; an output pixel or line more or less than tiles have, and many channels."""
-    channels = int(pick(rng, 4, 4, 8, 12, 16, 28, 60, 64, 68, 128))
+    channels = int(pick(rng, 4, 8, 12, 16, 24, 28, 32, 60, 64, 68, 128))
     outputs = int(pick(rng, 2, 3, 4, 5, 8, 9))
     padding = int(rng.integers(2))
     size = [int(rng.integers(3, 9) if padding else rng.integers(1, 8)) for _ in range(2)]

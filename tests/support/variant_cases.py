@@ -37,16 +37,19 @@ class Family:
     """Functions of an instruction set whose names the pattern matches, and what makes cases of theirs.
 
     ordered: the module that tries `SHIFTS` in turn, of which layers rarely reach the last ones: each is tried alone
+    allowed: bytes of weights for Winograd's minimal filtering
     """
 
     variant: str
     pattern: str
     makers: tuple[Make, ...]
     ordered: ModuleType | None = None
+    allowed: int = 0
 
     @property
     def machine(self) -> Machine:
-        return MACHINES[self.variant]
+        machine = MACHINES[self.variant]
+        return replace(machine, target=replace(machine.target, winograd=self.allowed))
 
     def has(self, function: str) -> bool:
         return re.fullmatch(f"tflmgen_{self.pattern}", function) is not None
@@ -134,6 +137,8 @@ POOLS = {
 
 FAMILIES = (
     Family("dsp", r"conv2d_(split_)?dsp_\w+_s8", CONV, dsp_common_shift),
+    Family("dsp", r"conv2d_dot_dsp_s8", (dsp_cases.conv2d_dot,)),
+    Family("dsp", r"conv2d_winograd_dsp_\w+_s8", (dsp_cases.winograd,), allowed=1 << 20),
     Family("dsp", r"depthwise3x3_(pairs_)?dsp_\w+_s8", PLANES, dsp_depthwise),
     Family("dsp", r"depthwise_(window|nine)_dsp_\w+_s8", WINDOWS, dsp_common_shift),
     Family("dsp", r"fully_connected_dsp_\w+_s8", MATRIX),
@@ -144,7 +149,8 @@ FAMILIES = (
     Family("dsp", r"conv2d_s16_dsp\w*", (int16_cases.conv2d,)),
     Family("dsp", r"depthwise_conv2d_s16_dsp", (int16_cases.depthwise_conv2d,)),
     Family("dsp", r"fully_connected_s16_dsp", (int16_cases.fully_connected,)),
-    Family("mve", r"conv2d_mve_\w+_s8", CONV),
+    Family("mve", r"conv2d_(groups_)?mve_\w+_s8", CONV),
+    Family("mve", r"transpose_conv_mve_\w+_s8", (dsp_cases.transpose_conv,)),
     Family("mve", r"depthwise_\w+_mve_\w+_s8", (*PLANES, *WINDOWS)),
     Family("mve", r"fully_connected_mve_\w+_s8", MATRIX),
     Family("mve", r"add_mve_\w+_s8", SUMS, dsp_add),

@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests python -m kernel_costs [--board BOARD] [--family FAMILY] [--check]
 
-writes codegen/tflmgen/ops/cost_table.py anew, or what it says of one board's core and one family: half a minute each.
+writes codegen/tflmgen/ops/cost_table_*.py anew, or what these say of a board's core and a family: half a minute each.
 Coefficients are those of the least relative error that are not negative. With --check it compares the table with layers
 that it was not fitted to instead.
 """
@@ -18,30 +18,32 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from support.cost_samples import Layer, Sample, measure
+from support.cost_elements import elements, pool
+from support.cost_samples import Layer, Measured, Sample, measure
 from support.recurrent_choice import lstm_layer, svdf_layer
 from support.repository import ROOT
 from tflmgen.board import load_board
 from tflmgen.ops.cost_shapes import up
 from tflmgen.ops.costs import CORES, terms_of
 
-TABLE = ROOT / "codegen" / "tflmgen" / "ops" / "cost_table.py"
+TABLES = ROOT / "codegen" / "tflmgen" / "ops"
 BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547")
 LAYERS = 48
 """Of each family; a few of them are beyond its kernel."""
 
 WIDE = (
+    "add_rows_",
     "conv2d_dsp",
-    "conv2d_dsp_offset",
     "conv2d_mve",
     "conv2d_pixel_thumb",
     "conv2d_s16_dsp",
     "conv2d_thumb",
     "depthwise_window_mve",
+    "mul_",
     "svdf_dsp",
 )
 MANY = 128
-"""Families of many terms, and their layers."""
+"""How families of many terms begin, and their layers."""
 
 CHECK_SEED, CHECK_LAYERS = 99, 48
 """Of layers that nothing is fitted to."""
@@ -49,10 +51,11 @@ CHECK_SEED, CHECK_LAYERS = 99, 48
 INLINED = 8
 """Layers of a model that are still compiled each for itself."""
 
-Costs = dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]]
+Costs = dict[str, tuple[tuple[float, ...], tuple[float, ...]]]
+"""What a core's table has, by family."""
 
 
-def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[Layer]:
+def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> Sequence[Measured]:
     """Layers in many shapes for kernels of family `name`."""
     if name == "conv2d_groups_mve":
         return [_grouped(rng) for _ in range(count)]
@@ -76,9 +79,13 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> list[
         return [replace(_fully_connected(name, rng), dtype=dtype) for _ in range(count)]
     if name.startswith(("svdf", "lstm")):
         return [(svdf_layer if name.startswith("svdf") else lstm_layer)(name, rng) for _ in range(count)]
-    return [
-        Layer("ADD", (int(rng.integers(1, 30)), 8), int(rng.integers(1, 40)), relu=_relu(rng)) for _ in range(count)
-    ]
+    if "pool2d" in name:
+        operator = "MAX_POOL_2D" if name.startswith("max") else "AVERAGE_POOL_2D"
+        return [pool(rng, operator, fours=operator[0] == "A" and "dsp" in name) for _ in range(count)]
+    operator = {"add": "ADD", "mul": "MUL", "lookup": "LOGISTIC"}[name.split("_")[0]]
+    # Half of the layers are broadcast where one kernel takes both kinds.
+    share = 1.0 if "rows" in name else 0.5 if name.endswith("_s8") or operator == "MUL" else 0.0
+    return [elements(rng, operator, bool(rng.random() < share)) for _ in range(count)]
 
 
 def _pick(rng: np.random.Generator, choices: Sequence[int]) -> int:
@@ -205,6 +212,9 @@ def _many_taps(rng: np.random.Generator) -> Layer:
     return Layer("DEPTHWISE_CONV_2D", size, channels, taps, outputs, stride, same, relu, dilation=dilation)
 
 
+PORTABLE = ("add_s8", "mul_s8", "average_pool2d_s8")
+"""Kernels without weights."""
+
 FAMILIES = {
     "cortex-m0": (
         "conv2d_s8",
@@ -219,8 +229,11 @@ FAMILIES = {
         "fully_connected_thumb_copied",
         "fully_connected_thumb_plain",
         "add_thumb",
+        "add_rows_thumb",
+        "mul_thumb",
         "svdf_thumb",
         "lstm_thumb",
+        *PORTABLE,
     ),
     "cortex-m4": (
         "conv2d_s8",
@@ -237,11 +250,16 @@ FAMILIES = {
         "fully_connected_dsp_widened",
         "fully_connected_dsp_long",
         "add_dsp",
+        "add_rows_dsp",
+        "mul_dsp",
+        "average_pool2d_dsp",
+        "max_pool2d_dsp",
         "conv2d_s16_dsp",
         "depthwise_conv2d_s16_dsp",
         "fully_connected_s16_dsp",
         "svdf_dsp",
         "lstm_dsp",
+        *PORTABLE,
     ),
     "cortex-m55": (
         "conv2d_mve",
@@ -254,6 +272,10 @@ FAMILIES = {
         "depthwise_line_mve",
         "depthwise_half_line_mve",
         "add_mve",
+        "mul_mve",
+        "average_pool2d_mve",
+        "max_pool2d_mve",
+        "lookup_mve",
         "svdf_mve",
         "lstm_mve",
     ),
@@ -263,7 +285,7 @@ FAMILIES["cortex-m7"] = FAMILIES["cortex-m4"]
 FAMILIES["cortex-m55"] = (*FAMILIES["cortex-m4"], *FAMILIES["cortex-m55"])
 
 
-def samples_of(name: str, board: str, layers: Sequence[Layer]) -> list[Sample]:
+def samples_of(name: str, board: str, layers: Sequence[Measured]) -> list[Sample]:
     """Portable kernels, which are inlined, a few at a time: compilers stop to specialise calls of a large function."""
     step = INLINED if name.endswith("_s8") else len(layers)
     layers = layers[: 3 * INLINED] if name.endswith("_s8") else layers
@@ -331,13 +353,13 @@ def main() -> None:
             if arguments.family is not None and name not in arguments.family:
                 continue
             if arguments.check:
-                found = runpy.run_path(str(TABLE))["COSTS"][name, core]
+                found = costs_of(core)[name]
                 samples = samples_of(name, board, layers_of(name, np.random.default_rng(CHECK_SEED), CHECK_LAYERS))
             else:
-                count = MANY if name in WIDE else LAYERS
+                count = MANY if name.startswith(WIDE) else LAYERS
                 samples = samples_of(name, board, layers_of(name, np.random.default_rng(number), count))
                 found = fit(samples)
-                TABLE.write_text(table({**runpy.run_path(str(TABLE))["COSTS"], (name, core): found}))
+                _table_of(core).write_text(table(core, {**costs_of(core), name: found}))
             wrong = np.abs(errors(samples, found))
             print(
                 f"{core} {name}: {len(samples)} layers, error {wrong.mean():.1%} on average, {wrong.max():.1%} at most",
@@ -345,23 +367,32 @@ def main() -> None:
             )
 
 
-def table(costs: Costs) -> str:
+def _table_of(core: str) -> Path:
+    return TABLES / f"cost_table_{core.removeprefix('cortex-')}.py"
+
+
+def costs_of(core: str) -> Costs:
+    costs: Costs = runpy.run_path(str(_table_of(core)))["COSTS"]
+    return costs
+
+
+def table(core: str, costs: Costs) -> str:
     """The module's text."""
     lines = [
-        '"""Coefficients of the cost models in costs.py, fitted to counts: PYTHONPATH=tests python -m kernel_costs."""',
+        f'"""What kernels take on {core} (see costs.py), by PYTHONPATH=tests python -m kernel_costs."""',
         "",
         "from __future__ import annotations",
         "",
         "# fmt: off",
-        "COSTS: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] = {",
+        "COSTS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {",
     ]
-    for key, (instructions, cycles) in sorted(costs.items()):
-        lines.append(f'    ("{key[0]}", "{key[1]}"): (')
+    for name, (instructions, cycles) in sorted(costs.items()):
+        lines.append(f'    "{name}": (')
         for factors in (instructions, cycles):
             text = f"({', '.join(map(repr, factors))}),"
             lines += textwrap.wrap(text, 120, initial_indent=8 * " ", subsequent_indent=9 * " ")
         lines.append("    ),")
-    return "\n".join([*lines, "}", '"""(family, core) -> what each term takes in instructions, and in cycles."""', ""])
+    return "\n".join([*lines, "}", '"""By family, what each of its terms takes in instructions, and in cycles."""', ""])
 
 
 if __name__ == "__main__":

@@ -2,14 +2,15 @@
 #ifndef TFLMGEN_KERNELS_LOOKUP_MVE_H
 #define TFLMGEN_KERNELS_LOOKUP_MVE_H
 
-#include "common.h"
+#include "lookup.h"
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
 #include <arm_mve.h>
 
 /* output = table[input + 128]. 16 elements: VLDRB, VEOR, a gathering VLDRB, VSTRB, LETP, which stops at the last one. */
-TFLMGEN_HELPER void tflmgen_lookup_mve(const int8_t *input, const int8_t *table, int8_t *output, int32_t elements)
+TFLMGEN_KERNEL void tflmgen_lookup_mve_s8(const int8_t *input, const int8_t *table, int8_t *output,
+                                          const struct tflmgen_lookup *params)
 {
     const uint8x16_t sign = vdupq_n_u8(128);
     __asm__ volatile("wlstp.8 lr, %[elements], 2f\n"
@@ -21,7 +22,7 @@ TFLMGEN_HELPER void tflmgen_lookup_mve(const int8_t *input, const int8_t *table,
                      "letp lr, 1b\n"
                      "2:"
                      : [input] "+r"(input), [output] "+r"(output)
-                     : [table] "r"(table), [sign] "w"(sign), [elements] "r"(elements)
+                     : [table] "r"(table), [sign] "w"(sign), [elements] "r"(params->elements)
                      : "lr", "q0", "q1", "memory");
 }
 

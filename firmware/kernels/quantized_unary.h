@@ -1,27 +1,9 @@
-/* Functions of one quantised element: tables for 8 bits, arithmetic for 16 bits. */
+/* Functions of one quantised element: arithmetic for 16 bits; tables for 8 bits are in lookup.h. */
 #ifndef TFLMGEN_KERNELS_QUANTIZED_UNARY_H
 #define TFLMGEN_KERNELS_QUANTIZED_UNARY_H
 
 #include "inverse_sqrt.h"
-#include "lookup_mve.h"
 #include "requantize.h"
-
-struct tflmgen_lookup {
-    int32_t elements;
-};
-
-/* output = table[input + 128]; the table was made at build time. */
-TFLMGEN_KERNEL void tflmgen_lookup_s8(const int8_t *input, const int8_t *table, int8_t *output,
-                                      const struct tflmgen_lookup *params)
-{
-#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
-    tflmgen_lookup_mve(input, table, output, params->elements);
-#else
-    for (int32_t i = 0; i < params->elements; i++) {
-        output[i] = table[input[i] + 128];
-    }
-#endif
-}
 
 struct tflmgen_clamp_s16 {
     int32_t elements;

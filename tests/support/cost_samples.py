@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from unittest import mock
 
 import numpy as np
 from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
 from tflmgen.kernel import Kernel, Target
-from tflmgen.ops import arithmetic, conv, depthwise_conv, fully_connected, transpose_conv
+from tflmgen.ops import arithmetic, conv, depthwise_conv, fully_connected, lookup, pool, transpose_conv
 from tflmgen.ops import lstm as lstm_operators
 from tflmgen.ops import svdf as svdf_operators
 from tflmgen.ops.costs import family
@@ -26,7 +26,17 @@ from support.commands import tflmgen
 from support.model_writer import ModelWriter, SubgraphWriter
 from support.recurrent_layers import lstm, svdf, weights_of
 
-CHOOSERS = (arithmetic, conv, depthwise_conv, fully_connected, lstm_operators, svdf_operators, transpose_conv)
+CHOOSERS = (
+    arithmetic,
+    conv,
+    depthwise_conv,
+    fully_connected,
+    lookup,
+    lstm_operators,
+    pool,
+    svdf_operators,
+    transpose_conv,
+)
 
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 
@@ -38,9 +48,23 @@ INPUTS: dict[str, dict[str, Any]] = {
 """Quantisation of the input, by type."""
 
 
+class Measured(Protocol):
+    """One operator, or a few that become one, of inputs in these shapes."""
+
+    @property
+    def dtype(self) -> str:
+        """Of the inputs, and of the output."""
+
+    @property
+    def inputs(self) -> Sequence[tuple[int, ...]]: ...
+
+    def add_to(self, graph: SubgraphWriter, inputs: list[int], rng: np.random.Generator) -> int:
+        """The output's tensor."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One operator: input [1, height, width, channels], or rows of `channels`; filter taps; outputs per pixel.
+    """A layer with weights: input [1, height, width, channels], or rows of `channels`; filter taps; outputs per pixel.
 
     outputs: of a depthwise layer as many as channels, or a multiple of them. beyond: some weights are pairs that 16
     bits do not hold; common: all outputs have one scale; groups: of channels, each with filters of its own. dtype: of
@@ -65,14 +89,15 @@ class Layer:
     state: str = "int8"
 
     @property
-    def input(self) -> tuple[int, ...]:
+    def inputs(self) -> Sequence[tuple[int, ...]]:
         if self.operator == LSTM:
-            return (*self.size, self.channels)
-        return (
-            (1, *self.size, self.channels)
-            if self.operator not in ("FULLY_CONNECTED", "SVDF")
-            else (self.size[0], self.channels)
-        )
+            return [(*self.size, self.channels)]
+        if self.operator in ("FULLY_CONNECTED", "SVDF"):
+            return [(self.size[0], self.channels)]
+        return [(1, *self.size, self.channels)]
+
+    def add_to(self, graph: SubgraphWriter, inputs: list[int], rng: np.random.Generator) -> int:
+        return _operator(graph, self, inputs, rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +109,36 @@ class Sample:
     cycles: int
 
 
-def write_model(path: Path, layers: Iterable[Layer], rng: np.random.Generator) -> None:
-    """All layers side by side: each reads the beginning of one input, and one byte of each output is given back."""
+def write_model(path: Path, layers: Iterable[Measured], rng: np.random.Generator) -> None:
+    """All layers side by side: each reads from the beginning of one input on, and one byte of each output is given
+    back."""
     layers = list(layers)
     writer = ModelWriter()
     graph = writer.subgraph("main")
-    most, dtype = max(prod(layer.input) for layer in layers), layers[0].dtype
+    most = max(prod(shape) + begin for layer in layers for begin, shape in enumerate(layer.inputs))
+    dtype = layers[0].dtype
     x = graph.tensor("x", dtype, [most + 1], **INPUTS[dtype])
     outputs = []
     for number, layer in enumerate(layers):
-        shaped = [_part(graph, x, begin, layer) for begin in range(2 if layer.operator == "ADD" else 1)]
-        made = _operator(graph, layer, shaped, rng)
-        elements = prod(graph.tensors[made]["shape"])
-        flat = graph.tensor(f"flat{number}", dtype, [elements], **_quantization(layer))
+        made = layer.add_to(
+            graph, [_part(graph, x, begin, shape, dtype) for begin, shape in enumerate(layer.inputs)], rng
+        )
+        elements, ends = prod(graph.tensors[made]["shape"]), graph.tensors[made]["quantization"]
+        flat = graph.tensor(f"flat{number}", dtype, [elements], *ends)
         graph.operator("RESHAPE", [made], [flat], {"new_shape": [elements]})
         begin, one = (graph.constant(n, np.array([v], np.int32)) for n, v in (("begin", 0), ("one", 1)))
-        outputs.append(graph.tensor(f"y{number}", dtype, [1], **_quantization(layer)))
+        outputs.append(graph.tensor(f"y{number}", dtype, [1], *ends))
         graph.operator("SLICE", [flat, begin, one], [outputs[-1]])
     graph.inputs, graph.outputs = [x], outputs
     path.write_bytes(writer.finish())
 
 
-def _part(graph: SubgraphWriter, x: int, begin: int, layer: Layer) -> int:
-    """The values of x from `begin` on, in the shape of the layer's input."""
-    shape, quantized = layer.input, INPUTS[layer.dtype]
+def _part(graph: SubgraphWriter, x: int, begin: int, shape: Sequence[int], dtype: str) -> int:
+    """The values of x from `begin` on, in that shape."""
     count = prod(shape)
     at, size = (graph.constant(n, np.array([v], np.int32)) for n, v in (("begin", begin), ("size", count)))
-    part = graph.tensor("part", layer.dtype, [count], **quantized)
-    shaped = graph.tensor("in", layer.dtype, list(shape), **quantized)
+    part = graph.tensor("part", dtype, [count], **INPUTS[dtype])
+    shaped = graph.tensor("in", dtype, list(shape), **INPUTS[dtype])
     graph.operator("SLICE", [x, at, size], [part])
     graph.operator("RESHAPE", [part], [shaped], {"new_shape": list(shape)})
     return shaped
@@ -130,10 +157,6 @@ def _quantization(layer: Layer) -> dict[str, Any]:
 def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.random.Generator) -> int:
     taps, channels, outputs = layer.taps, layer.channels, layer.outputs
     activation = {"fused_activation_function": int(layer.relu)}
-    if layer.operator == "ADD":
-        y = graph.tensor("sum", "int8", list(layer.input), **_quantization(layer))
-        graph.operator("ADD", inputs, [y], activation)
-        return y
     if layer.operator in (LSTM, "SVDF"):
         result = [*layer.size, outputs] if layer.operator == LSTM else [layer.size[0], outputs]
         y = graph.tensor("y", layer.dtype, result, **_quantization(layer))
@@ -196,7 +219,7 @@ def only(name: str) -> Iterator[None]:
         yield
 
 
-def measure(name: str | None, board: str, layers: Iterable[Layer], folder: Path, seed: int = 0) -> list[Sample]:
+def measure(name: str | None, board: str, layers: Iterable[Measured], folder: Path, seed: int = 0) -> list[Sample]:
     """The layers as kernels of family `name`, or as what is chosen for them where there is no name."""
     path = folder / "layers.tflite"
     write_model(path, layers, np.random.default_rng(seed))

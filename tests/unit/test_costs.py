@@ -45,9 +45,16 @@ SHAPE = {
     "inputs": 20,
     "cells": 12,
     "cell_clip": 0,
-    "rank": 2,
     "memory": 8,
     "backward": 0,
+    "elements": 100,
+    "zero": 3,
+    "least": -128,
+    "greatest": 100,
+    "rank": 3,
+    "extent": (2, 3, 21, 0, 0, 0),
+    "stride1": (63, 21, 1, 0, 0, 0),
+    "stride2": (0, 1, 0, 0, 0, 0),
 }
 
 
@@ -75,6 +82,13 @@ def test_nothing_is_said_of_other_kernels_and_cores() -> None:
     assert estimate(kernel("conv2d_dsp_clamped_s8"), "host") is None
 
 
+def test_terms_of_rows() -> None:
+    """Six rows of 21 elements by an element each, four at a time, and a pass that clamps all."""
+    known = terms_of(kernel("add_rows_dsp_22_s8"))
+    assert known is not None
+    assert known[1] == (1, 6, 3, *[0] * 4, 6, 30, 6, 6, *[0] * 16, 1, 31, 2)
+
+
 def choose(monkeypatch: pytest.MonkeyPatch, **costs: tuple[int, int]) -> Kernel:
     known = {f"tflmgen_{name}": Estimate(*cost) for name, cost in costs.items()}
     monkeypatch.setattr(fast, "estimate", lambda one, _: known.get(one.function))
@@ -93,6 +107,12 @@ def test_fewest_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_fewest_instructions_where_cycles_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose(monkeypatch, small=(100, 540), large=(200, 500), portable=(90, 551)).function == "tflmgen_small"
+
+
+def test_a_portable_one_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = choose(monkeypatch, small=(100, 900), large=(200, 500))
+    assert chosen.function == "tflmgen_large"
+    assert [one.function for one in chosen.considered] == ["tflmgen_small"]
 
 
 def test_the_first_where_one_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,13 +15,23 @@ from tflmgen.ops.cost_shapes import Shape, Terms, up, windows
 from tflmgen.ops.cost_table import COSTS
 from tflmgen.ops.dsp_costs import conv_dsp, depthwise_window, planes, winograd
 from tflmgen.ops.dsp_direct_costs import conv_dot, conv_offset
+from tflmgen.ops.element_costs import (
+    average_dsp,
+    average_mve,
+    elements,
+    max_dsp,
+    max_mve,
+    portable_average,
+    portable_rows,
+    rows,
+    table,
+)
 from tflmgen.ops.int16_costs import conv_int16, depthwise_int16, matrix_int16
 from tflmgen.ops.mve_costs import (
     conv_mve,
     depthwise_mve,
     depthwise_patches,
     depthwise_quads,
-    elements_mve,
     groups_mve,
     matrix_mve,
     transpose_mve,
@@ -74,9 +84,15 @@ def terms_of(kernel: Kernel) -> tuple[str, Terms] | None:
 
 def _shape(kernel: Kernel) -> Shape:
     assert kernel.params is not None
-    shape = {name: int(value) for name, value in kernel.params.fields if isinstance(value, (int, bool))}
+    shape: dict[str, int] = {}
+    for name, value in kernel.params.fields:
+        if isinstance(value, tuple):
+            shape |= {f"{name}{place}": int(part) for place, part in enumerate(value)}
+        elif isinstance(value, (int, bool)):
+            shape[name] = int(value)
     return {
         **shape,
+        "zeros": int("zeros" in kernel.function),
         "signed": int("signed" in kernel.function),
         "offset": int("offset" in kernel.function),
         "own_scales": int("common" not in kernel.function),
@@ -172,16 +188,14 @@ def _long_matrix(shape: Shape) -> Terms:
     )
 
 
-def _elements(shape: Shape) -> Terms:
-    count = shape["count"]
-    return 1, count, shape["signed"] * count
-
-
 FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"conv2d_s8", _portable_conv),
     (r"depthwise_conv2d_s8", _portable_conv),
     (r"fully_connected_s8", _portable_matrix),
     (r"fully_connected_channels_s8", _portable_matrix),
+    (r"add_s8", portable_rows),
+    (r"mul_s8", portable_rows),
+    (r"average_pool2d_s8", portable_average),
     (r"conv2d_pixel_thumb", pixels_thumb),
     (r"conv2d_thumb", conv_thumb),
     (r"conv2d_dsp_offset", conv_offset),
@@ -209,17 +223,27 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"fully_connected_dsp_widened", _paired_matrix),
     (r"fully_connected_dsp_long", _long_matrix),
     (r"fully_connected_mve", matrix_mve),
-    (r"add_thumb", _elements),
-    (r"add_dsp", _elements),
-    (r"add_mve", elements_mve),
+    (r"add_thumb", elements(1, 1)),
+    (r"add_dsp", elements(4, 4)),
+    (r"add_mve", elements(8, 4)),
+    (r"add_rows_thumb", rows(1, 1, 1)),
+    (r"add_rows_dsp", rows(4, 4, 4)),
+    (r"mul_thumb", rows(1, 1, 1)),
+    (r"mul_dsp", rows(4, 1, 4)),
+    (r"mul_mve", rows(8, 8, 4, signs=(0,))),
+    (r"average_pool2d_dsp", average_dsp),
+    (r"average_pool2d_mve", average_mve),
+    (r"max_pool2d_dsp", max_dsp),
+    (r"max_pool2d_mve", max_mve),
+    (r"lookup_mve", table),
     (r"conv2d_s16_dsp", conv_int16),
     (r"depthwise_conv2d_s16_dsp", depthwise_int16),
     (r"fully_connected_s16_dsp", matrix_int16),
     *RECURRENT,
 )
-"""Kernels by how their names begin, behind tflmgen_."""
+"""Kernels by how their names begin, behind tflmgen_, whether padding is zeros or not."""
 
 
 def family(kernel: Kernel) -> tuple[str, Callable[[Shape], Terms]] | None:
-    name = kernel.function.removeprefix("tflmgen_")
+    name = kernel.function.removeprefix("tflmgen_").replace("_zeros", "").replace("sub_s8", "add_s8")
     return next(((f, terms) for f, terms in FAMILIES if re.match(rf"{f}(_|$)", name)), None)

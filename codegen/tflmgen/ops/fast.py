@@ -40,8 +40,8 @@ from tflmgen.ops.window import Steps, Window
 NEAR = 1.1
 """Cycles are estimates, instructions are not: what differs by less is decided by instructions."""
 
-PER_MAC = {"mve": 0.35, "dsp": 1.0, "thumb": 3.5, "portable": 6.0}
-"""Instructions of kernels that there is no estimate of, about."""
+PER_MAC = 6.0
+"""Instructions of kernels that there is no estimate of, about: portable ones, of floats or for other cores."""
 
 MOST_ZEROS = 1024
 """Zeros, in bytes, that may stand between an operator's weights, for other groups of channels or units that aren't
@@ -68,7 +68,7 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
         # Of a column, windows lie in one piece, as those of a line do.
         window = window.transposed
     rows = _rows_of(window)
-    direct = _kernels(
+    direct = fast_kernels(
         target,
         layer,
         ("mve", lambda: conv2d_mve(op, window, layer)),
@@ -108,7 +108,7 @@ def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Tar
         return fast_depthwise(op, window, layer, target)
     own = terms // taps
     groups = inputs // own
-    several = _kernels(
+    several = fast_kernels(
         target,
         layer,
         ("mve", lambda: conv2d_groups_mve(op, window, layer)),
@@ -116,7 +116,7 @@ def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Tar
         ("thumb", lambda: conv2d_pixel_thumb(op, window, layer, groups)),
     )
     if own == 1:
-        several = [*_kernels(target, None, ("mve", lambda: depthwise_quads_mve(op, window, layer))), *several]
+        several = [*fast_kernels(target, None, ("mve", lambda: depthwise_quads_mve(op, window, layer))), *several]
     if channels * taps * (inputs - own) > MOST_ZEROS or target.optimize == "size":
         return several
     spread = np.zeros((channels, taps, inputs), dtype=np.int64)
@@ -139,7 +139,7 @@ def _with_macs(kernel: Kernel, macs: int) -> Kernel:
 def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
     # A column of pixels is a line of them, in which several are next to each other.
     line = window.transposed if window.input[2] == window.width.output == 1 else window
-    return _kernels(
+    return fast_kernels(
         target,
         None,
         ("mve", lambda: depthwise_patch_mve(op, line, layer)),
@@ -154,7 +154,7 @@ def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: T
 
 def fast_transpose_conv(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
     """window: of the convolution from the output to the input."""
-    return _kernels(
+    return fast_kernels(
         target,
         layer,
         ("mve", lambda: transpose_conv_mve(op, window, layer)),
@@ -163,7 +163,7 @@ def fast_transpose_conv(op: OperatorInstance, window: Window, layer: Layer, targ
 
 
 def fast_fully_connected(op: OperatorInstance, layer: Layer, batches: int, target: Target) -> list[Kernel]:
-    return _kernels(
+    return fast_kernels(
         target,
         layer,
         ("mve", lambda: fully_connected_mve(op, layer, batches)),
@@ -180,13 +180,13 @@ def _line(pixels: int, layer: Layer) -> Window:
 
 def fast_int16(layer: Int16Layer | None, make: Callable[[Int16Layer], Kernel | None], target: Target) -> list[Kernel]:
     """The kernel that `make` has for a layer of int16 activations."""
-    return _kernels(target, None, ("dsp", lambda: make(layer) if layer else None))
+    return fast_kernels(target, None, ("dsp", lambda: make(layer) if layer else None))
 
 
 def fast_add(
     op: OperatorInstance, factors: Sequence[float], sign: int, limits: tuple[int, int], target: Target
 ) -> list[Kernel]:
-    return _kernels(
+    return fast_kernels(
         target,
         None,
         ("mve", lambda: add_mve(op, factors, sign, *limits)),
@@ -196,7 +196,7 @@ def fast_add(
 
 
 def fast_mul(op: OperatorInstance, factor: float, limits: tuple[int, int], target: Target) -> list[Kernel]:
-    return _kernels(
+    return fast_kernels(
         target,
         None,
         ("mve", lambda: mul_mve(op, factor, *limits)),
@@ -209,10 +209,10 @@ def fast_recurrent(
     makers: Iterable[tuple[str, Callable[..., Kernel | None]]], target: Target, *arguments: object
 ) -> list[Kernel]:
     """The kernels of an int8 SVDF or LSTM that `makers` have for instruction sets, given these arguments."""
-    return _kernels(target, None, *((instructions, partial(make, *arguments)) for instructions, make in makers))
+    return fast_kernels(target, None, *((instructions, partial(make, *arguments)) for instructions, make in makers))
 
 
-def _kernels(target: Target, layer: Layer | None, *makers: tuple[str, Maker]) -> list[Kernel]:
+def fast_kernels(target: Target, layer: Layer | None, *makers: tuple[str, Maker]) -> list[Kernel]:
     """What is exact and doesn't fill much flash with padding beside the weights of `layer`, where there are many.
 
     `thumb`, which runs anywhere, is slow to prove, and left to layers for which nothing else is.
@@ -234,18 +234,20 @@ def _packed_bytes(kernel: Kernel) -> int:
 
 
 def fastest(kernels: Iterable[Kernel], target: Target) -> Kernel:
-    """The kernel of fewest estimated cycles, or the first one where those aren't known of all.
+    """The kernel of fewest estimated cycles, or the first one where those aren't known of all but a portable one.
 
     Of kernels that are NEAR that, the one of fewest instructions. Its alternatives, which may take less memory, are its
     own, the others for the same instruction set, and the portable one where that has less scratch.
     """
     estimated = [_estimated(kernel, target.core) for kernel in kernels]
     first, *others = estimated
-    if all(kernel.cycles for kernel in estimated):
-        estimated.sort(key=lambda kernel: kernel.cycles)
-        near = [kernel for kernel in estimated if kernel.cycles <= NEAR * estimated[0].cycles]
+    known = [kernel for kernel in estimated if kernel.cycles]
+    if known and all(kernel.cycles or kernel.variant == "portable" for kernel in estimated):
+        known.sort(key=lambda kernel: kernel.cycles)
+        near = [kernel for kernel in known if kernel.cycles <= NEAR * known[0].cycles]
         first = min(near, key=lambda kernel: kernel.instructions)
-        others = [kernel for kernel in estimated if kernel is not first]
+        others = [kernel for kernel in known if kernel is not first]
+        others += [kernel for kernel in estimated if not kernel.cycles]
     own = [_estimated(kernel, target.core) for kernel in first.alternatives]
     same = [*own, *(kernel for kernel in others if kernel.variant == first.variant)]
     portable = [kernel for kernel in others if kernel.variant == "portable"]
@@ -262,4 +264,4 @@ def _scratch(kernel: Kernel) -> int:
 def _estimated(kernel: Kernel, core: str) -> Kernel:
     if known := estimate(kernel, core):
         return replace(kernel, instructions=known.instructions, cycles=known.cycles)
-    return kernel if kernel.instructions else replace(kernel, instructions=round(kernel.macs * PER_MAC[kernel.variant]))
+    return kernel if kernel.instructions else replace(kernel, instructions=round(kernel.macs * PER_MAC))

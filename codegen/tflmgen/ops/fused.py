@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Target
 from tflmgen.ops.fold_elements import Array
+from tflmgen.ops.lookup import lookup_kernel
 from tflmgen.ops.operator import Operator, Rule, no_attributes
-from tflmgen.ops.quantize import same_shape, unary_overlaps
+from tflmgen.ops.quantize import same_shape
 from tflmgen.ops.rules import COMMON, constant, input_type, one_type
 from tflmgen.ops.unary import unary_kernel
 from tflmgen.types import DType
@@ -16,10 +17,7 @@ ENTRIES = 256
 
 
 def _lookup(op: OperatorInstance, target: Target) -> Kernel:
-    del target
-    params = Params("tflmgen_lookup", (("elements", input_type(op, 0).elements),))
-    operands = (Input(0), Input(1), Output(0))
-    return Kernel("tflmgen_lookup_s8", "quantized_unary.h", operands, params, unary_overlaps(op))
+    return lookup_kernel(op, Input(1), target)
 
 
 def _fold_lookup(op: OperatorInstance) -> list[Array] | None:

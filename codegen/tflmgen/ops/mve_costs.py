@@ -217,12 +217,6 @@ def depthwise_quads(shape: Shape) -> Terms:
     )
 
 
-def elements_mve(shape: Shape) -> Terms:
-    """Eight elements at a time, the rest one by one."""
-    eights, rest, signed = shape["count"] // 8, shape["count"] % 8, shape["signed"]
-    return 1, eights, rest, signed * eights, signed * rest
-
-
 def matrix_mve(shape: Shape) -> Terms:
     """Groups of eight units; rows that are not 16s of values are copied to the stack where they are short."""
     batches, chunks = shape["batches"], shape["chunks"]

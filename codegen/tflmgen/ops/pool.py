@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ops.fast import fast_kernels, fastest
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import positive, present
 from tflmgen.ops.quantize_math import Activation, activation_range, parse_activation
@@ -57,24 +58,30 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
             least, greatest = activation_range(activation, output.dtype, output.quantization)
         results: Fields = (("output_min", least), ("output_max", greatest))
         suffix = {DType.FLOAT32: "f32", DType.INT8: "s8", DType.INT16: "s16"}[output.dtype]
-        over, channels = _window(op), static_shape(output)[3]
-        fields = over.fields(channels) + results
+        window, channels = _window(op), static_shape(output)[3]
+        fields = window.fields(channels) + results
         struct, zeros = f"tflmgen_pool2d_{suffix}", ""
         if op.attributes.zeros:
             struct, zeros = f"tflmgen_pool2d_zeros_{suffix}", "zeros_"
             fields += (("zero", 0 if suffix == "f32" else zero_point(output)),)
-        if "mve" in target.features and suffix == "s8" and (kind == "max" or prod(op.attributes.taps) <= _MOST_PIXELS):
-            name = f"tflmgen_{kind}_pool2d_{zeros}mve_s8"
-            at_once = channels <= 16 if kind == "max" else channels <= 8 or channels == 32
-            by_groups = overlaps(output, over.group_distance(channels if at_once else 1))
-            return Kernel(name, "pool2d_mve.h", (Input(0), Output(0)), params(struct, fields), by_groups, variant="mve")
-        if "dsp" in target.features and suffix == "s8" and _by_fours(op, kind):
-            name, header = f"tflmgen_{kind}_pool2d_{zeros}dsp_s8", f"{kind}_pool2d_dsp.h"
-            by_fours = overlaps(output, over.group_distance(1 if channels % 4 else 4))
-            return Kernel(name, header, (Input(0), Output(0)), params(struct, fields), by_fours, variant="dsp")
-        by_ones = overlaps(output, over.group_distance(1))
-        name = f"tflmgen_{kind}_pool2d_{zeros}{suffix}"
-        return Kernel(name, "pool2d.h", (Input(0), Output(0)), params(struct, fields), by_ones)
+
+        def made(variant: str, header: str, group: int) -> Kernel:
+            name = f"tflmgen_{kind}_pool2d_{zeros}{'' if variant == 'portable' else f'{variant}_'}{suffix}"
+            over = overlaps(output, window.group_distance(group))
+            return Kernel(name, header, (Input(0), Output(0)), params(struct, fields), over, variant=variant)
+
+        def mve() -> Kernel | None:
+            if kind == "max":
+                return made("mve", "pool2d_mve.h", channels if channels <= 16 else 1)
+            if prod(op.attributes.taps) > _MOST_PIXELS:
+                return None
+            return made("mve", "pool2d_mve.h", channels if channels <= 8 or channels == 32 else 1)
+
+        def dsp() -> Kernel | None:
+            return made("dsp", f"{kind}_pool2d_dsp.h", 1 if channels % 4 else 4) if _by_fours(op, kind) else None
+
+        fast = fast_kernels(target, None, ("mve", mve), ("dsp", dsp)) if suffix == "s8" else []
+        return fastest([*fast, made("portable", "pool2d.h", 1)], target)
 
     return kernel
 

@@ -9,6 +9,7 @@ import numpy as np
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.ops.binary import SUFFIX
 from tflmgen.ops.fold_elements import ELEMENTS
+from tflmgen.ops.lookup import lookup_kernel, table_operand
 from tflmgen.ops.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
 from tflmgen.ops.rules import COMMON, input_is, input_type, output_is, per_tensor, scale, zero_point
@@ -45,16 +46,14 @@ def _table(op: OperatorInstance) -> ConstantArray:
     source, result = (replace(kind, shape=values.shape) for kind in (input_type(op, 0), op.outputs[0]))
     found = ELEMENTS["QUANTIZE"](OperatorInstance((source,), (result,), (values,), None))
     assert found is not None
-    return ConstantArray.of("table", found[0], DType.INT8)
+    return table_operand(found[0])
 
 
 def _quantize(op: OperatorInstance, target: Target) -> Kernel:
     source, result = input_type(op, 0), op.outputs[0]
     least = LEAST_ELEMENTS["size" if target.optimize == "size" else "speed"]
     if (source.dtype, result.dtype) == (DType.INT8, DType.INT8) and source.elements >= least:
-        params = Params("tflmgen_lookup", (("elements", source.elements),))
-        operands = (Input(0), _table(op), Output(0))
-        return Kernel("tflmgen_lookup_s8", "quantized_unary.h", operands, params, unary_overlaps(op))
+        return lookup_kernel(op, _table(op), target)
     function = f"tflmgen_quantize_{SUFFIX[source.dtype]}_{SUFFIX[result.dtype]}"
     if source.dtype is DType.FLOAT32:
         params = Params(

@@ -22,6 +22,7 @@ from tflmgen.ops.int8_tables import (
     slopes_of,
 )
 from tflmgen.ops.int16_tables import interpolated_table
+from tflmgen.ops.lookup import lookup_kernel, table_operand
 from tflmgen.ops.operator import Operator, Rule, no_attributes
 from tflmgen.ops.quantize import same_shape, unary_overlaps
 from tflmgen.ops.quantize_math import MAX_SHIFT, quantize_multiplier
@@ -32,12 +33,6 @@ from tflmgen.types import DType
 HEADER = "quantized_unary.h"
 
 Factory = Callable[[OperatorInstance], Kernel]
-
-
-def _lookup(name: str, op: OperatorInstance) -> Kernel:
-    table = ConstantArray.of("table", np.array(TABLES[name](op)), DType.INT8)
-    params = Params("tflmgen_lookup", (("elements", input_type(op, 0).elements),))
-    return Kernel("tflmgen_lookup_s8", HEADER, (Input(0), table, Output(0)), params, unary_overlaps(op))
 
 
 def _int16_kernel(op: OperatorInstance, function: str, fields: Fields, struct: str = "") -> Kernel:
@@ -138,7 +133,7 @@ def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
         dtype = input_type(op, 0).dtype
         if dtype is DType.INT8:
-            return _lookup(name, op)
+            return lookup_kernel(op, table_operand(TABLES[name](op)), target)
         return INT16[name](op) if dtype is DType.INT16 else plain(op, target)
 
     return kernel

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.ops.fold_elements import ELEMENTS, Array
+from tflmgen.ops.lookup import lookup_kernel, table_operand
 from tflmgen.ops.operator import Operator, no_attributes
 from tflmgen.ops.quantize import same_shape, unary_overlaps
 from tflmgen.ops.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
@@ -33,10 +34,8 @@ def requantized(op: OperatorInstance, values: Array) -> Array:
 def _kernel(op: OperatorInstance, target: Target) -> Kernel:
     source, result = input_type(op, 0), op.outputs[0]
     if source.elements >= _least_elements(target):
-        table = ConstantArray.of("table", requantized(op, np.arange(-128, 128, dtype=np.int8)), DType.INT8)
-        params = Params("tflmgen_lookup", (("elements", source.elements),))
-        operands = (Input(0), table, Output(0))
-        return Kernel("tflmgen_lookup_s8", "quantized_unary.h", operands, params, unary_overlaps(op))
+        table = table_operand(requantized(op, np.arange(-128, 128, dtype=np.int8)))
+        return lookup_kernel(op, table, target)
     fields = (
         ("elements", source.elements),
         ("input_scale", scale(source)),

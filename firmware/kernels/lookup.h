@@ -1,0 +1,20 @@
+/* Functions of one int8 element as tables of 256 results, made at build time. */
+#ifndef TFLMGEN_KERNELS_LOOKUP_H
+#define TFLMGEN_KERNELS_LOOKUP_H
+
+#include "common.h"
+
+struct tflmgen_lookup {
+    int32_t elements;
+};
+
+/* output = table[input + 128] */
+TFLMGEN_KERNEL void tflmgen_lookup_s8(const int8_t *input, const int8_t *table, int8_t *output,
+                                      const struct tflmgen_lookup *params)
+{
+    for (int32_t i = 0; i < params->elements; i++) {
+        output[i] = table[input[i] + 128];
+    }
+}
+
+#endif

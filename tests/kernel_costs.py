@@ -34,6 +34,7 @@ LAYERS = 48
 WIDE = (
     "add_rows_",
     "conv2d_dsp",
+    "conv2d_groups_dsp",
     "conv2d_mve",
     "conv2d_pixel_thumb",
     "conv2d_s16_dsp",
@@ -41,6 +42,7 @@ WIDE = (
     "depthwise_window_mve",
     "mul_",
     "svdf_dsp",
+    "transpose_conv_dsp",
 )
 MANY = 128
 """How families of many terms begin, and their layers."""
@@ -57,10 +59,9 @@ Costs = dict[str, tuple[tuple[float, ...], tuple[float, ...]]]
 
 def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> Sequence[Measured]:
     """Layers in many shapes for kernels of family `name`."""
-    if name == "conv2d_groups_mve":
-        return [_grouped(rng) for _ in range(count)]
-    if name.startswith("transpose_conv"):
-        return [_transposed(rng) for _ in range(count)]
+    if name.startswith(("conv2d_groups", "transpose_conv")):
+        parts = [(_grouped if "groups" in name else _transposed)(rng) for _ in range(count)]
+        return [replace(layer, beyond="dsp" in name and bool(rng.random() < 0.2)) for layer in parts]
     if name == "conv2d_pixel_thumb":
         return [_in_groups(_conv(rng), rng) for _ in range(count)]
     if name == "conv2d_winograd_dsp":
@@ -243,6 +244,8 @@ FAMILIES = {
         "conv2d_winograd_dsp",
         "conv2d_dsp_offset",
         "conv2d_dot_dsp",
+        "conv2d_groups_dsp",
+        "transpose_conv_dsp",
         "depthwise3x3_dsp",
         "depthwise3x3_pairs_dsp",
         "depthwise_window_dsp",

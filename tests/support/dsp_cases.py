@@ -118,7 +118,7 @@ def grouped(rng: np.random.Generator) -> Run:
     """Groups of channels, each with a convolution of its own: of CONV_2D, or several filters per channel."""
     taps, groups = pick(rng, (1, 1), (3, 3), (2, 3), (7, 5)), int(pick(rng, 2, 3, 4))
     size = [int(t + rng.integers(0, 5)) for t in taps]
-    own, outputs = int(pick(rng, 1, 2, 4, 8)), groups * int(pick(rng, 1, 2, 3, 4))
+    own, outputs = int(pick(rng, 1, 2, 3, 4, 8)), groups * int(pick(rng, 1, 2, 3, 4))
     options: dict[str, Any] = {
         "padding": int(rng.integers(2)),
         "stride_h": int(rng.integers(1, 3)),
@@ -132,7 +132,7 @@ def grouped(rng: np.random.Generator) -> Run:
         w, b = _weights(rng, (1, *taps, outputs), 3, _scale(x))
         case = make_case("DEPTHWISE_CONV_2D", [x, w, b], [y], options | {"depth_multiplier": outputs // groups})
     else:
-        w, b = _weights(rng, (outputs, *taps, own), 0, _scale(x))
+        w, b = _weights(rng, (outputs, *taps, own), 0, _scale(x), rng.random() < 0.2)
         case = make_case("CONV_2D", [x, w, b], [y], options)
     return case, inputs(rng, case)
 
@@ -147,7 +147,7 @@ def transpose_conv(rng: np.random.Generator) -> Run:
     ]
     batches = int(pick(rng, 1, 2))
     x, y, activation = _ends(rng, (batches, *inner, channels), taps[0] * taps[1] * channels)
-    w, b = _weights(rng, (outputs, *taps, channels), 0, _scale(x))
+    w, b = _weights(rng, (outputs, *taps, channels), 0, _scale(x), rng.random() < 0.2)
     options = {"padding": int(not same), "stride_h": strides[0], "stride_w": strides[1]}
     options["fused_activation_function"] = activation
     given: list[Tensor | None] = [constant("int32", [batches, *sizes, outputs]), w, x]

@@ -122,3 +122,25 @@ def alone_pixels(shape: Shape, lanes: int, tall: bool, dilated: bool = False) ->
     if shape["dilation_width"] > spread:
         together &= False
     return shape["batches"] * height * width - lanes * int(together.sum())
+
+
+def phases(shape: Shape) -> list[Shape]:
+    """The convolutions that a TRANSPOSE_CONV is, one for each phase of the outputs."""
+    found: list[Shape] = []
+    for y, x in np.ndindex(shape["stride_height"], shape["stride_width"]):
+        down, across = (_phase(shape, *at) for at in ((y, "height", "top"), (x, "width", "left")))
+        found.append({**shape, **down, **across})
+    return found
+
+
+def _phase(shape: Shape, phase: int, along: str, side: str) -> dict[str, int]:
+    """Of the outputs that are a stride apart the window along one dimension: tflmgen_transpose_conv_mve_phase_of."""
+    stride, padding = shape[f"stride_{along}"], shape[f"padding_{side}"]
+    first = (phase + padding) % stride
+    taps = up(shape[f"filter_{along}"] - first, stride)
+    return {
+        f"output_{along}": up(shape[f"output_{along}"] - phase, stride),
+        f"filter_{along}": taps,
+        f"stride_{along}": 1,
+        f"padding_{side}": taps - 1 - (phase + padding - first) // stride,
+    }

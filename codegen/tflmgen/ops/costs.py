@@ -14,7 +14,7 @@ from tflmgen.kernel import Kernel
 from tflmgen.ops.cost_shapes import Shape, Terms, up, windows
 from tflmgen.ops.cost_table import COSTS
 from tflmgen.ops.dsp_costs import conv_dsp, depthwise_window, planes, winograd
-from tflmgen.ops.dsp_direct_costs import conv_dot, conv_offset
+from tflmgen.ops.dsp_direct_costs import conv_dot, conv_offset, groups_dsp, transpose_dsp
 from tflmgen.ops.element_costs import (
     average_dsp,
     average_mve,
@@ -202,6 +202,8 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"conv2d_dsp", conv_dsp),
     (r"conv2d_winograd_dsp", winograd),
     (r"conv2d_dot_dsp", conv_dot),
+    (r"conv2d_groups_dsp", groups_dsp),
+    (r"transpose_conv_dsp", transpose_dsp),
     (r"conv2d_mve", conv_mve),
     (r"conv2d_groups_mve", groups_mve),
     (r"transpose_conv_mve", transpose_mve),

@@ -65,7 +65,7 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool
     )
     column = 6 * steps + max(6 * more, 0 if window.input[3] % 4 == 0 else steps)
     on_stack = column <= STACK_WORDS
-    stream = ConstantArray.of("stream", _stream(words, starts, exact), DType.UINT32)
+    stream = ConstantArray.of("stream", channel_pairs(words, starts, exact), DType.UINT32)
     scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
     kind = f"offset_{_kind(exact)}" if packed.offset else _kind(exact)
     function = f"tflmgen_conv2d_dsp_{kind}{'_stack' if on_stack else ''}_s8"
@@ -104,7 +104,7 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
         (("steps", steps), ("part_steps", part)),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
-    rows = _stream(words, first_sums(layer, exact), exact).reshape(pairs, -1)
+    rows = channel_pairs(words, first_sums(layer, exact), exact).reshape(pairs, -1)
     cuts = [0, *(2 + 2 * n for n in firsts[1:]), rows.shape[1]]
     values = np.concatenate([rows[:, a:b].reshape(-1) for a, b in pairwise(cuts)])
     operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
@@ -150,7 +150,7 @@ def _with_pitch(layer: Layer, row: int, pitch: int) -> Layer:
     return replace(layer, weights=np.concatenate(parts, axis=1))
 
 
-def _stream(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Rescalings) -> NDArray[np.uint32]:
+def channel_pairs(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Rescalings) -> NDArray[np.uint32]:
     """Channel pairs; an odd channel at the end is paired with the one before it, computed twice."""
     channels, steps = words.shape
     firsts = list(range(0, channels - 1, 2)) + ([channels - 2] if channels % 2 else [])

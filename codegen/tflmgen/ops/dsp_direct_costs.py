@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ops.cost_shapes import Shape, Terms, axis, clamped, up
-from tflmgen.ops.dsp_costs import conv_dsp
+from tflmgen.ops.cost_shapes import Shape, Terms, axis, clamped, phases, up
+from tflmgen.ops.dsp_costs import UNROLLED, conv_dsp
 
 
 def conv_offset(shape: Shape) -> Terms:
@@ -70,4 +70,76 @@ def conv_dot(shape: Shape) -> Terms:
         blocks * channels * pieces * words,
         blocks * channels * pieces * up(words, 2),
         clamped(shape) * batches * lines * columns * channels,
+    )
+
+
+def groups_dsp(shape: Shape) -> Terms:
+    """A convolution for each group, and the clamp of all."""
+    groups = shape["groups"]
+    channels = {f"{side}_channels": shape[f"{side}_channels"] // groups for side in ("input", "output")}
+    one = _part({**shape, **channels}, shape["input_channels"])
+    return 1, groups, *(groups * term for term in one), clamped(shape) * _outputs(shape)
+
+
+def transpose_dsp(shape: Shape) -> Terms:
+    """A convolution for each phase of the outputs, and the clamp of all."""
+    apart = {"stride_height": 1, "stride_width": 1, "dilation_height": 1, "dilation_width": 1}
+    parts = [_part({**phase, **apart}, shape["input_channels"]) for phase in phases(shape)]
+    totals = [sum(terms) for terms in zip(*parts, strict=True)]
+    return 1, len(parts), *totals, clamped(shape) * _outputs(shape)
+
+
+def _outputs(shape: Shape) -> int:
+    return shape["batches"] * shape["output_height"] * shape["output_width"] * shape["output_channels"]
+
+
+def _part(shape: Shape, pixel: int) -> Terms:
+    """Blocks of three pixels of a line, inside or cut, or single ones of narrow lines; pixel: the input's channels."""
+    y, x, width, own = axis(shape, "height"), axis(shape, "width"), shape["output_width"], shape["input_channels"]
+    rows, columns = shape["filter_height"], shape["filter_width"]
+    by_words, lanes, words = own % 4 == 0, 1 if width < 3 else 3, own // 4
+    steps = up(rows * columns * own, 4)
+    begins = np.minimum(np.arange(0, width, lanes), width - lanes)
+    inside = np.array([bool(x.whole[b : b + lanes].all()) for b in begins]) & (by_words and lanes == 3)
+    lines, tall = shape["batches"] * len(y.inside), y.whole
+    blocks, whole = lines * len(begins), shape["batches"] * int(tall.sum()) * int(inside.sum())
+    apart = np.concatenate([[0], *(np.arange(b, b + lanes) for b, i in zip(begins, inside, strict=True) if not i)])[1:]
+    every = np.concatenate([np.arange(b, b + lanes) for b in begins])
+    cut = shape["batches"] * int(np.where(tall, len(apart), len(every)).sum())
+    found = shape["batches"] * int(
+        (y.inside * np.where(tall, x.inside[apart.astype(int)].sum(), x.inside[every].sum())).sum()
+    )
+    cut_rows = shape["batches"] * int((y.inside * np.where(tall, len(apart), len(every))).sum())
+    complete = shape["batches"] * int(tall.sum()) * int(x.whole[apart.astype(int)].sum())
+    together = shape["dilation_width"] == 1 and own == pixel
+    pieces = cut_rows if together else found
+    joined = together or columns == 1
+    pairs = blocks * up(shape["output_channels"], 2)
+    more = shape["offset"] * up(steps, 255)
+    passes = max(1, up(steps + more - 1, UNROLLED))
+    return (
+        lines,
+        blocks,
+        whole,
+        whole * (0 if joined else rows),
+        whole * rows * (1 if joined else columns),
+        whole * steps,
+        cut * by_words,
+        cut * by_words * steps - found * words * by_words,
+        cut_rows * by_words,
+        pieces * by_words,
+        found * words * by_words,
+        cut * (not by_words),
+        cut * (not by_words) * steps,
+        (cut - complete) * (not by_words) * steps,
+        cut_rows * (not by_words),
+        pieces * (not by_words),
+        found * own * (not by_words),
+        pairs,
+        pairs * (passes - 1),
+        pairs * (steps + more),
+        shape["signed"] * pairs,
+        blocks * (shape["output_channels"] == 1),
+        shape["offset"] * blocks,
+        shape["offset"] * blocks * steps,
     )

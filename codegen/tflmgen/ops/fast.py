@@ -14,6 +14,7 @@ from tflmgen.ops.costs import estimate
 from tflmgen.ops.dsp_add import add_dsp
 from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.dsp_conv import conv2d_dsp
+from tflmgen.ops.dsp_conv_parts import conv2d_groups_dsp, transpose_conv_dsp
 from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
 from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
 from tflmgen.ops.dsp_dot import conv2d_dot_dsp
@@ -112,6 +113,7 @@ def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Tar
         target,
         layer,
         ("mve", lambda: conv2d_groups_mve(op, window, layer)),
+        ("dsp", lambda: conv2d_groups_dsp(op, window, layer)),
         ("thumb", lambda: depthwise_thumb(op, window, layer) if own == 1 else None),
         ("thumb", lambda: conv2d_pixel_thumb(op, window, layer, groups)),
     )
@@ -158,6 +160,7 @@ def fast_transpose_conv(op: OperatorInstance, window: Window, layer: Layer, targ
         target,
         layer,
         ("mve", lambda: transpose_conv_mve(op, window, layer)),
+        ("dsp", lambda: transpose_conv_dsp(op, window, layer)),
         ("thumb", lambda: transpose_conv_thumb(op, window, layer)),
     )
 

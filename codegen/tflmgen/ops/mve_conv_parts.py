@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +9,7 @@ from tflmgen.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstan
 from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.mve_channels import Fit, fit, padded_bytes
 from tflmgen.ops.mve_conv import COLUMN_BYTES, STACK_BYTES, pair_stream, table_of
+from tflmgen.ops.phases import phases_of, transposed_fields
 from tflmgen.ops.rules import input_type, zero_point
 from tflmgen.ops.weights import params
 from tflmgen.ops.window import Fields, Steps, Window
@@ -40,8 +39,8 @@ def conv2d_groups_mve(op: OperatorInstance, window: Window, layer: Layer) -> Ker
         return None
     step = channels // groups
     packed = padded_bytes(layer.weights)
-    rows = [slice(first, first + step) for first in range(0, channels, step)]
-    streams = [pair_stream(packed[some], _part(layer, some)) for some in rows]
+    rows = [np.arange(first, first + step) for first in range(0, channels, step)]
+    streams = [pair_stream(packed[some], layer.channels(some)) for some in rows]
     fields = (
         *window.fields(channels),
         *window.dilation_fields,
@@ -59,25 +58,18 @@ def transpose_conv_mve(op: OperatorInstance, window: Window, layer: Layer) -> Ke
     window: of the convolution from the output to the input; layer.weights: [channels, taps * input channels].
     """
     channels, terms = layer.weights.shape
-    taps, steps = window.taps, window.steps
-    inputs, pixel = terms // (taps[0] * taps[1]), steps.stride_width * channels
-    strides = steps.stride_height, steps.stride_width
-    if taps[0] < strides[0] or taps[1] < strides[1] or pixel >= MOST_PIXEL:
-        return None
+    inputs, pixel = terms // (window.taps[0] * window.taps[1]), window.steps.stride_width * channels
     source = input_type(op, 2)
-    weights = layer.weights.reshape(channels, *taps, inputs)
-    before = window.height.padding, window.width.padding
+    phases = phases_of(window, layer, zero_point(source))
+    if phases is None or pixel >= MOST_PIXEL:
+        return None
     words: list[Words] = []
     most = 0
     fits = []
-    for phase in np.ndindex(*strides):
-        rows, columns = (_taps(p, t, stride, b) for p, t, stride, b in zip(phase, taps, strides, before, strict=True))
-        some = np.ascontiguousarray(weights[:, rows][:, :, columns]).reshape(channels, -1)
-        bias = layer.bias + zero_point(source) * (layer.weights.sum(axis=1) - some.sum(axis=1))
-        part = replace(layer, weights=some, bias=bias)
+    for taps, part in phases:
         shape = source.max_shape
-        over = Window(Steps(False, 1, 1), (shape[0], shape[1], shape[2], shape[3]), (len(rows), len(columns)))
-        table, packed = table_of(over, inputs), padded_bytes(some)
+        over = Window(Steps(False, 1, 1), (shape[0], shape[1], shape[2], shape[3]), taps)
+        table, packed = table_of(over, inputs), padded_bytes(part.weights)
         exact = fit(part)
         if table is None or exact is None:
             return None
@@ -91,24 +83,6 @@ def transpose_conv_mve(op: OperatorInstance, window: Window, layer: Layer) -> Ke
     fields: Fields = (*transposed_fields(op, window), ("padding_value", zero_point(source)))
     macs = source.elements * layer.weights.size // inputs
     return _kernel(2, "transpose_conv", fields, (layer, both), words, most, macs)
-
-
-def transposed_fields(op: OperatorInstance, window: Window) -> Fields:
-    """TFLMGEN_WINDOW_FIELDS, with the convolution's input for the output and the reverse."""
-    source, output = input_type(op, 2).max_shape, op.outputs[0].max_shape
-    fields = dict(window.fields(source[3]))
-    for side, shape in (("input", source), ("output", output)):
-        fields |= {f"{side}_{name}": n for name, n in zip(("height", "width", "channels"), shape[1:], strict=True)}
-    return tuple(fields.items())
-
-
-def _taps(phase: int, taps: int, stride: int, padding: int) -> list[int]:
-    """Those that reach the outputs at `phase`, in the order of the inputs."""
-    return list(range((phase + padding) % stride, taps, stride))[::-1]
-
-
-def _part(layer: Layer, some: slice) -> Layer:
-    return replace(layer, weights=layer.weights[some], bias=layer.bias[some], scales=layer.scales[some])
 
 
 def _kernel(

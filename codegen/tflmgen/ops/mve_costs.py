@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ops.cost_shapes import Shape, Terms, alone_pixels, axis, clamped, up, windows
+from tflmgen.ops.cost_shapes import Shape, Terms, alone_pixels, axis, clamped, phases, up, windows
 
 
 def conv_mve(shape: Shape) -> Terms:
@@ -59,9 +59,7 @@ def groups_mve(shape: Shape) -> Terms:
 def transpose_mve(shape: Shape) -> Terms:
     """A convolution for each phase of the outputs, and the clamp of all."""
     parts = []
-    for y, x in np.ndindex(shape["stride_height"], shape["stride_width"]):
-        down, across = (_phase(shape, *at) for at in ((y, "height", "top"), (x, "width", "left")))
-        phase = {**shape, **down, **across}
+    for phase in phases(shape):
         chunks = up(phase["filter_height"] * phase["filter_width"] * shape["input_channels"], 16)
         parts.append(_part({**phase, "chunks": chunks}))
     totals = [sum(terms) for terms in zip(*parts, strict=True)]
@@ -70,19 +68,6 @@ def transpose_mve(shape: Shape) -> Terms:
 
 def _outputs(shape: Shape) -> int:
     return shape["batches"] * shape["output_height"] * shape["output_width"] * shape["output_channels"]
-
-
-def _phase(shape: Shape, phase: int, along: str, side: str) -> dict[str, int]:
-    """Of the outputs that are a stride apart the window along one dimension: tflmgen_transpose_conv_mve_phase_of."""
-    stride, padding = shape[f"stride_{along}"], shape[f"padding_{side}"]
-    first = (phase + padding) % stride
-    taps = up(shape[f"filter_{along}"] - first, stride)
-    return {
-        f"output_{along}": up(shape[f"output_{along}"] - phase, stride),
-        f"filter_{along}": taps,
-        f"stride_{along}": 1,
-        f"padding_{side}": taps - 1 - (phase + padding - first) // stride,
-    }
 
 
 def _part(shape: Shape) -> Terms:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Scratch
 from tflmgen.ops.dsp_channels import Layer
-from tflmgen.ops.mve_conv_parts import transposed_fields
+from tflmgen.ops.phases import transposed_fields
 from tflmgen.ops.rules import input_type, zero_point
 from tflmgen.ops.thumb_fully_connected import stream_of
 from tflmgen.ops.thumb_pixel import raised

@@ -1,0 +1,291 @@
+/* Convolutions in int8 for cores with the DSP extension that are several ones: one for each group of channels, or for each
+ * phase of a TRANSPOSE_CONV. Every part reads some channels of the input's pixels and writes some values of the output, apart
+ * from it.
+ *
+ * A part's windows are widened, of three outputs of a line at a time, and computed as those of CONV_2D are
+ * (conv2d_block_dsp.h, conv2d_offset_dsp.h).
+ */
+#ifndef TFLMGEN_KERNELS_CONV2D_PARTS_DSP_H
+#define TFLMGEN_KERNELS_CONV2D_PARTS_DSP_H
+
+#include "conv2d_offset_dsp.h"
+
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+
+struct tflmgen_conv2d_groups_dsp_s8 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t dilation_height;
+    int32_t dilation_width;
+    int32_t groups;
+    int32_t padding_value;
+    int32_t output_min;
+    int32_t output_max;
+};
+
+/* The window is that of the convolution from the output to the input. */
+struct tflmgen_transpose_conv_dsp_s8 {
+    TFLMGEN_WINDOW_FIELDS
+    int32_t padding_value;
+    int32_t output_min;
+    int32_t output_max;
+};
+
+/* A part: sizes in pixels, and bytes from one output pixel, line and image to the next. */
+struct tflmgen_conv2d_dsp_part {
+    int32_t batches;
+    int32_t height; /* of the input */
+    int32_t width;
+    int32_t pixel;    /* values in an input pixel */
+    int32_t channels; /* of these the part's */
+    int32_t stride_height;
+    int32_t stride_width;
+    int32_t dilation_height;
+    int32_t dilation_width;
+    int32_t taps_height;
+    int32_t taps_width;
+    int32_t padding_top;
+    int32_t padding_left;
+    int32_t padding_value;
+    int32_t steps; /* fours of values in a window */
+    int32_t output_height;
+    int32_t output_width;
+    int32_t output_pixel;
+    int32_t output_line;
+    int32_t output_image;
+    bool is_single; /* there is one output channel */
+};
+
+/* The window at (y, x) of an image, into one lane; the part's channels are whole words. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_words(uint32_t *lane, const int8_t *image, int32_t y, int32_t x,
+                                                  const struct tflmgen_conv2d_dsp_part *p)
+{
+    const struct tflmgen_taps down = tflmgen_taps_inside(y, p->dilation_height, p->taps_height, p->height);
+    const struct tflmgen_taps across = tflmgen_taps_inside(x, p->dilation_width, p->taps_width, p->width);
+    const int32_t words = p->channels >> 2;
+    const int32_t taps = across.end - across.first;
+    const int32_t line = p->dilation_height * p->width * p->pixel;
+    const int32_t tap = p->dilation_width * p->pixel;
+    const uint32_t padding = tflmgen_splat4(p->padding_value);
+    const int8_t *row = image + ((y + down.first * p->dilation_height) * p->width + x) * p->pixel + across.first * tap;
+    const bool together = tap == p->channels;
+    lane = tflmgen_conv2d_dsp_fill(lane, padding, down.first * p->taps_width * words);
+    for (int32_t ky = down.first; ky < down.end; ++ky, row += line) {
+        lane = tflmgen_conv2d_dsp_fill(lane, padding, across.first * words);
+        if (taps > 0) {
+            lane = tflmgen_conv2d_dsp_widen_rows(lane, row, together ? taps * words : words, together ? 1 : taps, tap);
+        }
+        lane = tflmgen_conv2d_dsp_fill(lane, padding, (p->taps_width - across.end) * words);
+    }
+    (void)tflmgen_conv2d_dsp_fill(lane, padding, (p->taps_height - down.end) * p->taps_width * words);
+}
+
+/* The same for any channels, by way of `bytes`, room for 4 * steps of them. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_bytes(uint32_t *lane, int8_t *bytes, const int8_t *image, int32_t y,
+                                                  int32_t x, const struct tflmgen_conv2d_dsp_part *p)
+{
+    const struct tflmgen_taps down = tflmgen_taps_inside(y, p->dilation_height, p->taps_height, p->height);
+    const struct tflmgen_taps across = tflmgen_taps_inside(x, p->dilation_width, p->taps_width, p->width);
+    const int32_t taps = across.end - across.first;
+    const int32_t line = p->dilation_height * p->width * p->pixel;
+    const int32_t tap = p->dilation_width * p->pixel;
+    if ((down.end - down.first) * taps < p->taps_height * p->taps_width) {
+        const uint32_t padding = tflmgen_splat4(p->padding_value);
+        for (int32_t step = 0; step < p->steps; ++step) {
+            tflmgen_store4(bytes + 4 * step, padding);
+        }
+    }
+    const int8_t *row = image + ((y + down.first * p->dilation_height) * p->width + x) * p->pixel + across.first * tap;
+    const bool together = tap == p->channels;
+    const int32_t pieces = together ? 1 : taps;
+    const int32_t count = together ? taps * p->channels : p->channels;
+    for (int32_t ky = down.first; ky < down.end; ++ky, row += line) {
+        int8_t *to = bytes + (ky * p->taps_width + across.first) * p->channels;
+        const int8_t *from = row;
+        for (int32_t piece = 0; piece < pieces; ++piece, from += tap) {
+#pragma GCC unroll 2
+            for (int32_t i = 0; i < count; ++i) {
+                *to++ = from[i];
+            }
+        }
+    }
+    (void)tflmgen_conv2d_dsp_widen_rows(lane, bytes, p->steps, 1, 0);
+}
+
+/* Three windows from `from` on that lie inside; the part's channels are whole words. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(uint32_t *column, const int8_t *from,
+                                                  const struct tflmgen_conv2d_dsp_part *p)
+{
+    const int32_t line = p->dilation_height * p->width * p->pixel;
+    const int32_t tap = p->dilation_width * p->pixel;
+    const int32_t row = p->taps_width * p->channels;
+    if (tap == p->channels || p->taps_width == 1) {
+        const struct tflmgen_conv2d_dsp_rows rows = {row, p->taps_height, line - row};
+        tflmgen_conv2d_dsp_widen3(column, from, p->stride_width * p->pixel, &rows);
+        return;
+    }
+    const struct tflmgen_conv2d_dsp_rows rows = {p->channels, p->taps_width, tap - p->channels};
+    for (int32_t ky = 0; ky < p->taps_height; ++ky, from += line, column += row / 4 * 6) {
+        tflmgen_conv2d_dsp_widen3(column, from, p->stride_width * p->pixel, &rows);
+    }
+}
+
+/* Three outputs, or where `pixel` is 0 the first of them. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(uint32_t *column, const uint32_t *stream, int8_t *output,
+                                                  int32_t pixel, const struct tflmgen_conv2d_dsp_part *p,
+                                                  tflmgen_conv2d_dsp_block_function *run_block)
+{
+    if (!p->is_single) {
+        const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(p->steps - 1, pixel);
+        run_block(column, stream, output, &block);
+        return;
+    }
+    int8_t pairs[6];
+    const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(p->steps - 1, 2);
+    run_block(column, stream, pairs, &block);
+    output[2 * pixel] = pairs[4];
+    output[pixel] = pairs[2];
+    output[0] = pairs[0];
+}
+
+/* column: 6 * steps words, and steps more where the part's channels are not whole words. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_part(const int8_t *input, const uint32_t *stream, uint32_t *column,
+                                                int8_t *output, const struct tflmgen_conv2d_dsp_part *p,
+                                                tflmgen_conv2d_dsp_block_function *run_block)
+{
+    const bool by_words = p->channels % 4 == 0;
+    const int32_t lanes = p->output_width < 3 ? 1 : 3;
+    const int32_t output_pixel = lanes == 3 ? p->output_pixel : 0;
+    const int32_t y_end = p->height - (p->taps_height - 1) * p->dilation_height;
+    const int32_t x_end = p->width - (p->taps_width - 1) * p->dilation_width - (lanes - 1) * p->stride_width;
+    int8_t *const bytes = (int8_t *)(column + 6 * p->steps);
+    for (int32_t batch = 0; batch < p->batches; ++batch, input += p->height * p->width * p->pixel) {
+        for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
+            int8_t *const line = output + batch * p->output_image + out_y * p->output_line;
+            const int32_t y = out_y * p->stride_height - p->padding_top;
+            for (int32_t out_x = 0; out_x < p->output_width; out_x += lanes) {
+                /* The last block of a line overlaps with the one before. */
+                const int32_t begin = tflmgen_min_s32(out_x, p->output_width - lanes);
+                const int32_t x = begin * p->stride_width - p->padding_left;
+                if (by_words && lanes == 3 && y >= 0 && y < y_end && x >= 0 && x < x_end) {
+                    tflmgen_conv2d_dsp_part_three(column, input + (y * p->width + x) * p->pixel, p);
+                } else {
+                    for (int32_t lane = 0; lane < lanes; ++lane) {
+                        const int32_t at = x + lane * p->stride_width;
+                        if (by_words) {
+                            tflmgen_conv2d_dsp_part_words(column + lane, input, y, at, p);
+                        } else {
+                            tflmgen_conv2d_dsp_part_bytes(column + lane, bytes, input, y, at, p);
+                        }
+                    }
+                }
+                tflmgen_conv2d_dsp_part_block(column, stream, line + begin * p->output_pixel, output_pixel, p, run_block);
+            }
+        }
+    }
+}
+
+/* Words of the stream of a part with so many output channels: pairs of them, of each the steps, those that `more` of offset
+ * pairs has, and 7 words. */
+TFLMGEN_HELPER int32_t tflmgen_conv2d_dsp_part_stream(int32_t channels, int32_t steps, bool offset)
+{
+    const int32_t more = offset ? (steps + TFLMGEN_CONV2D_OFFSET_DSP_STEPS - 1) / TFLMGEN_CONV2D_OFFSET_DSP_STEPS : 0;
+    return (channels + 1) / 2 * (2 * (steps + more) + 7);
+}
+
+/* Group after group. */
+TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
+                                                  int8_t *output, const struct tflmgen_conv2d_groups_dsp_s8 *p,
+                                                  tflmgen_conv2d_dsp_block_function *run_block, bool offset)
+{
+    const int32_t channels = p->output_channels / p->groups;
+    const int32_t own = p->input_channels / p->groups;
+    const int32_t line = p->output_width * p->output_channels;
+    const struct tflmgen_conv2d_dsp_part part = {
+        p->batches, p->input_height, p->input_width, p->input_channels, own, p->stride_height, p->stride_width,
+        p->dilation_height, p->dilation_width, p->filter_height, p->filter_width, p->padding_top, p->padding_left,
+        p->padding_value, (p->filter_height * p->filter_width * own + 3) / 4, p->output_height, p->output_width,
+        p->output_channels, line, p->output_height * line, channels == 1};
+    for (int32_t group = 0; group < p->groups; ++group) {
+        tflmgen_conv2d_dsp_run_part(input + group * own, stream, column, output + group * channels, &part, run_block);
+        stream += tflmgen_conv2d_dsp_part_stream(channels, part.steps, offset);
+    }
+    if (p->output_min > -128 || p->output_max < 127) {
+        tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);
+    }
+}
+
+/* Of the outputs that are `stride` apart, from the one at `phase` on: what reaches them is a window that moves by one. */
+struct tflmgen_transpose_conv_dsp_phase {
+    int32_t outputs;
+    int32_t taps;
+    int32_t padding;
+};
+
+TFLMGEN_HELPER struct tflmgen_transpose_conv_dsp_phase tflmgen_transpose_conv_dsp_phase_of(
+    int32_t phase, int32_t size, int32_t taps, int32_t stride, int32_t padding)
+{
+    const int32_t first = (phase + padding) % stride;
+    struct tflmgen_transpose_conv_dsp_phase of;
+    of.outputs = (size - phase + stride - 1) / stride;
+    of.taps = (taps - first + stride - 1) / stride;
+    of.padding = of.taps - 1 - (phase + padding - first) / stride;
+    return of;
+}
+
+/* Phase after phase. */
+TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
+                                                   int8_t *output, const struct tflmgen_transpose_conv_dsp_s8 *p,
+                                                   tflmgen_conv2d_dsp_block_function *run_block, bool offset)
+{
+    const int32_t channels = p->output_channels;
+    const int32_t line = p->output_width * channels;
+    for (int32_t y = 0; y < p->stride_height; ++y) {
+        const struct tflmgen_transpose_conv_dsp_phase down = tflmgen_transpose_conv_dsp_phase_of(
+            y, p->output_height, p->filter_height, p->stride_height, p->padding_top);
+        for (int32_t x = 0; x < p->stride_width; ++x) {
+            const struct tflmgen_transpose_conv_dsp_phase across = tflmgen_transpose_conv_dsp_phase_of(
+                x, p->output_width, p->filter_width, p->stride_width, p->padding_left);
+            const int32_t steps = (down.taps * across.taps * p->input_channels + 3) / 4;
+            const struct tflmgen_conv2d_dsp_part part = {
+                p->batches, p->input_height, p->input_width, p->input_channels, p->input_channels, 1, 1, 1, 1,
+                down.taps, across.taps, down.padding, across.padding, p->padding_value, steps, down.outputs,
+                across.outputs, p->stride_width * channels, p->stride_height * line, p->output_height * line,
+                channels == 1};
+            tflmgen_conv2d_dsp_run_part(input, stream, column, output + y * line + x * channels, &part, run_block);
+            stream += tflmgen_conv2d_dsp_part_stream(channels, steps, offset);
+        }
+    }
+    if (p->output_min > -128 || p->output_max < 127) {
+        tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * line, p->output_min, p->output_max);
+    }
+}
+
+/* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not. */
+#define TFLMGEN_CONV2D_PARTS_DSP(name, kind, offset)                                                               \
+    TFLMGEN_SHARED void tflmgen_##name##_dsp_##kind##_stack_s8(const int8_t *input, const uint32_t *stream,        \
+                                                               int8_t *output,                                     \
+                                                               const struct tflmgen_##name##_dsp_s8 *p)            \
+    {                                                                                                              \
+        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                           \
+        tflmgen_##name##_dsp_run(input, stream, column, output, p, tflmgen_conv2d_dsp_block_##kind, offset);       \
+    }                                                                                                              \
+                                                                                                                   \
+    TFLMGEN_SHARED void tflmgen_##name##_dsp_##kind##_s8(const int8_t *input, const uint32_t *stream, void *column, \
+                                                         int8_t *output, const struct tflmgen_##name##_dsp_s8 *p)  \
+    {                                                                                                              \
+        tflmgen_##name##_dsp_run(input, stream, (uint32_t *)column, output, p, tflmgen_conv2d_dsp_block_##kind,    \
+                                 offset);                                                                          \
+    }
+
+TFLMGEN_CONV2D_PARTS_DSP(conv2d_groups, clamped, false)
+TFLMGEN_CONV2D_PARTS_DSP(conv2d_groups, signed, false)
+TFLMGEN_CONV2D_PARTS_DSP(conv2d_groups, offset_clamped, true)
+TFLMGEN_CONV2D_PARTS_DSP(conv2d_groups, offset_signed, true)
+TFLMGEN_CONV2D_PARTS_DSP(transpose_conv, clamped, false)
+TFLMGEN_CONV2D_PARTS_DSP(transpose_conv, signed, false)
+TFLMGEN_CONV2D_PARTS_DSP(transpose_conv, offset_clamped, true)
+TFLMGEN_CONV2D_PARTS_DSP(transpose_conv, offset_signed, true)
+
+#endif
+
+#endif

@@ -7,6 +7,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -122,6 +123,7 @@ def padded(make: Make) -> Make:
 
 
 CONV = (scaled(dsp_cases.conv2d), scaled(dsp_cases.conv2d), scaled(dsp_cases.grouped))
+BEYOND: Make = partial(dsp_cases.conv2d, beyond=True)
 PITCHES = ((3, 7), (7, 15), (15, 31), (31, 63), (63, 127))
 """Widths of the planes of a depthwise convolution, by what they are rounded up to."""
 
@@ -136,7 +138,10 @@ POOLS = {
 }
 
 FAMILIES = (
-    Family("dsp", r"conv2d_(split_)?dsp_\w+_s8", CONV, dsp_common_shift),
+    Family("dsp", r"conv2d_(split_)?dsp_(?!offset)\w+_s8", CONV, dsp_common_shift),
+    Family("dsp", r"conv2d_dsp_offset_\w+_s8", (BEYOND, scaled(BEYOND))),
+    Family("dsp", r"conv2d_groups_dsp_\w+_s8", (dsp_cases.grouped, scaled(dsp_cases.grouped))),
+    Family("dsp", r"transpose_conv_dsp_\w+_s8", (dsp_cases.transpose_conv,)),
     Family("dsp", r"conv2d_dot_dsp_s8", (dsp_cases.conv2d_dot,)),
     Family("dsp", r"conv2d_winograd_dsp_\w+_s8", (dsp_cases.winograd,), allowed=1 << 20),
     Family("dsp", r"depthwise3x3_(pairs_)?dsp_\w+_s8", PLANES, dsp_depthwise),

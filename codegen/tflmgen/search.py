@@ -21,7 +21,7 @@ from tflmgen.storage import JOINS, Storage, assign, copied_in_loops, has_backwar
 COPIED = 32
 """Bytes that loops may copy in all without being held against a plan."""
 
-SLOWER = 15
+SLOWER = 16
 """Slower kernels may cost one cycle more for so many of the whole program, and beyond that half as great a part of the
 cycles as they save of the memory; or any number while the arena is above the packing bound."""
 

@@ -119,15 +119,13 @@ TFLMGEN_SHARED uint32_t tflmgen_pixel_thumb_gather(uint8_t *copy, const int8_t *
     return row.sum;
 }
 
-/* How the assembly reads a row of `terms` values in `copy`. */
+/* How the assembly reads rows of `terms` values in `copy`. */
 TFLMGEN_HELPER void tflmgen_pixel_thumb_begin(struct tflmgen_fully_connected_thumb_groups *groups, const uint8_t *copy,
-                                              int32_t terms)
+                                              int32_t terms, int32_t group_words)
 {
-    const int32_t values = (terms + 1) & ~1;
-    const int32_t skipped = -values & 7;
-    groups->skip = skipped / 2 * TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES;
-    groups->first = copy - skipped;
-    groups->row_end = copy + values;
+    tflmgen_fully_connected_thumb_begin(groups, terms, group_words, TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES,
+                                        TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED_BYTES);
+    tflmgen_fully_connected_thumb_row(groups, copy, terms);
 }
 
 struct tflmgen_conv2d_pixel_thumb_s8 {
@@ -151,11 +149,12 @@ TFLMGEN_HELPER void tflmgen_conv2d_pixel_thumb_one(const int8_t *image, const ui
                                                    const struct tflmgen_pixel_thumb_window *window,
                                                    struct tflmgen_fully_connected_thumb_groups *groups,
                                                    const struct tflmgen_conv2d_pixel_thumb_s8 *p,
-                                                   tflmgen_fully_connected_thumb_function *run)
+                                                   tflmgen_fully_connected_thumb_function *run,
+                                                   tflmgen_fully_connected_thumb_function *one)
 {
     for (int32_t group = 0; group < p->groups; ++group) {
         groups->start = 0u - 128u * tflmgen_pixel_thumb_gather(copy, image, y, x, window);
-        tflmgen_fully_connected_thumb_units(stream, output, p->group_outputs, p->group_words, groups, run);
+        tflmgen_fully_connected_thumb_units(stream, output, p->group_outputs, p->group_words, groups, run, one);
         image += p->group_inputs;
         stream += p->stream_words;
         output += p->group_outputs;
@@ -165,14 +164,15 @@ TFLMGEN_HELPER void tflmgen_conv2d_pixel_thumb_one(const int8_t *image, const ui
 /* copy: as many bytes as a window of one group has values, and one more where their number is odd. */
 TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_run(const int8_t *input, const uint32_t *stream, uint8_t *copy,
                                                    int8_t *output, const struct tflmgen_conv2d_pixel_thumb_s8 *p,
-                                                   tflmgen_fully_connected_thumb_function *run)
+                                                   tflmgen_fully_connected_thumb_function *run,
+                                                   tflmgen_fully_connected_thumb_function *one)
 {
     const struct tflmgen_pixel_thumb_window window = {
         p->input_height, p->input_width,     p->input_channels, p->group_inputs,  p->filter_height,
         p->filter_width, p->dilation_height, p->dilation_width, p->padding_value,
     };
     struct tflmgen_fully_connected_thumb_groups groups;
-    tflmgen_pixel_thumb_begin(&groups, copy, p->filter_height * p->filter_width * p->group_inputs);
+    tflmgen_pixel_thumb_begin(&groups, copy, p->filter_height * p->filter_width * p->group_inputs, p->group_words);
     int8_t *const results = output;
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->input_height * p->input_width * p->input_channels) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
@@ -180,7 +180,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_run(const int8_t *input, const ui
             for (int32_t i = 0; i < p->output_width; ++i) {
                 const int32_t out_x = p->backward ? p->output_width - 1 - i : i;
                 tflmgen_conv2d_pixel_thumb_one(input, stream, copy, output + out_x * p->output_channels, y,
-                                               out_x * p->stride_width - p->padding_left, &window, &groups, p, run);
+                                               out_x * p->stride_width - p->padding_left, &window, &groups, p, run, one);
             }
             output += p->output_width * p->output_channels;
         }
@@ -192,13 +192,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_run(const int8_t *input, const ui
 TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_clamped_s8(const int8_t *input, const uint32_t *stream, void *copy,
                                                           int8_t *output, const struct tflmgen_conv2d_pixel_thumb_s8 *p)
 {
-    tflmgen_conv2d_pixel_thumb_run(input, stream, copy, output, p, tflmgen_fully_connected_thumb_copied_clamped);
+    tflmgen_conv2d_pixel_thumb_run(input, stream, copy, output, p, tflmgen_fully_connected_thumb_copied_clamped,
+                                   tflmgen_fully_connected_thumb_one_copied_clamped);
 }
 
 TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_signed_s8(const int8_t *input, const uint32_t *stream, void *copy,
                                                          int8_t *output, const struct tflmgen_conv2d_pixel_thumb_s8 *p)
 {
-    tflmgen_conv2d_pixel_thumb_run(input, stream, copy, output, p, tflmgen_fully_connected_thumb_copied_signed);
+    tflmgen_conv2d_pixel_thumb_run(input, stream, copy, output, p, tflmgen_fully_connected_thumb_copied_signed,
+                                   tflmgen_fully_connected_thumb_one_copied_signed);
 }
 
 #endif

@@ -4,8 +4,9 @@
  * four units, in the order of use:
  *     four bytes, one of each unit, for each value of a row, an even number of times | m c (256 f + s) of each unit, where
  *     signed also its bias and what negative sums add to c
- * The last group is filled up with units of zeros. 128 is added to a short row once, in a copy on the stack, to the values
- * of a long one each time that they are read.
+ * One or two units that are left come after that, each for itself: their weights, in front of which are bytes that fill up
+ * a multiple of 8, and what rescales them. Three are a group with a unit of zeros. 128 is added to a short row once, in a
+ * copy on the stack, to the values of a long one each time that they are read.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_THUMB_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_THUMB_H
@@ -34,6 +35,8 @@ struct tflmgen_fully_connected_thumb_groups {
     const uint8_t *row_end;
     uint32_t start; /* of S2; S1 begins with 65537 times that */
     int8_t *end;    /* of the outputs */
+    int32_t skip_one; /* bytes of code that the first pass of a single unit leaves out */
+    int32_t one_words; /* of such a unit */
 };
 
 typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8_t *output,
@@ -161,6 +164,72 @@ TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_plain_clamped
 TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_plain_signed, TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN,
                                      TFLMGEN_FULLY_CONNECTED_THUMB_STORE_SIGNED)
 
+/* One value times one weight: 4 instructions, 5 where 128 is added. */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED_BYTES 8
+#define TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED(i) \
+    "ldrb r4, [r3, #" i "]\n\t"                     \
+    "ldrb r7, [r0, #" i "]\n\t"                     \
+    "muls r7, r4, r7\n\t"                          \
+    "adds r6, r6, r7\n\t"
+#define TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN_BYTES 10
+#define TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN(i) \
+    "ldrb r4, [r3, #" i "]\n\t"                    \
+    "ldrb r7, [r0, #" i "]\n\t"                    \
+    "eors r4, r4, r2\n\t"                         \
+    "muls r7, r4, r7\n\t"                         \
+    "adds r6, r6, r7\n\t"
+
+#define TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_CLAMPED \
+    "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_RESCALE("")
+#define TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_SIGNED \
+    "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_SIGN TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")
+
+/* A single unit. Registers: r0 weights, r2 128, r3 row, r4 value, r5 end of the row, r6 sum, r7 weight, r12 output. It costs 18
+ * instructions beside its values and what rescales it, and 4 per pass. */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_ONE(name, VALUE, OUTPUT)                                 \
+    TFLMGEN_SHARED void name(const uint32_t *stream, int8_t *output,                           \
+                             const struct tflmgen_fully_connected_thumb_groups *groups)        \
+    {                                                                                          \
+        register const uint32_t *r0 __asm__("r0") = stream;                                    \
+        register int8_t *r1 __asm__("r1") = output;                                            \
+        register const struct tflmgen_fully_connected_thumb_groups *r2 __asm__("r2") = groups; \
+        __asm__ volatile(".syntax unified\n\t"                                                 \
+                         "push {r4, r5, r6, r7}\n\t"                                           \
+                         "mov r12, r1\n\t"                                                     \
+                         "ldmia r2!, {r3, r4, r5, r6}\n\t"                                     \
+                         "ldr r7, [r2, #4]\n\t"                                                \
+                         "adr r4, 1f\n\t"                                                      \
+                         "adds r7, r7, r4\n\t"                                                 \
+                         "movs r2, #128\n\t"                                                   \
+                         "mov pc, r7\n\t"                                                      \
+                         ".p2align 2\n"                                                        \
+                         "1:\n\t"                                                              \
+                         VALUE("0") VALUE("1") VALUE("2") VALUE("3")                           \
+                         VALUE("4") VALUE("5") VALUE("6") VALUE("7")                           \
+                         "adds r3, #8\n\t"                                                     \
+                         "adds r0, #8\n\t"                                                     \
+                         "cmp r3, r5\n\t"                                                      \
+                         "bne 1b\n\t"                                                          \
+                         "mov r1, r0\n\t"                                                      \
+                         "mov r2, r6\n\t" OUTPUT                                               \
+                         "mov r1, r12\n\t"                                                     \
+                         "strb r2, [r1]\n\t"                                                   \
+                         "pop {r4, r5, r6, r7}"                                                \
+                         : "+r"(r0), "+r"(r1), "+r"(r2)                                        \
+                         :                                                                     \
+                         : "r3", "r12", "cc", "memory");                                       \
+    }
+
+TFLMGEN_FULLY_CONNECTED_THUMB_ONE(tflmgen_fully_connected_thumb_one_copied_clamped,
+                                  TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED,
+                                  TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_CLAMPED)
+TFLMGEN_FULLY_CONNECTED_THUMB_ONE(tflmgen_fully_connected_thumb_one_copied_signed,
+                                  TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED, TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_SIGNED)
+TFLMGEN_FULLY_CONNECTED_THUMB_ONE(tflmgen_fully_connected_thumb_one_plain_clamped,
+                                  TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN, TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_CLAMPED)
+TFLMGEN_FULLY_CONNECTED_THUMB_ONE(tflmgen_fully_connected_thumb_one_plain_signed,
+                                  TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN, TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_SIGNED)
+
 /* The sum of a row's values, each with 128 added, which are copied where there is room for them. */
 TFLMGEN_HELPER uint32_t tflmgen_fully_connected_thumb_sum(uint8_t *copy, const int8_t *input, int32_t depth)
 {
@@ -175,65 +244,96 @@ TFLMGEN_HELPER uint32_t tflmgen_fully_connected_thumb_sum(uint8_t *copy, const i
     return sum;
 }
 
+/* What all rows of `terms` values have in common. step_bytes, value_bytes: of code. */
+TFLMGEN_HELPER void tflmgen_fully_connected_thumb_begin(struct tflmgen_fully_connected_thumb_groups *groups, int32_t terms,
+                                                        int32_t group_words, int32_t step_bytes, int32_t value_bytes)
+{
+    const int32_t values = (terms + 1) & ~1;
+    const int32_t skipped = -values & 7;
+    groups->skip = skipped / 2 * step_bytes;
+    groups->skip_one = skipped * value_bytes;
+    groups->one_words = (values + skipped) / 4 + (group_words - values) / 4;
+}
+
+/* Where a row is. */
+TFLMGEN_HELPER void tflmgen_fully_connected_thumb_row(struct tflmgen_fully_connected_thumb_groups *groups,
+                                                      const uint8_t *row, int32_t terms)
+{
+    const int32_t values = (terms + 1) & ~1;
+    groups->first = row - (-values & 7);
+    groups->row_end = row + values;
+}
+
 /* All units of one row, with groups of weights that are `group_words` apart. */
 TFLMGEN_HELPER void tflmgen_fully_connected_thumb_units(const uint32_t *stream, int8_t *output, int32_t units,
                                                         int32_t group_words,
                                                         struct tflmgen_fully_connected_thumb_groups *groups,
-                                                        tflmgen_fully_connected_thumb_function *run)
+                                                        tflmgen_fully_connected_thumb_function *run,
+                                                        tflmgen_fully_connected_thumb_function *one)
 {
     const int32_t rest = units % 4;
     if (units >= 4) {
         groups->end = output + (units - rest);
         run(stream, output, groups);
     }
-    if (rest > 0) {
+    stream += units / 4 * group_words;
+    output += units - rest;
+    if (rest == 3) {
         int8_t last[4];
         groups->end = last + 4;
-        run(stream + units / 4 * group_words, last, groups);
-        for (int32_t i = 0; i < rest; ++i) {
-            output[units - rest + i] = last[i];
+        run(stream, last, groups);
+        for (int32_t i = 0; i < 3; ++i) {
+            output[i] = last[i];
         }
+        return;
+    }
+    for (int32_t i = 0; i < rest; ++i, stream += groups->one_words) {
+        one(stream, output + i, groups);
     }
 }
 
 /* All units of all rows. copy: room for a row, and one byte more where its length is odd; or NULL, and it is even. */
 TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const uint32_t *stream, int8_t *output,
                                                       const struct tflmgen_fully_connected_thumb_s8 *p, uint8_t *copy,
-                                                      tflmgen_fully_connected_thumb_function *run, int32_t step_bytes)
+                                                      struct tflmgen_fully_connected_thumb_groups *groups,
+                                                      tflmgen_fully_connected_thumb_function *run,
+                                                      tflmgen_fully_connected_thumb_function *one)
 {
-    const int32_t values = (p->depth + 1) & ~1;
-    const int32_t skipped = -values & 7;
-    struct tflmgen_fully_connected_thumb_groups groups;
-    groups.skip = skipped / 2 * step_bytes;
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
-        const uint8_t *const row = copy ? copy : (const uint8_t *)input;
-        groups.start = 0u - 128u * tflmgen_fully_connected_thumb_sum(copy, input, p->depth);
-        groups.first = row - skipped;
-        groups.row_end = row + values;
-        tflmgen_fully_connected_thumb_units(stream, output, p->units, p->group_words, &groups, run);
+        groups->start = 0u - 128u * tflmgen_fully_connected_thumb_sum(copy, input, p->depth);
+        tflmgen_fully_connected_thumb_row(groups, copy ? copy : (const uint8_t *)input, p->depth);
+        tflmgen_fully_connected_thumb_units(stream, output, p->units, p->group_words, groups, run, one);
     }
     const int32_t count = p->batches * p->units;
     tflmgen_clamp_thumb_s8(output - count, count, p->output_min, p->output_max);
 }
 
 /* Outputs clamped at the zero point, or not. */
-#define TFLMGEN_FULLY_CONNECTED_THUMB(kind)                                            \
-    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_copied_##kind##_s8(              \
-        const int8_t *input, const uint32_t *stream, int8_t *output,                   \
-        const struct tflmgen_fully_connected_thumb_s8 *p)                              \
-    {                                                                                  \
-        uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                             \
-        tflmgen_fully_connected_thumb_run(input, stream, output, p, copy,              \
-                                          tflmgen_fully_connected_thumb_copied_##kind, \
-                                          TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES); \
-    }                                                                                  \
-    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_plain_##kind##_s8(               \
-        const int8_t *input, const uint32_t *stream, int8_t *output,                   \
-        const struct tflmgen_fully_connected_thumb_s8 *p)                              \
-    {                                                                                  \
-        tflmgen_fully_connected_thumb_run(input, stream, output, p, NULL,              \
-                                          tflmgen_fully_connected_thumb_plain_##kind,  \
-                                          TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN_BYTES);  \
+#define TFLMGEN_FULLY_CONNECTED_THUMB(kind)                                                         \
+    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_copied_##kind##_s8(                           \
+        const int8_t *input, const uint32_t *stream, int8_t *output,                                \
+        const struct tflmgen_fully_connected_thumb_s8 *p)                                           \
+    {                                                                                               \
+        uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                                          \
+        struct tflmgen_fully_connected_thumb_groups groups;                                         \
+        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,                      \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES,             \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED_BYTES);        \
+        tflmgen_fully_connected_thumb_run(input, stream, output, p, copy, &groups,                  \
+                                          tflmgen_fully_connected_thumb_copied_##kind,              \
+                                          tflmgen_fully_connected_thumb_one_copied_##kind);         \
+    }                                                                                               \
+    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_plain_##kind##_s8(                            \
+        const int8_t *input, const uint32_t *stream, int8_t *output,                                \
+        const struct tflmgen_fully_connected_thumb_s8 *p)                                           \
+    {                                                                                               \
+        struct tflmgen_fully_connected_thumb_groups groups;                                         \
+        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,                      \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN_BYTES,              \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN_BYTES);         \
+        tflmgen_fully_connected_thumb_run(input, stream, output, p, NULL, &groups,                  \
+                                          tflmgen_fully_connected_thumb_plain_##kind,               \
+                                          tflmgen_fully_connected_thumb_one_plain_##kind);          \
     }
 
 TFLMGEN_FULLY_CONNECTED_THUMB(clamped)

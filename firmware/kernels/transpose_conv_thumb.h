@@ -43,11 +43,13 @@ TFLMGEN_HELPER struct tflmgen_transpose_conv_thumb_phase tflmgen_transpose_conv_
  * constants. */
 TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_run(const int8_t *input, const uint32_t *stream, uint8_t *copy,
                                                      int8_t *output, const struct tflmgen_transpose_conv_thumb_s8 *p,
-                                                     int32_t words, tflmgen_fully_connected_thumb_function *run)
+                                                     int32_t words, tflmgen_fully_connected_thumb_function *run,
+                                                     tflmgen_fully_connected_thumb_function *one)
 {
     const int32_t channels = p->output_channels;
     const int32_t row = p->output_width * channels;
-    const int32_t fours = (channels + 3) / 4;
+    const int32_t fours = (channels + 1) / 4;
+    const int32_t ones = channels % 4 < 3 ? channels % 4 : 0;
     struct tflmgen_pixel_thumb_window window = {
         p->input_height, p->input_width, p->input_channels, p->input_channels, 0, 0, 1, 1, p->padding_value,
     };
@@ -62,7 +64,7 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_run(const int8_t *input, const 
             const int32_t group_words = ((terms + 1) & ~1) + 4 * words;
             window.filter_height = y.taps;
             window.filter_width = x.taps;
-            tflmgen_pixel_thumb_begin(&groups, copy, terms);
+            tflmgen_pixel_thumb_begin(&groups, copy, terms, group_words);
             const int8_t *image = input;
             int8_t *result = output;
             for (int32_t batch = 0; batch < p->batches; ++batch) {
@@ -72,13 +74,13 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_run(const int8_t *input, const 
                     for (int32_t out_x = x.first; out_x < p->output_width; out_x += p->stride_width, ++at_x) {
                         groups.start = 0u - 128u * tflmgen_pixel_thumb_gather(copy, image, at_y, at_x, &window);
                         tflmgen_fully_connected_thumb_units(stream, result + out_y * row + out_x * channels, channels,
-                                                            group_words, &groups, run);
+                                                            group_words, &groups, run, one);
                     }
                 }
                 image += p->input_height * p->input_width * p->input_channels;
                 result += p->output_height * row;
             }
-            stream += fours * group_words;
+            stream += fours * group_words + ones * groups.one_words;
         }
     }
     tflmgen_clamp_thumb_s8(output, p->batches * p->output_height * row, p->output_min, p->output_max);
@@ -89,14 +91,16 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_clamped_s8(const int8_t *input,
                                                             int8_t *output,
                                                             const struct tflmgen_transpose_conv_thumb_s8 *p)
 {
-    tflmgen_transpose_conv_thumb_run(input, stream, copy, output, p, 3, tflmgen_fully_connected_thumb_copied_clamped);
+    tflmgen_transpose_conv_thumb_run(input, stream, copy, output, p, 3, tflmgen_fully_connected_thumb_copied_clamped,
+                                     tflmgen_fully_connected_thumb_one_copied_clamped);
 }
 
 TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_signed_s8(const int8_t *input, const uint32_t *stream, void *copy,
                                                            int8_t *output,
                                                            const struct tflmgen_transpose_conv_thumb_s8 *p)
 {
-    tflmgen_transpose_conv_thumb_run(input, stream, copy, output, p, 5, tflmgen_fully_connected_thumb_copied_signed);
+    tflmgen_transpose_conv_thumb_run(input, stream, copy, output, p, 5, tflmgen_fully_connected_thumb_copied_signed,
+                                     tflmgen_fully_connected_thumb_one_copied_signed);
 }
 
 #endif

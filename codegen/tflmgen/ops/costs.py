@@ -37,7 +37,14 @@ from tflmgen.ops.mve_costs import (
     transpose_mve,
 )
 from tflmgen.ops.recurrent_costs import RECURRENT
-from tflmgen.ops.thumb_costs import channel_planes, conv_thumb, direct_thumb, pixels_thumb, transposed_thumb
+from tflmgen.ops.thumb_costs import (
+    channel_planes,
+    conv_thumb,
+    direct_thumb,
+    matrix_thumb,
+    pixels_thumb,
+    transposed_thumb,
+)
 
 CORES = {
     "cortex-m0": "cortex-m0",
@@ -220,8 +227,8 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"depthwise_squares_mve", depthwise_patches),
     (r"depthwise_line_mve", depthwise_patches),
     (r"depthwise_half_line_mve", depthwise_patches),
-    (r"fully_connected_thumb_copied", _matrix(4, 2)),
-    (r"fully_connected_thumb_plain", _matrix(4, 2)),
+    (r"fully_connected_thumb_copied", matrix_thumb),
+    (r"fully_connected_thumb_plain", matrix_thumb),
     (r"fully_connected_dsp_widened", _paired_matrix),
     (r"fully_connected_dsp_long", _long_matrix),
     (r"fully_connected_mve", matrix_mve),

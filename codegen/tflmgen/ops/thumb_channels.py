@@ -21,7 +21,10 @@ MOST_TERMS = 2**16
 
 _BITS = 10
 _LIMIT = 2**31
-OFFSETS = (0, *(sign * n for n in range(1, 41) for sign in (1, -1)))
+OFFSETS = (
+    0,
+    *(sign * n for n in (*range(1, 97), *(k * 2**e for e in range(5, 11) for k in (4, 5, 6, 7))) for sign in (1, -1)),
+)
 """What is added to the nearest multiplier, in its finest steps, until one is exact."""
 
 _FINE = 2**12

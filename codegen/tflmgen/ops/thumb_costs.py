@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflmgen.ops.cost_shapes import Integers, Shape, Terms, axis, blocks_of, clamped, up
+from tflmgen.ops.thumb_fully_connected import single_units
+
+Counts = NDArray[np.float64]
 
 
 def conv_thumb(shape: Shape) -> Terms:
@@ -40,6 +44,39 @@ def conv_thumb(shape: Shape) -> Terms:
     )
 
 
+def units_thumb(rows: int, terms: int, units: int, signed: int) -> Counts:
+    """Rows of a matrix product: groups of four units, then one or two single ones, passes over eight values of each."""
+    ones = single_units(units)
+    groups, values = up(units - ones, 4), terms + terms % 2
+    return rows * np.array(
+        [
+            units >= 4,
+            units % 4 == 3,
+            groups,
+            groups * values,
+            groups * up(values, 8),
+            signed * groups,
+            ones > 0,
+            ones,
+            ones * values,
+            ones * up(values, 8),
+            signed * ones,
+        ]
+    )
+
+
+def matrix_thumb(shape: Shape) -> Terms:
+    """FULLY_CONNECTED: rows are summed, and perhaps copied, before their products."""
+    batches, depth, units = shape["batches"], shape["depth"], shape["units"]
+    return (
+        1,
+        batches,
+        batches * depth,
+        clamped(shape) * batches * units,
+        *units_thumb(batches, depth, units, shape["signed"]).tolist(),
+    )
+
+
 def pixels_thumb(shape: Shape) -> Terms:
     """Windows one at a time, in parts that lie together; groups of four output channels; passes over eight values."""
     y, x = axis(shape, "height"), axis(shape, "width")
@@ -52,7 +89,6 @@ def pixels_thumb(shape: Shape) -> Terms:
     runs = x.inside * channels if together else np.full(int(x.inside.sum()), channels)
     times = int(y.inside.sum()) * batches * groups
     terms = rows * shape["filter_width"] * channels
-    fours, steps = up(outputs, 4), up(terms, 2)
     return (
         1,
         pixels // groups,
@@ -64,14 +100,8 @@ def pixels_thumb(shape: Shape) -> Terms:
         times * int(runs.sum()),
         times * int((-(-runs // 8)).sum()),
         pixels * terms - columns * channels,
-        pixels * (outputs >= 4),
-        pixels * (outputs % 4 > 0),
-        pixels * (outputs % 4),
-        pixels * fours,
-        pixels * fours * steps,
-        pixels * fours * up(steps, 4),
-        shape["signed"] * pixels * fours,
         clamped(shape) * pixels * outputs,
+        *units_thumb(pixels, terms, outputs, shape["signed"]).tolist(),
     )
 
 
@@ -79,15 +109,15 @@ def transposed_thumb(shape: Shape) -> Terms:
     """A convolution for each rest of the stride, its windows gathered one at a time."""
     y, x = _phases(shape, "height"), _phases(shape, "width")
     batches, channels, outputs = shape["batches"], shape["input_channels"], shape["output_channels"]
-    fours = up(outputs, 4)
-    counts = np.zeros(10)
+    counts = np.zeros(8)
+    products = np.zeros(11)
     for rows, inside_rows in y:
         within_y, inside_y = len(inside_rows), int(inside_rows.sum())
         for columns, inside_columns in x:
             within_x, inside_x = len(inside_columns), int(inside_columns.sum())
             passes = int((-(-inside_columns * channels // 8)).sum())
             pixels, terms = within_y * within_x, rows * columns * channels
-            steps, values = up(terms, 2), inside_y * inside_x * channels
+            values = inside_y * inside_x * channels
             counts += (
                 1,
                 within_y,
@@ -97,20 +127,10 @@ def transposed_thumb(shape: Shape) -> Terms:
                 values,
                 inside_y * passes,
                 pixels * terms - values,
-                pixels * fours * steps,
-                pixels * fours * up(steps, 4),
             )
-    pixels = counts[2]
-    found = (
-        *counts.tolist(),
-        pixels * (outputs >= 4),
-        pixels * (outputs % 4 > 0),
-        pixels * (outputs % 4),
-        pixels * fours,
-        shape["signed"] * pixels * fours,
-        clamped(shape) * pixels * outputs,
-    )
-    return 1, *(batches * float(count) for count in found)
+            products += units_thumb(pixels, terms, outputs, shape["signed"])
+    found = batches * np.concatenate([counts, products, [clamped(shape) * counts[2] * outputs]])
+    return 1, *found.tolist()
 
 
 def _phases(shape: Shape, along: str) -> list[tuple[int, Integers]]:

@@ -8,7 +8,7 @@ from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Outpu
 from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.rules import input_type, zero_point
 from tflmgen.ops.thumb_channels import MOST_TERMS, Rescalings, rescalings
-from tflmgen.ops.thumb_fully_connected import stream_of
+from tflmgen.ops.thumb_fully_connected import group_words, stream_of
 from tflmgen.ops.weights import FORWARD, go_backward, params
 from tflmgen.ops.window import Window
 from tflmgen.types import DType
@@ -45,7 +45,7 @@ def conv2d_pixel_thumb(op: OperatorInstance, window: Window, layer: Layer, group
         (("padding_value", zero_point(input_type(op, 0))),),
         FORWARD,
         (("groups", groups), ("group_inputs", window.input[3] // groups), ("group_outputs", outputs)),
-        (("stream_words", streams[0].size), ("group_words", streams[0].shape[1])),
+        (("stream_words", streams[0].size), ("group_words", group_words(terms, exact.words))),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     distance = window.overlap_distance(channels, outputs)
@@ -54,7 +54,7 @@ def conv2d_pixel_thumb(op: OperatorInstance, window: Window, layer: Layer, group
         HEADER,
         (
             Input(0),
-            ConstantArray.of("stream", np.concatenate(streams).reshape(-1), DType.UINT32),
+            ConstantArray.of("stream", np.concatenate(streams), DType.UINT32),
             Scratch(terms + terms % 2, 1),
             Output(0),
         ),

@@ -42,8 +42,7 @@ def transpose_conv_thumb(op: OperatorInstance, window: Window, layer: Layer) -> 
     known = [one for one in exact if one is not None]
     signed, clamped = any(one.signed for one in known), any(one.clamped for one in known)
     streams = [
-        stream_of(part.weights, one.all_words if signed else one.words).reshape(-1)
-        for part, one in zip(parts, known, strict=True)
+        stream_of(part.weights, one.all_words if signed else one.words) for part, one in zip(parts, known, strict=True)
     ]
     most = max(part.weights.shape[1] for part in parts)
     return Kernel(

@@ -216,26 +216,25 @@ def _many_taps(rng: np.random.Generator) -> Layer:
 PORTABLE = ("add_s8", "mul_s8", "average_pool2d_s8")
 """Kernels without weights."""
 
+THUMB = (
+    "conv2d_thumb",
+    "conv2d_pixel_thumb",
+    "depthwise_thumb_3x3",
+    "depthwise_thumb_window",
+    "depthwise_direct_thumb",
+    "transpose_conv_thumb",
+    "fully_connected_thumb_copied",
+    "fully_connected_thumb_plain",
+    "add_thumb",
+    "add_rows_thumb",
+    "mul_thumb",
+    "svdf_thumb",
+    "lstm_thumb",
+)
+"""Those of every core, which take what no others are exact for."""
+
 FAMILIES = {
-    "cortex-m0": (
-        "conv2d_s8",
-        "depthwise_conv2d_s8",
-        "fully_connected_channels_s8",
-        "conv2d_thumb",
-        "conv2d_pixel_thumb",
-        "depthwise_thumb_3x3",
-        "depthwise_thumb_window",
-        "depthwise_direct_thumb",
-        "transpose_conv_thumb",
-        "fully_connected_thumb_copied",
-        "fully_connected_thumb_plain",
-        "add_thumb",
-        "add_rows_thumb",
-        "mul_thumb",
-        "svdf_thumb",
-        "lstm_thumb",
-        *PORTABLE,
-    ),
+    "cortex-m0": ("conv2d_s8", "depthwise_conv2d_s8", "fully_connected_channels_s8", *THUMB, *PORTABLE),
     "cortex-m4": (
         "conv2d_s8",
         "depthwise_conv2d_s8",
@@ -263,6 +262,7 @@ FAMILIES = {
         "svdf_dsp",
         "lstm_dsp",
         *PORTABLE,
+        *THUMB,
     ),
     "cortex-m55": (
         "conv2d_mve",

@@ -204,7 +204,10 @@ def _outputs(layer: Layer) -> list[int]:
 
 @contextlib.contextmanager
 def only(name: str) -> Iterator[None]:
-    """Layers get a kernel of this family, where there is one for them; where there are several, by strips, in turn."""
+    """Layers get a kernel of this family, where there is one for them; where there are several, by strips, in turn.
+
+    Kernels for every Cortex-M are otherwise made only where there is no other.
+    """
     numbers = itertools.count()
 
     def chooser(kernels: Iterable[Kernel], _: Target) -> Kernel:
@@ -216,6 +219,9 @@ def only(name: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for module in CHOOSERS:
             stack.enter_context(mock.patch.object(module, "fastest", chooser))
+        if "thumb" in name:
+            alone = property(lambda _: frozenset({"thumb"}))
+            stack.enter_context(mock.patch.object(Target, "instructions", alone))
         yield
 
 

@@ -2,6 +2,8 @@
 #ifndef TFLMGEN_KERNELS_QUANTIZE_H
 #define TFLMGEN_KERNELS_QUANTIZE_H
 
+#include <string.h>
+
 #include "requantize.h"
 
 struct tflmgen_quantize {
@@ -44,6 +46,46 @@ TFLMGEN_HELPER int32_t tflmgen_quantize_value(float value, const struct tflmgen_
 TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_s8, int8_t, INT8_MIN, INT8_MAX)
 TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_u8, uint8_t, 0, UINT8_MAX)
 TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_s16, int16_t, INT16_MIN, INT16_MAX)
+
+struct tflmgen_quantize_search {
+    int32_t elements;
+    int32_t least;
+    int32_t undefined; /* what NaN becomes */
+};
+
+/* The number of 255 ascending integers that `key` is no less than. */
+TFLMGEN_HELPER int32_t tflmgen_search_255(const int32_t *numbers, int32_t key)
+{
+    const int32_t *at = numbers;
+    at += key >= at[127] ? 128 : 0;
+    at += key >= at[63] ? 64 : 0;
+    at += key >= at[31] ? 32 : 0;
+    at += key >= at[15] ? 16 : 0;
+    at += key >= at[7] ? 8 : 0;
+    at += key >= at[3] ? 4 : 0;
+    at += key >= at[1] ? 2 : 0;
+    at += key >= at[0] ? 1 : 0;
+    return (int32_t)(at - numbers);
+}
+
+/* The same without floating-point arithmetic: `thresholds` has the least float of each output but the least one. They and
+ * the elements are compared as integers, which bits of floats are but for the order of negative ones. */
+#define TFLMGEN_DEFINE_QUANTIZE_SEARCH(name, output_type)                                                  \
+    TFLMGEN_KERNEL void name(const float *input, const int32_t *thresholds, output_type *output,           \
+                             const struct tflmgen_quantize_search *params)                                 \
+    {                                                                                                      \
+        for (int32_t i = 0; i < params->elements; i++) {                                                   \
+            int32_t bits;                                                                                  \
+            memcpy(&bits, input + i, sizeof(bits));                                                        \
+            const int32_t magnitude = bits & INT32_MAX;                                                    \
+            const int32_t key = bits < 0 ? ~magnitude : magnitude;                                         \
+            const int32_t found = params->least + tflmgen_search_255(thresholds, key);                     \
+            output[i] = (output_type)(magnitude > 0x7F800000 ? params->undefined : found);                 \
+        }                                                                                                  \
+    }
+
+TFLMGEN_DEFINE_QUANTIZE_SEARCH(tflmgen_quantize_search_s8, int8_t)
+TFLMGEN_DEFINE_QUANTIZE_SEARCH(tflmgen_quantize_search_u8, uint8_t)
 
 struct tflmgen_quantize_rescale {
     int32_t elements;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.kernel_harness import (
@@ -13,6 +15,7 @@ from support.kernel_harness import (
     random_values,
     tensor,
 )
+from tflmgen.kernel import Target
 
 INTEGERS = [
     ("int8", "int8"),
@@ -48,26 +51,35 @@ def test_rescales_as_tflm(source: str, result: str) -> None:
     check_against_tflm(runs)
 
 
+TARGETS = [Target("host"), Target("cortex-m0")]
+"""Without an FPU floats are compared with thresholds."""
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.core)
 @pytest.mark.parametrize("result", ["int8", "int16"])
-def test_rounds_floats_as_tflm(result: str) -> None:
+def test_rounds_floats_as_tflm(result: str, target: Target) -> None:
     rng = np.random.default_rng(12)
     runs = []
     for scale, point in [(0.25, 3), (1.0, 0), (0.0078125, -128), (3e-3, 127), (11.7, -5)]:
         case = make_case(
             "QUANTIZE", [tensor("float32", (2000,))], [tensor(result, (), scale, point if result == "int8" else 0)]
         )
+        case = replace(case, target=target)
+        assert ("search" in case.kernel.function) == ((target.core, result) == ("cortex-m0", "int8"))
         halves = rng.integers(-300, 300, 1000) * 0.5 * scale
         near = np.nextafter(np.float32(halves), np.float32(rng.choice([-9, 9], 1000)), dtype=np.float32)
         runs.append((case, [np.concatenate([np.float32(halves), near])]))
     check_against_tflm(runs)
 
 
-def test_floats_out_of_range_saturate() -> None:
-    values = np.array([np.inf, -np.inf, 3e38, -3e38, 1e10, -1e10, np.nan, 0.0], np.float32)
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.core)
+def test_floats_out_of_range_saturate(target: Target) -> None:
+    values = np.tile(np.array([np.inf, -np.inf, 3e38, -3e38, 1e10, -1e10, np.nan, 0.0], np.float32), 20)
     runs, expected = [], []
     for dtype, least, greatest in [("int8", -128, 127), ("uint8", 0, 255), ("int16", -32768, 32767)]:
-        runs.append((make_case("QUANTIZE", [tensor("float32", (8,))], [tensor(dtype, (), 0.5, 5)]), [values]))
-        expected.append([np.array([greatest, least, greatest, least, greatest, least, least, 5])])
+        case = make_case("QUANTIZE", [tensor("float32", (160,))], [tensor(dtype, (), 0.5, 5)])
+        runs.append((replace(case, target=target), [values]))
+        expected.append([np.tile([greatest, least, greatest, least, greatest, least, least, 5], 20)])
     check_against(runs, expected)
 
 

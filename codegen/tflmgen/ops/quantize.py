@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.ops.binary import SUFFIX
@@ -13,13 +14,18 @@ from tflmgen.ops.lookup import lookup_kernel, table_operand
 from tflmgen.ops.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
 from tflmgen.ops.rules import COMMON, input_is, input_type, output_is, per_tensor, scale, zero_point
-from tflmgen.types import DType
+from tflmgen.types import DType, TensorType
 
 HEADER = "quantize.h"
 SMALL = (DType.INT8, DType.UINT8, DType.INT16)
 
 LEAST_ELEMENTS = {"speed": 64, "size": 256}
 """From how many int8 elements on a table is worth its 256 bytes of flash."""
+
+_INFINITY = 0x7F800000
+
+LEAST_SEARCHED = 128
+"""From how many float32 elements on thresholds are worth their 1020 bytes of flash."""
 
 
 def same_shape(op: OperatorInstance) -> tuple[Shape | None, ...]:
@@ -49,11 +55,43 @@ def _table(op: OperatorInstance) -> ConstantArray:
     return table_operand(found[0])
 
 
+def _searching(op: OperatorInstance) -> Kernel:
+    """The kernel without floating-point arithmetic."""
+    point, (least, greatest) = zero_point(op.outputs[0]), op.outputs[0].dtype.limits
+    fields = (
+        ("elements", input_type(op, 0).elements),
+        ("least", least),
+        ("undefined", greatest if point < 0 else least),
+    )
+    operands = (Input(0), ConstantArray.of("thresholds", thresholds(op.outputs[0]), DType.INT32), Output(0))
+    function = f"tflmgen_quantize_search_{SUFFIX[op.outputs[0].dtype]}"
+    return Kernel(function, HEADER, operands, Params("tflmgen_quantize_search", fields), unary_overlaps(op))
+
+
+def thresholds(result: TensorType) -> NDArray[np.int64]:
+    """The least float32 of each output but the least one, [255], as the integer that orders it among all floats."""
+    outputs = np.arange(1, 256) + result.dtype.limits[0]
+    low, high = np.full(255, -_INFINITY - 1), np.full(255, _INFINITY)
+    while (low < high).any():
+        middle = (low + high) >> 1
+        floats = np.where(middle < 0, ~middle | -(2**31), middle).astype(np.int32).view(np.float32)
+        source, kind = TensorType(DType.FLOAT32, floats.shape), replace(result, shape=floats.shape)
+        with np.errstate(over="ignore"):
+            found = ELEMENTS["QUANTIZE"](OperatorInstance((source,), (kind,), (floats,), None))
+        assert found is not None
+        reached = found[0] >= outputs
+        low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
+    return low
+
+
 def _quantize(op: OperatorInstance, target: Target) -> Kernel:
     source, result = input_type(op, 0), op.outputs[0]
     least = LEAST_ELEMENTS["size" if target.optimize == "size" else "speed"]
     if (source.dtype, result.dtype) == (DType.INT8, DType.INT8) and source.elements >= least:
         return lookup_kernel(op, _table(op), target)
+    soft = target.core.startswith("cortex-m") and "fpu" not in target.features and target.optimize != "size"
+    if source.dtype is DType.FLOAT32 and result.dtype.bits == 8 and soft and source.elements >= LEAST_SEARCHED:
+        return _searching(op)
     function = f"tflmgen_quantize_{SUFFIX[source.dtype]}_{SUFFIX[result.dtype]}"
     if source.dtype is DType.FLOAT32:
         params = Params(

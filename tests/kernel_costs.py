@@ -10,6 +10,7 @@ that it was not fitted to instead.
 from __future__ import annotations
 
 import argparse
+import re
 import runpy
 import tempfile
 import textwrap
@@ -31,18 +32,8 @@ BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547
 LAYERS = 48
 """Of each family; a few of them are beyond its kernel."""
 
-WIDE = (
-    "add_rows_",
-    "conv2d_dsp",
-    "conv2d_groups_dsp",
-    "conv2d_mve",
-    "conv2d_pixel_thumb",
-    "conv2d_s16_dsp",
-    "conv2d_thumb",
-    "depthwise_window_mve",
-    "mul_",
-    "svdf_dsp",
-    "transpose_conv_dsp",
+WIDE = re.compile(
+    "add_rows_|conv2d_(dsp|groups_dsp|mve|pixel_thumb|s16_dsp|thumb)|depthwise_window_mve|mul_|svdf_dsp|transpose_conv_dsp"
 )
 MANY = 128
 """How families of many terms begin, and their layers."""
@@ -359,7 +350,7 @@ def main() -> None:
                 found = costs_of(core)[name]
                 samples = samples_of(name, board, layers_of(name, np.random.default_rng(CHECK_SEED), CHECK_LAYERS))
             else:
-                count = MANY if name.startswith(WIDE) else LAYERS
+                count = MANY if WIDE.match(name) else LAYERS
                 samples = samples_of(name, board, layers_of(name, np.random.default_rng(number), count))
                 found = fit(samples)
                 _table_of(core).write_text(table(core, {**costs_of(core), name: found}))

@@ -99,6 +99,7 @@ def _fully_connected(name: str, rng: np.random.Generator) -> Layer:
     elif "_s16_" in name:
         depths += [6, 13, 57, 62, 101, 126]
     units = _pick(rng, [2, 4, 8, 10, 12, 16, 32, 33, 64, 128, int(rng.integers(2, 50))])
+    units = _pick(rng, [1, 1, 2, 3, units]) if name == "fully_connected_s8" else units
     return Layer(
         "FULLY_CONNECTED",
         (_pick(rng, [1, 1, 1, 2, 3]), 1),
@@ -106,7 +107,7 @@ def _fully_connected(name: str, rng: np.random.Generator) -> Layer:
         outputs=units,
         relu=_relu(rng),
         beyond="dsp" in name and bool(rng.random() < 0.3),
-        common="dsp" in name and bool(rng.random() < 0.5),
+        common=name == "fully_connected_s8" or ("dsp" in name and bool(rng.random() < 0.5)),
     )
 
 
@@ -230,6 +231,7 @@ FAMILIES = {
         "conv2d_s8",
         "depthwise_conv2d_s8",
         "fully_connected_channels_s8",
+        "fully_connected_s8",
         "conv2d_dsp",
         "conv2d_winograd_dsp",
         "conv2d_dsp_offset",

@@ -182,10 +182,10 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
         return y
     scales = rng.uniform(0.02, 0.03, count) / np.sqrt(weights.size / count)
     if layer.common:
-        scales[:] = scales[0]
-    w = graph.constant("w", weights, scale=list(scales), zero_point=[0] * count, axis=axis)
+        scales = scales[:1]
+    w = graph.constant("w", weights, scale=list(scales), zero_point=[0] * len(scales), axis=axis)
     bias = rng.integers(-200, 200, count).astype(np.int64 if layer.dtype == "int16" else np.int32)
-    b = graph.constant("b", bias, scale=list(scales * INPUTS[layer.dtype]["scale"][0]), zero_point=[0] * count)
+    b = graph.constant("b", bias, scale=list(scales * INPUTS[layer.dtype]["scale"][0]), zero_point=[0] * len(scales))
     if layer.operator == "TRANSPOSE_CONV":
         inputs, w = [graph.constant("shape", np.array(result, np.int32)), w], inputs[0]
     graph.operator(layer.operator, [*inputs, w, b], [y], activation)

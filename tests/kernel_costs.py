@@ -33,7 +33,8 @@ LAYERS = 48
 """Of each family; a few of them are beyond its kernel."""
 
 WIDE = re.compile(
-    "add_rows_|conv2d_(dsp|groups_dsp|mve|pixel_thumb|s16_dsp|thumb)|depthwise_window_mve|mul_|svdf_dsp|transpose_conv_dsp"
+    "add_rows_|conv2d_(dsp|groups_dsp|mve|pixel_thumb|s16_dsp|thumb|windows_mve)|depthwise_window_mve|mul_|svdf_dsp|"
+    "transpose_conv_dsp"
 )
 MANY = 128
 """How families of many terms begin, and their layers."""
@@ -260,6 +261,7 @@ FAMILIES = {
     "cortex-m55": (
         "conv2d_mve",
         "conv2d_groups_mve",
+        "conv2d_windows_mve",
         "transpose_conv_mve",
         "depthwise_window_mve",
         "depthwise_quads_mve",

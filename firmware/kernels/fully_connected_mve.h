@@ -133,18 +133,23 @@ TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_uneven_cla
 TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_uneven_signed, TFLMGEN_FULLY_CONNECTED_MVE_UNEVEN,
                                    TFLMGEN_FULLY_CONNECTED_MVE_SIGNED)
 
+TFLMGEN_HELPER struct tflmgen_fully_connected_mve_groups tflmgen_fully_connected_mve_groups_of(
+    const int8_t *row, int32_t chunks, int32_t units, int32_t zero_point)
+{
+    const int32_t rest = chunks - 1;
+    const int32_t passes = (rest + 3) / 4;
+    const int32_t skip = (4 * passes - rest) * TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES;
+    const struct tflmgen_fully_connected_mve_groups groups = {
+        row, passes, rest > 0 ? skip : TFLMGEN_FULLY_CONNECTED_MVE_LOOP_BYTES, NULL, units, zero_point};
+    return groups;
+}
+
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const int8_t *stream, int8_t *output,
                                                     const struct tflmgen_fully_connected_mve_s8 *p, int8_t *copied,
                                                     tflmgen_fully_connected_mve_function *function)
 {
-    const int32_t rest = p->chunks - 1;
-    const int32_t passes = (rest + 3) / 4;
-    struct tflmgen_fully_connected_mve_groups groups = {
-        copied, passes, (4 * passes - rest) * TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES, NULL, p->units,
-        p->output_zero_point};
-    if (rest == 0) {
-        groups.skip = TFLMGEN_FULLY_CONNECTED_MVE_LOOP_BYTES;
-    }
+    struct tflmgen_fully_connected_mve_groups groups =
+        tflmgen_fully_connected_mve_groups_of(copied, p->chunks, p->units, p->output_zero_point);
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
         if (copied) {
             tflmgen_copy_mve(copied, input, p->depth);

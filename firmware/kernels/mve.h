@@ -14,20 +14,32 @@
 
 #include "dsp.h"
 
-/* Copies `count` bytes, 16 at a time. */
+/* Copies `count` bytes. 16 of them: VLDRB, VSTRB, LETP, which stops at the last one. */
 TFLMGEN_HELPER void tflmgen_copy_mve(int8_t *to, const int8_t *from, int32_t count)
 {
-    for (; count > 0; count -= 16, to += 16, from += 16) {
-        const mve_pred16_t some = vctp8q((uint32_t)count);
-        vstrbq_p_s8(to, vldrbq_z_s8(from, some), some);
-    }
+    __asm__ volatile("wlstp.8 lr, %[count], 2f\n"
+                     "1:\n\t"
+                     "vldrb.8 q0, [%[from]], #16\n\t"
+                     "vstrb.8 q0, [%[to]], #16\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [to] "+r"(to), [from] "+r"(from)
+                     : [count] "r"(count)
+                     : "lr", "q0", "memory");
 }
 
+/* 16 bytes: VSTRB, LETP. */
 TFLMGEN_HELPER void tflmgen_fill_mve(int8_t *to, int32_t value, int32_t count)
 {
-    for (; count > 0; count -= 16, to += 16) {
-        vstrbq_p_s8(to, vdupq_n_s8((int8_t)value), vctp8q((uint32_t)count));
-    }
+    const int8x16_t values = vdupq_n_s8((int8_t)value);
+    __asm__ volatile("wlstp.8 lr, %[count], 2f\n"
+                     "1:\n\t"
+                     "vstrb.8 %q[values], [%[to]], #16\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [to] "+r"(to)
+                     : [values] "w"(values), [count] "r"(count)
+                     : "lr", "memory");
 }
 
 #endif

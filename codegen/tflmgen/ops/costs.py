@@ -35,6 +35,7 @@ from tflmgen.ops.mve_costs import (
     groups_mve,
     matrix_mve,
     transpose_mve,
+    windows_mve,
 )
 from tflmgen.ops.recurrent_costs import RECURRENT
 from tflmgen.ops.thumb_costs import (
@@ -213,6 +214,7 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"transpose_conv_dsp", transpose_dsp),
     (r"conv2d_mve", conv_mve),
     (r"conv2d_groups_mve", groups_mve),
+    (r"conv2d_windows_mve", windows_mve),
     (r"transpose_conv_mve", transpose_mve),
     (r"depthwise_thumb_3x3", channel_planes),
     (r"depthwise_thumb_window", channel_planes),

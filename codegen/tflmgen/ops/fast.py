@@ -23,7 +23,7 @@ from tflmgen.ops.dsp_int16 import Int16Layer
 from tflmgen.ops.dsp_winograd import conv2d_winograd_dsp
 from tflmgen.ops.fast_mul import mul_dsp, mul_mve, mul_thumb
 from tflmgen.ops.mve_add import add_mve
-from tflmgen.ops.mve_conv import conv2d_mve
+from tflmgen.ops.mve_conv import conv2d_mve, conv2d_windows_mve
 from tflmgen.ops.mve_conv_parts import conv2d_groups_mve, transpose_conv_mve
 from tflmgen.ops.mve_depthwise import depthwise_window_mve
 from tflmgen.ops.mve_depthwise_patch import depthwise_patch_mve
@@ -73,6 +73,7 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
         target,
         layer,
         ("mve", lambda: conv2d_mve(op, window, layer)),
+        ("mve", lambda: conv2d_windows_mve(op, window, layer)),
         ("dsp", lambda: _conv2d_dsp(op, window, layer, target.optimize != "size")),
         ("thumb", lambda: conv2d_thumb(op, window, layer)),
         ("thumb", lambda: depthwise_thumb(op, window, layer) if window.input[3] == 1 else None),

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from tflmgen.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.mve_channels import fit, padded_bytes, words
+from tflmgen.ops.mve_fully_connected import STACK_BYTES as ROW_BYTES
+from tflmgen.ops.mve_fully_connected import unit_stream
 from tflmgen.ops.rules import input_type, zero_point
-from tflmgen.ops.weights import FORWARD, go_backward, params
+from tflmgen.ops.weights import FORWARD, go_backward, overlaps, params
 from tflmgen.ops.window import Window
 from tflmgen.types import DType
 
@@ -20,7 +22,10 @@ BLOCK = 4
 STACK_BYTES = 64 * 9
 """TFLMGEN_CONV2D_MVE_STACK_BYTES."""
 
-COLUMN_BYTES = 4 * 16
+CHUNK = 16
+"""Values."""
+
+COLUMN_BYTES = BLOCK * CHUNK
 """Per chunk."""
 
 
@@ -57,6 +62,32 @@ def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "mve")
     return go_backward(op, kernel, window, range(window.flat.input[2] % BLOCK, window.flat.input[2], BLOCK))
+
+
+def conv2d_windows_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The kernel of one window at a time; None where it would not be exact."""
+    channels, terms = layer.weights.shape
+    exact = fit(layer)
+    if exact is None:
+        return None
+    packed = padded_bytes(layer.weights)
+    row = CHUNK * packed.shape[1]
+    fields = params(
+        "tflmgen_conv2d_windows_mve_s8",
+        window.fields(channels),
+        window.dilation_fields,
+        (("padding_value", zero_point(input_type(op, 0))), ("chunks", packed.shape[1])),
+        (("output_zero_point", layer.zero_point),),
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    on_stack = row <= ROW_BYTES
+    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(row),)
+    stream = ConstantArray.of("stream", unit_stream(packed, layer), DType.UINT32)
+    function = f"tflmgen_conv2d_windows_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
+    operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
+    over_input = overlaps(op.outputs[0], window.block_distance(channels, 1))
+    macs = op.outputs[0].elements * terms
+    return Kernel(function, "conv2d_windows_mve.h", operands, fields, over_input, macs, "mve")
 
 
 def table_of(window: Window, channels: int) -> NDArray[np.uint32] | None:

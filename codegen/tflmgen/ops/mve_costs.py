@@ -49,6 +49,39 @@ def conv_mve(shape: Shape) -> Terms:
     )
 
 
+def windows_mve(shape: Shape) -> Terms:
+    """Windows copied by rows, or by pixels where columns are apart, and groups of eight output channels."""
+    w, x, y = windows(shape), axis(shape, "width"), axis(shape, "height")
+    chunks, channels, width = shape["chunks"], shape["input_channels"], shape["filter_width"]
+    groups = w.pixels * up(shape["output_channels"], 8)
+    lines, rows = shape["batches"] * shape["output_width"], shape["batches"] * int(y.inside.sum())
+    outside = lines * shape["output_height"] * shape["filter_height"] - w.rows
+    left = np.clip(-(x.origins // shape["dilation_width"]), 0, width)
+    right = width - left - x.inside
+    sides = int((left > 0).sum()) + int((right > 0).sum())
+    filled = sum(up(int(n) * channels, 16) for n in (*left, *right))
+    apart = shape["dilation_width"] > 1
+    moves = [up(channels, 16) * int(n) if apart else up(channels * int(n), 16) for n in x.inside]
+    return (
+        1,
+        w.pixels,
+        w.pixels * shape["filter_height"],
+        0 if apart else w.rows,
+        w.rows if apart else 0,
+        w.taps if apart else 0,
+        0 if apart else rows * sum(moves),
+        rows * sum(moves) if apart else 0,
+        outside,
+        outside * up(width * channels, 16) + rows * filled,
+        rows * sides,
+        groups,
+        groups * chunks,
+        groups * up(chunks - 1, 4),
+        shape["signed"] * groups,
+        clamped(shape) * _outputs(shape),
+    )
+
+
 def groups_mve(shape: Shape) -> Terms:
     """A convolution for each group, and the clamp of all."""
     step = shape["output_channels"] // shape["groups"]

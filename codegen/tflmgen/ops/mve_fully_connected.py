@@ -38,7 +38,7 @@ def fully_connected_mve(op: OperatorInstance, layer: Layer, batches: int) -> Ker
         (("output_zero_point", layer.zero_point),),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
-    stream = ConstantArray.of("stream", _stream(packed, layer), DType.UINT32)
+    stream = ConstantArray.of("stream", unit_stream(packed, layer), DType.UINT32)
     function = f"tflmgen_fully_connected_mve_{'signed' if exact.signed else 'clamped'}{kind}_s8"
     distance = overlap_distance(batches, depth, units, units if copied else last_block(units, GROUP))
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
@@ -46,7 +46,8 @@ def fully_connected_mve(op: OperatorInstance, layer: Layer, batches: int) -> Ker
     return Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * depth, "mve")
 
 
-def _stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
+def unit_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
+    """Groups of eight units of weights [units, chunks, 4 words]."""
     units, chunks, _ = packed.shape
     groups = -(-units // GROUP)
     weights = np.zeros((groups * GROUP, chunks, 4), dtype=np.uint32)

@@ -52,7 +52,8 @@ MOST_PACKED = 1.25
 """Times the weights' bytes that packed ones may take, beyond that."""
 
 FEW = 4
-"""Output channels up to which a window may not be worth widening for them."""
+"""Output channels up to which a window may not be worth widening for them; pixels up to which weights may be read anew
+for each."""
 
 PER_CHANNEL = 12
 """Bytes of a bias, a multiplier and a shift."""
@@ -75,6 +76,7 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
         ("mve", lambda: conv2d_mve(op, window, layer)),
         ("mve", lambda: conv2d_windows_mve(op, window, layer)),
         ("dsp", lambda: _conv2d_dsp(op, window, layer, target.optimize != "size")),
+        ("dsp", lambda: fully_connected_dsp(op, layer, rows) if 0 < rows <= FEW else None),
         ("thumb", lambda: conv2d_thumb(op, window, layer)),
         ("thumb", lambda: depthwise_thumb(op, window, layer) if window.input[3] == 1 else None),
         ("thumb", lambda: fully_connected_thumb(op, layer, rows) if rows else None),
@@ -167,11 +169,18 @@ def fast_transpose_conv(op: OperatorInstance, window: Window, layer: Layer, targ
 
 
 def fast_fully_connected(op: OperatorInstance, layer: Layer, batches: int, target: Target) -> list[Kernel]:
-    return fast_kernels(
+    found = fast_kernels(
         target,
         layer,
         ("mve", lambda: fully_connected_mve(op, layer, batches)),
         ("dsp", lambda: fully_connected_dsp(op, layer, batches)),
+    )
+    if found or "dsp" in target.instructions:
+        # There the portable kernel multiplies two values at a time, those for Armv6-M one.
+        return found
+    return fast_kernels(
+        target,
+        layer,
         ("thumb", lambda: fully_connected_thumb(op, layer, batches)),
         ("thumb", lambda: conv2d_pixel_thumb(op, _line(batches, layer), layer)),
     )

@@ -106,7 +106,21 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
     next.cut.bounds.chunks = p->chunks;
     tflmgen_conv2d_mve_go_to_row(&next, 0, p);
     stream += has_table ? TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks : 0;
-    for (int32_t left = all; left > 0; left -= 4, at += 4 * p->output_channels) {
+    int32_t left = all;
+    if (p->filter_height == 1 && p->filter_width == 1 && p->output_width == all && p->input_width == all) {
+        for (; left >= 4; left -= 4) {
+            const int32_t x = p->backward ? left - 4 : all - left;
+            if (by_rows) {
+                tflmgen_conv2d_mve_copy_four(column, input + x * channels, &four);
+            } else {
+                tflmgen_conv2d_mve_table_four(column, input + x * channels, &four);
+            }
+            run_block(column, stream, output + x * p->output_channels, &block);
+        }
+        next.out_x = all - left;
+        at = output + next.out_x * p->output_channels;
+    }
+    for (; left > 0; left -= 4, at += 4 * p->output_channels) {
         if (p->backward) {
             next.out_x = tflmgen_max_s32(left - 4, 0);
             at = output + next.out_x * p->output_channels;

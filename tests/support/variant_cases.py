@@ -154,7 +154,7 @@ FAMILIES = (
     Family("dsp", r"conv2d_s16_dsp\w*", (int16_cases.conv2d,)),
     Family("dsp", r"depthwise_conv2d_s16_dsp", (int16_cases.depthwise_conv2d,)),
     Family("dsp", r"fully_connected_s16_dsp", (int16_cases.fully_connected,)),
-    Family("mve", r"conv2d_(groups_)?mve_\w+_s8", CONV),
+    Family("mve", r"conv2d_(groups_|windows_)?mve_\w+_s8", CONV),
     Family("mve", r"transpose_conv_mve_\w+_s8", (dsp_cases.transpose_conv,)),
     Family("mve", r"depthwise_\w+_mve_\w+_s8", (*PLANES, *WINDOWS)),
     Family("mve", r"fully_connected_mve_\w+_s8", MATRIX),

@@ -23,9 +23,11 @@ def conv_mve(shape: Shape) -> Terms:
     moved = (1 - by_table) * alone
     padding = (1 - by_table) * (w.pixels * rows * shape["filter_width"] - w.taps) * channels // 16
     long = up(chunks - 1, 4) if chunks > 5 else 0
+    flat = rows * shape["filter_width"] == 1 and shape["output_width"] == shape["input_width"] == w.pixels
     return (
         1,
-        blocks,
+        0 if flat else blocks,
+        blocks if flat else 0,
         shape["batches"] * shape["output_height"],
         copied,
         copied * rows,

@@ -25,6 +25,9 @@ SLOWER = 16
 """Slower kernels may cost one cycle more for so many of the whole program, and beyond that half as great a part of the
 cycles as they save of the memory; or any number while the arena is above the packing bound."""
 
+SLIGHT = 512
+"""Less than such a part of the memory is not worth slower kernels, once the arena is within the packing bound."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -60,8 +63,11 @@ def best_candidate(module: Module, selection: Selection) -> Candidate:
     best = next(rungs)
     bound, total = _packing_bound(module), _cycles(selection)
     for rung in rungs:
-        if best.layout.arena.bytes <= bound and not _is_worth_it(rung, best, total):
+        within = best.layout.arena.bytes <= bound
+        if within and not _is_worth_it(rung, best, total):
             break
+        if within and rung.cycles > best.cycles and 0 < (best.bytes - rung.bytes) * SLIGHT < best.bytes:
+            continue
         best = min(best, rung, key=lambda candidate: candidate.cost)
     return best
 

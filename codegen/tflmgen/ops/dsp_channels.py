@@ -28,7 +28,7 @@ _INT32 = 2**31
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Layer:
     """Constants of an int8 layer, one row per output channel.
 

@@ -9,6 +9,7 @@ searched such that each output begins at the same sum as TFLite's: that proves t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,7 @@ def bounded(layer: Layer) -> Bounded | None:
     return known[0] if known and known[1].all() else None
 
 
+@lru_cache(maxsize=2)
 def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
     """Such constants, and of which channels [channels] they are exact; None where sums may overflow."""
     least, greatest = (bound[:, None] for bound in accumulators(layer))

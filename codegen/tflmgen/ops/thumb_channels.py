@@ -10,6 +10,7 @@ negative sums; where their outputs are not clamped away, they get a constant of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +104,20 @@ def rescalings(layer: Layer, biases: Integers) -> Rescalings | None:
     clamped = bool((((saturated[0] != low) | (saturated[1] != high)) & ~constant).any())
     multiplier, addend, shift, negative = found[:, :, 0]
     return Rescalings(multiplier, addend, shift, negative, biases, bool(negative.any()), clamped)
+
+
+@lru_cache(maxsize=2)
+def own_rescalings(layer: Layer) -> Rescalings | None:
+    """Those of sums that lack the layer's bias."""
+    return rescalings(layer, layer.bias)
+
+
+@lru_cache(maxsize=2)
+def raised_rescalings(layer: Layer) -> Rescalings | None:
+    """Those of sums of products to whose factors 128 was added; none for sums that could leave 32 bits."""
+    if layer.weights.shape[1] > MOST_TERMS:
+        return None
+    return rescalings(layer, layer.bias - 128 * layer.weights.sum(axis=1))
 
 
 def factors(layer: Layer) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Outpu
 from tflmgen.ops.dsp_channels import Integers, Layer
 from tflmgen.ops.rules import input_type, zero_point
 from tflmgen.ops.thumb_bounded import Bounded, bounded
-from tflmgen.ops.thumb_channels import MOST_TERMS, Rescalings, rescalings
+from tflmgen.ops.thumb_channels import MOST_TERMS, Rescalings, own_rescalings
 from tflmgen.ops.weights import FORWARD, go_backward, params
 from tflmgen.ops.window import Window
 from tflmgen.types import DType
@@ -32,7 +32,7 @@ def conv2d_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kernel |
     channels, terms = layer.weights.shape
     if terms > MOST_TERMS:
         return None
-    exact: Bounded | Rescalings | None = bounded(layer) or rescalings(layer, layer.bias)
+    exact: Bounded | Rescalings | None = bounded(layer) or own_rescalings(layer)
     if exact is None:
         return None
     fields = params(

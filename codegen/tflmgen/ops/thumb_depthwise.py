@@ -11,7 +11,7 @@ from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Outpu
 from tflmgen.ops.dsp_channels import Integers, Layer
 from tflmgen.ops.rules import input_type, zero_point
 from tflmgen.ops.thumb_bounded import bounded_channels
-from tflmgen.ops.thumb_channels import rescalings
+from tflmgen.ops.thumb_channels import own_rescalings
 from tflmgen.ops.weights import params
 from tflmgen.ops.window import Window
 from tflmgen.types import DType
@@ -118,7 +118,7 @@ def _constants(layer: Layer, mixed: bool) -> tuple[NDArray[np.uint32], NDArray[n
     if known and known[1].all():
         words = np.pad(known[0].words, ((0, 0), (0, 2)))
         return words, ~known[1], known[0].clamped
-    general = rescalings(layer, layer.bias)
+    general = own_rescalings(layer)
     if general is None:
         return None
     words = general.all_words

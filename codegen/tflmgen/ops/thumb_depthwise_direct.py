@@ -6,7 +6,7 @@ from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Outpu
 from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.rules import input_type, zero_point
 from tflmgen.ops.thumb_bounded import bounded
-from tflmgen.ops.thumb_channels import rescalings
+from tflmgen.ops.thumb_channels import own_rescalings
 from tflmgen.ops.weights import params
 from tflmgen.ops.window import Window
 from tflmgen.types import DType
@@ -23,7 +23,7 @@ def depthwise_direct_thumb(op: OperatorInstance, window: Window, layer: Layer) -
     """
     channels, taps = layer.weights.shape
     within = bounded(layer)
-    beyond = None if within else rescalings(layer, layer.bias)
+    beyond = None if within else own_rescalings(layer)
     if within:
         words, clamped = within.words, within.clamped
     elif beyond:

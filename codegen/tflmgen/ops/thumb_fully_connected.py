@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
 from tflmgen.ops.dsp_channels import Integers, Layer
 from tflmgen.ops.matrix_overlap import last_block, overlap_distance
-from tflmgen.ops.thumb_channels import MOST_TERMS, rescalings
+from tflmgen.ops.thumb_channels import raised_rescalings
 from tflmgen.ops.weights import params
 from tflmgen.types import DType
 
@@ -26,9 +26,9 @@ UNROLLED = 8
 def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int) -> Kernel | None:
     """The kernel; None where it would not be exact, or where a row is long and its length odd."""
     units, depth = layer.weights.shape
-    exact = rescalings(layer, layer.bias - 128 * layer.weights.sum(axis=1))
+    exact = raised_rescalings(layer)
     copied = depth <= STACK
-    if exact is None or depth > MOST_TERMS or not (copied or depth % 2 == 0):
+    if exact is None or not (copied or depth % 2 == 0):
         return None
     stream = stream_of(layer.weights, exact.words)
     fields = params(

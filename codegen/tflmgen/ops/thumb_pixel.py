@@ -7,7 +7,7 @@ import numpy as np
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.rules import input_type, zero_point
-from tflmgen.ops.thumb_channels import MOST_TERMS, Rescalings, rescalings
+from tflmgen.ops.thumb_channels import raised_rescalings
 from tflmgen.ops.thumb_fully_connected import group_words, stream_of
 from tflmgen.ops.weights import FORWARD, go_backward, params
 from tflmgen.ops.window import Window
@@ -16,20 +16,13 @@ from tflmgen.types import DType
 HEADER = "conv2d_pixel_thumb.h"
 
 
-def raised(layer: Layer) -> Rescalings | None:
-    """Constants for the sums of products to whose factors 128 was added; None where they would not be exact."""
-    if layer.weights.shape[1] > MOST_TERMS:
-        return None
-    return rescalings(layer, layer.bias - 128 * layer.weights.sum(axis=1))
-
-
 def conv2d_pixel_thumb(op: OperatorInstance, window: Window, layer: Layer, groups: int = 1) -> Kernel | None:
     """The kernel of a convolution whose channels are in `groups`; None where it would not be exact.
 
     layer.weights: [output channels, terms of one group].
     """
     channels, terms = layer.weights.shape
-    exact = raised(layer)
+    exact = raised_rescalings(layer)
     if exact is None:
         return None
     outputs = channels // groups

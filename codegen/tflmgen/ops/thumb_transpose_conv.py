@@ -10,8 +10,8 @@ from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Outpu
 from tflmgen.ops.dsp_channels import Layer
 from tflmgen.ops.phases import transposed_fields
 from tflmgen.ops.rules import input_type, zero_point
+from tflmgen.ops.thumb_channels import raised_rescalings
 from tflmgen.ops.thumb_fully_connected import stream_of
-from tflmgen.ops.thumb_pixel import raised
 from tflmgen.ops.weights import params
 from tflmgen.ops.window import Window
 from tflmgen.types import DType
@@ -36,7 +36,7 @@ def transpose_conv_thumb(op: OperatorInstance, window: Window, layer: Layer) -> 
             part = filters[:, rest_y :: steps.stride_height, rest_x :: steps.stride_width]
             weights = part[:, ::-1, ::-1].reshape(channels, -1)
             parts.append(replace(layer, weights=weights, bias=bias - point * weights.sum(axis=1)))
-    exact = [raised(part) for part in parts]
+    exact = [raised_rescalings(part) for part in parts]
     if any(one is None for one in exact):
         return None
     known = [one for one in exact if one is not None]

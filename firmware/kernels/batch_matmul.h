@@ -46,6 +46,18 @@ TFLMGEN_HELPER float tflmgen_batch_matmul_sum_f32(const float *left, const float
     return sum;
 }
 
+TFLMGEN_HELPER int8_t tflmgen_batch_matmul_end_s8(int32_t sum, const struct tflmgen_batch_matmul_s8 *p)
+{
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    /* Products have 16 bits. */
+    if (p->shift <= 0 && p->depth < 1 << 14) {
+        return (int8_t)tflmgen_saturate_s8(tflmgen_requantize_dsp(sum, p->multiplier, -p->shift) + p->output_zero_point);
+    }
+#endif
+    sum = tflmgen_add_wrap_s32(tflmgen_requantize(sum, p->multiplier, p->shift), p->output_zero_point);
+    return (int8_t)tflmgen_clamp_s32(sum, INT8_MIN, INT8_MAX);
+}
+
 TFLMGEN_HELPER int8_t tflmgen_batch_matmul_sum_s8(const int8_t *left, const int8_t *right,
                                                   const struct tflmgen_batch_matmul_s8 *p)
 {
@@ -58,8 +70,105 @@ TFLMGEN_HELPER int8_t tflmgen_batch_matmul_sum_s8(const int8_t *left, const int8
                    (right[k * p->right_depth_stride] - p->right_zero_point);
         }
     }
-    sum = tflmgen_add_wrap_s32(tflmgen_requantize(sum, p->multiplier, p->shift), p->output_zero_point);
-    return (int8_t)tflmgen_clamp_s32(sum, INT8_MIN, INT8_MAX);
+    return tflmgen_batch_matmul_end_s8(sum, p);
+}
+
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+
+/* Two rows of four columns that lie side by side, times a pair of left values, 8 MACs: 2 LDR + 2 PKH + 4 SXTAB16 +
+ * 4 SMLAD = 12 instructions. */
+TFLMGEN_HELPER void tflmgen_batch_matmul_pair_s8(int32_t sums[4], uint32_t left, const int8_t *right, int32_t stride,
+                                                 uint32_t offsets)
+{
+    const uint32_t above = tflmgen_load4(right);
+    const uint32_t below = tflmgen_load4(right + stride);
+    const uint32_t first = tflmgen_lower_halves(above, below);
+    const uint32_t last = tflmgen_upper_halves(above, below);
+    sums[0] = tflmgen_smlad(left, tflmgen_add_even_bytes(offsets, first), sums[0]);
+    sums[1] = tflmgen_smlad(left, tflmgen_add_odd_bytes(offsets, first), sums[1]);
+    sums[2] = tflmgen_smlad(left, tflmgen_add_even_bytes(offsets, last), sums[2]);
+    sums[3] = tflmgen_smlad(left, tflmgen_add_odd_bytes(offsets, last), sums[3]);
+}
+
+/* Four columns: 5 instructions for four left values, which are of one piece, and 2 pairs. */
+TFLMGEN_HELPER void tflmgen_batch_matmul_four_s8(int32_t sums[4], const int8_t *left, const int8_t *right,
+                                                 const struct tflmgen_batch_matmul_s8 *p)
+{
+    const uint32_t left_offsets = (uint32_t)(uint16_t)-p->left_zero_point * 0x10001u;
+    const uint32_t right_offsets = (uint32_t)(uint16_t)-p->right_zero_point * 0x10001u;
+    const int32_t stride = p->right_depth_stride;
+    int32_t k = 0;
+    for (; k < p->depth - 3; k += 4, right += 4 * stride) {
+        const uint32_t x = tflmgen_load4(left + k);
+        const uint32_t even = tflmgen_add_even_bytes(left_offsets, x);
+        const uint32_t odd = tflmgen_add_odd_bytes(left_offsets, x);
+        tflmgen_batch_matmul_pair_s8(sums, tflmgen_lower_halves(even, odd), right, stride, right_offsets);
+        tflmgen_batch_matmul_pair_s8(sums, tflmgen_upper_halves(even, odd), right + 2 * stride, stride, right_offsets);
+    }
+    for (; k < p->depth; ++k, right += stride) {
+        const int32_t x = left[k] - p->left_zero_point;
+        for (int32_t column = 0; column < 4; ++column) {
+            sums[column] += x * (right[column] - p->right_zero_point);
+        }
+    }
+}
+
+/* Four columns, each of one piece, as the left row is: 3 instructions for four left values, and of each column 1 LDR +
+ * 2 SXTAB16 + 2 SMLAD. */
+TFLMGEN_HELPER void tflmgen_batch_matmul_pieces_s8(int32_t sums[4], const int8_t *left, const int8_t *right,
+                                                   const struct tflmgen_batch_matmul_s8 *p)
+{
+    const uint32_t left_offsets = (uint32_t)(uint16_t)-p->left_zero_point * 0x10001u;
+    const uint32_t right_offsets = (uint32_t)(uint16_t)-p->right_zero_point * 0x10001u;
+    const int32_t stride = p->right_column_stride;
+    int32_t k = 0;
+    for (; k < p->depth - 3; k += 4) {
+        const uint32_t x = tflmgen_load4(left + k);
+        const uint32_t even = tflmgen_add_even_bytes(left_offsets, x);
+        const uint32_t odd = tflmgen_add_odd_bytes(left_offsets, x);
+#pragma GCC unroll 4
+        for (int32_t column = 0; column < 4; ++column) {
+            const uint32_t y = tflmgen_load4(right + column * stride + k);
+            sums[column] = tflmgen_smlad(even, tflmgen_add_even_bytes(right_offsets, y), sums[column]);
+            sums[column] = tflmgen_smlad(odd, tflmgen_add_odd_bytes(right_offsets, y), sums[column]);
+        }
+    }
+    for (; k < p->depth; ++k) {
+        const int32_t x = left[k] - p->left_zero_point;
+        for (int32_t column = 0; column < 4; ++column) {
+            sums[column] += x * (right[column * stride + k] - p->right_zero_point);
+        }
+    }
+}
+
+#endif
+
+/* As many of a row's first columns as are computed four at a time; how many. */
+TFLMGEN_HELPER int32_t tflmgen_batch_matmul_fours_s8(const int8_t *left, const int8_t *right, int8_t *output,
+                                                     const struct tflmgen_batch_matmul_s8 *p)
+{
+    int32_t column = 0;
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    if (p->left_depth_stride == 1 && (p->right_depth_stride == 1 || p->right_column_stride == 1)) {
+        for (; column < p->columns - 3; column += 4) {
+            int32_t sums[4] = {0, 0, 0, 0};
+            if (p->right_depth_stride == 1) {
+                tflmgen_batch_matmul_pieces_s8(sums, left, right + column * p->right_column_stride, p);
+            } else {
+                tflmgen_batch_matmul_four_s8(sums, left, right + column, p);
+            }
+            for (int32_t i = 0; i < 4; ++i) {
+                output[(column + i) * p->output_column_stride] = tflmgen_batch_matmul_end_s8(sums[i], p);
+            }
+        }
+    }
+#else
+    (void)left;
+    (void)right;
+    (void)output;
+    (void)p;
+#endif
+    return column;
 }
 
 /* All zero points are 0; |sum| < 2^47, shift <= 7. */
@@ -88,7 +197,10 @@ struct tflmgen_batch_matmul_s16 {
 TFLMGEN_BATCH_MATMUL_SUM_S16(s16, int16_t, tflmgen_dot_s16_s16)
 TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
 
-#define TFLMGEN_BATCH_MATMUL(suffix, element, right_element, parameters)                                               \
+#define TFLMGEN_BATCH_MATMUL_NO_FOURS(left, right, output, p) 0
+
+/* fours: of a row's first columns, how many it has computed. */
+#define TFLMGEN_BATCH_MATMUL(suffix, element, right_element, parameters, fours)                                        \
     TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix(const element *restrict left,                                    \
                                                       const right_element *restrict right,                             \
                                                       element *restrict output, const struct parameters *p)            \
@@ -105,7 +217,8 @@ TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
                                       c * p->output_batch_strides[2];                                                  \
                     for (int32_t row = 0; row < p->rows; ++row) {                                                      \
                         const element *left_row = left_matrix + row * p->left_row_stride;                              \
-                        for (int32_t column = 0; column < p->columns; ++column) {                                      \
+                        int32_t column = fours(left_row, right_matrix, matrix + row * p->output_row_stride, p);        \
+                        for (; column < p->columns; ++column) {                                                        \
                             matrix[row * p->output_row_stride + column * p->output_column_stride] =                    \
                                 tflmgen_batch_matmul_sum_##suffix(                                                     \
                                     left_row, right_matrix + column * p->right_column_stride, p);                      \
@@ -116,9 +229,9 @@ TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
         }                                                                                                              \
     }
 
-TFLMGEN_BATCH_MATMUL(f32, float, float, tflmgen_batch_matmul_f32)
-TFLMGEN_BATCH_MATMUL(s8, int8_t, int8_t, tflmgen_batch_matmul_s8)
-TFLMGEN_BATCH_MATMUL(s16, int16_t, int16_t, tflmgen_batch_matmul_s16)
-TFLMGEN_BATCH_MATMUL(s16_s8, int16_t, int8_t, tflmgen_batch_matmul_s16)
+TFLMGEN_BATCH_MATMUL(f32, float, float, tflmgen_batch_matmul_f32, TFLMGEN_BATCH_MATMUL_NO_FOURS)
+TFLMGEN_BATCH_MATMUL(s8, int8_t, int8_t, tflmgen_batch_matmul_s8, tflmgen_batch_matmul_fours_s8)
+TFLMGEN_BATCH_MATMUL(s16, int16_t, int16_t, tflmgen_batch_matmul_s16, TFLMGEN_BATCH_MATMUL_NO_FOURS)
+TFLMGEN_BATCH_MATMUL(s16_s8, int16_t, int8_t, tflmgen_batch_matmul_s16, TFLMGEN_BATCH_MATMUL_NO_FOURS)
 
 #endif

@@ -120,7 +120,7 @@ def grouped(rng: np.random.Generator) -> Run:
     size = [int(t + rng.integers(0, 5)) for t in taps]
     own, outputs = int(pick(rng, 1, 2, 3, 4, 8)), groups * int(pick(rng, 1, 2, 3, 4))
     options: dict[str, Any] = {
-        "padding": int(rng.integers(2)),
+        "padding": int(rng.integers(2)) if size[1] >= taps[1] else 0,
         "stride_h": int(rng.integers(1, 3)),
         "stride_w": int(rng.integers(1, 3)),
     }
@@ -247,10 +247,12 @@ def depthwise_window(rng: np.random.Generator) -> Run:
     channels = int(pick(rng, 4, 8, 5, 11, 16, 20, 37))
     reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
     size = [int(r + rng.integers(0, 5)) for r in reach]
+    if rng.random() < 0.2:
+        size[1] = 1
     x, y, activation = _ends(rng, (int(pick(rng, 1, 2)), *size, channels), taps[0] * taps[1])
     w, b = _weights(rng, (1, *taps, channels), 3, _scale(x))
     options = {
-        "padding": int(rng.integers(2)),
+        "padding": int(rng.integers(2)) if size[1] >= reach[1] else 0,
         "stride_h": int(rng.integers(1, 3)),
         "stride_w": int(rng.integers(1, 3)),
         "dilation_h_factor": dilation[0],

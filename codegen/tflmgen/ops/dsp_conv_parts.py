@@ -48,8 +48,7 @@ def _joined(layer: Layer, window: Window, count: int) -> Layer:
 
 def _groups(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
     # A column of pixels is a line of them, in which three are next to each other.
-    if window.input[2] == window.width.output == 1:
-        window = window.transposed
+    window = window.line
     channels, terms = layer.weights.shape
     own = terms // math.prod(window.taps)
     groups = window.input[3] // own

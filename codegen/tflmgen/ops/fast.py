@@ -66,9 +66,8 @@ Maker = Callable[[], Kernel | Sequence[Kernel] | None]
 
 
 def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
-    if window.input[2] == window.taps[1] == window.width.output == 1:
-        # Of a column, windows lie in one piece, as those of a line do.
-        window = window.transposed
+    # Of a column, windows lie in one piece, as those of a line do.
+    window = window.line
     rows = _rows_of(window)
     direct = fast_kernels(
         target,
@@ -143,7 +142,7 @@ def _with_macs(kernel: Kernel, macs: int) -> Kernel:
 
 def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:
     # A column of pixels is a line of them, in which several are next to each other.
-    line = window.transposed if window.input[2] == window.width.output == 1 else window
+    line = window.line
     return fast_kernels(
         target,
         None,

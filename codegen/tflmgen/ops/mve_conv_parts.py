@@ -28,8 +28,7 @@ def conv2d_groups_mve(op: OperatorInstance, window: Window, layer: Layer) -> Ker
     layer.weights: [channels, taps * (input channels of a group)].
     """
     # A column of pixels is a line of them, in which four are next to each other.
-    if window.input[2] == window.width.output == 1:
-        window = window.transposed
+    window = window.line
     channels, terms = layer.weights.shape
     own = terms // (window.taps[0] * window.taps[1])
     groups = window.input[3] // own

@@ -136,6 +136,11 @@ class Window:
         )
 
     @property
+    def line(self) -> Window:
+        """A window of one column over a single column of pixels as one of a row over a line; any other as it is."""
+        return self.transposed if self.input[2] == self.taps[1] == self.width.output == 1 else self
+
+    @property
     def fits(self) -> bool:
         """Whether the output has at least one position, and no window lies outside the input."""
         paddings = *zip(self.steps.before, self.reach, strict=True), *zip(self.steps.after, self.reach, strict=True)

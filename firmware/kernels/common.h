@@ -35,6 +35,13 @@
 /* Small functions that kernels are made of: inlined at either setting. */
 #define TFLMGEN_HELPER static inline __attribute__((always_inline, unused))
 
+/* Inlined where speed matters, else compiled once. */
+#ifdef __OPTIMIZE_SIZE__
+#define TFLMGEN_SPEED_HELPER static __attribute__((noinline, unused))
+#else
+#define TFLMGEN_SPEED_HELPER TFLMGEN_HELPER
+#endif
+
 /* -1 for a negative value, else 0. */
 TFLMGEN_HELPER int32_t tflmgen_sign_mask(int32_t value)
 {

@@ -116,22 +116,24 @@ TFLMGEN_SHARED uint32_t *tflmgen_conv2d_dsp_widen_rows(uint32_t *lane, const int
     return lane;
 }
 
-/* The same for `words` times the padding. */
-TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_fill(uint32_t *lane, uint32_t padding, int32_t words)
+/* The same word at `count` places of a lane, `step` words apart. */
+TFLMGEN_SPEED_HELPER uint32_t *tflmgen_conv2d_dsp_fill(uint32_t *lane, uint32_t word, int32_t count, int32_t step)
 {
-    const uint32_t x = tflmgen_odd_bytes(padding);
-    const uint32_t y = tflmgen_shifted_inputs(padding);
-    for (; words > 0; --words, lane += 6) {
+    const uint32_t x = tflmgen_odd_bytes(word);
+    const uint32_t y = tflmgen_shifted_inputs(word);
+    for (; count > 0; --count, lane += step) {
         lane[0] = x;
         lane[3] = y;
     }
     return lane;
 }
 
-/* The window at (origin_y, origin_x), of which the taps `x` lie inside; the channels are whole words. */
+/* The window at (origin_y, origin_x); the channels are whole words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(uint32_t *lane, const int8_t *input, int32_t origin_y, int32_t origin_x,
-                                              struct tflmgen_taps x, const struct tflmgen_conv2d_dsp_s8 *p)
+                                              const struct tflmgen_conv2d_dsp_s8 *p)
 {
+    const struct tflmgen_taps x =
+        tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
     const struct tflmgen_taps y =
         tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
     const int32_t channels = p->input_channels;
@@ -142,18 +144,18 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(uint32_t *lane, const int8_t *inpu
     const uint32_t padding = tflmgen_splat4(p->padding_value);
     const int8_t *row = input + ((origin_y + y.first * p->dilation_height) * p->input_width + origin_x +
                                  x.first * p->dilation_width) * channels;
-    lane = tflmgen_conv2d_dsp_fill(lane, padding, y.first * p->filter_width * channels >> 2);
+    lane = tflmgen_conv2d_dsp_fill(lane, padding, y.first * p->filter_width * channels >> 2, 6);
     for (int32_t ky = y.first; ky < y.end; ++ky, row += line) {
-        lane = tflmgen_conv2d_dsp_fill(lane, padding, before);
+        lane = tflmgen_conv2d_dsp_fill(lane, padding, before, 6);
         if (p->dilation_width > 1) {
             lane = tflmgen_conv2d_dsp_widen_rows(lane, row, channels >> 2, x.end - x.first,
                                                  p->dilation_width * channels);
         } else if (inside) {
             lane = tflmgen_conv2d_dsp_widen_rows(lane, row, inside, 1, 0);
         }
-        lane = tflmgen_conv2d_dsp_fill(lane, padding, after);
+        lane = tflmgen_conv2d_dsp_fill(lane, padding, after, 6);
     }
-    (void)tflmgen_conv2d_dsp_fill(lane, padding, (p->filter_height - y.end) * p->filter_width * channels >> 2);
+    (void)tflmgen_conv2d_dsp_fill(lane, padding, (p->filter_height - y.end) * p->filter_width * channels >> 2, 6);
 }
 
 /* `count` bytes of each of `rows` rows, `line` bytes apart, one behind the other. */
@@ -258,9 +260,11 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_gather3(uint32_t *column, const int8_t *w
 
 /* Any window, by way of `bytes`, room for 4 * steps of them. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *bytes, const int8_t *input,
-                                                    int32_t origin_y, int32_t origin_x, struct tflmgen_taps x,
+                                                    int32_t origin_y, int32_t origin_x,
                                                     const struct tflmgen_conv2d_dsp_s8 *p)
 {
+    const struct tflmgen_taps x =
+        tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
     const struct tflmgen_taps y =
         tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
     const int32_t channels = p->input_channels;
@@ -285,18 +289,6 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *byte
     tflmgen_conv2d_dsp_gather_whole(lane, bytes, row, p);
 }
 
-/* The same word in `count` lanes, `step` words apart. */
-TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_fill_column(uint32_t *lane, uint32_t word, int32_t count, int32_t step)
-{
-    const uint32_t x = tflmgen_odd_bytes(word);
-    const uint32_t y = tflmgen_shifted_inputs(word);
-    for (; count > 0; --count, lane += step) {
-        lane[0] = x;
-        lane[3] = y;
-    }
-    return lane;
-}
-
 /* Any window with rows of whole words, in an input with rows of four bytes or more: the words below each other, one after
  * the other. Where one goes beyond the input's row, the row's first or last four bytes are shifted to their places and
  * padding joins them. A word costs 13 instructions. */
@@ -315,19 +307,19 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_columns(uint32_t *lane, const int8
         const int32_t from = tflmgen_clamp_s32(at, 0, row_bytes - 4);
         const int32_t before = from - at;
         if (before >= 4 || before <= -4) {
-            (void)tflmgen_conv2d_dsp_fill_column(lane, padding, p->filter_height, step);
+            (void)tflmgen_conv2d_dsp_fill(lane, padding, p->filter_height, step);
             continue;
         }
         const uint32_t left = (uint32_t)tflmgen_max_s32(8 * before, 0);
         const uint32_t right = (uint32_t)tflmgen_max_s32(-8 * before, 0);
         const uint32_t beside = padding & ~(0xFFFFFFFFu << left >> right);
         const int8_t *next = row + from;
-        uint32_t *to = tflmgen_conv2d_dsp_fill_column(lane, padding, y.first, step);
+        uint32_t *to = tflmgen_conv2d_dsp_fill(lane, padding, y.first, step);
 #pragma GCC unroll 2
         for (int32_t ky = y.first; ky < y.end; ++ky, next += line, to += step) {
             tflmgen_conv2d_dsp_put(to, (tflmgen_load4(next) << left >> right) | beside);
         }
-        (void)tflmgen_conv2d_dsp_fill_column(to, padding, p->filter_height - y.end, step);
+        (void)tflmgen_conv2d_dsp_fill(to, padding, p->filter_height - y.end, step);
     }
 }
 
@@ -363,13 +355,12 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(uint32_t *lane, int8_t *bytes
         tflmgen_conv2d_dsp_gather_whole(lane, from, p->dilation_height * row, p);
         return;
     }
-    const struct tflmgen_taps inside = tflmgen_taps_inside(x, p->dilation_width, p->filter_width, p->input_width);
     if (p->input_channels % 4 == 0) {
-        tflmgen_conv2d_dsp_gather(lane, next->image, y, x, inside, p);
+        tflmgen_conv2d_dsp_gather(lane, next->image, y, x, p);
     } else if (p->row_pitch % 4 == 0 && p->dilation_width == 1 && row >= 4) {
         tflmgen_conv2d_dsp_gather_columns(lane, next->image, y, x, p);
     } else {
-        tflmgen_conv2d_dsp_gather_bytes(lane, bytes, next->image, y, x, inside, p);
+        tflmgen_conv2d_dsp_gather_bytes(lane, bytes, next->image, y, x, p);
     }
 }
 

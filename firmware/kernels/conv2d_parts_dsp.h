@@ -68,15 +68,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_words(uint32_t *lane, const int8_t *
     const uint32_t padding = tflmgen_splat4(p->padding_value);
     const int8_t *row = image + ((y + down.first * p->dilation_height) * p->width + x) * p->pixel + across.first * tap;
     const bool together = tap == p->channels;
-    lane = tflmgen_conv2d_dsp_fill(lane, padding, down.first * p->taps_width * words);
+    lane = tflmgen_conv2d_dsp_fill(lane, padding, down.first * p->taps_width * words, 6);
     for (int32_t ky = down.first; ky < down.end; ++ky, row += line) {
-        lane = tflmgen_conv2d_dsp_fill(lane, padding, across.first * words);
+        lane = tflmgen_conv2d_dsp_fill(lane, padding, across.first * words, 6);
         if (taps > 0) {
             lane = tflmgen_conv2d_dsp_widen_rows(lane, row, together ? taps * words : words, together ? 1 : taps, tap);
         }
-        lane = tflmgen_conv2d_dsp_fill(lane, padding, (p->taps_width - across.end) * words);
+        lane = tflmgen_conv2d_dsp_fill(lane, padding, (p->taps_width - across.end) * words, 6);
     }
-    (void)tflmgen_conv2d_dsp_fill(lane, padding, (p->taps_height - down.end) * p->taps_width * words);
+    (void)tflmgen_conv2d_dsp_fill(lane, padding, (p->taps_height - down.end) * p->taps_width * words, 6);
 }
 
 /* The same for any channels, by way of `bytes`, room for 4 * steps of them. */

@@ -162,9 +162,9 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_gather(uint32_t *lane, const struct
             const bool inside = y >= 0 && y < p->input_height;
             const int32_t begin = inside ? tflmgen_clamp_s32(window->inside.first * fours - at, 0, here) : here;
             const int32_t end = inside ? tflmgen_clamp_s32(window->inside.end * fours - at, begin, here) : here;
-            lane = tflmgen_conv2d_dsp_fill(lane, padding, begin);
+            lane = tflmgen_conv2d_dsp_fill(lane, padding, begin, 6);
             lane = tflmgen_conv2d_dsp_widen(lane, from + 4 * begin, end - begin);
-            lane = tflmgen_conv2d_dsp_fill(lane, padding, here - end);
+            lane = tflmgen_conv2d_dsp_fill(lane, padding, here - end, 6);
         }
         count -= here;
         if (count == 0) {

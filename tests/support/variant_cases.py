@@ -160,6 +160,7 @@ FAMILIES = (
     Family("mve", r"fully_connected_mve_\w+_s8", MATRIX),
     Family("mve", r"add_mve_\w+_s8", SUMS, dsp_add),
     Family("mve", r"mul_mve_s8", (dsp_cases.mul,)),
+    Family("mve", r"lookup_mve_s8", (dsp_cases.lookup,)),
     Family("mve", r"svdf_mve_\w+", SVDF),
     Family("mve", r"lstm_mve_s8", (lstm,)),
     *(Family(v, rf"{name}_(zeros_)?{v}_s8", makers) for name, makers in POOLS.items() for v in ("dsp", "mve")),

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from support.cost_elements import elements, pool
+from support.cost_families import FAMILIES
 from support.cost_samples import Layer, Measured, Sample, measure
 from support.recurrent_choice import lstm_layer, svdf_layer
 from support.repository import ROOT
@@ -33,8 +34,8 @@ LAYERS = 48
 """Of each family; a few of them are beyond its kernel."""
 
 WIDE = re.compile(
-    "add_rows_|conv2d_(dsp|groups_dsp|mve|pixel_thumb|s16_dsp|thumb|windows_mve)|depthwise_window_mve|mul_|svdf_dsp|"
-    "transpose_conv_dsp"
+    "add_rows_|conv2d_(dsp|groups_dsp|mve|pixel_thumb|s16_dsp|split_dsp|thumb|windows_mve)|depthwise_window_mve|mul_|"
+    "svdf_dsp|transpose_conv_dsp"
 )
 MANY = 128
 """How families of many terms begin, and their layers."""
@@ -56,6 +57,8 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> Seque
         return [replace(layer, beyond="dsp" in name and bool(rng.random() < 0.2)) for layer in parts]
     if name == "conv2d_pixel_thumb":
         return [_in_groups(_conv(rng), rng) for _ in range(count)]
+    if name == "conv2d_split_dsp":
+        return [_with_long_windows(rng) for _ in range(count)]
     if name == "conv2d_winograd_dsp":
         return [_three_by_three(rng) for _ in range(count)]
     dtype = "int16" if "_s16_" in name else "float32" if name.endswith("_f32") else "int8"
@@ -135,6 +138,15 @@ def _conv(rng: np.random.Generator, few: bool = False) -> Layer:
     )
 
 
+def _with_long_windows(rng: np.random.Generator) -> Layer:
+    layer = _conv(rng)
+    channels = [12, 16, 24, 32, 40, 64] if layer.taps[0] * layer.taps[1] < 20 else [4, 8, 12, 16]
+    taps = (3, 3) if layer.taps == (1, 1) else layer.taps
+    outputs = min(layer.outputs, 16)
+    size = max(layer.size[0], taps[0]), max(layer.size[1], taps[1])
+    return replace(layer, channels=_pick(rng, channels), taps=taps, outputs=outputs, dilation=1, size=size)
+
+
 def _three_by_three(rng: np.random.Generator) -> Layer:
     channels, outputs = (
         _pick(rng, [4, 8, 12, 16, 24, 32, 48, 64, 68, 96, 128]),
@@ -204,83 +216,6 @@ def _many_taps(rng: np.random.Generator) -> Layer:
     same, relu = bool(rng.random() < 0.7), _relu(rng)
     outputs = channels * filters
     return Layer("DEPTHWISE_CONV_2D", size, channels, taps, outputs, stride, same, relu, dilation=dilation)
-
-
-PORTABLE = ("add_s8", "mul_s8", "average_pool2d_s8")
-"""Kernels without weights."""
-
-THUMB = (
-    "conv2d_thumb",
-    "conv2d_pixel_thumb",
-    "depthwise_thumb_3x3",
-    "depthwise_thumb_window",
-    "depthwise_direct_thumb",
-    "transpose_conv_thumb",
-    "fully_connected_thumb_copied",
-    "fully_connected_thumb_plain",
-    "add_thumb",
-    "add_rows_thumb",
-    "mul_thumb",
-    "svdf_thumb",
-    "lstm_thumb",
-)
-"""Those of every core, which take what no others are exact for."""
-
-FAMILIES = {
-    "cortex-m0": ("conv2d_s8", "depthwise_conv2d_s8", "fully_connected_channels_s8", *THUMB, *PORTABLE),
-    "cortex-m4": (
-        "conv2d_s8",
-        "depthwise_conv2d_s8",
-        "fully_connected_channels_s8",
-        "fully_connected_s8",
-        "conv2d_dsp",
-        "conv2d_winograd_dsp",
-        "conv2d_dsp_offset",
-        "conv2d_dot_dsp",
-        "conv2d_groups_dsp",
-        "transpose_conv_dsp",
-        "depthwise3x3_dsp",
-        "depthwise3x3_pairs_dsp",
-        "depthwise_window_dsp",
-        "depthwise_nine_dsp",
-        "fully_connected_dsp_widened",
-        "fully_connected_dsp_long",
-        "add_dsp",
-        "add_rows_dsp",
-        "mul_dsp",
-        "average_pool2d_dsp",
-        "max_pool2d_dsp",
-        "conv2d_s16_dsp",
-        "depthwise_conv2d_s16_dsp",
-        "fully_connected_s16_dsp",
-        "svdf_dsp",
-        "lstm_dsp",
-        *PORTABLE,
-        *THUMB,
-    ),
-    "cortex-m55": (
-        "conv2d_mve",
-        "conv2d_groups_mve",
-        "conv2d_windows_mve",
-        "transpose_conv_mve",
-        "depthwise_window_mve",
-        "depthwise_quads_mve",
-        "fully_connected_mve",
-        "depthwise_squares_mve",
-        "depthwise_line_mve",
-        "depthwise_half_line_mve",
-        "add_mve",
-        "mul_mve",
-        "average_pool2d_mve",
-        "max_pool2d_mve",
-        "lookup_mve",
-        "svdf_mve",
-        "lstm_mve",
-    ),
-}
-FAMILIES["cortex-m3"] = FAMILIES["cortex-m0"]
-FAMILIES["cortex-m7"] = FAMILIES["cortex-m4"]
-FAMILIES["cortex-m55"] = (*FAMILIES["cortex-m4"], *FAMILIES["cortex-m55"])
 
 
 def samples_of(name: str, board: str, layers: Sequence[Measured]) -> list[Sample]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from kernel_costs import CHECK_SEED, FAMILIES, layers_of
-from support.cost_samples import Layer, measure
+from kernel_costs import CHECK_SEED, layers_of
+from support.cost_families import FAMILIES
+from support.cost_samples import Layer, Sample, measure
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.board import load_board
 from tflmgen.ops.costs import CORES, estimate
@@ -44,6 +47,30 @@ def test_estimates_are_near_counts(board: str, family: str, tmp_path: Path) -> N
     layers = layers_of(family, np.random.default_rng(CHECK_SEED), LAYERS)
     samples = measure(family, board, layers, tmp_path, seed=1)
     assert len(samples) >= LAYERS // 2
+    _check(samples, board, family)
+
+
+@pytest.mark.parametrize(
+    ("board", "family"),
+    [
+        ("mps2_an385_m0", "conv2d_thumb"),
+        ("mps2_an385_m0", "fully_connected_thumb_copied"),
+        ("mps2_an386", "conv2d_dsp"),
+        ("mps2_an386", "depthwise_window_dsp"),
+        ("mps2_an386", "fully_connected_dsp_widened"),
+        ("mps3_an547", "conv2d_mve"),
+        ("mps3_an547", "depthwise_line_mve"),
+    ],
+)
+def test_outputs_that_are_clamped(board: str, family: str, tmp_path: Path) -> None:
+    layers = [one for one in layers_of(family, np.random.default_rng(CHECK_SEED), LAYERS) if isinstance(one, Layer)]
+    samples = measure(family, board, [replace(one, relu=True, six=True) for one in layers], tmp_path, seed=1)
+    samples = [one for one in samples if one.kernel.params and ("output_max", 127) not in one.kernel.params.fields]
+    assert len(samples) >= LAYERS // 4
+    _check(samples, board, family)
+
+
+def _check(samples: Sequence[Sample], board: str, family: str) -> None:
     errors = []
     for sample in samples:
         found = estimate(sample.kernel, load_board(board).core)

@@ -66,9 +66,10 @@ class Measured(Protocol):
 class Layer:
     """A layer with weights: input [1, height, width, channels], or rows of `channels`; filter taps; outputs per pixel.
 
-    outputs: of a depthwise layer as many as channels, or a multiple of them. beyond: some weights are pairs that 16
-    bits do not hold; common: all outputs have one scale; groups: of channels, each with filters of its own. dtype: of
-    input and output. Of SVDF and LSTM, size is (batches, steps), outputs the units; state: SVDF's type in int8.
+    outputs: of a depthwise layer as many as channels, or a multiple of them. six: with relu, clamped at 6, less than
+    the output's scale allows. beyond: some weights are pairs that 16 bits do not hold; common: all outputs have one
+    scale; groups: of channels, each with filters of its own. dtype: of input and output. Of SVDF and LSTM, size is
+    (batches, steps), outputs the units; state: SVDF's type in int8.
     """
 
     operator: str
@@ -79,6 +80,7 @@ class Layer:
     stride: int = 1
     same: bool = True
     relu: bool = True
+    six: bool = False
     beyond: bool = False
     common: bool = False
     dilation: int = 1
@@ -156,7 +158,7 @@ def _quantization(layer: Layer) -> dict[str, Any]:
 
 def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.random.Generator) -> int:
     taps, channels, outputs = layer.taps, layer.channels, layer.outputs
-    activation = {"fused_activation_function": int(layer.relu)}
+    activation = {"fused_activation_function": 3 if layer.six else int(layer.relu)}
     if layer.operator in (LSTM, "SVDF"):
         result = [*layer.size, outputs] if layer.operator == LSTM else [layer.size[0], outputs]
         y = graph.tensor("y", layer.dtype, result, **_quantization(layer))
@@ -202,6 +204,10 @@ def _outputs(layer: Layer) -> list[int]:
     return [(s - 1 - (t - 1) * layer.dilation) // layer.stride + 1 for s, t in sizes]
 
 
+def _of_family(name: str, kernels: Iterable[Kernel]) -> list[Kernel]:
+    return [kernel for kernel in kernels if (known := family(kernel)) and known[0] == name]
+
+
 @contextlib.contextmanager
 def only(name: str) -> Iterator[None]:
     """Layers get a kernel of this family, where there is one for them; where there are several, by strips, in turn.
@@ -212,7 +218,8 @@ def only(name: str) -> Iterator[None]:
 
     def chooser(kernels: Iterable[Kernel], _: Target) -> Kernel:
         found = list(kernels)
-        wanted = [kernel for kernel in found if (known := family(kernel)) and known[0] == name]
+        others = [other for kernel in found for other in kernel.alternatives]
+        wanted = _of_family(name, found) or _of_family(name, others)
         first = next(numbers) % len(wanted) if wanted and name.startswith("depthwise3x3") else 0
         return replace((wanted or found)[first], alternatives=(), backward=None)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tflmgen.kernel import Kernel, Params, Scratch, Target
 from tflmgen.ops import fast
@@ -87,6 +89,25 @@ def test_terms_of_rows() -> None:
     known = terms_of(kernel("add_rows_dsp_22_s8"))
     assert known is not None
     assert known[1] == (1, 6, 3, *[0] * 4, 6, 30, 6, 6, *[0] * 16, 1, 31, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "core", "add", "passes"),
+    [
+        ("conv2d_dsp_clamped_s8", "cortex-m4", "add_dsp", (1, 8 * 8 * 16 // 4, 0)),
+        ("conv2d_thumb_clamped_s8", "cortex-m0", "add_thumb", (1, 8 * 8 * 16)),
+        ("conv2d_s16_dsp", "cortex-m4", "add_dsp", (0, 0, 0)),
+    ],
+)
+def test_clamping_costs_what_it_does_after_an_addition(name: str, core: str, add: str, passes: tuple[int, ...]) -> None:
+    plain, shape = kernel(name), {**SHAPE, "output_max": 100}
+    clamping = replace(plain, params=Params("some", tuple(shape.items())))
+    first, second = estimate(plain, core), estimate(clamping, core)
+    assert first is not None
+    assert second is not None
+    factors = COSTS[add, core][0][-len(passes) :]
+    expected = sum(count * factor for count, factor in zip(passes, factors, strict=True))
+    assert second.instructions - first.instructions == pytest.approx(expected, abs=1)
 
 
 def choose(monkeypatch: pytest.MonkeyPatch, **costs: tuple[int, int]) -> Kernel:

@@ -17,6 +17,7 @@ SHAPE = {
     "filter_channels": 8,
     "chunks": 2,
     "steps": 18,
+    "part_steps": 12,
     "row_pitch": 24,
     "line": 10,
     "strip": 4,

@@ -77,7 +77,7 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> Seque
         return [(svdf_layer if name.startswith("svdf") else lstm_layer)(name, rng) for _ in range(count)]
     if "pool2d" in name:
         operator = "MAX_POOL_2D" if name.startswith("max") else "AVERAGE_POOL_2D"
-        return [pool(rng, operator, fours=operator[0] == "A" and "dsp" in name) for _ in range(count)]
+        return [pool(rng, operator) for _ in range(count)]
     operator = {"add": "ADD", "mul": "MUL", "lookup": "LOGISTIC"}[name.split("_")[0]]
     # Half of the layers are broadcast where one kernel takes both kinds.
     share = 1.0 if "rows" in name else 0.5 if name.endswith("_s8") or operator == "MUL" else 0.0

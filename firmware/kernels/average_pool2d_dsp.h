@@ -1,4 +1,10 @@
-/* AVERAGE_POOL_2D in int8 for cores with the DSP extension: four channels at a time, windows of 256 pixels at most. */
+/* AVERAGE_POOL_2D in int8 for cores with the DSP extension: four channels at a time, those that are left one by one; windows
+ * of 256 pixels at most.
+ *
+ * The mean of `count` values is their sum, with half of count added away from zero, times 1 + floor(2^24 / count), shifted
+ * right by 24: of magnitudes below 2^16 that is the quotient rounded down, and never a whole number, so that one more is the
+ * quotient rounded to zero where it is negative (Granlund and Montgomery 1994).
+ */
 #ifndef TFLMGEN_KERNELS_AVERAGE_POOL2D_DSP_H
 #define TFLMGEN_KERNELS_AVERAGE_POOL2D_DSP_H
 
@@ -7,45 +13,95 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-#define TFLMGEN_AVERAGE_POOL2D_DSP_MEAN(sum) \
-    ((int8_t)tflmgen_clamp_s32(tflmgen_rounded_mean_s32((sum) + extra, count), p->output_min, p->output_max))
+/* Of `count` values: what their sums are divided by. */
+struct tflmgen_average_pool2d_dsp_mean {
+    int32_t half; /* times 2^8 */
+    int32_t reciprocal;
+    int32_t extra; /* of padding that counts */
+};
 
-/* Four values: LDR + 2 SXTAB16 and 3 to loop. PADDING: as in pool2d.h. */
+/* 8 instructions. */
+TFLMGEN_HELPER int32_t tflmgen_average_pool2d_dsp_mean_of(int32_t sum, const struct tflmgen_average_pool2d_dsp_mean *mean)
+{
+    sum += mean->extra;
+    const int32_t sign = tflmgen_sign_mask(sum);
+    return tflmgen_smmla((int32_t)((uint32_t)sum << 8) + ((mean->half ^ sign) - sign), mean->reciprocal, 0) - sign;
+}
+
+/* The window at `at`, `width` by `height` pixels: sums of channels 0 and 2 in `sums[0]`, of 1 and 3 in sums[1]. Four values:
+ * LDR + 2 SXTAB16 and 3 to loop. */
+TFLMGEN_HELPER void tflmgen_average_pool2d_dsp_four(uint32_t sums[2], const int8_t *at, int32_t width, int32_t height,
+                                                    int32_t line, int32_t channels)
+{
+    uint32_t even = 0;
+    uint32_t odd = 0;
+    for (; height > 0; --height, at += line) {
+        const int8_t *value = at;
+        for (int32_t left = width; left > 0; --left, value += channels) {
+            const uint32_t values = tflmgen_load4(value);
+            even = tflmgen_add_even_bytes(even, values);
+            odd = tflmgen_add_odd_bytes(odd, values);
+        }
+    }
+    sums[0] = even;
+    sums[1] = odd;
+}
+
+TFLMGEN_HELPER int32_t tflmgen_average_pool2d_dsp_one(const int8_t *at, int32_t width, int32_t height, int32_t line,
+                                                      int32_t channels)
+{
+    int32_t sum = 0;
+    for (; height > 0; --height, at += line) {
+        const int8_t *value = at;
+        for (int32_t left = width; left > 0; --left, value += channels) {
+            sum += *value;
+        }
+    }
+    return sum;
+}
+
+/* PADDING: as in pool2d.h. */
 #define TFLMGEN_AVERAGE_POOL2D_DSP(name, params, PADDING)                                                           \
     TFLMGEN_SHARED void name(const int8_t *input, int8_t *output, const struct params *p)                           \
     {                                                                                                               \
         const int32_t channels = p->input_channels;                                                                 \
-        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                      \
+        const int32_t line = p->input_width * channels;                                                             \
+        const int32_t size = p->batches * p->output_height * p->output_width * channels;                            \
+        int8_t *const begin = output;                                                                               \
+        for (int32_t batch = 0; batch < p->batches; ++batch, input += p->input_height * line) {                     \
             for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                            \
                 const int32_t top = out_y * p->stride_height - p->padding_top;                                      \
                 const struct tflmgen_taps y = tflmgen_taps_inside(top, 1, p->filter_height, p->input_height);       \
                 for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {                                         \
                     const int32_t left = out_x * p->stride_width - p->padding_left;                                 \
                     const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width);    \
-                    int32_t count = (y.end - y.first) * (x.end - x.first);                                          \
-                    int32_t extra = 0;                                                                              \
-                    PADDING(extra, count, p->filter_height * p->filter_width - count, TFLMGEN_POOL_ADD_AVERAGE_s8); \
-                    for (int32_t channel = 0; channel < channels; channel += 4) {                                   \
-                        uint32_t even = 0;                                                                          \
-                        uint32_t odd = 0;                                                                           \
-                        for (int32_t ky = y.first; ky < y.end; ++ky) {                                              \
-                            const int8_t *at =                                                                      \
-                                input + ((top + ky) * p->input_width + left + x.first) * channels + channel;        \
-                            for (int32_t kx = x.first; kx < x.end; ++kx, at += channels) {                          \
-                                const uint32_t values = tflmgen_load4(at);                                          \
-                                even = tflmgen_add_even_bytes(even, values);                                        \
-                                odd = tflmgen_add_odd_bytes(odd, values);                                           \
-                            }                                                                                       \
-                        }                                                                                           \
-                        output[0] = TFLMGEN_AVERAGE_POOL2D_DSP_MEAN((int16_t)even);                                 \
-                        output[1] = TFLMGEN_AVERAGE_POOL2D_DSP_MEAN((int16_t)odd);                                  \
-                        output[2] = TFLMGEN_AVERAGE_POOL2D_DSP_MEAN((int32_t)even >> 16);                           \
-                        output[3] = TFLMGEN_AVERAGE_POOL2D_DSP_MEAN((int32_t)odd >> 16);                            \
-                        output += 4;                                                                                \
+                    const int32_t width = x.end - x.first;                                                          \
+                    const int32_t height = y.end - y.first;                                                         \
+                    int32_t count = width * height;                                                                 \
+                    struct tflmgen_average_pool2d_dsp_mean mean = {0, 0, 0};                                        \
+                    PADDING(mean.extra, count, p->filter_height * p->filter_width - count,                          \
+                            TFLMGEN_POOL_ADD_AVERAGE_s8);                                                           \
+                    mean.half = count / 2 * 256;                                                                    \
+                    mean.reciprocal = (1 << 24) / count + 1;                                                        \
+                    const int8_t *at = input + (top + y.first) * line + (left + x.first) * channels;                \
+                    int32_t channel = channels;                                                                     \
+                    for (; channel >= 4; channel -= 4, at += 4, output += 4) {                                      \
+                        uint32_t sums[2];                                                                           \
+                        tflmgen_average_pool2d_dsp_four(sums, at, width, height, line, channels);                   \
+                        output[0] = (int8_t)tflmgen_average_pool2d_dsp_mean_of((int16_t)sums[0], &mean);            \
+                        output[1] = (int8_t)tflmgen_average_pool2d_dsp_mean_of((int16_t)sums[1], &mean);            \
+                        output[2] = (int8_t)tflmgen_average_pool2d_dsp_mean_of((int32_t)sums[0] >> 16, &mean);      \
+                        output[3] = (int8_t)tflmgen_average_pool2d_dsp_mean_of((int32_t)sums[1] >> 16, &mean);      \
+                    }                                                                                               \
+                    for (; channel > 0; --channel, ++at) {                                                          \
+                        const int32_t sum = tflmgen_average_pool2d_dsp_one(at, width, height, line, channels);      \
+                        *output++ = (int8_t)tflmgen_average_pool2d_dsp_mean_of(sum, &mean);                         \
                     }                                                                                               \
                 }                                                                                                   \
             }                                                                                                       \
-            input += p->input_height * p->input_width * channels;                                                   \
+        }                                                                                                           \
+        if (p->output_min > INT8_MIN || p->output_max < INT8_MAX) {                                                 \
+            tflmgen_clamp_dsp_s8(begin, size, p->output_min, p->output_max);                                        \
         }                                                                                                           \
     }
 

@@ -102,11 +102,10 @@ def elements(rng: np.random.Generator, operator: str, broadcast: bool) -> Elemen
     return Elements(operator, shapes if rng.random() < 0.5 else shapes[::-1], activation, fine)
 
 
-def pool(rng: np.random.Generator, operator: str, fours: bool) -> Pool:
-    """fours: of whole fours of channels."""
+def pool(rng: np.random.Generator, operator: str) -> Pool:
     taps = [(2, 2), (2, 2), (3, 3), (3, 3), (5, 4), (1, 4), (7, 7)][int(rng.integers(7))]
     channels = int(rng.choice([4, 8, 12, 16, 20, 32, 36, 40, 64]))
-    if not fours and rng.random() < 0.4:
+    if rng.random() < 0.4:
         channels += int(rng.integers(1, 4))
     size = tuple(int(t + rng.integers(0, 12)) for t in taps)
     zeros = bool(rng.random() < 0.3)

@@ -222,7 +222,7 @@ def max_pool2d(rng: np.random.Generator) -> Run:
 
 
 def average_pool2d(rng: np.random.Generator) -> Run:
-    return _pool2d(rng, "AVERAGE_POOL_2D", 4 * int(rng.integers(1, 12)))
+    return _pool2d(rng, "AVERAGE_POOL_2D", int(rng.integers(4, 48)))
 
 
 def _pool2d(rng: np.random.Generator, operator: str, channels: int) -> Run:

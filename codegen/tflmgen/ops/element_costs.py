@@ -75,14 +75,14 @@ def portable_average(shape: Shape) -> Terms:
 
 
 def average_dsp(shape: Shape) -> Terms:
-    """Fours of channels; rows and pixels of windows that lie inside."""
-    w, fours = windows(shape), shape["input_channels"] // 4
-    return (
-        *_pixels(shape),
-        w.pixels * fours,
-        w.rows * fours,
-        w.taps * fours,
-    )
+    """Fours of channels, and the rest one by one; rows and pixels of windows that lie inside. Kernels for which padding
+    counts are compiled apart."""
+    w, (fours, rest) = windows(shape), divmod(shape["input_channels"], 4)
+    first, lines, *pixels = _pixels(shape)
+    inner = shape["output_min"] > -128 or shape["output_max"] < 127
+    loops = w.pixels * fours, w.rows * fours, w.taps * fours, w.pixels * rest, w.rows * rest, w.taps * rest
+    apart = ((shape["zeros"] == zeros) * number for zeros in (0, 1) for number in (*pixels[:2], *loops))
+    return first, lines, *pixels[2:], *apart, inner * w.pixels * shape["input_channels"]
 
 
 def max_dsp(shape: Shape) -> Terms:

@@ -87,9 +87,8 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
 
 
 def _by_fours(op: OperatorInstance, kind: str) -> bool:
-    """Whether there is a kernel for fours of channels: of sums for whole fours, if those of a window fit 16 bits."""
-    channels = static_shape(op.outputs[0])[3]
-    return channels >= 4 if kind == "max" else channels % 4 == 0 and prod(op.attributes.taps) <= _MOST_PIXELS
+    """Whether there is a kernel for fours of channels: of sums, if those of a window fit 16 bits."""
+    return static_shape(op.outputs[0])[3] >= 4 and (kind == "max" or prod(op.attributes.taps) <= _MOST_PIXELS)
 
 
 def _same_quantization(op: OperatorInstance) -> bool:

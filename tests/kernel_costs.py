@@ -103,6 +103,7 @@ def _fully_connected(name: str, rng: np.random.Generator) -> Layer:
     elif "_s16_" in name:
         depths += [6, 13, 57, 62, 101, 126]
     units = _pick(rng, [2, 4, 8, 10, 12, 16, 32, 33, 64, 128, int(rng.integers(2, 50))])
+    units = 1 + units % 3 if "few" in name else units
     units = _pick(rng, [1, 1, 2, 3, units]) if name == "fully_connected_s8" else units
     return Layer(
         "FULLY_CONNECTED",

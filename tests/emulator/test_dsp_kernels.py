@@ -37,6 +37,7 @@ FAST: dict[str, Make] = {
 
 VECTOR = FAST | {
     "depthwise_filters": dsp_cases.depthwise_filters,
+    "fully_connected_few": dsp_cases.fully_connected_few,
 }
 """Those of MVE."""
 

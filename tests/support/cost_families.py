@@ -14,6 +14,7 @@ THUMB = (
     "transpose_conv_thumb",
     "fully_connected_thumb_copied",
     "fully_connected_thumb_plain",
+    "fully_connected_few_thumb",
     "add_thumb",
     "add_rows_thumb",
     "mul_thumb",

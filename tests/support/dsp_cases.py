@@ -206,10 +206,16 @@ def add(rng: np.random.Generator) -> Run:
     return case, inputs(rng, case)
 
 
-def fully_connected(rng: np.random.Generator) -> Run:
+def fully_connected_few(rng: np.random.Generator) -> Run:
+    """Of so few units that each is computed for itself."""
+    return fully_connected(rng, int(rng.integers(1, 4)))
+
+
+def fully_connected(rng: np.random.Generator, count: int = 0) -> Run:
+    """count: units, if not any number."""
     few = rng.integers(1, 80), 64, 128, 4 * rng.integers(70, 90)
     depth = int(pick(rng, *few, rng.integers(280, 620), rng.integers(500, 700)))
-    units = int(pick(rng, rng.integers(1, 14), 4, 8, rng.integers(16, 40), 70))
+    units = count or int(pick(rng, rng.integers(1, 14), 4, 8, rng.integers(16, 40), 70))
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 3)), depth), depth)
     w, b = _weights(rng, (units, depth), 0, _scale(x), pick(rng, False, True), 0.5)
     options = {"fused_activation_function": activation, "keep_num_dims": False}

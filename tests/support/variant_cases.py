@@ -167,7 +167,7 @@ FAMILIES = (
     Family("thumb", r"conv2d_(pixel_)?thumb_\w+_s8", CONV),
     Family("thumb", r"transpose_conv_thumb_\w+_s8", (dsp_cases.transpose_conv,)),
     Family("thumb", r"depthwise_(direct_)?thumb_\w+_s8", (*PLANES, *WINDOWS)),
-    Family("thumb", r"fully_connected_thumb_\w+_s8", MATRIX),
+    Family("thumb", r"fully_connected_(few_)?thumb_\w+_s8", MATRIX),
     Family("thumb", r"add_(rows_)?thumb_\w+_s8", SUMS, dsp_add),
     Family("thumb", r"mul_thumb_\w*s8", (dsp_cases.mul,)),
     Family("thumb", r"svdf_thumb_\w+", SVDF),

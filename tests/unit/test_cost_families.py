@@ -33,6 +33,7 @@ CASES: dict[str, Make] = {
             dsp_cases.grouped,
             dsp_cases.transpose_conv,
             dsp_cases.fully_connected,
+            dsp_cases.fully_connected_few,
             dsp_cases.add,
             dsp_cases.mul,
             dsp_cases.average_pool2d,

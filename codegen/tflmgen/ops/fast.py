@@ -34,6 +34,7 @@ from tflmgen.ops.thumb_conv import conv2d_thumb
 from tflmgen.ops.thumb_depthwise import depthwise_thumb
 from tflmgen.ops.thumb_depthwise_direct import depthwise_direct_thumb
 from tflmgen.ops.thumb_fully_connected import fully_connected_thumb
+from tflmgen.ops.thumb_fully_connected_few import fully_connected_few_thumb
 from tflmgen.ops.thumb_pixel import conv2d_pixel_thumb
 from tflmgen.ops.thumb_transpose_conv import transpose_conv_thumb
 from tflmgen.ops.window import Steps, Window
@@ -79,6 +80,7 @@ def fast_conv2d(op: OperatorInstance, window: Window, layer: Layer, target: Targ
         ("thumb", lambda: conv2d_thumb(op, window, layer)),
         ("thumb", lambda: depthwise_thumb(op, window, layer) if window.input[3] == 1 else None),
         ("thumb", lambda: fully_connected_thumb(op, layer, rows) if rows else None),
+        ("thumb", lambda: fully_connected_few_thumb(op, layer, rows) if rows else None),
         ("thumb", lambda: conv2d_pixel_thumb(op, window, layer)),
     )
     asked = target.winograd and "dsp" in target.instructions
@@ -181,6 +183,7 @@ def fast_fully_connected(op: OperatorInstance, layer: Layer, batches: int, targe
         target,
         layer,
         ("thumb", lambda: fully_connected_thumb(op, layer, batches)),
+        ("thumb", lambda: fully_connected_few_thumb(op, layer, batches)),
         ("thumb", lambda: conv2d_pixel_thumb(op, _line(batches, layer), layer)),
     )
 

@@ -77,6 +77,20 @@ def matrix_thumb(shape: Shape) -> Terms:
     )
 
 
+def few_thumb(shape: Shape) -> Terms:
+    """FULLY_CONNECTED of few units, each for itself, in passes over eight values."""
+    batches, outputs = shape["batches"], shape["batches"] * shape["units"]
+    return (
+        1,
+        batches,
+        outputs,
+        outputs * shape["depth"],
+        outputs * up(shape["depth"], 8),
+        shape["signed"] * outputs,
+        clamped(shape) * outputs,
+    )
+
+
 def pixels_thumb(shape: Shape) -> Terms:
     """Windows one at a time, in parts that lie together; groups of four output channels; passes over eight values."""
     y, x = axis(shape, "height"), axis(shape, "width")

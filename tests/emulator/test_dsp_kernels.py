@@ -35,10 +35,7 @@ FAST: dict[str, Make] = {
 }
 """Cases most of which the fast kernels take."""
 
-VECTOR = FAST | {
-    "depthwise_filters": dsp_cases.depthwise_filters,
-    "fully_connected_few": dsp_cases.fully_connected_few,
-}
+VECTOR = FAST | {"depthwise_filters": dsp_cases.depthwise_filters}
 """Those of MVE."""
 
 RECURRENT: dict[str, Make] = {"svdf int8": svdf_in("int8"), "svdf int16": svdf_in("int16"), "lstm": lstm}
@@ -68,6 +65,7 @@ EVERYWHERE: dict[str, Make] = {
         )
     },
     "depthwise_filters": dsp_cases.depthwise_filters,
+    "fully_connected_few": dsp_cases.fully_connected_few,
     "transpose_conv": dsp_cases.transpose_conv,
 }
 """Those that there are kernels for which run on every Cortex-M."""

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from support.cost_elements import elements, pool
 from support.cost_families import FAMILIES
+from support.cost_products import product
 from support.cost_samples import Layer, Measured, Sample, measure
 from support.recurrent_choice import lstm_layer, svdf_layer
 from support.repository import ROOT
@@ -67,8 +68,8 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> Seque
         few = dtype == "int16"
         layers = [replace(_conv(rng, "dot" in name), beyond="offset" in name, dtype=dtype) for _ in range(count)]
         return [replace(one, channels=1 + n % 5) if few and n % 3 == 0 else one for n, one in enumerate(layers)]
-    if name == "depthwise_quads_mve":
-        return [_many_taps(rng) for _ in range(count)]
+    if name in ("depthwise_quads_mve", "batch_matmul_mve"):
+        return [_many_taps(rng) if "quads" in name else product(rng) for _ in range(count)]
     if name.startswith("depthwise"):
         return [replace(_depthwise(name, rng), dtype=dtype) for _ in range(count)]
     if name.startswith("fully_connected"):

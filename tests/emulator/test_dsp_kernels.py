@@ -35,7 +35,10 @@ FAST: dict[str, Make] = {
 }
 """Cases most of which the fast kernels take."""
 
-VECTOR = FAST | {"depthwise_filters": dsp_cases.depthwise_filters}
+VECTOR = FAST | {
+    "batch_matmul": dsp_cases.batch_matmul,
+    "depthwise_filters": dsp_cases.depthwise_filters,
+}
 """Those of MVE."""
 
 RECURRENT: dict[str, Make] = {"svdf int8": svdf_in("int8"), "svdf int16": svdf_in("int16"), "lstm": lstm}

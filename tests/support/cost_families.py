@@ -63,6 +63,7 @@ FAMILIES = {
         "transpose_conv_mve",
         "depthwise_window_mve",
         "depthwise_quads_mve",
+        "batch_matmul_mve",
         "fully_connected_mve",
         "depthwise_squares_mve",
         "depthwise_line_mve",

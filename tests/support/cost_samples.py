@@ -15,7 +15,7 @@ import numpy as np
 from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
 from tflmgen.kernel import Kernel, Target
-from tflmgen.ops import arithmetic, conv, depthwise_conv, fully_connected, lookup, pool, transpose_conv
+from tflmgen.ops import arithmetic, batch_matmul, conv, depthwise_conv, fully_connected, lookup, pool, transpose_conv
 from tflmgen.ops import lstm as lstm_operators
 from tflmgen.ops import svdf as svdf_operators
 from tflmgen.ops.costs import family
@@ -28,6 +28,7 @@ from support.recurrent_layers import lstm, svdf, weights_of
 
 CHOOSERS = (
     arithmetic,
+    batch_matmul,
     conv,
     depthwise_conv,
     fully_connected,

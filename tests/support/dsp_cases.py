@@ -158,6 +158,19 @@ def transpose_conv(rng: np.random.Generator) -> Run:
 Widths = Sequence[tuple[int, int]]
 
 
+def batch_matmul(rng: np.random.Generator) -> Run:
+    """Matrices that are both computed; products of scales from near 1 on."""
+    batches, rows, columns = int(pick(rng, 1, 2)), int(rng.integers(1, 7)), int(rng.integers(1, 20))
+    depth = int(pick(rng, 16, 32, 64, rng.integers(1, 40), rng.integers(40, 90)))
+    adjoint = bool(rng.integers(2))
+    zeros = [pick(rng, -128, 0, int(rng.integers(-128, 128))) for _ in range(3)]
+    scale = float(2.0 ** -pick(rng, 0.5, rng.uniform(0, 9)))
+    left = tensor("int8", (batches, rows, depth), 0.5, zeros[0])
+    right = tensor("int8", (batches, columns, depth) if adjoint else (batches, depth, columns), 0.5 * scale, zeros[1])
+    case = make_case("BATCH_MATMUL", [left, right], [tensor("int8", (), 0.25, zeros[2])], {"adj_y": adjoint})
+    return case, inputs(rng, case)
+
+
 def depthwise3x3(rng: np.random.Generator, widths: Widths = ((3, 8), (3, 16), (3, 70)), tallest: int = 13) -> Run:
     channels = int(pick(rng, 4, 4, 8, 12, 5, 7, 16, 24, 37))
     size = int(rng.integers(3, tallest + 1)), int(pick(rng, *(rng.integers(*ends) for ends in widths)))

@@ -157,6 +157,7 @@ FAMILIES = (
     Family("mve", r"conv2d_(groups_|windows_)?mve_\w+_s8", CONV),
     Family("mve", r"transpose_conv_mve_\w+_s8", (dsp_cases.transpose_conv,)),
     Family("mve", r"depthwise_\w+_mve_\w+_s8", (*PLANES, *WINDOWS)),
+    Family("mve", r"batch_matmul_mve_\w+_s8", (dsp_cases.batch_matmul,)),
     Family("mve", r"fully_connected_mve_\w+_s8", MATRIX),
     Family("mve", r"add_mve_\w+_s8", SUMS, dsp_add),
     Family("mve", r"mul_mve_s8", (dsp_cases.mul,)),

@@ -32,6 +32,7 @@ CASES: dict[str, Make] = {
             dsp_cases.depthwise_filters,
             dsp_cases.grouped,
             dsp_cases.transpose_conv,
+            dsp_cases.batch_matmul,
             dsp_cases.fully_connected,
             dsp_cases.fully_connected_few,
             dsp_cases.add,

@@ -22,7 +22,9 @@ from tflmgen.kernel import (
     Scratch,
     Target,
 )
+from tflmgen.ops.fast import fastest
 from tflmgen.ops.layout import broadcast_shape, collapse, strides_of
+from tflmgen.ops.mve_batch_matmul import batch_matmul_mve
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
@@ -132,7 +134,14 @@ def real_multiplier(op: OperatorInstance) -> float:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    del target
+    portable = portable_kernel(op)
+    if "mve" in target.features and portable.function == "tflmgen_batch_matmul_s8":
+        fast = batch_matmul_mve(portable)
+        return fastest([fast, portable], target) if fast else portable
+    return portable
+
+
+def portable_kernel(op: OperatorInstance) -> Kernel:
     left, right, product, output = left_of(op), right_of(op), _product_of(op), op.outputs[0]
     batch = product.batch
     nest = collapse(batch, *(_batch_strides(one, batch) for one in (left, right, product)))

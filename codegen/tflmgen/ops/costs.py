@@ -36,6 +36,7 @@ from tflmgen.ops.mve_costs import (
     depthwise_quads,
     groups_mve,
     matrix_mve,
+    products_mve,
     transpose_mve,
     windows_mve,
 )
@@ -245,6 +246,7 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"conv2d_mve", conv_mve),
     (r"conv2d_groups_mve", groups_mve),
     (r"conv2d_windows_mve", windows_mve),
+    (r"batch_matmul_mve", products_mve),
     (r"transpose_conv_mve", transpose_mve),
     (r"depthwise_thumb_3x3", channel_planes),
     (r"depthwise_thumb_window", channel_planes),

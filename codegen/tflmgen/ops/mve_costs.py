@@ -243,3 +243,29 @@ def matrix_mve(shape: Shape) -> Terms:
     groups, copied = batches * up(shape["units"], 8), shape["stack"] * batches
     passes = groups * up(chunks - 1, 4)
     return 1, batches, groups, groups * chunks, passes, shape["signed"] * groups, copied, copied * chunks
+
+
+def products_mve(shape: Shape) -> Terms:
+    """Of each pair of matrices eight columns at a time, brought into order, and each row times them."""
+    batches = shape["batches0"] * shape["batches1"] * shape["batches2"]
+    groups, chunks = batches * up(shape["columns"], 8), up(shape["depth"], 16)
+    rows = groups * shape["rows"]
+    by_rows, offset = int(shape["right_column_stride"] == 1), int(shape["right_zero_point"] != 0)
+    copied = rows * int(shape["depth"] % 16 != 0)
+    return (
+        1,
+        batches,
+        groups,
+        groups * chunks,
+        by_rows * groups * shape["depth"],
+        (1 - by_rows) * groups,
+        (1 - by_rows) * groups * chunks,
+        rows,
+        rows * chunks,
+        rows * up(chunks - 1, 4),
+        shape["signed"] * rows,
+        offset * rows,
+        offset * rows * (shape["depth"] // 16),
+        copied,
+        copied * chunks,
+    )

@@ -53,38 +53,70 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s32(int32_t sum, int32_t count)
     return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
 }
 
+/* What the mean of `count` int8 values is made with where there is no instruction for division: 2^24 / count, rounded up,
+ * with which it is exact for so many; or 0. */
+TFLMGEN_HELPER uint32_t tflmgen_reciprocal_s8(int32_t count)
+{
+#if defined(__ARM_ARCH_6M__)
+    return count <= 361 ? (1u << 24) / (uint32_t)count + 1u : 0;
+#else
+    (void)count;
+    return 0;
+#endif
+}
+
+TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint32_t reciprocal)
+{
+    if (reciprocal) {
+        const uint32_t magnitude = sum < 0 ? 0u - (uint32_t)sum : (uint32_t)sum;
+        const int32_t mean = (int32_t)((magnitude + (uint32_t)count / 2) * reciprocal >> 24);
+        return sum < 0 ? -mean : mean;
+    }
+    return tflmgen_rounded_mean_s32(sum, count);
+}
+
 #define TFLMGEN_POOL_START_AVERAGE_s8 0
 #define TFLMGEN_POOL_ADD_AVERAGE_s8(result, value) ((result) + (value))
-#define TFLMGEN_POOL_END_AVERAGE_s8(result, count) tflmgen_rounded_mean_s32(result, count)
+#define TFLMGEN_POOL_END_AVERAGE_s8(result, count, reciprocal) tflmgen_rounded_mean_s8(result, count, reciprocal)
+#define TFLMGEN_POOL_RECIPROCAL_AVERAGE_s8(count) tflmgen_reciprocal_s8(count)
 #define TFLMGEN_POOL_START_AVERAGE_s16 0
 #define TFLMGEN_POOL_ADD_AVERAGE_s16(result, value) ((result) + (value))
-#define TFLMGEN_POOL_END_AVERAGE_s16(result, count) tflmgen_rounded_mean_s32(result, count)
+#define TFLMGEN_POOL_END_AVERAGE_s16(result, count, reciprocal) tflmgen_rounded_mean_s32(result, count)
+#define TFLMGEN_POOL_RECIPROCAL_AVERAGE_s16(count) 0u
 #define TFLMGEN_POOL_START_AVERAGE_f32 0.0f
 #define TFLMGEN_POOL_ADD_AVERAGE_f32(result, value) ((result) + (value))
-#define TFLMGEN_POOL_END_AVERAGE_f32(result, count) ((result) / (float)(count))
+#define TFLMGEN_POOL_END_AVERAGE_f32(result, count, reciprocal) ((result) / (float)(count))
+#define TFLMGEN_POOL_RECIPROCAL_AVERAGE_f32(count) 0u
 #define TFLMGEN_POOL_START_MAX_s8 INT8_MIN
 #define TFLMGEN_POOL_ADD_MAX_s8(result, value) tflmgen_max_s32(result, value)
-#define TFLMGEN_POOL_END_MAX_s8(result, count) (result)
+#define TFLMGEN_POOL_END_MAX_s8(result, count, reciprocal) (result)
+#define TFLMGEN_POOL_RECIPROCAL_MAX_s8(count) 0u
 #define TFLMGEN_POOL_START_MAX_s16 INT16_MIN
 #define TFLMGEN_POOL_ADD_MAX_s16(result, value) tflmgen_max_s32(result, value)
-#define TFLMGEN_POOL_END_MAX_s16(result, count) (result)
+#define TFLMGEN_POOL_END_MAX_s16(result, count, reciprocal) (result)
+#define TFLMGEN_POOL_RECIPROCAL_MAX_s16(count) 0u
 #define TFLMGEN_POOL_START_MAX_f32 (-FLT_MAX)
 #define TFLMGEN_POOL_ADD_MAX_f32(result, value) ((value) > (result) ? (value) : (result))
-#define TFLMGEN_POOL_END_MAX_f32(result, count) (result)
+#define TFLMGEN_POOL_END_MAX_f32(result, count, reciprocal) (result)
+#define TFLMGEN_POOL_RECIPROCAL_MAX_f32(count) 0u
 #define TFLMGEN_POOL_START_L2_f32 0.0f
 #define TFLMGEN_POOL_ADD_L2_f32(result, value) ((result) + (value) * (value))
-#define TFLMGEN_POOL_END_L2_f32(result, count) sqrtf((result) / (float)(count))
+#define TFLMGEN_POOL_END_L2_f32(result, count, reciprocal) sqrtf((result) / (float)(count))
+#define TFLMGEN_POOL_RECIPROCAL_L2_f32(count) 0u
 
-/* What padding adds to the result, and how many pixels count; `missing` lie outside. */
+/* What padding adds to the result, and how many pixels count; `missing` lie outside, `inside` of `all` do not. */
 #define TFLMGEN_POOL_IGNORED(result, count, missing, add) ((void)(missing))
+#define TFLMGEN_POOL_IGNORED_COUNT(inside, all) (inside)
 #define TFLMGEN_POOL_ZEROS_MAX(result, count, missing, add) \
     if ((missing) > 0) {                                    \
         (result) = add(result, p->zero);                    \
     }
+#define TFLMGEN_POOL_ZEROS_MAX_COUNT(inside, all) (all)
 #define TFLMGEN_POOL_ZEROS_AVERAGE(result, count, missing, add)         \
     for (int32_t outside = (missing); outside > 0; --outside, ++count) { \
         (result) = add(result, p->zero);                                \
     }
+#define TFLMGEN_POOL_ZEROS_AVERAGE_COUNT(inside, all) (all)
 
 /* Each channel of an output pixel is written after the channel's whole window was read. */
 #define TFLMGEN_POOL_2D(name, params, KIND, type, element, sum_type, clamp, PADDING)                             \
@@ -98,6 +130,10 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s32(int32_t sum, int32_t count)
                     const int32_t left = out_x * p->stride_width - p->padding_left;                              \
                     const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width); \
                     const int32_t inside = (y.end - y.first) * (x.end - x.first);                                \
+                    const int32_t all = p->filter_height * p->filter_width;                                      \
+                    const uint32_t reciprocal =                                                                  \
+                        TFLMGEN_POOL_RECIPROCAL_##KIND##_##type(PADDING##_COUNT(inside, all));                   \
+                    (void)reciprocal;                                                                            \
                     for (int32_t channel = 0; channel < p->input_channels; ++channel) {                          \
                         sum_type result = TFLMGEN_POOL_START_##KIND##_##type;                                    \
                         for (int32_t ky = y.first; ky < y.end; ++ky) {                                           \
@@ -108,10 +144,9 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s32(int32_t sum, int32_t count)
                             }                                                                                    \
                         }                                                                                        \
                         int32_t count = inside;                                                                  \
-                        PADDING(result, count, p->filter_height * p->filter_width - inside,                      \
-                                TFLMGEN_POOL_ADD_##KIND##_##type);                                               \
+                        PADDING(result, count, all - inside, TFLMGEN_POOL_ADD_##KIND##_##type);                  \
                         (void)count;                                                                             \
-                        result = TFLMGEN_POOL_END_##KIND##_##type(result, count);                                \
+                        result = TFLMGEN_POOL_END_##KIND##_##type(result, count, reciprocal);                    \
                         *output++ = (element)clamp(result, p->output_min, p->output_max);                        \
                     }                                                                                            \
                 }                                                                                                \

@@ -144,6 +144,16 @@ def test_inner_loops_are_exact(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("optimize", ["-O2", "-Os"])
+def test_means_without_division_are_exact(optimize: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    cases = [dsp_cases.average_pool2d(rng) for _ in range(40)]
+    cases += [explicitly_padded(rng, case, True)[0] for case in cases[:20]]
+    cases = [case for case in cases if not broken_rules(case[0])]
+    runs = [Run(case, values, outputs) for (case, values), outputs in zip(cases, run_kernels(cases), strict=True)]
+    check_on(M0, runs, tmp_path, optimize)
+
+
+@pytest.mark.parametrize("optimize", ["-O2", "-Os"])
 def test_tables_are_exact(optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     cases = [dsp_cases.lookup(rng) for _ in range(40)]

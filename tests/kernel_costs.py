@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 from support.cost_elements import elements, pool
 from support.cost_families import FAMILIES
+from support.cost_layers import lstm_layer, svdf_layer, typed
 from support.cost_products import product
 from support.cost_samples import Layer, Measured, Sample, measure
-from support.recurrent_choice import lstm_layer, svdf_layer
 from support.repository import ROOT
 from tflmgen.board import load_board
 from tflmgen.ops.cost_shapes import up
@@ -35,7 +35,7 @@ LAYERS = 48
 """Of each family; a few of them are beyond its kernel."""
 
 WIDE = re.compile(
-    "add_rows_|conv2d_(dsp|groups_dsp|mve|pixel_thumb|s16_dsp|split_dsp|thumb|windows_mve)|depthwise_window_mve|mul_|"
+    "add_rows_|conv2d_(dsp|f32|groups_dsp|mve|pixel_thumb|s16_dsp|split_dsp|thumb|windows_mve)|depthwise_window_mve|mul_|"
     "svdf_dsp|transpose_conv_dsp"
 )
 MANY = 128
@@ -62,18 +62,15 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> Seque
         return [_with_long_windows(rng) for _ in range(count)]
     if name == "conv2d_winograd_dsp":
         return [_three_by_three(rng) for _ in range(count)]
-    dtype = "int16" if "_s16_" in name else "float32" if name.endswith("_f32") else "int8"
     if name.startswith("conv2d"):
-        # Windows of int16 are copied by halves of words where there are few channels.
-        few = dtype == "int16"
-        layers = [replace(_conv(rng, "dot" in name), beyond="offset" in name, dtype=dtype) for _ in range(count)]
-        return [replace(one, channels=1 + n % 5) if few and n % 3 == 0 else one for n, one in enumerate(layers)]
+        made = (replace(_conv(rng, "dot" in name), beyond="offset" in name) for _ in range(count))
+        return [typed(name, layer, rng) for layer in made]
     if name in ("depthwise_quads_mve", "batch_matmul_mve"):
         return [_many_taps(rng) if "quads" in name else product(rng) for _ in range(count)]
     if name.startswith("depthwise"):
-        return [replace(_depthwise(name, rng), dtype=dtype) for _ in range(count)]
+        return [typed(name, _depthwise(name, rng), rng) for _ in range(count)]
     if name.startswith("fully_connected"):
-        return [replace(_fully_connected(name, rng), dtype=dtype) for _ in range(count)]
+        return [typed(name, _fully_connected(name, rng), rng) for _ in range(count)]
     if name.startswith(("svdf", "lstm")):
         return [(svdf_layer if name.startswith("svdf") else lstm_layer)(name, rng) for _ in range(count)]
     if "pool2d" in name:
@@ -187,7 +184,7 @@ def _in_groups(layer: Layer, rng: np.random.Generator) -> Layer:
 
 
 def _depthwise(name: str, rng: np.random.Generator) -> Layer:
-    by_three = "3x3" in name or ("window" not in name and "direct" not in name)
+    by_three = "3x3" in name or not any(kind in name for kind in ("window", "direct", "_s16_", "_f32"))
     others = [(5, 5), (5, 1), (1, 3), (4, 4), (2, 2), (7, 7)]
     taps = (3, 3) if by_three or rng.random() < 0.4 else others[int(rng.integers(6))]
     if name == "depthwise_thumb_window" and taps == (3, 3):

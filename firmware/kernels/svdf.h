@@ -12,6 +12,7 @@
 #include "dot.h"
 #include "dynamic_quantize.h"
 #include "requantize.h"
+#include "rows_f32.h"
 
 struct tflmgen_svdf_s8 {
     int32_t batches;
@@ -72,19 +73,43 @@ struct tflmgen_svdf_f32 {
     float output_max;
 };
 
+/* A filter's memory moves on as it is weighed; `newest` comes last. */
+TFLMGEN_HELPER float tflmgen_svdf_weigh_f32(const float *state_in, float *state, float newest,
+                                            const float *restrict weights, int32_t memory)
+{
+    const int32_t last = memory - 1;
+    float sum = 0.0f;
+    for (int32_t i = 0; i < last; ++i) {
+        const float moved = state_in[i + 1];
+        state[i] = moved;
+        sum += moved * weights[i];
+    }
+    state[last] = newest;
+    return sum + newest * weights[last];
+}
+
+/* Filters whose newest activations are on the stack. */
+#define TFLMGEN_SVDF_F32_FILTERS 32
+
 /* bias: one per unit, or NULL. */
 TFLMGEN_KERNEL void tflmgen_svdf_f32(const float *input, const float *restrict weights,
                                      const float *restrict time_weights, const float *restrict bias,
                                      const float *state_in, float *output, float *state,
                                      const struct tflmgen_svdf_f32 *p)
 {
+    const int32_t filters = p->units * p->rank;
+    float newest[TFLMGEN_SVDF_F32_FILTERS];
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t unit = 0, filter = 0; unit < p->units; ++unit) {
             float total = bias ? bias[unit] : 0.0f;
             for (int32_t part = 0; part < p->rank; ++part, ++filter) {
-                memmove(state, state_in + 1, (size_t)(p->memory - 1) * sizeof(float));
-                state[p->memory - 1] = tflmgen_dot_f32(0.0f, input, weights + filter * p->inputs, p->inputs);
-                total += tflmgen_dot_f32(0.0f, state, time_weights + filter * p->memory, p->memory);
+                const int32_t place = filter % TFLMGEN_SVDF_F32_FILTERS;
+                if (place == 0) {
+                    tflmgen_matrix_f32(input, weights + filter * p->inputs, NULL, newest, p->inputs,
+                                       tflmgen_min_s32(filters - filter, TFLMGEN_SVDF_F32_FILTERS));
+                }
+                total += tflmgen_svdf_weigh_f32(state_in, state, newest[place], time_weights + filter * p->memory,
+                                                p->memory);
                 state += p->memory;
                 state_in += p->memory;
             }
@@ -119,9 +144,8 @@ TFLMGEN_KERNEL void tflmgen_svdf_hybrid(const float *input, const int8_t *restri
             for (int32_t part = 0; part < p->rank; ++part, ++filter) {
                 const int32_t sum =
                     tflmgen_dot_s8(quantized, weights + filter * p->inputs, p->inputs, -row.zero_point);
-                memmove(state, state_in + 1, (size_t)(p->memory - 1) * sizeof(float));
-                state[p->memory - 1] = (float)sum * (row.scale * p->scale);
-                total += tflmgen_dot_f32(0.0f, state, time_weights + filter * p->memory, p->memory);
+                const float newest = (float)sum * (row.scale * p->scale);
+                total += tflmgen_svdf_weigh_f32(state_in, state, newest, time_weights + filter * p->memory, p->memory);
                 state += p->memory;
                 state_in += p->memory;
             }

@@ -46,7 +46,10 @@ def test_int8_lstm_variants(operator: str) -> None:
 @pytest.mark.parametrize("state", ["int8", "int16", "float32", "hybrid"])
 def test_svdf(state: str) -> None:
     rng = np.random.default_rng(1)
-    check_steps([svdf(rng, state) for _ in range(20)], litert_steps if state == "hybrid" else tflm_steps, **TOLERANCE)
+    # Of float32 as many filters as are computed at a time, and more.
+    sizes = [None] * 20 + [(2, 5, 32, 1, 3), (1, 4, 17, 2, 5), (2, 9, 23, 3, 1), (1, 3, 35, 1, 2)]
+    reference = litert_steps if state == "hybrid" else tflm_steps
+    check_steps([svdf(rng, state, size) for size in sizes], reference, **TOLERANCE)
 
 
 @pytest.mark.sweep

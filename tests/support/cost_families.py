@@ -23,6 +23,9 @@ THUMB = (
 )
 """Those of every core, which take what no others are exact for."""
 
+FLOATS = ("conv2d_f32", "depthwise_conv2d_f32", "fully_connected_f32", "svdf_f32", "lstm_f32")
+"""Those of cores with a floating-point unit."""
+
 FAMILIES = {
     "cortex-m0": ("conv2d_s8", "depthwise_conv2d_s8", "fully_connected_channels_s8", *THUMB, *PORTABLE),
     "cortex-m4": (
@@ -55,6 +58,7 @@ FAMILIES = {
         "lstm_dsp",
         *PORTABLE,
         *THUMB,
+        *FLOATS,
     ),
     "cortex-m55": (
         "conv2d_mve",

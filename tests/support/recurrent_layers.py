@@ -51,13 +51,13 @@ def lstm(graph: SubgraphWriter, layer: Layer, x: int, y: int, rng: np.random.Gen
     batches, cells, real = layer.size[0], layer.outputs, layer.dtype == "float32"
     weights = []
     for length in [layer.channels] * GATES + [cells] * GATES:
-        values = weights_of(rng, (cells, length), layer.dtype, layer.beyond) * (np.float32(0.1) if real else 1)
+        values = weights_of(rng, (cells, length), layer.dtype, layer.beyond) * (np.float32(0.3) if real else 1)
         scale = None if real else [float(rng.uniform(0.002, 0.02))]
         weights.append(graph.constant("w", values.astype(np.float32 if real else np.int8), scale=scale))
-    biases = [
-        graph.constant("b", rng.integers(-200, 200, cells).astype(np.float32 if real else np.int32))
-        for _ in range(GATES)
-    ]
+    biases = []
+    for _ in range(GATES):
+        values = rng.normal(0, 1, cells) if real else rng.integers(-200, 200, cells)
+        biases.append(graph.constant("b", values.astype(np.float32 if real else np.int32)))
     hidden = graph.tensor("h", layer.dtype, [batches, cells], *((None, None) if real else ([0.01], [3])), variable=True)
     cell = graph.tensor(
         "cell",

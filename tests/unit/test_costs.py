@@ -62,6 +62,9 @@ SHAPE = {
     "extent": (2, 3, 21, 0, 0, 0),
     "stride1": (63, 21, 1, 0, 0, 0),
     "stride2": (0, 1, 0, 0, 0, 0),
+    "gathered": 1,
+    "outputs": 12,
+    "coupled": 0,
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
 from tflmgen.ops.dsp_int16 import conv2d_int16, int16_layer
-from tflmgen.ops.fast import fast_conv2d, fast_grouped, fast_int16, fastest
+from tflmgen.ops.fast import fast_conv2d, fast_grouped, fast_int16, fastest, on_fpu
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
@@ -78,7 +78,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         padding: Fields = (("padding_value", zero_point(input_type(op, 0))),)
         fields = (*_geometry(op, over, channels), *padding)
         return packed_kernel("tflmgen_conv2d_s4", "tflmgen_conv2d_s8", op, op.attributes.activation, fields, ())
-    return fastest([*_fast_kernels(op, target), portable_kernel(op)], target)
+    return fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
 
 
 def _geometry(op: OperatorInstance, over: Window, channels: int) -> Fields:

@@ -28,6 +28,7 @@ from tflmgen.ops.element_costs import (
     rows,
     table,
 )
+from tflmgen.ops.float_costs import FLOATS
 from tflmgen.ops.int16_costs import conv_int16, depthwise_int16, matrix_int16
 from tflmgen.ops.mve_costs import (
     conv_mve,
@@ -40,6 +41,7 @@ from tflmgen.ops.mve_costs import (
     transpose_mve,
     windows_mve,
 )
+from tflmgen.ops.quantize_math import FLOAT_MAX
 from tflmgen.ops.recurrent_costs import RECURRENT
 from tflmgen.ops.thumb_costs import (
     channel_planes,
@@ -77,7 +79,7 @@ class Estimate:
 def estimate(kernel: Kernel, core: str) -> Estimate | None:
     """None for kernels, and for cores, that there is no model of."""
     found = family(kernel)
-    if found is None or core not in CORES:
+    if found is None or core not in CORES or (kernel.function.endswith("_f32") and kernel.variant != "fpu"):
         return None
     name, terms = found
     table = COSTS.get((name, CORES[core]))
@@ -128,9 +130,12 @@ def _shape(kernel: Kernel) -> Shape:
             shape |= {f"{name}{place}": int(part) for place, part in enumerate(value)}
         elif isinstance(value, (int, bool)):
             shape[name] = int(value)
+    limits = {name: value for name, value in kernel.params.fields if isinstance(value, float)}
     return {
         **shape,
         "zeros": int("zeros" in kernel.function),
+        "rectified": int(limits.get("output_min", -FLOAT_MAX) > -FLOAT_MAX),
+        "limited": int(limits.get("output_max", FLOAT_MAX) < FLOAT_MAX),
         "signed": int("signed" in kernel.function),
         "offset": int("offset" in kernel.function),
         "own_scales": int("common" not in kernel.function),
@@ -284,6 +289,7 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"depthwise_conv2d_s16_dsp", depthwise_int16),
     (r"fully_connected_s16_dsp", matrix_int16),
     *RECURRENT,
+    *FLOATS,
 )
 """Kernels by how their names begin, behind tflmgen_, whether padding is zeros or not."""
 

@@ -11,7 +11,7 @@ from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.conv import FITS, FOUR_DIMENSIONS, parse, window_of
 from tflmgen.ops.dsp_channels import layer_of
 from tflmgen.ops.dsp_int16 import conv2d_int16, depthwise_int16, int16_layer
-from tflmgen.ops.fast import fast_conv2d, fast_grouped, fast_int16, fastest
+from tflmgen.ops.fast import fast_conv2d, fast_grouped, fast_int16, fastest, on_fpu
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.operator import Operator, Rule, Shape
 from tflmgen.ops.rules import input_type, static_shape, zero_point
@@ -51,7 +51,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    portable = portable_kernel(op)
+    portable = on_fpu(portable_kernel(op), target)
     known = replace(portable, instructions=portable.macs * PORTABLE_PER_MAC)
     return fastest([*_fast_kernels(op, target), known], target)
 

@@ -227,6 +227,12 @@ def fast_recurrent(
     return fast_kernels(target, None, *((instructions, partial(make, *arguments)) for instructions, make in makers))
 
 
+def on_fpu(kernel: Kernel, target: Target) -> Kernel:
+    """Named for the floating-point unit that a float32 kernel's loops have instructions for (rows_f32.h, lanes_f32.h),
+    where there is one."""
+    return replace(kernel, variant="fpu") if "fpu" in target.features and kernel.function.endswith("_f32") else kernel
+
+
 def fast_kernels(target: Target, layer: Layer | None, *makers: tuple[str, Maker]) -> list[Kernel]:
     """What is exact and doesn't fill much flash with padding beside the weights of `layer`, where there are many.
 

@@ -11,7 +11,7 @@ import numpy as np
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ops.dsp_channels import layer_of
 from tflmgen.ops.dsp_int16 import fully_connected_int16, int16_layer
-from tflmgen.ops.fast import fast_fully_connected, fast_int16, fastest
+from tflmgen.ops.fast import fast_fully_connected, fast_int16, fastest, on_fpu
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.matrix_overlap import overlap_distance
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
@@ -75,7 +75,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
     if stays_packed(op, target):
         return _packed_kernel(op)
-    return fastest([*_fast_kernels(op, target), portable_kernel(op)], target)
+    return fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
 
 
 def _packed_kernel(op: OperatorInstance) -> Kernel:

@@ -26,7 +26,7 @@ from tflmgen.kernel import (
     Target,
 )
 from tflmgen.ops.dsp_lstm import lstm_dsp
-from tflmgen.ops.fast import fast_recurrent, fastest
+from tflmgen.ops.fast import fast_recurrent, fastest, on_fpu
 from tflmgen.ops.lstm_fixed import ParamFields, fixed_fields, fixed_numbers
 from tflmgen.ops.lstm_integer import INTEGER_RULES, STATES, multiplier_fields, numbers_of_gates
 from tflmgen.ops.lstm_tensors import (
@@ -133,7 +133,10 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     operands = (Input(0), *arrays, *_float_numbers(op), *STATES, gates)
     if dtype is DType.FLOAT32:
         fields = Params("tflmgen_lstm_f32", (*sequence, *variant))
-        return Kernel("tflmgen_lstm_f32", "lstm.h", operands, fields, in_place, macs)
+        made = on_fpu(Kernel("tflmgen_lstm_f32", "lstm.h", operands, fields, in_place, macs), target)
+        # The cost model knows nothing of the other variants.
+        plain = not any(has(op, i) for i in (PEEPHOLES + 1, NORMS + 1, PROJECTION))
+        return fastest([made], target) if plain else made
     fields = Params("tflmgen_lstm_hybrid", (*sequence, *variant, *_weight_scales(op)))
     quantized = Scratch(max(sizes.inputs, sizes.cells, sizes.outputs), 1)
     return Kernel("tflmgen_lstm_hybrid", "lstm_hybrid.h", (*operands, quantized), fields, in_place, macs)

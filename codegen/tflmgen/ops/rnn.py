@@ -20,6 +20,7 @@ from tflmgen.kernel import (
     Scratch,
     Target,
 )
+from tflmgen.ops.fast import fastest, on_fpu
 from tflmgen.ops.operator import BACKWARD, Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import Activation, parse_activation
@@ -69,7 +70,6 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    del target
     batches, steps, channels = _extents(op)
     units, activation = _units(op), op.attributes.activation
     least, greatest = (activation or Activation.NONE).bounds
@@ -92,7 +92,8 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         scales = (("scale", scale(input_type(op, 1))), ("recurrent_scale", scale(input_type(op, 2))))
         fields = (*fields, ("asymmetric", op.attributes.asymmetric), *scales)
         operands = (*operands, Scratch(max(channels, units), 1))
-    return Kernel(function, HEADER, operands, Params(function, fields), (Overlap(STATE, 1),), macs)
+    made = Kernel(function, HEADER, operands, Params(function, fields), (Overlap(STATE, 1),), macs)
+    return fastest([on_fpu(made, target)], target)
 
 
 def _is_hybrid(op: OperatorInstance) -> bool:

@@ -25,7 +25,7 @@ from tflmgen.kernel import (
     Target,
 )
 from tflmgen.ops.dsp_svdf import svdf_dsp
-from tflmgen.ops.fast import fast_recurrent, fastest
+from tflmgen.ops.fast import fast_recurrent, fastest, on_fpu
 from tflmgen.ops.mve_svdf import svdf_mve
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import positive, present
@@ -83,7 +83,8 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
             operands = (Input(0), Input(1), _real_time_weights(op), *rest[1:], quantized)
             return Kernel("tflmgen_svdf_hybrid", HEADER, operands, fields, in_place, macs)
         fields = params("tflmgen_svdf_f32", sizes, limits)
-        return Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
+        made = Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
+        return fastest([on_fpu(made, target)], target)
     to_state, to_output = map(quantize_multiplier, _factors(op))
     if fast := fast_recurrent(FAST, target, op, to_state, to_output):
         return fastest(fast, target)

@@ -122,6 +122,9 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
 #define TFLMGEN_POOL_2D(name, params, KIND, type, element, sum_type, clamp, PADDING)                             \
     TFLMGEN_KERNEL void name(const element *input, element *output, const struct params *p)                      \
     {                                                                                                            \
+        int32_t counted = 0;                                                                                     \
+        uint32_t reciprocal = 0;                                                                                 \
+        (void)reciprocal;                                                                                        \
         for (int32_t batch = 0; batch < p->batches; ++batch) {                                                   \
             for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                         \
                 const int32_t top = out_y * p->stride_height - p->padding_top;                                   \
@@ -131,9 +134,11 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
                     const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width); \
                     const int32_t inside = (y.end - y.first) * (x.end - x.first);                                \
                     const int32_t all = p->filter_height * p->filter_width;                                      \
-                    const uint32_t reciprocal =                                                                  \
-                        TFLMGEN_POOL_RECIPROCAL_##KIND##_##type(PADDING##_COUNT(inside, all));                   \
-                    (void)reciprocal;                                                                            \
+                    const int32_t number = PADDING##_COUNT(inside, all);                                         \
+                    if (number != counted) {                                                                     \
+                        counted = number;                                                                        \
+                        reciprocal = TFLMGEN_POOL_RECIPROCAL_##KIND##_##type(number);                            \
+                    }                                                                                            \
                     for (int32_t channel = 0; channel < p->input_channels; ++channel) {                          \
                         sum_type result = TFLMGEN_POOL_START_##KIND##_##type;                                    \
                         for (int32_t ky = y.first; ky < y.end; ++ky) {                                           \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from support import tight_cases
 from support.conv_cases import activation, conv2d, depthwise_conv2d, fully_connected, geometry, pick
 from support.emulated_kernels import M4F, M7F, Machine, Run, check_on, kernel_for
 from support.kernel_harness import (
+    KERNELS,
     Array,
     Case,
     broken_rules,
@@ -21,7 +23,7 @@ from support.kernel_harness import (
     run_kernels,
     tensor,
 )
-from support.recurrent_cases import float_lstm, rnn
+from support.recurrent_cases import float_lstm, rnn, svdf
 from support.tight_claims import check_claims_are_tight
 
 pytestmark = pytest.mark.emulator
@@ -72,13 +74,32 @@ CASES: dict[str, Callable[[np.random.Generator], Made]] = {
     "fully_connected": lambda rng: fully_connected(rng, "float32"),
     "fully_connected deep": deep,
     "conv2d": lambda rng: conv2d(rng, "float32"),
+    "conv2d by int8": lambda rng: conv2d(rng, "hybrid"),
     "conv2d wide": lambda rng: wide(rng, "CONV_2D"),
     "depthwise_conv2d": lambda rng: depthwise_conv2d(rng, "float32"),
     "depthwise_conv2d wide": lambda rng: wide(rng, "DEPTHWISE_CONV_2D"),
     "unary": unary,
     "lstm": lambda rng: recurrent(rng, lambda r: float_lstm(r, variants=True, most=20)),
     "rnn": lambda rng: recurrent(rng, lambda r: rnn(r, "UNIDIRECTIONAL_SEQUENCE_RNN", hybrid=False, most=20)),
+    "svdf": lambda rng: recurrent(rng, lambda r: svdf(r, "float32", svdf_sizes(r))),
 }
+
+
+def svdf_sizes(rng: np.random.Generator) -> tuple[int, ...]:
+    """Filters in fours, and such as are left over."""
+    return tuple(int(n) for n in rng.integers((1, 1, 1, 1, 1), (2, 20, 10, 3, 12), endpoint=True))
+
+
+INLINE = ("rows_f32.h", "lanes_f32.h")
+"""Loops with instructions of a floating-point unit, which kernels are made of."""
+
+
+def test_every_kernel_with_such_instructions_has_a_case() -> None:
+    includes = {path.name: re.findall(r'#include "(.+)"', path.read_text()) for path in KERNELS.glob("*.h")}
+    headers = {name for name, included in includes.items() if name not in INLINE and set(included) & set(INLINE)}
+    rng = np.random.default_rng(11)
+    made = [make(rng)[0] for make in CASES.values() for _ in range(10)]
+    assert headers - {kernel_for(case, M4F).header for case in made if not broken_rules(case)} == set()
 
 
 @pytest.mark.parametrize(("machine", "optimize"), [(M4F, "-O2"), (M7F, "-Os")], ids=["m4", "m7"])

@@ -176,13 +176,17 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_copy(int8_t *bytes, const int8_t *inp
         const int8_t *from = input + (line + origin_x + x.first * p->dilation_width) * p->input_channels;
         int8_t *to = bytes + ky * row + x.first * p->filter_channels;
         for (int32_t tap = 0; tap < taps; ++tap, from += p->dilation_width * p->input_channels, to += count) {
-            int32_t i = 0;
-            for (; i < count - 3; i += 4) {
+            if (count < 4) {
+                for (int32_t i = 0; i < count; ++i) {
+                    to[i] = from[i];
+                }
+                continue;
+            }
+            /* The last four overlap with those before. */
+            for (int32_t i = 0; i < count - 4; i += 4) {
                 tflmgen_store4(to + i, tflmgen_load4(from + i));
             }
-            for (; i < count; ++i) {
-                to[i] = from[i];
-            }
+            tflmgen_store4(to + count - 4, tflmgen_load4(from + count - 4));
         }
     }
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tflmgen.ops.cost_shapes import Shape, Terms, axis, clamped, phases, up
 from tflmgen.ops.dsp_costs import UNROLLED, conv_dsp
@@ -40,17 +43,23 @@ def conv_dot(shape: Shape) -> Terms:
     last_alone = int(columns % 3 > 0 and wide[-1])
     runs = batches * int(tall.sum()) * ((int(wide.sum()) > last_alone) + last_alone)
     apart = np.repeat(~wide, 3)[:columns]
-    # Copied are all pixels of lines that are cut off, and of others those of blocks that reach out.
-    cut_rows = int(np.where(tall, y.inside * int(apart.sum()), y.inside * columns).sum())
-    cut_taps = int(np.where(tall, 0, y.inside).sum() * x.inside.sum() + (y.inside * tall).sum() * x.inside[apart].sum())
+
+    def copied(values: NDArray[Any]) -> int:
+        """Summed over the rows of copied windows: all of lines that are cut off, of others those that reach out."""
+        of_line = np.where(tall, values[apart].sum(), values.sum())
+        return groups * batches * int((y.inside * of_line).sum())
+
     copies = groups * batches * int(np.where(tall, apart.sum(), columns).sum())
     filled = int((lines - y.whole.sum()) * columns + (y.whole & ~tall).sum() * (columns - x.whole.sum()))
     filled += int(tall.sum() * (apart & ~x.whole).sum())
-    cut_rows, cut_taps, filled = (groups * batches * n for n in (cut_rows, cut_taps, filled))
-    if shape["dilation_width"] == 1 and own == shape["input_channels"]:
-        parts, fours, rest = 0, cut_taps * own // 4, cut_rows * (taps * own % 4)
-    else:
-        parts, fours, rest = cut_taps, cut_taps * (own // 4), cut_taps * (own % 4)
+    filled *= groups * batches
+    together = shape["dilation_width"] == 1 and own == shape["input_channels"]
+    # Values that lie side by side, and how many such pieces there are.
+    run = x.inside * own if together else np.full(columns, own)
+    number = (x.inside > 0) if together else x.inside
+    cut_rows = copied(np.ones(columns))
+    large = run >= 4
+    parts = [copied(number * n) for n in (large, large * -(-run // 4), ~large, ~large * run)]
     called = whole * rows + (blocks - whole)
     return (
         1,
@@ -61,9 +70,7 @@ def conv_dot(shape: Shape) -> Terms:
         filled,
         filled * pieces * words,
         cut_rows,
-        parts,
-        fours,
-        rest,
+        *parts,
         blocks * channels,
         called * channels,
         blocks * channels * pieces,

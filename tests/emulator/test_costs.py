@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from kernel_costs import CHECK_SEED, layers_of
 from support.cost_families import FAMILIES
-from support.cost_samples import Layer, Sample, measure
+from support.cost_samples import LSTM, Layer, Sample, measure
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.board import load_board
 from tflmgen.ops.costs import CORES, estimate
@@ -89,6 +89,8 @@ def _check(samples: Sequence[Sample], board: str, family: str) -> None:
 ALONE = {
     "depthwise3x3_pairs_dsp": Layer("DEPTHWISE_CONV_2D", (25, 5), 16, (3, 3)),
     "depthwise3x3_dsp": Layer("DEPTHWISE_CONV_2D", (12, 10), 8, (3, 3), relu=False),
+    "lstm_dsp": Layer(LSTM, (1, 5), 28, outputs=20),
+    "fully_connected_f32": Layer("FULLY_CONNECTED", (1, 1), 64, outputs=32, dtype="float32"),
 }
 
 

@@ -4,12 +4,14 @@
  * group lacks are zeros:
  *     16 weights of each unit, times `chunks` | bias, m, -r of units 0, 2, 4, 6 | the same of units 1, 3, 5, 7
  * Short rows that are no whole 16s are copied; of long ones the first 16 values overlap with the others, and only one of two
- * equal values has weights.
+ * equal values has weights. A few units at the end may be single ones, which need no zeros beside them:
+ *     16 weights, times `chunks` | bias, m, -r
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_MVE_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_MVE_H
 
 #include "mve.h"
+#include "requantize.h"
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
@@ -20,7 +22,8 @@ struct tflmgen_fully_connected_mve_s8 {
     int32_t batches;
     int32_t depth;
     int32_t units;
-    int32_t chunks; /* 16s of values in a row */
+    int32_t chunks;  /* 16s of values in a row */
+    int32_t singles; /* units behind the groups, computed one by one */
     int32_t output_zero_point;
     int32_t output_min;
     int32_t output_max;
@@ -144,12 +147,43 @@ TFLMGEN_HELPER struct tflmgen_fully_connected_mve_groups tflmgen_fully_connected
     return groups;
 }
 
+/* 16 MACs: 2 VLDRB, VMLADAVA, LE. */
+TFLMGEN_HELPER int32_t tflmgen_fully_connected_mve_dot(int32_t sum, const int8_t *row, const int8_t *weights,
+                                                       int32_t chunks)
+{
+    __asm__ volatile("wls lr, %[chunks], 2f\n"
+                     "1:\n\t"
+                     "vldrb.8 q0, [%[row]], #16\n\t"
+                     "vldrb.8 q1, [%[weights]], #16\n\t"
+                     "vmladava.s8 %[sum], q0, q1\n\t"
+                     "le lr, 1b\n"
+                     "2:"
+                     : [sum] "+Te"(sum), [row] "+r"(row), [weights] "+r"(weights)
+                     : [chunks] "r"(chunks)
+                     : "lr", "q0", "q1", "memory");
+    return sum;
+}
+
+/* One output after the other; rest: where all chunks of the row but the first are. */
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_singles(const int8_t *row, const int8_t *rest, const int8_t *stream,
+                                                        int8_t *output, const struct tflmgen_fully_connected_mve_s8 *p)
+{
+    for (int32_t single = 0; single < p->singles; ++single) {
+        const int32_t *const factors = (const int32_t *)(const void *)(stream + 16 * p->chunks);
+        const int32_t first = tflmgen_fully_connected_mve_dot(factors[0], row, stream, 1);
+        const int32_t sum = tflmgen_fully_connected_mve_dot(first, rest, stream + 16, p->chunks - 1);
+        const int32_t result = tflmgen_requantize(sum, factors[1], factors[2]) + p->output_zero_point;
+        output[single] = (int8_t)tflmgen_saturate_s8(result);
+        stream = (const int8_t *)(const void *)(factors + 3);
+    }
+}
+
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const int8_t *stream, int8_t *output,
                                                     const struct tflmgen_fully_connected_mve_s8 *p, int8_t *copied,
                                                     tflmgen_fully_connected_mve_function *function)
 {
     struct tflmgen_fully_connected_mve_groups groups =
-        tflmgen_fully_connected_mve_groups_of(copied, p->chunks, p->units, p->output_zero_point);
+        tflmgen_fully_connected_mve_groups_of(copied, p->chunks, p->units - p->singles, p->output_zero_point);
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
         if (copied) {
             tflmgen_copy_mve(copied, input, p->depth);
@@ -157,7 +191,14 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const i
             groups.row = input;
             groups.second = input + (p->depth & 15);
         }
-        function(stream, output, &groups);
+        if (groups.units > 0) {
+            function(stream, output, &groups);
+        }
+        if (p->singles > 0) {
+            const int8_t *const behind = stream + (groups.units + 7) / 8 * (128 * p->chunks + 96);
+            const int8_t *const rest = groups.row + ((p->depth & 15) != 0 && !copied ? p->depth & 15 : 16);
+            tflmgen_fully_connected_mve_singles(groups.row, rest, behind, output + groups.units, p);
+        }
     }
     if (p->output_min > -128 || p->output_max < 127) {
         const int32_t count = p->batches * p->units;

@@ -211,7 +211,7 @@ def _of_family(name: str, kernels: Iterable[Kernel]) -> list[Kernel]:
 
 @contextlib.contextmanager
 def only(name: str) -> Iterator[None]:
-    """Layers get a kernel of this family, where there is one for them; where there are several, by strips, in turn.
+    """Layers get a kernel of this family, where there is one for them; where there are several, in turn.
 
     Kernels for every Cortex-M are otherwise made only where there is no other.
     """
@@ -221,7 +221,9 @@ def only(name: str) -> Iterator[None]:
         found = list(kernels)
         others = [other for kernel in found for other in kernel.alternatives]
         wanted = _of_family(name, found) or _of_family(name, others)
-        first = next(numbers) % len(wanted) if wanted and name.startswith("depthwise3x3") else 0
+        first = (
+            next(numbers) % len(wanted) if wanted and name.startswith(("depthwise3x3", "fully_connected_mve")) else 0
+        )
         return replace((wanted or found)[first], alternatives=(), backward=None)
 
     with contextlib.ExitStack() as stack:

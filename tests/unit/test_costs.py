@@ -33,6 +33,7 @@ SHAPE = {
     "group_outputs": 8,
     "pads": 1,
     "loads": 3,
+    "singles": 2,
     **{f"batches{place}": 2 for place in range(3)},
     "rows": 7,
     "right_column_stride": 1,

@@ -238,11 +238,26 @@ def depthwise_quads(shape: Shape) -> Terms:
 
 
 def matrix_mve(shape: Shape) -> Terms:
-    """Groups of eight units; rows that are not 16s of values are copied to the stack where they are short."""
+    """Groups of eight units, then single ones; rows that are not 16s of values are copied to the stack where they are
+    short."""
     batches, chunks = shape["batches"], shape["chunks"]
-    groups, copied = batches * up(shape["units"], 8), shape["stack"] * batches
+    groups, copied = batches * up(shape["units"] - shape["singles"], 8), shape["stack"] * batches
+    singles = batches * shape["singles"]
     passes = groups * up(chunks - 1, 4)
-    return 1, batches, groups, groups * chunks, passes, shape["signed"] * groups, copied, copied * chunks
+    return (
+        1,
+        batches,
+        batches * int(groups > 0),
+        groups,
+        groups * chunks,
+        passes,
+        shape["signed"] * groups,
+        copied,
+        copied * chunks,
+        batches * int(shape["singles"] > 0),
+        singles,
+        singles * chunks,
+    )
 
 
 def products_mve(shape: Shape) -> Terms:

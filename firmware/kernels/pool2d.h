@@ -53,19 +53,16 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s32(int32_t sum, int32_t count)
     return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
 }
 
+#if defined(__ARM_ARCH_6M__)
 /* What the mean of `count` int8 values is made with where there is no instruction for division: 2^24 / count, rounded up,
  * with which it is exact for so many; or 0. */
 TFLMGEN_HELPER uint32_t tflmgen_reciprocal_s8(int32_t count)
 {
-#if defined(__ARM_ARCH_6M__)
     return count <= 361 ? (1u << 24) / (uint32_t)count + 1u : 0;
-#else
-    (void)count;
-    return 0;
-#endif
 }
 
-TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint32_t reciprocal)
+/* Called, so that the loops around it keep their registers. */
+static __attribute__((noinline, unused)) int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint32_t reciprocal)
 {
     if (reciprocal) {
         const uint32_t magnitude = sum < 0 ? 0u - (uint32_t)sum : (uint32_t)sum;
@@ -74,6 +71,10 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
     }
     return tflmgen_rounded_mean_s32(sum, count);
 }
+#else
+#define tflmgen_reciprocal_s8(count) 0u
+#define tflmgen_rounded_mean_s8(sum, count, reciprocal) tflmgen_rounded_mean_s32(sum, count)
+#endif
 
 #define TFLMGEN_POOL_START_AVERAGE_s8 0
 #define TFLMGEN_POOL_ADD_AVERAGE_s8(result, value) ((result) + (value))

@@ -278,7 +278,7 @@ FAMILIES: tuple[tuple[str, Callable[[Shape], Terms]], ...] = (
     (r"add_rows_thumb", rows(1, 1, 1)),
     (r"add_rows_dsp", rows(4, 4, 4)),
     (r"mul_thumb", rows(1, 1, 1)),
-    (r"mul_dsp", rows(4, 1, 4)),
+    (r"mul_dsp", rows(4, 4, 4)),
     (r"mul_mve", rows(8, 8, 4, signs=(0,))),
     (r"average_pool2d_dsp", average_dsp),
     (r"average_pool2d_mve", average_mve),

@@ -169,7 +169,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_taps(const int8_t **taps, const
     }
 }
 
-/* scratch: 2 * pairs addresses, and a pixel of padding. */
+/* scratch: 2 * pairs addresses, and a pixel of padding, for windows that reach out. */
 TFLMGEN_HELPER void tflmgen_depthwise_window_dsp_run(const int8_t *input, const uint32_t *stream, void *scratch,
                                                      int8_t *output, const struct tflmgen_depthwise_window_dsp_s8 *p,
                                                      tflmgen_depthwise_window_dsp_function *run_line)
@@ -189,8 +189,13 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_dsp_run(const int8_t *input, const 
     const int32_t first = (p->padding_left + p->stride_width - 1) / p->stride_width;
     const int32_t end = tflmgen_min_s32((x_end + p->padding_left + p->stride_width - 1) / p->stride_width,
                                         p->output_width);
-    for (int32_t channel = 0; channel < channels; ++channel) {
-        outside[channel] = (int8_t)p->padding_value;
+    const int32_t last_y = (p->output_height - 1) * p->stride_height - p->padding_top;
+    if (first > 0 || end < p->output_width || p->padding_top > 0 || last_y >= y_end) {
+        const uint32_t padding = tflmgen_splat4(p->padding_value);
+        for (int32_t channel = 0; channel < channels - 4; channel += 4) {
+            tflmgen_store4(outside + channel, padding);
+        }
+        tflmgen_store4(outside + channels - 4, padding);
     }
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t y = 0; y < p->output_height; ++y) {

@@ -205,7 +205,7 @@ def depthwise_window(shape: Shape) -> Terms:
     pixels, groups = batches * lines * width, up(channels, 4)
     return (
         1,
-        channels,
+        (singles > 0) * groups,
         batches * lines,
         batches * runs,
         batches * runs * rows,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from support.kernel_harness import constant, make_case, tensor
 from tflmgen.kernel import Kernel, Params, Scratch, Target
 from tflmgen.ops import fast
 from tflmgen.ops.cost_table import COSTS
@@ -147,3 +149,17 @@ def test_a_portable_one_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_first_where_one_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose(monkeypatch, large=(200, 500), portable=(90, 100)).function == "tflmgen_small"
+
+
+def test_floats_have_costs_where_there_is_a_floating_point_unit() -> None:
+    case = make_case(
+        "FULLY_CONNECTED",
+        [tensor("float32", (1, 16)), constant("float32", np.ones((8, 16))), constant("float32", np.ones(8))],
+        [tensor("float32", ())],
+    )
+    found = {
+        features: replace(case, target=Target("cortex-m4", frozenset(features))).kernel
+        for features in (("dsp", "fpu"), ("dsp",))
+    }
+    assert [made.variant for made in found.values()] == ["fpu", "portable"]
+    assert [made.cycles > 0 for made in found.values()] == [True, False]

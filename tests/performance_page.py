@@ -176,7 +176,7 @@ M55 = (
         "instructions (25 where they are not clamped at the zero point): 0.041 per MAC of a pointwise convolution"
         " of 64 channels, 0.018 of a 3x3 one of 16. Of these, four bring accumulators to vectors, six rescale, "
         "and each of the others is there once for eight outputs. Gathering takes 9 instructions for 64 values, "
-        "which all output channels share, and 0.7 per value at borders.",
+        "which all output channels share, and up to one per value at borders.",
     ),
     Loop(
         THREE,

@@ -35,8 +35,8 @@ LAYERS = 48
 """Of each family; a few of them are beyond its kernel."""
 
 WIDE = re.compile(
-    "add_rows_|conv2d_(dot_dsp|dsp|f32|groups_dsp|mve|pixel_thumb|s16_dsp|split_dsp|thumb|windows_mve)|depthwise_window_mve|"
-    "mul_|"
+    "add_rows_|conv2d_(dot_dsp|dsp|f32|groups_dsp|mve|pixel_thumb|s16_dsp|split_dsp|thumb|windows_mve)|"
+    "depthwise_(thumb_3x3|window_mve)|mul_|"
     "svdf_dsp|transpose_conv_dsp"
 )
 MANY = 128

@@ -172,9 +172,11 @@ TFLMGEN_HELPER void tflmgen_depthwise_thumb_clamped(int32_t *start, int32_t *to,
 TFLMGEN_HELPER void tflmgen_depthwise_thumb_signed(int32_t *start, int32_t *to, const uint32_t *constants)
 {
     start[0] = start[1] = 0;
-    for (int32_t i = 0; i < TFLMGEN_DEPTHWISE_THUMB_CONSTANTS; ++i) {
-        to[i] = (int32_t)constants[i];
-    }
+    to[0] = (int32_t)constants[0];
+    to[1] = (int32_t)constants[1];
+    to[2] = (int32_t)constants[2];
+    to[3] = (int32_t)constants[3];
+    to[4] = (int32_t)constants[4];
 }
 
 /* 3x3 filters. */

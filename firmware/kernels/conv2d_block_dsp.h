@@ -14,8 +14,8 @@
 
 /* What a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_dsp_block {
-    int32_t passes; /* of the loop over all steps but the first, unrolled TFLMGEN_CONV2D_DSP_UNROLLED times */
     int32_t skip;   /* bytes of code that the first pass leaves out */
+    int32_t column; /* bytes */
     int32_t channels;
 };
 
@@ -25,39 +25,92 @@ typedef void tflmgen_conv2d_dsp_block_function(uint32_t *column, const uint32_t 
 typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint32_t *stream, int8_t *output, int32_t steps,
                                                int32_t channels, int32_t sign_fix, int32_t shift);
 
+/* Bytes of code of one step and of two; how many of them a pass of the loop has, and one pass of all twos. */
 #define TFLMGEN_CONV2D_DSP_STEP_BYTES 68
+#define TFLMGEN_CONV2D_DSP_TWICE_BYTES 132
 #ifdef __OPTIMIZE_SIZE__
-#define TFLMGEN_CONV2D_DSP_UNROLLED 8
+#define TFLMGEN_CONV2D_DSP_STEPS 8
 #else
-#define TFLMGEN_CONV2D_DSP_UNROLLED 16
+#define TFLMGEN_CONV2D_DSP_STEPS 16
 #endif
+#define TFLMGEN_CONV2D_DSP_UNROLLED 8
+#define TFLMGEN_CONV2D_DSP_ALL 11
+
+/* Words of a column on the stack, which is of 24 fours at most. */
+#define TFLMGEN_CONV2D_DSP_STACK_WORDS (6 * 24)
 #define TFLMGEN_CONV2D_DSP_TEXT(number) #number /* of a macro's value */
-#define TFLMGEN_CONV2D_DSP_STEPS_OF(number, WIDEN) \
-    ".rept " TFLMGEN_CONV2D_DSP_TEXT(number) "\n\t" TFLMGEN_CONV2D_DSP_MORE(WIDEN) ".endr\n\t"
-#define TFLMGEN_CONV2D_DSP_STEPS(number) TFLMGEN_CONV2D_DSP_STEPS_OF(number, "sxtb16")
+#define TFLMGEN_CONV2D_DSP_REPEAT(number, code) ".rept " TFLMGEN_CONV2D_DSP_TEXT(number) "\n\t" code ".endr\n\t"
 
 /* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions.
  * WIDEN: sxtb16, or uxtb16 for offset pairs. */
-#define TFLMGEN_CONV2D_DSP_MORE(WIDEN)        \
-    "ldrd r2, r3, [r1], #8\n\t"               \
-    "ldmia.w r0!, {r4, r5, r6}\n\t"           \
-    "smlad r8, r2, r5, r8\n\t"                \
-    "smlad r9, r2, r6, r9\n\t"                \
-    "smlad r7, r2, r4, r7\n\t"                \
-    "smlad r11, r3, r5, r11\n\t"              \
-    "smlad r12, r3, r6, r12\n\t"              \
-    "smlad r10, r3, r4, r10\n\t"              \
-    WIDEN " r2, r2\n\t"                       \
-    WIDEN " r3, r3\n\t"                       \
-    "ldmia.w r0!, {r4, r5, r6}\n\t"           \
-    "smlad r7, r2, r4, r7\n\t"                \
-    "smlad r8, r2, r5, r8\n\t"                \
-    "smlad r9, r2, r6, r9\n\t"                \
-    "smlad r10, r3, r4, r10\n\t"              \
-    "smlad r11, r3, r5, r11\n\t"              \
+#define TFLMGEN_CONV2D_DSP_STEP(WIDEN)    \
+    "ldrd r2, r3, [r1], #8\n\t"           \
+    "ldmia.w r0!, {r4, r5, r6}\n\t"       \
+    "smlad r8, r2, r5, r8\n\t"            \
+    "smlad r9, r2, r6, r9\n\t"            \
+    "smlad r7, r2, r4, r7\n\t"            \
+    "smlad r11, r3, r5, r11\n\t"          \
+    "smlad r12, r3, r6, r12\n\t"          \
+    "smlad r10, r3, r4, r10\n\t"          \
+    WIDEN " r2, r2\n\t"                   \
+    WIDEN " r3, r3\n\t"                   \
+    "ldmia.w r0!, {r4, r5, r6}\n\t"       \
+    "smlad r7, r2, r4, r7\n\t"            \
+    "smlad r8, r2, r5, r8\n\t"            \
+    "smlad r9, r2, r6, r9\n\t"            \
+    "smlad r10, r3, r4, r10\n\t"          \
+    "smlad r11, r3, r5, r11\n\t"          \
     "smlad r12, r3, r6, r12\n\t"
-/* The first step, with the biases in front of its weights: 1 LDM for both, 17 instructions. */
-#define TFLMGEN_CONV2D_DSP_FIRST(WIDEN)       \
+
+/* Twice four values of three pixels times two channels, 48 MACs, all but the first loads and products of pixel 0: its sums
+ * go from begin0 and begin1 to sum0 and sum1. Words X0 X1 X2 Y0 | Y1 Y2 X0 X1 | X2 Y0 Y1 Y2 of the column at a time. */
+#define TFLMGEN_CONV2D_DSP_TWICE(w0, w1, begin0, begin1, first1, first2, first4, first5) \
+    "ldmia.w r0!, {r4, r5, r6, lr}\n\t"                                                \
+    "smlad r8, " w0 ", r5, " first1 "\n\t"                                             \
+    "smlad r9, " w0 ", r6, " first2 "\n\t"                                             \
+    "smlad " begin0 ", " w0 ", r4, " begin0 "\n\t"                                     \
+    "smlad r11, " w1 ", r5, " first4 "\n\t"                                            \
+    "smlad r12, " w1 ", r6, " first5 "\n\t"                                            \
+    "smlad " begin1 ", " w1 ", r4, " begin1 "\n\t"                                     \
+    "sxtb16 " w0 ", " w0 "\n\t"                                                        \
+    "sxtb16 " w1 ", " w1 "\n\t"                                                        \
+    "smlad " begin0 ", " w0 ", lr, " begin0 "\n\t"                                     \
+    "smlad " begin1 ", " w1 ", lr, " begin1 "\n\t"                                     \
+    "ldmia.w r0!, {r4, r5, r6, lr}\n\t"                                                \
+    "smlad r8, " w0 ", r4, r8\n\t"                                                     \
+    "smlad r9, " w0 ", r5, r9\n\t"                                                     \
+    "smlad r11, " w1 ", r4, r11\n\t"                                                   \
+    "smlad r12, " w1 ", r5, r12\n\t"                                                   \
+    "ldrd " w0 ", " w1 ", [r1], #8\n\t"                                                \
+    "smlad " begin0 ", " w0 ", r6, " begin0 "\n\t"                                     \
+    "smlad r8, " w0 ", lr, r8\n\t"                                                     \
+    "smlad " begin1 ", " w1 ", r6, " begin1 "\n\t"                                     \
+    "smlad r11, " w1 ", lr, r11\n\t"                                                   \
+    "ldmia.w r0!, {r4, r5, r6, lr}\n\t"                                                \
+    "smlad r9, " w0 ", r4, r9\n\t"                                                     \
+    "smlad r12, " w1 ", r4, r12\n\t"                                                   \
+    "sxtb16 " w0 ", " w0 "\n\t"                                                        \
+    "sxtb16 " w1 ", " w1 "\n\t"                                                        \
+    "smlad r8, " w0 ", r6, r8\n\t"                                                     \
+    "smlad r9, " w0 ", lr, r9\n\t"                                                     \
+    "smlad r7, " w0 ", r5, " begin0 "\n\t"                                             \
+    "smlad r11, " w1 ", r6, r11\n\t"                                                   \
+    "smlad r12, " w1 ", lr, r12\n\t"                                                   \
+    "smlad r10, " w1 ", r5, " begin1 "\n\t"
+
+/* Eight values: 2 LDRD + 3 LDM + 4 SXTB16 + 24 SMLAD = 33 instructions. */
+#define TFLMGEN_CONV2D_DSP_MORE      \
+    "ldrd r2, r3, [r1], #8\n\t"      \
+    TFLMGEN_CONV2D_DSP_TWICE("r2", "r3", "r7", "r10", "r8", "r9", "r11", "r12")
+
+/* The first eight values, of a window of an even number of fours, with the biases in front of their weights: 1 LDM for
+ * both, 33 instructions. */
+#define TFLMGEN_CONV2D_DSP_FIRST_even         \
+    "ldmia.w r1!, {r2, r3, r7, r10}\n\t"      \
+    TFLMGEN_CONV2D_DSP_TWICE("r7", "r10", "r2", "r3", "r2", "r2", "r3", "r3")
+
+/* The first four values: 1 + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions. */
+#define TFLMGEN_CONV2D_DSP_FIRST_ONE(WIDEN)   \
     "ldmia.w r1!, {r2, r3, r7, r10}\n\t"      \
     "ldmia.w r0!, {r4, r5, r6}\n\t"           \
     "smlad r8, r7, r5, r2\n\t"                \
@@ -75,6 +128,16 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "smlad r11, r10, r5, r11\n\t"             \
     "smlad r12, r10, r6, r12\n\t"             \
     "smlad r10, r10, r4, r3\n\t"
+#define TFLMGEN_CONV2D_DSP_FIRST_odd TFLMGEN_CONV2D_DSP_FIRST_ONE("sxtb16")
+
+/* What is left after the first values: all in one pass; in passes until the column's end; and of any number of fours, which
+ * is the least code. */
+#define TFLMGEN_CONV2D_DSP_REST_ALL TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_ALL, TFLMGEN_CONV2D_DSP_MORE)
+#define TFLMGEN_CONV2D_DSP_REST_PASSES(UNROLLED, CODE)                \
+    TFLMGEN_CONV2D_DSP_REPEAT(UNROLLED, CODE)                         \
+    "ldr lr, [sp, #20]\n\t"                                           \
+    "cmp r0, lr\n\t"                                                  \
+    "bne.w 2b\n\t"
 
 #define TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
 #define TFLMGEN_CONV2D_DSP_RESCALE_SIGNED(sum, m, ra) \
@@ -86,16 +149,16 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "asr " sum ", " sum ", r6\n\t"    \
     "ssat " sum ", #8, " sum "\n\t"
 
-/* Two channels of three pixels to r0, r0 + r4 and r0 + 2 * r4. */
+/* Two channels of three pixels to r2, r2 + r4 and r2 + 2 * r4. */
 #define TFLMGEN_CONV2D_DSP_STORE         \
     "bfi r7, r10, #8, #8\n\t"            \
     "bfi r8, r11, #8, #8\n\t"            \
     "bfi r9, r12, #8, #8\n\t"            \
-    "strh r8, [r0, r4]\n\t"              \
-    "strh r9, [r0, r4, lsl #1]\n\t"
+    "strh r8, [r2, r4]\n\t"              \
+    "strh r9, [r2, r4, lsl #1]\n\t"
 
-/* After the last step of a pair of channels, whose sums are r7 to r12. On the stack: the output, its channels, its end.
- * Each channel with its own shift: 31 instructions, 43 where signed. */
+/* After the last step of a pair of channels, whose sums are r7 to r12. On the stack: the output, its channels, its end, and
+ * the column, where r0 goes again. Each channel with its own shift: 32 instructions, 44 where signed. */
 #define TFLMGEN_CONV2D_DSP_FINISH(RESCALE)                                        \
     "ldmia.w r1!, {r2, r3, r4, r5, r6}\n\t"                                       \
     RESCALE("r7", "r2", "r3") RESCALE("r8", "r2", "r3") RESCALE("r9", "r2", "r3") \
@@ -105,14 +168,17 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "lsrs r6, r6, #8\n\t"                                                         \
     TFLMGEN_CONV2D_DSP_ROUND("r10") TFLMGEN_CONV2D_DSP_ROUND("r11")               \
     TFLMGEN_CONV2D_DSP_ROUND("r12")                                               \
-    "ldrd r0, r4, [sp]\n\t" TFLMGEN_CONV2D_DSP_STORE                              \
-    "strh r7, [r0]\n\t"                                                           \
+    "ldrd r2, r4, [sp]\n\t" TFLMGEN_CONV2D_DSP_STORE                              \
+    "strh r7, [r2]\n\t"                                                           \
     "lsrs r6, r6, #8\n\t"                                                         \
-    "add r0, r0, r6\n\t"                                                          \
-    "str r0, [sp]\n\t"                                                            \
+    "add r2, r2, r6\n\t"                                                          \
+    "str r2, [sp]\n\t"                                                            \
+    "ldr r0, [sp, #12]\n\t"                                                       \
     "bne.w 1b\n\t"
+#define TFLMGEN_CONV2D_DSP_FINISH_clamped TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED)
+#define TFLMGEN_CONV2D_DSP_FINISH_signed TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_SIGNED)
 
-/* All channels with one shift: 23 instructions. */
+/* All channels with one shift: 24 instructions. */
 #define TFLMGEN_CONV2D_DSP_FINISH_SHIFT(SHIFT)                                                           \
     "ldmia.w r1!, {r2, r3, r4, r5}\n\t"                                                                  \
     "smmla r7, r7, r2, r3\n\tsmmla r8, r8, r2, r3\n\tsmmla r9, r9, r2, r3\n\t"                           \
@@ -120,17 +186,24 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "ssat r7, #8, r7, asr #" SHIFT "\n\tssat r8, #8, r8, asr #" SHIFT "\n\t"                             \
     "ssat r9, #8, r9, asr #" SHIFT "\n\tssat r10, #8, r10, asr #" SHIFT "\n\t"                           \
     "ssat r11, #8, r11, asr #" SHIFT "\n\tssat r12, #8, r12, asr #" SHIFT "\n\t"                         \
-    "ldmia.w sp, {r0, r4, r5}\n\t" TFLMGEN_CONV2D_DSP_STORE                                              \
-    "strh r7, [r0], #2\n\t"                                                                              \
-    "str r0, [sp]\n\t"                                                                                   \
-    "cmp r0, r5\n\t"                                                                                     \
+    "ldmia.w sp, {r2, r4, r5}\n\t" TFLMGEN_CONV2D_DSP_STORE                                              \
+    "strh r7, [r2], #2\n\t"                                                                              \
+    "str r2, [sp]\n\t"                                                                                   \
+    "ldr r0, [sp, #12]\n\t"                                                                              \
+    "cmp r2, r5\n\t"                                                                                     \
     "bne.w 1b\n\t"
+#define TFLMGEN_CONV2D_DSP_FINISH_shift9 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("9")
+#define TFLMGEN_CONV2D_DSP_FINISH_shift10 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("10")
+#define TFLMGEN_CONV2D_DSP_FINISH_shift11 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("11")
+#define TFLMGEN_CONV2D_DSP_FINISH_shift12 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("12")
+#define TFLMGEN_CONV2D_DSP_FINISH_shift13 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("13")
+#define TFLMGEN_CONV2D_DSP_FINISH_shift14 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("14")
+#define TFLMGEN_CONV2D_DSP_FINISH_shift15 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("15")
 
-/* Registers: r0 column, r1 stream, r2-r3 weights, r4-r6 inputs, r7-r9 sums of channel 0, r10-r12 of channel 1, lr
- * passes. Stack: output, channels, end of the output, column, passes, entry of the first pass. A pair of channels costs 2
- * instructions around its first step, for 6 outputs. */
-#define TFLMGEN_CONV2D_DSP_BLOCK(name, FINISH) TFLMGEN_CONV2D_DSP_BLOCK_OF(name, "sxtb16", FINISH)
-#define TFLMGEN_CONV2D_DSP_BLOCK_OF(name, WIDEN, FINISH)                                                               \
+/* Registers: r0 column, r1 stream, r2-r3 weights, r4-r6 and lr inputs, r7-r9 sums of channel 0, r10-r12 of channel 1.
+ * Stack: output, channels, end of the output, column, entry of the first pass, end of the column. A pair of channels costs
+ * 1 instruction around its first values, for 6 outputs. */
+#define TFLMGEN_CONV2D_DSP_BLOCK(name, FIRST, JUMP, REST, FINISH)                                                      \
     TFLMGEN_SHARED void name(uint32_t *column, const uint32_t *stream, int8_t *output,                                 \
                              const struct tflmgen_conv2d_dsp_block *block)                                             \
     {                                                                                                                  \
@@ -141,22 +214,16 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "ldmia.w r3, {r6, r7, r8}\n\t"                                                                \
                          "adr r9, 2f\n\t"                                                                              \
-                         "add r7, r7, r9\n\t"                                                                          \
-                         "orr r7, r7, #1\n\t"                                                                          \
+                         "add r6, r6, r9\n\t"                                                                          \
+                         "orr r6, r6, #1\n\t"                                                                          \
+                         "add r7, r7, r0\n\t"                                                                          \
                          "mov r5, r0\n\t"                                                                              \
                          "mov r3, r8\n\t"                                                                              \
                          "add r4, r2, r8\n\t"                                                                          \
                          "push {r2-r7}\n"                                                                              \
-                         "1:\n\t"                                                                                      \
-                         "ldrd r0, lr, [sp, #12]\n\t"                                                                  \
-                         TFLMGEN_CONV2D_DSP_FIRST(WIDEN)                                                               \
-                         "ldr pc, [sp, #20]\n\t"                                                                       \
+                         "1:\n\t" FIRST JUMP                                                                           \
                          ".p2align 2\n"                                                                                \
-                         "2:\n\t"                                                                                      \
-                         TFLMGEN_CONV2D_DSP_STEPS_OF(TFLMGEN_CONV2D_DSP_UNROLLED, WIDEN)                               \
-                         "subs lr, lr, #1\n\t"                                                                         \
-                         "bne.w 2b\n\t"                                                                                \
-                         FINISH                                                                                        \
+                         "2:\n\t" REST FINISH                                                                          \
                          "add sp, sp, #24\n\t"                                                                         \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
@@ -164,24 +231,60 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
                          : "r12", "cc", "memory");                                                                     \
     }
 
-/* Channels with their own shifts, outputs clamped at the zero point or not; and all channels with one shift. */
-TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_clamped, TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED))
-TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_signed, TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_SIGNED))
-TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift9, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("9"))
-TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift10, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("10"))
-TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift11, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("11"))
-TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift12, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("12"))
-TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift13, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("13"))
-TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift14, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("14"))
-TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_shift15, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("15"))
+/* To where the first pass begins. */
+#define TFLMGEN_CONV2D_DSP_JUMP "ldr pc, [sp, #16]\n\t"
 
-/* For a loop over `steps` steps behind the first, which may be none. */
-TFLMGEN_HELPER struct tflmgen_conv2d_dsp_block tflmgen_conv2d_dsp_block_of(int32_t steps, int32_t channels)
+/* Windows of any number of fours. */
+#define TFLMGEN_CONV2D_DSP_ANY_BLOCK(name, WIDEN, FINISH)                        \
+    TFLMGEN_CONV2D_DSP_BLOCK(name, TFLMGEN_CONV2D_DSP_FIRST_ONE(WIDEN), TFLMGEN_CONV2D_DSP_JUMP, \
+                             TFLMGEN_CONV2D_DSP_REST_PASSES(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP(WIDEN)), \
+                             FINISH)
+
+/* COUNT: whether the number of fours is odd or even. Those of columns on the stack are computed in one pass. */
+#define TFLMGEN_CONV2D_DSP_COUNTED_BLOCKS(KIND, COUNT)                                                    \
+    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_##COUNT##_stack,                           \
+                             TFLMGEN_CONV2D_DSP_FIRST_##COUNT, TFLMGEN_CONV2D_DSP_JUMP,                   \
+                             TFLMGEN_CONV2D_DSP_REST_ALL, TFLMGEN_CONV2D_DSP_FINISH_##KIND)               \
+    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_##COUNT, TFLMGEN_CONV2D_DSP_FIRST_##COUNT, \
+                             TFLMGEN_CONV2D_DSP_JUMP,                                                     \
+                             TFLMGEN_CONV2D_DSP_REST_PASSES(TFLMGEN_CONV2D_DSP_UNROLLED, TFLMGEN_CONV2D_DSP_MORE), \
+                             TFLMGEN_CONV2D_DSP_FINISH_##KIND)
+
+/* Windows of so many values, `MORE` more eights than the first: no jump. */
+#define TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, VALUES, MORE)                                                \
+    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_of##VALUES##_stack,                        \
+                             TFLMGEN_CONV2D_DSP_FIRST_even, "",                                           \
+                             TFLMGEN_CONV2D_DSP_REPEAT(MORE, TFLMGEN_CONV2D_DSP_MORE), TFLMGEN_CONV2D_DSP_FINISH_##KIND)
+#define TFLMGEN_CONV2D_DSP_BLOCKS(KIND)           \
+    TFLMGEN_CONV2D_DSP_COUNTED_BLOCKS(KIND, even) \
+    TFLMGEN_CONV2D_DSP_COUNTED_BLOCKS(KIND, odd)  \
+    TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, 8, 0)    \
+    TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, 16, 1)   \
+    TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, 32, 3)   \
+    TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, 64, 7)
+
+/* Channels with their own shifts, outputs clamped at the zero point or not; and all channels with one shift. Those that are
+ * not called are not compiled. */
+TFLMGEN_CONV2D_DSP_ANY_BLOCK(tflmgen_conv2d_dsp_block_clamped, "sxtb16", TFLMGEN_CONV2D_DSP_FINISH_clamped)
+TFLMGEN_CONV2D_DSP_ANY_BLOCK(tflmgen_conv2d_dsp_block_signed, "sxtb16", TFLMGEN_CONV2D_DSP_FINISH_signed)
+TFLMGEN_CONV2D_DSP_BLOCKS(clamped)
+TFLMGEN_CONV2D_DSP_BLOCKS(signed)
+TFLMGEN_CONV2D_DSP_BLOCKS(shift9)
+TFLMGEN_CONV2D_DSP_BLOCKS(shift10)
+TFLMGEN_CONV2D_DSP_BLOCKS(shift11)
+TFLMGEN_CONV2D_DSP_BLOCKS(shift12)
+TFLMGEN_CONV2D_DSP_BLOCKS(shift13)
+TFLMGEN_CONV2D_DSP_BLOCKS(shift14)
+TFLMGEN_CONV2D_DSP_BLOCKS(shift15)
+
+/* For a window of `steps` fours. unrolled: how many the code has behind the first, of two fours each unless `any`. */
+TFLMGEN_HELPER struct tflmgen_conv2d_dsp_block tflmgen_conv2d_dsp_block_of(int32_t steps, int32_t channels, int32_t unrolled,
+                                                                           bool any)
 {
-    const int32_t unrolled = TFLMGEN_CONV2D_DSP_UNROLLED;
-    const int32_t passes = tflmgen_max_s32((steps + unrolled - 1) / unrolled, 1);
-    const struct tflmgen_conv2d_dsp_block block = {
-        passes, (unrolled * passes - steps) * TFLMGEN_CONV2D_DSP_STEP_BYTES, channels};
+    const int32_t left = any ? steps - 1 : (steps - 1) / 2;
+    const int32_t passes = tflmgen_max_s32((left + unrolled - 1) / unrolled, 1);
+    const int32_t bytes = any ? TFLMGEN_CONV2D_DSP_STEP_BYTES : TFLMGEN_CONV2D_DSP_TWICE_BYTES;
+    const struct tflmgen_conv2d_dsp_block block = {(unrolled * passes - left) * bytes, 24 * steps, channels};
     return block;
 }
 
@@ -198,7 +301,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const uint32_t *lane, const uint32_
         int32_t sum0 = (int32_t)stream[0];
         int32_t sum1 = (int32_t)stream[1];
         stream += 2;
-#pragma GCC unroll 4
+        TFLMGEN_DSP_UNROLL(4)
         for (int32_t step = 0; step < steps; ++step, x += 6, stream += 2) {
             sum0 = tflmgen_smlad(stream[0], x[0], sum0);
             sum1 = tflmgen_smlad(stream[1], x[0], sum1);

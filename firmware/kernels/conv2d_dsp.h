@@ -10,14 +10,14 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* Column words on the stack: windows of 4 * 25 values at most. */
-#define TFLMGEN_CONV2D_DSP_STACK_WORDS (6 * 24)
-
-/* What computes outputs, see conv2d_block_dsp.h. shift: of all channels, or 0 where each has its own. */
+/* What computes outputs, see conv2d_block_dsp.h. shift: of all channels, or 0 where each has its own. unrolled, any: as there
+ * for a block. */
 struct tflmgen_conv2d_dsp_kind {
     tflmgen_conv2d_dsp_block_function *block;
     int32_t sign_fix;
     int32_t shift;
+    int32_t unrolled;
+    bool any;
 };
 
 /* A lane of a column becomes another one. */
@@ -37,7 +37,8 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_run_all(const int8_t *input, const uint32
 {
     const int32_t channels = p->input_channels;
     const int32_t steps = p->steps;
-    const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(steps - 1, p->output_channels);
+    const struct tflmgen_conv2d_dsp_block block = 
+        tflmgen_conv2d_dsp_block_of(steps, p->output_channels, kind->unrolled, kind->any);
     const int32_t all = p->batches * p->output_height * p->output_width;
     const int32_t pixel = p->stride_width * channels;
     const int32_t line = p->dilation_height * p->input_width * channels;
@@ -102,34 +103,62 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *
     tflmgen_conv2d_dsp_run_all(input, stream, column, output, p, kind, tflmgen_conv2d_dsp_pixel);
 }
 
-/* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not; or all channels have one
- * shift. Those that are not called are not compiled. */
-#define TFLMGEN_CONV2D_DSP(KIND, RUN, SIGN_FIX, SHIFT)                                                         \
-    static const struct tflmgen_conv2d_dsp_kind tflmgen_conv2d_dsp_##KIND __attribute__((unused)) = {          \
-        tflmgen_conv2d_dsp_block_##KIND, SIGN_FIX, SHIFT};                                                     \
-    TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_stack_s8(const int8_t *input, const uint32_t *stream,      \
-                                                             int8_t *output,                                   \
-                                                             const struct tflmgen_conv2d_dsp_s8 *p)            \
-    {                                                                                                          \
-        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                       \
-        RUN(input, stream, column, output, p, &tflmgen_conv2d_dsp_##KIND);                                     \
-    }                                                                                                          \
-    TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_s8(const int8_t *input, const uint32_t *stream,            \
-                                                       void *column, int8_t *output,                           \
-                                                       const struct tflmgen_conv2d_dsp_s8 *p)                  \
-    {                                                                                                          \
-        RUN(input, stream, column, output, p, &tflmgen_conv2d_dsp_##KIND);                                     \
+/* The column is on the stack, or in the arena. */
+#define TFLMGEN_CONV2D_DSP_STACK(KIND, RUN, BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY)                                 \
+    TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_stack_s8(const int8_t *input, const uint32_t *stream,          \
+                                                             int8_t *output,                                       \
+                                                             const struct tflmgen_conv2d_dsp_s8 *p)                \
+    {                                                                                                              \
+        static const struct tflmgen_conv2d_dsp_kind kind = {BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY};                \
+        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                           \
+        RUN(input, stream, column, output, p, &kind);                                                              \
+    }
+#define TFLMGEN_CONV2D_DSP_ARENA(KIND, RUN, BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY)                                 \
+    TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_s8(const int8_t *input, const uint32_t *stream,                \
+                                                       void *column, int8_t *output,                               \
+                                                       const struct tflmgen_conv2d_dsp_s8 *p)                      \
+    {                                                                                                              \
+        static const struct tflmgen_conv2d_dsp_kind kind = {BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY};                \
+        RUN(input, stream, column, output, p, &kind);                                                              \
     }
 
-TFLMGEN_CONV2D_DSP(clamped, tflmgen_conv2d_dsp_run, 0, 0)
-TFLMGEN_CONV2D_DSP(signed, tflmgen_conv2d_dsp_run, 128, 0)
-TFLMGEN_CONV2D_DSP(shift9, tflmgen_conv2d_dsp_run, 0, 9)
-TFLMGEN_CONV2D_DSP(shift10, tflmgen_conv2d_dsp_run, 0, 10)
-TFLMGEN_CONV2D_DSP(shift11, tflmgen_conv2d_dsp_run, 0, 11)
-TFLMGEN_CONV2D_DSP(shift12, tflmgen_conv2d_dsp_run, 0, 12)
-TFLMGEN_CONV2D_DSP(shift13, tflmgen_conv2d_dsp_run, 0, 13)
-TFLMGEN_CONV2D_DSP(shift14, tflmgen_conv2d_dsp_run, 0, 14)
-TFLMGEN_CONV2D_DSP(shift15, tflmgen_conv2d_dsp_run, 0, 15)
+/* Windows of any number of fours. */
+#define TFLMGEN_CONV2D_DSP_ANY(KIND, RUN, BLOCK, SIGN_FIX)                                                         \
+    TFLMGEN_CONV2D_DSP_STACK(KIND, RUN, BLOCK, SIGN_FIX, 0, TFLMGEN_CONV2D_DSP_STEPS, true)                        \
+    TFLMGEN_CONV2D_DSP_ARENA(KIND, RUN, BLOCK, SIGN_FIX, 0, TFLMGEN_CONV2D_DSP_STEPS, true)
+
+/* Of an even or an odd number. */
+#define TFLMGEN_CONV2D_DSP_COUNTED(KIND, SIGN_FIX, SHIFT)                                                          \
+    TFLMGEN_CONV2D_DSP_STACK(KIND, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_##KIND##_stack, SIGN_FIX, SHIFT, \
+                             TFLMGEN_CONV2D_DSP_ALL, false)                                                        \
+    TFLMGEN_CONV2D_DSP_ARENA(KIND, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_##KIND, SIGN_FIX, SHIFT,       \
+                             TFLMGEN_CONV2D_DSP_UNROLLED, false)
+
+/* Of so many values. */
+#define TFLMGEN_CONV2D_DSP_EXACT(KIND, SIGN_FIX, SHIFT)                                                            \
+    TFLMGEN_CONV2D_DSP_STACK(KIND, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_##KIND##_stack, SIGN_FIX, SHIFT, \
+                             TFLMGEN_CONV2D_DSP_ALL, false)
+#define TFLMGEN_CONV2D_DSP(KIND, SIGN_FIX, SHIFT)            \
+    TFLMGEN_CONV2D_DSP_COUNTED(KIND##_even, SIGN_FIX, SHIFT) \
+    TFLMGEN_CONV2D_DSP_COUNTED(KIND##_odd, SIGN_FIX, SHIFT)  \
+    TFLMGEN_CONV2D_DSP_EXACT(KIND##_of8, SIGN_FIX, SHIFT)    \
+    TFLMGEN_CONV2D_DSP_EXACT(KIND##_of16, SIGN_FIX, SHIFT)   \
+    TFLMGEN_CONV2D_DSP_EXACT(KIND##_of32, SIGN_FIX, SHIFT)   \
+    TFLMGEN_CONV2D_DSP_EXACT(KIND##_of64, SIGN_FIX, SHIFT)
+
+/* Outputs are clamped at the zero point, or not; or all channels have one shift. Those that are not called are not
+ * compiled. */
+TFLMGEN_CONV2D_DSP_ANY(any_clamped, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_clamped, 0)
+TFLMGEN_CONV2D_DSP_ANY(any_signed, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_signed, 128)
+TFLMGEN_CONV2D_DSP(clamped, 0, 0)
+TFLMGEN_CONV2D_DSP(signed, 128, 0)
+TFLMGEN_CONV2D_DSP(shift9, 0, 9)
+TFLMGEN_CONV2D_DSP(shift10, 0, 10)
+TFLMGEN_CONV2D_DSP(shift11, 0, 11)
+TFLMGEN_CONV2D_DSP(shift12, 0, 12)
+TFLMGEN_CONV2D_DSP(shift13, 0, 13)
+TFLMGEN_CONV2D_DSP(shift14, 0, 14)
+TFLMGEN_CONV2D_DSP(shift15, 0, 15)
 
 #endif
 

@@ -247,11 +247,14 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_gather3(uint32_t *column, const int8_t *w
         tflmgen_conv2d_dsp_widen3(column, window, pixel, rows);
     }
     const int32_t rest = p->row_pitch & 3;
+    if (rest == 0) {
+        return;
+    }
     column += rows->bytes * rows->count / 4 * 6;
     window += rows->bytes;
     if (rest == 1) {
         tflmgen_conv2d_dsp_widen_column3(column, window, pixel, rows);
-    } else if (rest) {
+    } else {
         for (int32_t lane = 0; lane < 3; ++lane, ++column, window += pixel) {
             tflmgen_conv2d_dsp_widen_rest(column, window, rest, rows->count, rows->bytes + rows->gap);
         }
@@ -315,13 +318,20 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_columns(uint32_t *lane, const int8
         const uint32_t beside = padding & ~(0xFFFFFFFFu << left >> right);
         const int8_t *next = row + from;
         uint32_t *to = tflmgen_conv2d_dsp_fill(lane, padding, y.first, step);
-#pragma GCC unroll 2
+        TFLMGEN_DSP_UNROLL(2)
         for (int32_t ky = y.first; ky < y.end; ++ky, next += line, to += step) {
             tflmgen_conv2d_dsp_put(to, (tflmgen_load4(next) << left >> right) | beside);
         }
         (void)tflmgen_conv2d_dsp_fill(to, padding, p->filter_height - y.end, step);
     }
 }
+
+/* It is less time, but more code. */
+#ifdef __OPTIMIZE_SIZE__
+#define TFLMGEN_CONV2D_DSP_COLUMNS false
+#else
+#define TFLMGEN_CONV2D_DSP_COLUMNS true
+#endif
 
 /* Where the next window begins. */
 struct tflmgen_conv2d_dsp_cursor {
@@ -345,7 +355,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(uint32_t *lane, int8_t *bytes
     const int32_t y = next->out_y * p->stride_height - p->padding_top;
     const int32_t x = next->out_x++ * p->stride_width - p->padding_left;
     const int32_t row = p->input_width * p->input_channels;
-    if (p->row_pitch == 4 && p->dilation_width == 1 && row >= 4) {
+    if (TFLMGEN_CONV2D_DSP_COLUMNS && p->row_pitch == 4 && p->dilation_width == 1 && row >= 4) {
         tflmgen_conv2d_dsp_gather_columns(lane, next->image, y, x, p);
         return;
     }
@@ -357,7 +367,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(uint32_t *lane, int8_t *bytes
     }
     if (p->input_channels % 4 == 0) {
         tflmgen_conv2d_dsp_gather(lane, next->image, y, x, p);
-    } else if (p->row_pitch % 4 == 0 && p->dilation_width == 1 && row >= 4) {
+    } else if (TFLMGEN_CONV2D_DSP_COLUMNS && p->row_pitch % 4 == 0 && p->dilation_width == 1 && row >= 4) {
         tflmgen_conv2d_dsp_gather_columns(lane, next->image, y, x, p);
     } else {
         tflmgen_conv2d_dsp_gather_bytes(lane, bytes, next->image, y, x, p);

@@ -42,20 +42,18 @@ TFLMGEN_SHARED int32_t tflmgen_conv2d_offset_dsp_append(uint32_t *column, int32_
 }
 
 /* Blocks as in conv2d_block_dsp.h, for columns and streams with the steps that follow. */
-TFLMGEN_CONV2D_DSP_BLOCK_OF(tflmgen_conv2d_offset_dsp_steps_clamped, "uxtb16",
-                            TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED))
-TFLMGEN_CONV2D_DSP_BLOCK_OF(tflmgen_conv2d_offset_dsp_steps_signed, "uxtb16",
-                            TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_SIGNED))
+TFLMGEN_CONV2D_DSP_ANY_BLOCK(tflmgen_conv2d_offset_dsp_steps_clamped, "uxtb16", TFLMGEN_CONV2D_DSP_FINISH_clamped)
+TFLMGEN_CONV2D_DSP_ANY_BLOCK(tflmgen_conv2d_offset_dsp_steps_signed, "uxtb16", TFLMGEN_CONV2D_DSP_FINISH_signed)
 
 #define TFLMGEN_CONV2D_OFFSET_DSP_BLOCK(KIND)                                                                    \
     TFLMGEN_SHARED void tflmgen_conv2d_dsp_block_offset_##KIND(uint32_t *column, const uint32_t *stream,         \
                                                                int8_t *output,                                   \
                                                                const struct tflmgen_conv2d_dsp_block *block)     \
     {                                                                                                            \
-        const int32_t left_out = block->skip / TFLMGEN_CONV2D_DSP_STEP_BYTES;                                    \
-        const int32_t steps = TFLMGEN_CONV2D_DSP_UNROLLED * block->passes - left_out + 1;                        \
+        const int32_t steps = block->column / 24;                                                                \
         const int32_t more = tflmgen_conv2d_offset_dsp_append(column, steps);                                    \
-        const struct tflmgen_conv2d_dsp_block all = tflmgen_conv2d_dsp_block_of(steps - 1 + more, block->channels); \
+        const struct tflmgen_conv2d_dsp_block all =                                                              \
+            tflmgen_conv2d_dsp_block_of(steps + more, block->channels, TFLMGEN_CONV2D_DSP_STEPS, true);          \
         tflmgen_conv2d_offset_dsp_steps_##KIND(column, stream, output, &all);                                    \
     }
 
@@ -108,8 +106,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_offset_dsp_run(const int8_t *input, const uin
     tflmgen_conv2d_dsp_run_all(input, stream, column, output, p, kind, tflmgen_conv2d_offset_dsp_pixel);
 }
 
-TFLMGEN_CONV2D_DSP(offset_clamped, tflmgen_conv2d_offset_dsp_run, 0, 0)
-TFLMGEN_CONV2D_DSP(offset_signed, tflmgen_conv2d_offset_dsp_run, 128, 0)
+TFLMGEN_CONV2D_DSP_ANY(offset_clamped, tflmgen_conv2d_offset_dsp_run, tflmgen_conv2d_dsp_block_offset_clamped, 0)
+TFLMGEN_CONV2D_DSP_ANY(offset_signed, tflmgen_conv2d_offset_dsp_run, tflmgen_conv2d_dsp_block_offset_signed, 128)
 
 #endif
 

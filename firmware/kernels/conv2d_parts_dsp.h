@@ -135,12 +135,14 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(uint32_t *column, const uint32
                                                   tflmgen_conv2d_dsp_block_function *run_block)
 {
     if (!p->is_single) {
-        const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(p->steps - 1, pixel);
+        const struct tflmgen_conv2d_dsp_block block =
+            tflmgen_conv2d_dsp_block_of(p->steps, pixel, TFLMGEN_CONV2D_DSP_STEPS, true);
         run_block(column, stream, output, &block);
         return;
     }
     int8_t pairs[6];
-    const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(p->steps - 1, 2);
+    const struct tflmgen_conv2d_dsp_block block =
+        tflmgen_conv2d_dsp_block_of(p->steps, 2, TFLMGEN_CONV2D_DSP_STEPS, true);
     run_block(column, stream, pairs, &block);
     output[2 * pixel] = pairs[4];
     output[pixel] = pairs[2];

@@ -28,7 +28,9 @@ struct tflmgen_conv2d_split_dsp_s8 {
 
 /* What a part of a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_split_dsp_part {
-    struct tflmgen_conv2d_dsp_block block; /* of the loop over the part's steps */
+    int32_t passes; /* of the loop over the part's steps, unrolled TFLMGEN_CONV2D_DSP_STEPS times */
+    int32_t skip;   /* bytes of code that the first pass leaves out */
+    int32_t channels;
     uint32_t *sums;
     uint32_t *sums_end;
 };
@@ -58,7 +60,7 @@ typedef void tflmgen_conv2d_split_dsp_function(const uint32_t *column, const uin
                          "ldr pc, [sp, #8]\n\t"                                                                        \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         TFLMGEN_CONV2D_DSP_STEPS(TFLMGEN_CONV2D_DSP_UNROLLED)                                         \
+                         TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP("sxtb16"))                                         \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
                          "ldrd r2, r3, [sp, #12]\n\t"                                                                  \
@@ -84,9 +86,10 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle,
                               "ldmia.w r2, {r7, r8, r9, r10, r11, r12}\n\t")
 
 /* Stack: output, channels, end of the output, column, passes, entry of the first pass, sums. */
-#define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(name, FINISH)                                                               \
-    TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                           \
-                             const struct tflmgen_conv2d_split_dsp_part *part)                                         \
+#define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(KIND)                                                               \
+    TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_last_##KIND(                                                          \
+        const uint32_t *column, const uint32_t *stream, int8_t *output,                                                \
+        const struct tflmgen_conv2d_split_dsp_part *part)                                                              \
     {                                                                                                                  \
         register const uint32_t *r0 __asm__("r0") = column;                                                            \
         register const uint32_t *r1 __asm__("r1") = stream;                                                            \
@@ -106,14 +109,14 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle,
                          "ldr r2, [sp, #24]\n\t"                                                                       \
                          "ldmia.w r2!, {r7, r8, r9, r10, r11, r12}\n\t"                                                \
                          "str r2, [sp, #24]\n\t"                                                                       \
-                         "ldrd r0, lr, [sp, #12]\n\t"                                                                  \
+                         "ldr lr, [sp, #16]\n\t"                                                                       \
                          "ldr pc, [sp, #20]\n\t"                                                                       \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         TFLMGEN_CONV2D_DSP_STEPS(TFLMGEN_CONV2D_DSP_UNROLLED)                                         \
+                         TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP("sxtb16"))                                         \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
-                         FINISH                                                                                        \
+                         TFLMGEN_CONV2D_DSP_FINISH_##KIND                                                              \
                          "add sp, sp, #28\n\t"                                                                         \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
@@ -121,17 +124,15 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle,
                          : "r12", "cc", "memory");                                                                     \
     }
 
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_clamped,
-                                   TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED))
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_signed,
-                                   TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_SIGNED))
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift9, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("9"))
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift10, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("10"))
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift11, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("11"))
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift12, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("12"))
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift13, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("13"))
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift14, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("14"))
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(tflmgen_conv2d_split_dsp_last_shift15, TFLMGEN_CONV2D_DSP_FINISH_SHIFT("15"))
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(clamped)
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(signed)
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift9)
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift10)
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift11)
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift12)
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift13)
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift14)
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift15)
 
 /* A window: its image, where it begins, and which of its columns lie inside; `whole` if all of it does. */
 struct tflmgen_conv2d_split_dsp_window {
@@ -213,6 +214,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
     int32_t out_y = 0;
     struct tflmgen_conv2d_split_dsp_window windows[3];
     struct tflmgen_conv2d_split_dsp_part part;
+    part.channels = channels;
     part.sums = scratch;
     part.sums_end = scratch + 6 * pairs;
     for (int32_t pixel = 0; pixel < all; pixel += 3, output += 3 * channels) {
@@ -238,7 +240,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
                     tflmgen_conv2d_split_dsp_gather(column + lane, windows + lane, ky, at, count, p);
                 }
             }
-            part.block = tflmgen_conv2d_dsp_block_of(count, channels);
+            part.passes = (count + TFLMGEN_CONV2D_DSP_STEPS - 1) / TFLMGEN_CONV2D_DSP_STEPS;
+            part.skip = (part.passes * TFLMGEN_CONV2D_DSP_STEPS - count) * TFLMGEN_CONV2D_DSP_STEP_BYTES;
             if (first + count < p->steps) {
                 tflmgen_conv2d_split_dsp_function *const run =
                     first > 0 ? tflmgen_conv2d_split_dsp_middle : tflmgen_conv2d_split_dsp_first;

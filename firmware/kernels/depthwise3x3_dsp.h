@@ -150,7 +150,7 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_unpack(struct tflmgen_depthwise3x
     for (const uint32_t *const end = packed + 20; packed < end; packed += 5, ++channel) {
         const int8_t *const weights = (const int8_t *)packed;
         const int32_t scale = 1 << weights[9];
-#pragma GCC unroll 3
+        TFLMGEN_DSP_UNROLL(3)
         for (int32_t row = 0; row < 3; ++row) {
             const uint32_t middle = (uint32_t)(weights[3 * row + 1] * scale);
             channel->weights[2 * row] = tflmgen_lower_halves((uint32_t)(weights[3 * row] * scale), middle);

@@ -10,15 +10,15 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* Bytes from one output to the next and to the one below; pairs of lines; from one pair's beginning, less a word or
- * two outputs, to the end of the next one, of the plane and of the output; from a channel's end to the next one's start, of
+/* Pairs of lines; bytes from one pair's beginning, less a word or two outputs, to the end of the next one, of the plane and
+ * of the output; from one output to the next and to the one below; from a channel's end to the next one's start, of
  * the planes and of the output. In the order in which the assembly reads it. */
 struct tflmgen_depthwise3x3_dsp_pairs {
-    int32_t output_step;
-    int32_t output_row;
     int32_t pairs;
     int32_t plane_gap;
     int32_t output_gap;
+    int32_t output_step;
+    int32_t output_row;
     int32_t plane_next;
     int32_t output_next;
 };
@@ -44,11 +44,11 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "ldrd r12, lr, [r0, #" PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r2", "r3", "r10", "r11", "r10", "r11")   \
         TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r4", "r5", "r8", "r9", "r8", "r9")                                        \
     "ldrd r12, lr, [r0], #-4\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r2", "r3", "r8", "r9", "r8", "r9")              \
-    "ldrd r12, lr, [sp]\n\t"                                                                                          \
+    "ldrd r12, lr, [sp, #20]\n\t"                                                                                          \
     "smmla r8, r8, r12, lr\n\tsmmla r9, r9, r12, lr\n\tsmmla r10, r10, r12, lr\n\tsmmla r11, r11, r12, lr\n\t"        \
     "ssat r8, #8, r8, asr #" SHIFT "\n\tssat r9, #8, r9, asr #" SHIFT "\n\t"                                          \
     "ssat r10, #8, r10, asr #" SHIFT "\n\tssat r11, #8, r11, asr #" SHIFT "\n\t"                                      \
-    "ldrd r12, lr, [sp, #8]\n\t"                                                                                      \
+    "ldrd r12, lr, [sp, #12]\n\t"                                                                                      \
     "strb r8, [r1]\n\t"                                                                                               \
     "strb r9, [r1, r12]\n\t"                                                                                          \
     "strb r10, [r1, lr]\n\t"                                                                                          \
@@ -77,9 +77,9 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "ldrd r12, lr, [r0, #" PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LAST_ROW("r2", "r3", "r10", "r10")            \
         TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LAST_ROW("r4", "r5", "r8", "r8")                                               \
     "ldrd r12, lr, [r0], #-4\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LAST_ROW("r2", "r3", "r8", "r8")                     \
-    "ldrd r12, lr, [sp]\n\t"                                                                                          \
+    "ldrd r12, lr, [sp, #20]\n\t"                                                                                          \
     "smmla r8, r8, r12, lr\n\tsmmla r10, r10, r12, lr\n\t"                                                           \
-    "ldrd r12, lr, [sp, #8]\n\t"                                                                                      \
+    "ldrd r12, lr, [sp, #12]\n\t"                                                                                      \
     "ssat r8, #8, r8, asr #" SHIFT "\n\tssat r10, #8, r10, asr #" SHIFT "\n\t"                                       \
     "strb r8, [r1]\n\t"                                                                                               \
     "strb r10, [r1, lr]\n\t"                                                                                          \
@@ -90,9 +90,9 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "3:\n\t"
 
 /* Pairs of lines of four channels. Registers: r0 plane, r1 output, r2-r7 weights, r8-r9 sums of the first line, r10-r11 of
- * the second one (r9 begins as the bias), r12 and lr columns. Stack: multiplier, ra, output_step, output_row, pairs
- * left, the gaps, bias, channels, pairs, from one channel to the next, channels left. A channel takes 14 instructions, a
- * pair 8. */
+ * the second one (r9 begins as the bias), r12 and lr columns. Stack: pairs left, the
+ * gaps, output_step, output_row, multiplier, ra, bias, channels, pairs, from one channel to the next, channels left. A channel takes 14 instructions,
+ * a pair 7. */
 #define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(PITCH, SHIFT, WIDTH)                                                           \
     TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_lines_##PITCH##_##SHIFT##_##WIDTH(                             \
         const uint8_t *plane, int8_t *output, const struct tflmgen_depthwise3x3_dsp_channel *channels,                \
@@ -105,23 +105,22 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                      \
                          "ldmia.w r3, {r4, r5, r6, r7, r8, r9, r10}\n\t"                                             \
                          "mov r11, #4\n\t"                                                                           \
-                         "push {r1, r2, r6, r9, r10, r11}\n\t"                                                       \
-                         "push {r2, r3, r4, r5, r6, r7, r8}\n"                                                       \
+                         "push {r1, r2, r4, r9, r10, r11}\n\t"                                                       \
+                         "push {r4, r5, r6, r7, r8, r9, r10}\n"                                                      \
                          "0:\n\t"                                                                                    \
                          "ldrd r10, r11, [sp, #32]\n\t"                                                              \
                          "ldmia.w r10!, {r2, r3, r4, r5, r6, r7, r8, r9}\n\t"                                        \
-                         "strd r8, r9, [sp]\n\t"                                                                     \
+                         "strd r8, r9, [sp, #20]\n\t"                                                                \
                          "ldr r9, [r10], #8\n\t"                                                                     \
                          "str r10, [sp, #32]\n\t"                                                                    \
-                         "str r11, [sp, #16]\n\t"                                                                    \
+                         "str r11, [sp]\n\t"                                                                         \
                          "str r9, [sp, #28]\n"                                                                       \
                          TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_##WIDTH(#PITCH, #SHIFT)                                 \
-                         "ldrd r10, r12, [sp, #16]\n\t"                                                              \
-                         "ldr lr, [sp, #24]\n\t"                                                                     \
+                         "ldmia.w sp, {r10, r12, lr}\n\t"                                                            \
                          "add r0, r0, r12\n\t"                                                                       \
                          "add r1, r1, lr\n\t"                                                                        \
                          "subs r10, r10, #1\n\t"                                                                     \
-                         "str r10, [sp, #16]\n\t"                                                                    \
+                         "str r10, [sp]\n\t"                                                                         \
                          "bne 1b\n\t"                                                                                \
                          "ldrd r10, r12, [sp, #40]\n\t"                                                              \
                          "ldr lr, [sp, #48]\n\t"                                                                     \
@@ -170,8 +169,8 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_pairs_dsp_run(const int8_t *input, co
     const int32_t row = p->output_width * channels;
     const int32_t last = 2 * ((p->output_width + 1) / 2 - 1); /* the first output of the last pair */
     const uint8_t *const from = planes.first + 2 * last;
-    struct tflmgen_depthwise3x3_dsp_pairs pairs = {channels, row, 0, 2 * pitch + 2 * last + 4,
-                                                   2 * row + (last + 2) * channels, 0, 0};
+    struct tflmgen_depthwise3x3_dsp_pairs pairs = {0, 2 * pitch + 2 * last + 4, 2 * row + (last + 2) * channels,
+                                                   channels, row, 0, 0};
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t first = 0; first < channels; first += 4) {
             const int32_t quad = tflmgen_min_s32(first, channels - 4);

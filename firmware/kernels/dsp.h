@@ -28,6 +28,14 @@
 #define TFLMGEN_UNCLONED static __attribute__((noinline, noclone, unused))
 #endif
 
+/* Before a loop: that many passes one after the other, unless code is to be small. */
+#ifdef __OPTIMIZE_SIZE__
+#define TFLMGEN_DSP_UNROLL(passes)
+#else
+#define TFLMGEN_DSP_PRAGMA(text) _Pragma(#text)
+#define TFLMGEN_DSP_UNROLL(passes) TFLMGEN_DSP_PRAGMA(GCC unroll passes)
+#endif
+
 /* SMLAD: sum + a.low * b.low + a.high * b.high, of signed halves. */
 TFLMGEN_HELPER int32_t tflmgen_smlad(uint32_t a, uint32_t b, int32_t sum)
 {

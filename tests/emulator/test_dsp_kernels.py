@@ -97,6 +97,14 @@ def test_fast_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> Non
     assert check(M4, [FAST[name](rng) for _ in range(24)], tmp_path, optimize) >= 12
 
 
+@pytest.mark.parametrize("name", ["conv2d", "grouped"])
+def test_small_kernels_are_exact(name: str, tmp_path: Path) -> None:
+    """Those of --optimize size."""
+    rng = np.random.default_rng(9)
+    small = replace(M4, target=replace(M4.target, optimize="size"))
+    assert check(small, [FAST[name](rng) for _ in range(24)], tmp_path, "-Os") >= 12
+
+
 @pytest.mark.parametrize(
     ("machine", "optimize"),
     [(M4, "-O2"), (M4, "-Os"), (M55, "-O2"), (M0, "-O2"), (M0, "-Os"), (M3, "-O2")],

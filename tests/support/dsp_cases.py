@@ -67,10 +67,20 @@ def _scale(item: Tensor) -> float:
     return item.type.quantization.scale
 
 
-def conv2d(rng: np.random.Generator, beyond: bool = False) -> Run:
+def pointwise(rng: np.random.Generator) -> Run:
+    """Windows of one pixel, with as many channels as most have."""
+    return conv2d(rng, windows=((1, 1),), depths=(8, 16, 32, 64))
+
+
+def conv2d(
+    rng: np.random.Generator,
+    beyond: bool = False,
+    windows: Sequence[tuple[int, int]] = ((1, 1), (1, 1), (3, 3), (3, 3), (5, 1), (4, 4), (10, 4)),
+    depths: Sequence[int] = (1, 3, 4, 8, 12, 16, 32, 64, 5),
+) -> Run:
     """beyond: weights of -128 anywhere, most of which are no shifted pairs."""
-    taps = pick(rng, (1, 1), (1, 1), (3, 3), (3, 3), (5, 1), (4, 4), (10, 4))
-    channels, outputs = int(pick(rng, 1, 3, 4, 8, 12, 16, 32, 64, 5)), int(pick(rng, 1, 2, 3, 4, 8, 16, 17))
+    taps = pick(rng, *windows)
+    channels, outputs = int(pick(rng, *depths)), int(pick(rng, 1, 2, 3, 4, 8, 16, 17))
     stride = pick(rng, (1, 1), (1, 1), (2, 2), (1, 2), (3, 1))
     dilation = pick(rng, (1, 1), (1, 1), (1, 1), (2, 2), (1, 2))
     reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]

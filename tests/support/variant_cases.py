@@ -39,6 +39,7 @@ class Family:
 
     ordered: the module that tries `SHIFTS` in turn, of which layers rarely reach the last ones: each is tried alone
     allowed: bytes of weights for Winograd's minimal filtering
+    optimize: as --optimize
     """
 
     variant: str
@@ -46,11 +47,12 @@ class Family:
     makers: tuple[Make, ...]
     ordered: ModuleType | None = None
     allowed: int = 0
+    optimize: str = "speed"
 
     @property
     def machine(self) -> Machine:
         machine = MACHINES[self.variant]
-        return replace(machine, target=replace(machine.target, winograd=self.allowed))
+        return replace(machine, target=replace(machine.target, winograd=self.allowed, optimize=self.optimize))
 
     def has(self, function: str) -> bool:
         return re.fullmatch(f"tflmgen_{self.pattern}", function) is not None
@@ -124,6 +126,7 @@ def padded(make: Make) -> Make:
 
 CONV = (scaled(dsp_cases.conv2d), scaled(dsp_cases.conv2d), scaled(dsp_cases.grouped))
 BEYOND: Make = partial(dsp_cases.conv2d, beyond=True)
+POINTWISE = scaled(dsp_cases.pointwise)
 PITCHES = ((3, 7), (7, 15), (15, 31), (31, 63), (63, 127))
 """Widths of the planes of a depthwise convolution, by what they are rounded up to."""
 
@@ -138,10 +141,11 @@ POOLS = {
 }
 
 FAMILIES = (
-    Family("dsp", r"conv2d_(split_)?dsp_(?!offset)\w+_s8", CONV, dsp_common_shift),
+    Family("dsp", r"conv2d_(split_)?dsp_(?!any_|offset)\w+_s8", (*CONV, POINTWISE), dsp_common_shift),
     Family("dsp", r"conv2d_dsp_offset_\w+_s8", (BEYOND, scaled(BEYOND))),
     Family("dsp", r"conv2d_groups_dsp_\w+_s8", (dsp_cases.grouped, scaled(dsp_cases.grouped))),
     Family("dsp", r"transpose_conv_dsp_\w+_s8", (dsp_cases.transpose_conv,)),
+    Family("dsp", r"conv2d_dsp_any_\w+_s8", CONV, optimize="size"),
     Family("dsp", r"conv2d_dot_dsp_s8", (dsp_cases.conv2d_dot,)),
     Family("dsp", r"conv2d_winograd_dsp_\w+_s8", (dsp_cases.winograd,), allowed=1 << 20),
     Family("dsp", r"depthwise3x3_(pairs_)?dsp_\w+_s8", PLANES, dsp_depthwise),

@@ -142,6 +142,8 @@ def _shape(kernel: Kernel) -> Shape:
         "stack": int("stack" in kernel.function),
         "own_shifts": int("shift" not in kernel.function),
         "by_values": int("any" in kernel.function),
+        "jumps": int(re.search(r"_of\d", kernel.function) is None),
+        "any_count": int("_any_" in kernel.function or "_offset_" in kernel.function),
         "wide": int("s16" in kernel.function),
     }
 

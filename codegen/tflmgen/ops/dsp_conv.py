@@ -25,6 +25,9 @@ BLOCK = 3
 PART_STEPS = 24
 """TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS."""
 
+EXACT_STEPS = (2, 4, 8, 16)
+"""Windows that have code of their own: those of pixels with as many channels as most have."""
+
 STACK_WORDS = 6 * 24
 """TFLMGEN_CONV2D_DSP_STACK_WORDS."""
 
@@ -38,7 +41,8 @@ CORRECTION = 0x80008000
 def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool = True) -> Kernel | None:
     """The kernel of a convolution without groups; None where it would not be exact.
 
-    special: layers with one shift for all channels may have code of their own.
+    special: layers with one shift for all channels, and windows by their number of steps, may have code of
+    their own.
     """
     channels, terms = layer.weights.shape
     row = window.taps[1] * window.input[3]
@@ -67,7 +71,9 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool
     on_stack = column <= STACK_WORDS
     stream = ConstantArray.of("stream", channel_pairs(words, starts, exact), DType.UINT32)
     scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
-    kind = f"offset_{_kind(exact)}" if packed.offset else _kind(exact)
+    count = f"of{4 * steps}" if steps in EXACT_STEPS else "odd" if steps % 2 else "even"
+    counted = f"{_kind(exact)}_{count}" if special else f"any_{_kind(exact)}"
+    kind = f"offset_{_kind(exact)}" if packed.offset else counted
     function = f"tflmgen_conv2d_dsp_{kind}{'_stack' if on_stack else ''}_s8"
     operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)

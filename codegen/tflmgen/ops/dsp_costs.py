@@ -8,8 +8,11 @@ import numpy as np
 
 from tflmgen.ops.cost_shapes import Shape, Terms, axis, blocks_of, clamped, up
 
-UNROLLED = 16
-"""TFLMGEN_CONV2D_DSP_UNROLLED."""
+STEPS, UNROLLED = 16, 8
+"""TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_UNROLLED."""
+
+ONE_OF_TWO = 17 / 33
+"""What a step takes where each is by itself, of what two take together."""
 
 
 def conv_dsp(shape: Shape) -> Terms:
@@ -61,6 +64,8 @@ def conv_dsp(shape: Shape) -> Terms:
     moved = int(left == 2 and number > 0)
     number, left = number + moved, 0 if moved else left
     more = threes * 3 * (rest > 1) + (singles + copied) * (rest > 0)
+    by_one = shape["any_count"]
+    passes = max(1, up(steps - 1, STEPS) if by_one else up((steps - 1) // 2, UNROLLED))
     return (
         1,
         number,
@@ -98,8 +103,10 @@ def conv_dsp(shape: Shape) -> Terms:
         int(taps.sum()) * channels * (not by_words),
         moved * steps,
         number * pairs,
-        number * pairs * max(1, up(steps - 1, UNROLLED)),
-        number * pairs * steps,
+        shape["jumps"] * number * pairs,
+        number * pairs * (1 if by_one else steps % 2),
+        number * pairs * ((steps - 1) * ONE_OF_TWO if by_one else steps // 2),
+        (by_one or not shape["stack"]) * number * pairs * passes,
         shape["own_shifts"] * number * pairs,
         shape["signed"] * number * pairs,
         left * pairs,

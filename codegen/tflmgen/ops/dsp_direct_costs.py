@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ops.cost_shapes import Shape, Terms, axis, clamped, phases, up
-from tflmgen.ops.dsp_costs import UNROLLED, conv_dsp
+from tflmgen.ops.dsp_costs import STEPS, conv_dsp
 
 
 def conv_offset(shape: Shape) -> Terms:
@@ -123,7 +123,7 @@ def _part(shape: Shape, pixel: int) -> Terms:
     joined = together or columns == 1
     pairs = blocks * up(shape["output_channels"], 2)
     more = shape["offset"] * up(steps, 255)
-    passes = max(1, up(steps + more - 1, UNROLLED))
+    passes = max(1, up(steps + more - 1, STEPS))
     return (
         lines,
         blocks,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflmgen.ops.cost_shapes import Shape, Terms, axis, blocks_of, clamped, up
-from tflmgen.ops.dsp_costs import UNROLLED
+from tflmgen.ops.dsp_costs import STEPS
 
 
 def conv_split(shape: Shape) -> Terms:
@@ -37,7 +37,7 @@ def conv_split(shape: Shape) -> Terms:
     in_rows = [sum(count for _, count in part) for part in parts]
     together = [max(1, count // rows) for count in in_rows]
     pairs, channels = up(shape["output_channels"], 2), shape["output_channels"]
-    passes = sum(up(count, UNROLLED) for count in in_rows)
+    passes = sum(up(count, STEPS) for count in in_rows)
     per_row = len(pieces) / shape["filter_height"]
     return (
         1,

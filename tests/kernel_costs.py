@@ -65,7 +65,10 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> Seque
         return [_three_by_three(rng) for _ in range(count)]
     if name.startswith("conv2d"):
         made = (replace(_conv(rng, "dot" in name), beyond="offset" in name) for _ in range(count))
-        return [typed(name, layer, rng) for layer in made]
+        layers = [typed(name, layer, rng) for layer in made]
+        # There are several ways to gather windows of few channels.
+        few = name == "conv2d_dsp"
+        return [replace(one, channels=1 + n % 5) if few and n % 3 == 0 else one for n, one in enumerate(layers)]
     if name in ("depthwise_quads_mve", "batch_matmul_mve"):
         return [_many_taps(rng) if "quads" in name else product(rng) for _ in range(count)]
     if name.startswith("depthwise"):

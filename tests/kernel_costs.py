@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from support.cost_elements import elements, pool
-from support.cost_families import FAMILIES
+from support.cost_families import FAMILIES, SPECIALISED
 from support.cost_layers import lstm_layer, svdf_layer, typed
 from support.cost_products import product
 from support.cost_samples import Layer, Measured, Sample, measure
@@ -223,7 +223,7 @@ def _many_taps(rng: np.random.Generator) -> Layer:
 
 def samples_of(name: str, board: str, layers: Sequence[Measured]) -> list[Sample]:
     """Portable kernels, which are inlined, a few at a time: compilers stop to specialise calls of a large function."""
-    step = INLINED if name.endswith("_s8") else len(layers)
+    step = INLINED if name.endswith("_s8") else 1 if name in SPECIALISED else len(layers)
     layers = layers[: 3 * INLINED] if name.endswith("_s8") else layers
     samples = []
     for first in range(0, len(layers), step):

@@ -84,20 +84,13 @@ TFLMGEN_HELPER void tflmgen_lstm_dsp_update(const int16_t *gates, const uint16_t
     }
 }
 
-/* Each call is specialised where it is for speed, however many there are: literals shorten the loop over cells by a fifth. */
-#if TFLMGEN_FOR_SPEED
-#define TFLMGEN_LSTM_DSP_KERNEL TFLMGEN_HELPER
-#else
-#define TFLMGEN_LSTM_DSP_KERNEL TFLMGEN_KERNEL
-#endif
-
 /* weights, recurrent_weights: see rescaled_rows_dsp.h; gates: scratch for four sums per cell, or NULL where the input and h
  * are together no more than fits `widened`. */
 #define TFLMGEN_LSTM_DSP(name, rows_of)                                                                                \
-    TFLMGEN_LSTM_DSP_KERNEL void name(const int8_t *input, const uint32_t *restrict weights,                           \
-                                      const uint32_t *restrict recurrent_weights, const uint16_t *restrict table,      \
-                                      const int8_t *h_in, const int16_t *cell_in, int8_t *output, int8_t *h, int16_t *cell,\
-                                      int16_t *gates, const struct tflmgen_lstm_dsp_s8 *p)                             \
+    TFLMGEN_KERNEL void name(const int8_t *input, const uint32_t *restrict weights,                                    \
+                             const uint32_t *restrict recurrent_weights, const uint16_t *restrict table,               \
+                             const int8_t *h_in, const int16_t *cell_in, int8_t *output, int8_t *h, int16_t *cell,     \
+                             int16_t *gates, const struct tflmgen_lstm_dsp_s8 *p)                                      \
     {                                                                                                                  \
         uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];                                                            \
         int16_t near[4 * TFLMGEN_LSTM_DSP_CELLS] __attribute__((aligned(4)));                                          \

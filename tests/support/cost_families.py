@@ -26,6 +26,9 @@ THUMB = (
 FLOATS = ("conv2d_f32", "depthwise_conv2d_f32", "fully_connected_f32", "svdf_f32", "lstm_f32")
 """Those of cores with a floating-point unit."""
 
+SPECIALISED = ("lstm_dsp",)
+"""Kernels that compilers specialise where a model has one such layer, the usual case: measured one by one."""
+
 FAMILIES = {
     "cortex-m0": ("conv2d_s8", "depthwise_conv2d_s8", "fully_connected_channels_s8", *THUMB, *PORTABLE),
     "cortex-m4": (

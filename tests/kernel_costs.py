@@ -1,8 +1,8 @@
-"""Fits the cost models of kernels (codegen/tflmgen/ops/costs.py) to what layers take in the emulator.
+"""Fits the cost models of kernels (codegen/tflmgen/ops/costs/estimate.py) to what layers take in the emulator.
 
     PYTHONPATH=tests python -m kernel_costs [--board BOARD] [--family FAMILY] [--check]
 
-writes codegen/tflmgen/ops/cost_table_*.py anew, or what these say of a board's core and a family: half a minute each.
+writes codegen/tflmgen/ops/costs/table_*.py anew, or what these say of a board's core and a family: half a minute each.
 Coefficients are those of the least relative error that are not negative. With --check it compares the table with layers
 that it was not fitted to instead.
 """
@@ -26,10 +26,10 @@ from support.cost_products import product
 from support.cost_samples import Layer, Measured, Sample, measure
 from support.repository import ROOT
 from tflmgen.board import load_board
-from tflmgen.ops.cost_shapes import up
-from tflmgen.ops.costs import CORES, terms_of
+from tflmgen.ops.costs.estimate import CORES, terms_of
+from tflmgen.ops.costs.shapes import up
 
-TABLES = ROOT / "codegen" / "tflmgen" / "ops"
+TABLES = ROOT / "codegen" / "tflmgen" / "ops" / "costs"
 BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547")
 LAYERS = 48
 """Of each family; a few of them are beyond its kernel."""
@@ -304,7 +304,7 @@ def main() -> None:
 
 
 def _table_of(core: str) -> Path:
-    return TABLES / f"cost_table_{core.removeprefix('cortex-')}.py"
+    return TABLES / f"table_{core.removeprefix('cortex-')}.py"
 
 
 def costs_of(core: str) -> Costs:
@@ -315,7 +315,7 @@ def costs_of(core: str) -> Costs:
 def table(core: str, costs: Costs) -> str:
     """The module's text."""
     lines = [
-        f'"""What kernels take on {core} (see costs.py), by PYTHONPATH=tests python -m kernel_costs."""',
+        f'"""What kernels take on {core} (see costs/estimate.py), by PYTHONPATH=tests python -m kernel_costs."""',
         "",
         "from __future__ import annotations",
         "",

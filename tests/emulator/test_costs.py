@@ -13,7 +13,7 @@ from support.cost_families import FAMILIES, SPECIALISED
 from support.cost_samples import LSTM, Layer, Sample, measure
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.board import load_board
-from tflmgen.ops.costs import CORES, estimate
+from tflmgen.ops.costs.estimate import CORES, estimate
 
 pytestmark = [
     pytest.mark.emulator,

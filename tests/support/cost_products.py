@@ -1,4 +1,4 @@
-"""Products of two matrices that are both computed, in many shapes: for the cost models of ops/costs.py."""
+"""Products of two matrices that are both computed, in many shapes: for the cost models of ops/costs/estimate.py."""
 
 from __future__ import annotations
 

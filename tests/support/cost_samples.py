@@ -1,4 +1,4 @@
-"""Layers in many shapes, in one model, and what their kernels take on a board: for the cost models of ops/costs.py."""
+"""Layers in many shapes, in one model, and what their kernels take on a board: for the cost models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tflmgen.kernel import Kernel, Target
 from tflmgen.ops import arithmetic, batch_matmul, conv, depthwise_conv, fully_connected, lookup, pool, transpose_conv
 from tflmgen.ops import lstm as lstm_operators
 from tflmgen.ops import svdf as svdf_operators
-from tflmgen.ops.costs import family
+from tflmgen.ops.costs.estimate import family
 from tflmgen.options import BuildOptions
 from tflmgen.program import KernelCall, walk_instructions
 

@@ -16,7 +16,7 @@ from support.recurrent_sizes import lstm, svdf_in
 from support.repository import ROOT
 from tflmgen.kernel import Kernel
 from tflmgen.ops import fast
-from tflmgen.ops.costs import estimate
+from tflmgen.ops.costs.estimate import estimate
 
 Make = Callable[[np.random.Generator], tuple[Case, Sequence[Array | None]]]
 

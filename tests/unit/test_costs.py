@@ -9,8 +9,8 @@ import pytest
 from support.kernel_harness import constant, make_case, tensor
 from tflmgen.kernel import Kernel, Params, Scratch, Target
 from tflmgen.ops import fast
-from tflmgen.ops.cost_table import COSTS
-from tflmgen.ops.costs import CORES, FAMILIES, Estimate, estimate, terms_of
+from tflmgen.ops.costs.estimate import CORES, FAMILIES, Estimate, estimate, terms_of
+from tflmgen.ops.costs.table import COSTS
 
 SHAPE = {
     "batches": 1,

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tflmgen.ops.dsp_channels import Layer, Rescaling, accumulators, rescalings
-from tflmgen.ops.dsp_common_shift import SHIFTS, with_common_shift
+from tflmgen.ops.dsp.channels import Layer, Rescaling, accumulators, rescalings
+from tflmgen.ops.dsp.common_shift import SHIFTS, with_common_shift
 from tflmgen.ops.fixed_point import requantize
 
 

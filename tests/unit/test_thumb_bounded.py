@@ -1,14 +1,14 @@
-"""Rescaling by two products (thumb_bounded.py): the kernels' arithmetic with its constants is TFLite's."""
+"""Rescaling by two products (thumb/bounded.py): the kernels' arithmetic with its constants is TFLite's."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from tflmgen.ops.dsp_channels import Integers, Layer, accumulators
+from tflmgen.ops.dsp.channels import Integers, Layer, accumulators
 from tflmgen.ops.fixed_point import requantize
 from tflmgen.ops.quantize_math import quantize_multiplier
-from tflmgen.ops.thumb_bounded import Bounded, bounded
-from tflmgen.ops.thumb_channels import output_of
+from tflmgen.ops.thumb.bounded import Bounded, bounded
+from tflmgen.ops.thumb.channels import output_of
 
 
 def as_kernels_do(exact: Bounded, layer: Layer, channel: int, accumulators: Integers) -> Integers:

@@ -24,7 +24,7 @@ from tflmgen.kernel import (
 )
 from tflmgen.ops.fast import fastest
 from tflmgen.ops.layout import broadcast_shape, collapse, strides_of
-from tflmgen.ops.mve_batch_matmul import batch_matmul_mve
+from tflmgen.ops.mve.batch_matmul import batch_matmul_mve
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.quantize_math import is_representable, quantize_multiplier

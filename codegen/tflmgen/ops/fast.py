@@ -10,33 +10,33 @@ from functools import partial
 import numpy as np
 
 from tflmgen.kernel import Considered, ConstantArray, Kernel, OperatorInstance, Scratch, Target
-from tflmgen.ops.costs import estimate
-from tflmgen.ops.dsp_add import add_dsp
-from tflmgen.ops.dsp_channels import Layer
-from tflmgen.ops.dsp_conv import conv2d_dsp
-from tflmgen.ops.dsp_conv_parts import conv2d_groups_dsp, transpose_conv_dsp
-from tflmgen.ops.dsp_depthwise import depthwise3x3_dsp
-from tflmgen.ops.dsp_depthwise_window import depthwise_window_dsp
-from tflmgen.ops.dsp_dot import conv2d_dot_dsp
-from tflmgen.ops.dsp_fully_connected import fully_connected_dsp
-from tflmgen.ops.dsp_int16 import Int16Layer
-from tflmgen.ops.dsp_winograd import conv2d_winograd_dsp
+from tflmgen.ops.costs.estimate import estimate
+from tflmgen.ops.dsp.add import add_dsp
+from tflmgen.ops.dsp.channels import Layer
+from tflmgen.ops.dsp.conv import conv2d_dsp
+from tflmgen.ops.dsp.conv_parts import conv2d_groups_dsp, transpose_conv_dsp
+from tflmgen.ops.dsp.depthwise import depthwise3x3_dsp
+from tflmgen.ops.dsp.depthwise_window import depthwise_window_dsp
+from tflmgen.ops.dsp.dot import conv2d_dot_dsp
+from tflmgen.ops.dsp.fully_connected import fully_connected_dsp
+from tflmgen.ops.dsp.int16 import Int16Layer
+from tflmgen.ops.dsp.winograd import conv2d_winograd_dsp
 from tflmgen.ops.fast_mul import mul_dsp, mul_mve, mul_thumb
-from tflmgen.ops.mve_add import add_mve
-from tflmgen.ops.mve_conv import conv2d_mve, conv2d_windows_mve
-from tflmgen.ops.mve_conv_parts import conv2d_groups_mve, transpose_conv_mve
-from tflmgen.ops.mve_depthwise import depthwise_window_mve
-from tflmgen.ops.mve_depthwise_patch import depthwise_patch_mve
-from tflmgen.ops.mve_depthwise_quads import depthwise_quads_mve
-from tflmgen.ops.mve_fully_connected import fully_connected_mve
-from tflmgen.ops.thumb_add import add_thumb
-from tflmgen.ops.thumb_conv import conv2d_thumb
-from tflmgen.ops.thumb_depthwise import depthwise_thumb
-from tflmgen.ops.thumb_depthwise_direct import depthwise_direct_thumb
-from tflmgen.ops.thumb_fully_connected import fully_connected_thumb
-from tflmgen.ops.thumb_fully_connected_few import fully_connected_few_thumb
-from tflmgen.ops.thumb_pixel import conv2d_pixel_thumb
-from tflmgen.ops.thumb_transpose_conv import transpose_conv_thumb
+from tflmgen.ops.mve.add import add_mve
+from tflmgen.ops.mve.conv import conv2d_mve, conv2d_windows_mve
+from tflmgen.ops.mve.conv_parts import conv2d_groups_mve, transpose_conv_mve
+from tflmgen.ops.mve.depthwise import depthwise_window_mve
+from tflmgen.ops.mve.depthwise_patch import depthwise_patch_mve
+from tflmgen.ops.mve.depthwise_quads import depthwise_quads_mve
+from tflmgen.ops.mve.fully_connected import fully_connected_mve
+from tflmgen.ops.thumb.add import add_thumb
+from tflmgen.ops.thumb.conv import conv2d_thumb
+from tflmgen.ops.thumb.depthwise import depthwise_thumb
+from tflmgen.ops.thumb.depthwise_direct import depthwise_direct_thumb
+from tflmgen.ops.thumb.fully_connected import fully_connected_thumb
+from tflmgen.ops.thumb.fully_connected_few import fully_connected_few_thumb
+from tflmgen.ops.thumb.pixel import conv2d_pixel_thumb
+from tflmgen.ops.thumb.transpose_conv import transpose_conv_thumb
 from tflmgen.ops.window import Steps, Window
 
 NEAR = 1.1

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Params
 from tflmgen.ops.binary import Fields, binary_overlaps, nest_fields
-from tflmgen.ops.dsp_channels import Layer
+from tflmgen.ops.dsp.channels import Layer
 from tflmgen.ops.quantize_math import quantize_multiplier
 from tflmgen.ops.rules import input_type, zero_point
-from tflmgen.ops.thumb_channels import rescalings
+from tflmgen.ops.thumb.channels import rescalings
 
 SHIFT = 14
 """Fraction bits of the DSP kernel's sums."""

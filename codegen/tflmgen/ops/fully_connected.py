@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from tflmgen.kernel import Input, Kernel, OperatorInstance, Output, Target
-from tflmgen.ops.dsp_channels import layer_of
-from tflmgen.ops.dsp_int16 import fully_connected_int16, int16_layer
+from tflmgen.ops.dsp.channels import layer_of
+from tflmgen.ops.dsp.int16 import fully_connected_int16, int16_layer
 from tflmgen.ops.fast import fast_fully_connected, fast_int16, fastest, on_fpu
 from tflmgen.ops.hybrid import hybrid_kernel
 from tflmgen.ops.matrix_overlap import overlap_distance

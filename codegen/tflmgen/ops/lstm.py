@@ -25,7 +25,7 @@ from tflmgen.kernel import (
     Scratch,
     Target,
 )
-from tflmgen.ops.dsp_lstm import lstm_dsp
+from tflmgen.ops.dsp.lstm import lstm_dsp
 from tflmgen.ops.fast import fast_recurrent, fastest, on_fpu
 from tflmgen.ops.lstm_fixed import ParamFields, fixed_fields, fixed_numbers
 from tflmgen.ops.lstm_integer import INTEGER_RULES, STATES, multiplier_fields, numbers_of_gates
@@ -48,11 +48,11 @@ from tflmgen.ops.lstm_tensors import (
     shape_rules,
     sizes_of,
 )
-from tflmgen.ops.mve_lstm import lstm_mve
+from tflmgen.ops.mve.lstm import lstm_mve
 from tflmgen.ops.operator import BACKWARD, INTERMEDIATES, Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
 from tflmgen.ops.rules import input_is, input_type, scale
-from tflmgen.ops.thumb_lstm import lstm_thumb
+from tflmgen.ops.thumb.lstm import lstm_thumb
 from tflmgen.types import DType, Quantization
 
 TANH = 4

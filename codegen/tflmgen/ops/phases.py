@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.kernel import OperatorInstance
-from tflmgen.ops.dsp_channels import Layer
+from tflmgen.ops.dsp.channels import Layer
 from tflmgen.ops.rules import input_type
 from tflmgen.ops.window import Fields, Window
 

@@ -24,15 +24,15 @@ from tflmgen.kernel import (
     Scratch,
     Target,
 )
-from tflmgen.ops.dsp_svdf import svdf_dsp
+from tflmgen.ops.dsp.svdf import svdf_dsp
 from tflmgen.ops.fast import fast_recurrent, fastest, on_fpu
-from tflmgen.ops.mve_svdf import svdf_mve
+from tflmgen.ops.mve.svdf import svdf_mve
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import positive, present
 from tflmgen.ops.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
 from tflmgen.ops.rules import STATIC, input_type, per_tensor, scale, static_shape, zero_point
 from tflmgen.ops.svdf_numbers import BIAS, STATE, integer_params, offsets, products, size_fields
-from tflmgen.ops.thumb_svdf import svdf_thumb
+from tflmgen.ops.thumb.svdf import svdf_thumb
 from tflmgen.ops.weights import params
 from tflmgen.types import DType
 

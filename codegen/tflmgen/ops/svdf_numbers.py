@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params
-from tflmgen.ops.dsp_channels import Integers
+from tflmgen.ops.dsp.channels import Integers
 from tflmgen.ops.fixed_point import wrap
 from tflmgen.ops.rules import input_type, static_shape, zero_point
 from tflmgen.ops.window import Fields

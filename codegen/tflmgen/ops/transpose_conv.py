@@ -10,7 +10,7 @@ import numpy as np
 from tflmgen.kernel import Input, Kernel, Null, OperatorInstance, Output, Target
 from tflmgen.ops.conv import FOUR_DIMENSIONS, OUTPUT_CHANNELS, ConvAttributes
 from tflmgen.ops.copying import constants_of
-from tflmgen.ops.dsp_channels import layer_of
+from tflmgen.ops.dsp.channels import layer_of
 from tflmgen.ops.fast import fast_transpose_conv, fastest
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present

@@ -1,0 +1,1 @@
+"""What kernels take, by shape and core."""

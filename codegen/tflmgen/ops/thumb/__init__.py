@@ -1,0 +1,1 @@
+"""Kernels for every Cortex-M, of Armv6-M's instructions."""

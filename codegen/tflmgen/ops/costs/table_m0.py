@@ -1,4 +1,4 @@
-"""What kernels take on cortex-m0 (see estimate.py), by PYTHONPATH=tests python -m kernel_costs."""
+"""What kernels take on cortex-m0 (see costs/estimate.py), by PYTHONPATH=tests python -m kernel_costs."""
 
 from __future__ import annotations
 

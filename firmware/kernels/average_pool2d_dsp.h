@@ -28,23 +28,37 @@ TFLMGEN_HELPER int32_t tflmgen_average_pool2d_dsp_mean_of(int32_t sum, const str
     return tflmgen_smmla((int32_t)((uint32_t)sum << 8) + ((mean->half ^ sign) - sign), mean->reciprocal, 0) - sign;
 }
 
-/* The window at `at`, `width` by `height` pixels: sums of channels 0 and 2 in `sums[0]`, of 1 and 3 in sums[1]. Four values:
- * LDR + 2 SXTAB16 and 3 to loop. */
+/* LDR + 2 SXTAB16. */
+TFLMGEN_HELPER void tflmgen_average_pool2d_dsp_add(uint32_t sums[2], const int8_t *at)
+{
+    const uint32_t values = tflmgen_load4(at);
+    sums[0] = tflmgen_add_even_bytes(sums[0], values);
+    sums[1] = tflmgen_add_odd_bytes(sums[1], values);
+}
+
+/* The window at `at`, `width` by `height` pixels: sums of channels 0 and 2 in `sums[0]`, of 1 and 3 in sums[1]. Four pixels
+ * take 16 instructions, one by itself 6. */
 TFLMGEN_HELPER void tflmgen_average_pool2d_dsp_four(uint32_t sums[2], const int8_t *at, int32_t width, int32_t height,
                                                     int32_t line, int32_t channels)
 {
-    uint32_t even = 0;
-    uint32_t odd = 0;
+    uint32_t own[2] = {0, 0};
     for (; height > 0; --height, at += line) {
         const int8_t *value = at;
-        for (int32_t left = width; left > 0; --left, value += channels) {
-            const uint32_t values = tflmgen_load4(value);
-            even = tflmgen_add_even_bytes(even, values);
-            odd = tflmgen_add_odd_bytes(odd, values);
+        int32_t left = width;
+        for (; TFLMGEN_FOR_SPEED && left >= 4; left -= 4) {
+            tflmgen_average_pool2d_dsp_add(own, value);
+            tflmgen_average_pool2d_dsp_add(own, value + channels);
+            value += 2 * channels;
+            tflmgen_average_pool2d_dsp_add(own, value);
+            tflmgen_average_pool2d_dsp_add(own, value + channels);
+            value += 2 * channels;
+        }
+        for (; left > 0; --left, value += channels) {
+            tflmgen_average_pool2d_dsp_add(own, value);
         }
     }
-    sums[0] = even;
-    sums[1] = odd;
+    sums[0] = own[0];
+    sums[1] = own[1];
 }
 
 TFLMGEN_HELPER int32_t tflmgen_average_pool2d_dsp_one(const int8_t *at, int32_t width, int32_t height, int32_t line,
@@ -75,9 +89,13 @@ TFLMGEN_HELPER int32_t tflmgen_average_pool2d_dsp_one(const int8_t *at, int32_t 
                 for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {                                         \
                     const int32_t left = out_x * p->stride_width - p->padding_left;                                 \
                     const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width);    \
-                    const int32_t width = x.end - x.first;                                                          \
-                    const int32_t height = y.end - y.first;                                                         \
+                    int32_t width = x.end - x.first;                                                                \
+                    int32_t height = y.end - y.first;                                                               \
                     int32_t count = width * height;                                                                 \
+                    if (width == p->input_width) {                                                                  \
+                        width = count;                                                                              \
+                        height = 1;                                                                                 \
+                    }                                                                                               \
                     struct tflmgen_average_pool2d_dsp_mean mean = {0, 0, 0};                                        \
                     PADDING(mean.extra, count, p->filter_height * p->filter_width - count,                          \
                             TFLMGEN_POOL_ADD_AVERAGE_s8);                                                           \

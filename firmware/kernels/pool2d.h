@@ -72,8 +72,17 @@ static __attribute__((noinline, unused)) int32_t tflmgen_rounded_mean_s8(int32_t
     return tflmgen_rounded_mean_s32(sum, count);
 }
 #else
-#define tflmgen_reciprocal_s8(count) 0u
-#define tflmgen_rounded_mean_s8(sum, count, reciprocal) tflmgen_rounded_mean_s32(sum, count)
+TFLMGEN_HELPER uint32_t tflmgen_reciprocal_s8(int32_t count)
+{
+    (void)count;
+    return 0;
+}
+
+TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint32_t reciprocal)
+{
+    (void)reciprocal;
+    return tflmgen_rounded_mean_s32(sum, count);
+}
 #endif
 
 #define TFLMGEN_POOL_START_AVERAGE_s8 0

@@ -13,7 +13,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from tflmgen.kernel import Kernel, Overlap
-from tflmgen.ops import dsp_add, dsp_common_shift, dsp_depthwise
+from tflmgen.ops.dsp import add, common_shift, depthwise
 from tflmgen.types import TensorType
 
 from support import dsp_cases, int16_cases
@@ -92,7 +92,7 @@ def scaled(make: Make) -> Make:
 
 
 def any_add(rng: np.random.Generator) -> Made:
-    return narrow_add(rng) if dsp_add.SIGNS == (False,) else halves_add(rng)
+    return narrow_add(rng) if add.SIGNS == (False,) else halves_add(rng)
 
 
 def narrow_add(rng: np.random.Generator) -> Made:
@@ -141,17 +141,17 @@ POOLS = {
 }
 
 FAMILIES = (
-    Family("dsp", r"conv2d_(split_)?dsp_(?!any_|offset)\w+_s8", (*CONV, POINTWISE), dsp_common_shift),
+    Family("dsp", r"conv2d_(split_)?dsp_(?!any_|offset)\w+_s8", (*CONV, POINTWISE), common_shift),
     Family("dsp", r"conv2d_dsp_offset_\w+_s8", (BEYOND, scaled(BEYOND))),
     Family("dsp", r"conv2d_groups_dsp_\w+_s8", (dsp_cases.grouped, scaled(dsp_cases.grouped))),
     Family("dsp", r"transpose_conv_dsp_\w+_s8", (dsp_cases.transpose_conv,)),
     Family("dsp", r"conv2d_dsp_any_\w+_s8", CONV, optimize="size"),
     Family("dsp", r"conv2d_dot_dsp_s8", (dsp_cases.conv2d_dot,)),
     Family("dsp", r"conv2d_winograd_dsp_\w+_s8", (dsp_cases.winograd,), allowed=1 << 20),
-    Family("dsp", r"depthwise3x3_(pairs_)?dsp_\w+_s8", PLANES, dsp_depthwise),
-    Family("dsp", r"depthwise_(window|nine)_dsp_\w+_s8", WINDOWS, dsp_common_shift),
+    Family("dsp", r"depthwise3x3_(pairs_)?dsp_\w+_s8", PLANES, depthwise),
+    Family("dsp", r"depthwise_(window|nine)_dsp_\w+_s8", WINDOWS, common_shift),
     Family("dsp", r"fully_connected_dsp_\w+_s8", MATRIX),
-    Family("dsp", r"add_(rows_)?dsp_\w+_s8", SUMS, dsp_add),
+    Family("dsp", r"add_(rows_)?dsp_\w+_s8", SUMS, add),
     Family("dsp", r"mul_dsp_\w*s8", (dsp_cases.mul,)),
     Family("dsp", r"svdf_dsp_\w+", SVDF),
     Family("dsp", r"lstm_dsp_\w+", (lstm,)),
@@ -163,7 +163,7 @@ FAMILIES = (
     Family("mve", r"depthwise_\w+_mve_\w+_s8", (*PLANES, *WINDOWS)),
     Family("mve", r"batch_matmul_mve_\w+_s8", (dsp_cases.batch_matmul,)),
     Family("mve", r"fully_connected_mve_\w+_s8", MATRIX),
-    Family("mve", r"add_mve_\w+_s8", SUMS, dsp_add),
+    Family("mve", r"add_mve_\w+_s8", SUMS, add),
     Family("mve", r"mul_mve_s8", (dsp_cases.mul,)),
     Family("mve", r"lookup_mve_s8", (dsp_cases.lookup,)),
     Family("mve", r"svdf_mve_\w+", SVDF),
@@ -173,7 +173,7 @@ FAMILIES = (
     Family("thumb", r"transpose_conv_thumb_\w+_s8", (dsp_cases.transpose_conv,)),
     Family("thumb", r"depthwise_(direct_)?thumb_\w+_s8", (*PLANES, *WINDOWS)),
     Family("thumb", r"fully_connected_(few_)?thumb_\w+_s8", MATRIX),
-    Family("thumb", r"add_(rows_)?thumb_\w+_s8", SUMS, dsp_add),
+    Family("thumb", r"add_(rows_)?thumb_\w+_s8", SUMS, add),
     Family("thumb", r"mul_thumb_\w*s8", (dsp_cases.mul,)),
     Family("thumb", r"svdf_thumb_\w+", SVDF),
     Family("thumb", r"lstm_thumb_s8", (lstm,)),
@@ -192,8 +192,8 @@ def chosen_for(family: Family, functions: Collection[str], monkeypatch: pytest.M
         if family.ordered:
             wanted = [s for s in shifts if any(re.search(rf"(?<!\d){s}(?!\d)", name) for name in missing)] or shifts
             monkeypatch.setattr(family.ordered, "SHIFTS", (wanted[draw // len(makers) % len(wanted)],))
-            if family.ordered is dsp_add:
-                monkeypatch.setattr(dsp_add, "SIGNS", (any("signed" in name for name in missing),))
+            if family.ordered is add:
+                monkeypatch.setattr(add, "SIGNS", (any("signed" in name for name in missing),))
         case, values = makers[draw % len(makers)](rng)
         if broken_rules(case):
             continue

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+import numpy as np
+
 from tflmgen.ops.costs.shapes import Shape, Terms, axis, up, windows
 from tflmgen.ops.layout import MAX_RANK
 
@@ -75,12 +77,20 @@ def portable_average(shape: Shape) -> Terms:
 
 
 def average_dsp(shape: Shape) -> Terms:
-    """Fours of channels, and the rest one by one; rows and pixels of windows that lie inside. Kernels for which padding
-    counts are compiled apart."""
+    """Fours of channels, and the rest one by one; rows of windows that lie inside, those as wide as the input being one
+    row; pixels of them, by four and alone. Kernels for which padding counts are compiled apart."""
     w, (fours, rest) = windows(shape), divmod(shape["input_channels"], 4)
     first, lines, *pixels = _pixels(shape)
     inner = shape["output_min"] > -128 or shape["output_max"] < 127
-    loops = w.pixels * fours, w.rows * fours, w.taps * fours, w.pixels * rest, w.rows * rest, w.taps * rest
+    heights, widths = axis(shape, "height").inside[:, None], axis(shape, "width").inside[None, :]
+    whole = widths == shape["input_width"]
+    rows = np.where(whole, 1, heights)
+    quads, alone = np.divmod(np.where(whole, heights * widths, widths), 4)
+    by_four, by_one, number = (shape["batches"] * int((rows * n).sum()) for n in (quads, alone, 1))
+    loops = (
+        *(n * fours for n in (w.pixels, number, by_four, by_one)),
+        *(n * rest for n in (w.pixels, number, w.taps)),
+    )
     apart = ((shape["zeros"] == zeros) * number for zeros in (0, 1) for number in (*pixels[:2], *loops))
     return first, lines, *pixels[2:], *apart, inner * w.pixels * shape["input_channels"]
 

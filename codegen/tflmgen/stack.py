@@ -17,6 +17,8 @@ from tflmgen.toolchain import find_arm_compiler
 
 SYMBOL = re.compile(r"^([0-9a-f]+) .{6}F \S+\s+[0-9a-f]+ +(?:\.hidden )?(\S+)$")
 INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t([^@;]*))?")
+OBJECT = re.compile(r"^([0-9a-f]+) .{6}O \S+\s+([0-9a-f]+) ")
+CONTENTS = re.compile(r"^ ([0-9a-f]+) ((?:[0-9a-f]{8} ){1,4})")
 TARGET = re.compile(r"([0-9a-f]+) <")
 CALL = re.compile(r"blx?(\.[nw])?")
 JUMP = re.compile(r"(blx?|b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cbn?z)(\.[nw])?")
@@ -26,7 +28,7 @@ JUMP = re.compile(r"(blx?|b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cb
 class Disassembled:
     """What a function does to the stack: `frame` bytes (None: an unknown number), whom it calls (None: by a pointer).
 
-    pointers: the functions whose addresses are among its constants.
+    pointers: the functions whose addresses are among its constants, or in a table whose address is one.
     """
 
     frame: int | None = 0
@@ -64,19 +66,27 @@ def disassemble(elf: Path) -> Mapping[str, Disassembled]:
     """The functions of an Arm ELF file by name."""
     compiler = find_arm_compiler()
     objdump = compiler.with_name(compiler.name.replace("gcc", "objdump"))
-    command = [str(objdump), "-t", "-d", "--no-show-raw-insn", str(elf)]
-    return parse_disassembly(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    commands = ["-t", "-d", "--no-show-raw-insn"], ["-s", "-j", ".text"]
+    done = (subprocess.run([objdump, *c, elf], capture_output=True, text=True, check=True) for c in commands)
+    return parse_disassembly("".join(one.stdout for one in done))
 
 
 def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
-    """The functions in what `objdump -t -d` prints; of several names for one place, the last one's is all."""
+    """The functions in what `objdump -t -d` and `-s` print; of several names for one place, the last one's is all."""
     names = {}
     instructions = []
+    objects: dict[int, int] = {}
+    words: dict[int, int] = {}
     for line in text.splitlines():
         if match := SYMBOL.match(line):
             names[int(match[1], 16) & ~1] = match[2]
         elif match := INSTRUCTION.match(line):
             instructions.append((int(match[1], 16), match[2], (match[3] or "").strip()))
+        elif match := OBJECT.match(line):
+            objects[int(match[1], 16)] = int(match[2], 16)
+        elif match := CONTENTS.match(line):
+            for index, word in enumerate(match[2].split()):
+                words[int(match[1], 16) + 4 * index] = int.from_bytes(bytes.fromhex(word), "little")
     starts, halves = sorted(names), _Halves()
     functions = {name: Disassembled() for name in names.values()}
 
@@ -90,8 +100,9 @@ def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
             continue
         function = functions[name]
         constant = halves.constant(operation, operands)
-        if constant is not None and constant & 1 and constant - 1 in names:
-            function.pointers.add(names[constant - 1])
+        if constant:  # 0 is no table, although vectors lie there
+            table = (words.get(constant + offset, 0) for offset in range(0, objects.get(constant, 0), 4))
+            function.pointers |= {names[word - 1] for word in (constant, *table) if word & 1 and word - 1 in names}
         pushed = _pushed(operation, operands)
         function.frame = None if pushed is None or function.frame is None else function.frame + pushed
         if JUMP.fullmatch(operation):

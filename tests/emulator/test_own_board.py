@@ -47,7 +47,8 @@ def test_places_are_where_the_linker_puts_them(board: Path, tmp_path: Path) -> N
     assert sections[".bss"].address == 0x20000000
     use = plan["firmware"]["memories"]
     assert plan["arena"]["bytes"] <= use["FAST"] == sections[".tflmgen_arena"].size
-    assert plan["weights"]["bytes"] <= use["EXTERNAL"] < plan["weights"]["bytes"] + 64
+    # Compilers turn arrays of a few numbers into immediates, which then lie in the code.
+    assert plan["weights"]["bytes"] - 16 <= use["EXTERNAL"] < plan["weights"]["bytes"] + 64
     assert use["FLASH"] + use["EXTERNAL"] >= plan["firmware"]["text"]
     assert use["RAM"] + use["FAST"] == plan["firmware"]["data"] + plan["firmware"]["bss"]
     finished = tflmgen("test", GATE, "--board", board, "--vectors", VECTORS, *places)

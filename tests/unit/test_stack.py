@@ -127,3 +127,20 @@ def test_calls_by_pointer_reach_the_functions_whose_addresses_are_known() -> Non
     depth = deepest(parse_disassembly(POINTERS), {"outer": 4})
     assert depth("outer") == 8 + 8 + 40
     assert depth("by_pointer") is None
+
+
+TABLE = (
+    POINTERS.replace("20c:\t.word\t0x00000221", "20c:\t.word\t0x00000300")
+    + """
+00000300 l     O .text\t00000008 kernels
+
+Contents of section .text:
+ 0300 03000000 21020000 00000000 00000000  ....!...........
+"""
+)
+
+
+def test_calls_by_a_pointer_of_a_table() -> None:
+    assert parse_disassembly(TABLE)["outer"].pointers == {"deep", "deeper"}
+    without = TABLE.replace("21020000", "00000000")
+    assert parse_disassembly(without)["outer"].pointers == {"deeper"}

@@ -86,9 +86,10 @@ def average_dsp(shape: Shape) -> Terms:
     whole = widths == shape["input_width"]
     rows = np.where(whole, 1, heights)
     quads, alone = np.divmod(np.where(whole, heights * widths, widths), 4)
-    by_four, by_one, number = (shape["batches"] * int((rows * n).sum()) for n in (quads, alone, 1))
+    each = (1, quads > 0, quads, alone > 0, alone)
+    number, *passes = (shape["batches"] * int((rows * n).sum()) for n in each)
     loops = (
-        *(n * fours for n in (w.pixels, number, by_four, by_one)),
+        *(n * fours for n in (w.pixels, number, *passes)),
         *(n * rest for n in (w.pixels, number, w.taps)),
     )
     apart = ((shape["zeros"] == zeros) * number for zeros in (0, 1) for number in (*pixels[:2], *loops))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tflmgen.ops.costs.shapes import Shape, Terms, axis, blocks_of, clamped, up
+from tflmgen.ops.costs.shapes import Shape, Terms, axis, blocks_of, up
 
 STEPS, UNROLLED = 16, 8
 """TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_UNROLLED."""
@@ -111,7 +111,6 @@ def conv_dsp(shape: Shape) -> Terms:
         shape["signed"] * number * pairs,
         left * pairs,
         left * pairs * steps,
-        clamped(shape) * pixels * shape["output_channels"],
     )
 
 
@@ -143,7 +142,6 @@ def winograd(shape: Shape) -> Terms:
         pairs * steps,
         pairs * (passes if passes > 1 else 0),
         shape["signed"] * pairs,
-        clamped(shape) * shape["batches"] * len(y.origins) * len(x.origins) * shape["output_channels"],
     )
 
 
@@ -192,7 +190,6 @@ def planes(together: int) -> Callable[[Shape], Terms]:
             quads * computed * (width // 2),
             quads * computed * odd,
             shape["signed"] * quads * computed * width,
-            clamped(shape) * shape["batches"] * height * width * shape["input_channels"],
         )
 
     return terms
@@ -224,5 +221,4 @@ def depthwise_window(shape: Shape) -> Terms:
         pixels * groups * up(shape["pairs"], 8),
         pixels * (channels % 4 != 0),
         shape["signed"] * pixels * groups,
-        clamped(shape) * pixels * channels,
     )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ops.costs.dsp import STEPS, conv_dsp
-from tflmgen.ops.costs.shapes import Shape, Terms, axis, clamped, phases, up
+from tflmgen.ops.costs.shapes import Shape, Terms, axis, phases, up
 
 
 def conv_offset(shape: Shape) -> Terms:
@@ -76,28 +76,23 @@ def conv_dot(shape: Shape) -> Terms:
         blocks * channels * pieces,
         blocks * channels * pieces * words,
         blocks * channels * pieces * up(words, 2),
-        clamped(shape) * batches * lines * columns * channels,
     )
 
 
 def groups_dsp(shape: Shape) -> Terms:
-    """A convolution for each group, and the clamp of all."""
+    """A convolution for each group."""
     groups = shape["groups"]
     channels = {f"{side}_channels": shape[f"{side}_channels"] // groups for side in ("input", "output")}
     one = _part({**shape, **channels}, shape["input_channels"])
-    return 1, groups, *(groups * term for term in one), clamped(shape) * _outputs(shape)
+    return 1, groups, *(groups * term for term in one)
 
 
 def transpose_dsp(shape: Shape) -> Terms:
-    """A convolution for each phase of the outputs, and the clamp of all."""
+    """A convolution for each phase of the outputs."""
     apart = {"stride_height": 1, "stride_width": 1, "dilation_height": 1, "dilation_width": 1}
     parts = [_part({**phase, **apart}, shape["input_channels"]) for phase in phases(shape)]
     totals = [sum(terms) for terms in zip(*parts, strict=True)]
-    return 1, len(parts), *totals, clamped(shape) * _outputs(shape)
-
-
-def _outputs(shape: Shape) -> int:
-    return shape["batches"] * shape["output_height"] * shape["output_width"] * shape["output_channels"]
+    return 1, len(parts), *totals
 
 
 def _part(shape: Shape, pixel: int) -> Terms:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflmgen.ops.costs.dsp import STEPS
-from tflmgen.ops.costs.shapes import Shape, Terms, axis, blocks_of, clamped, up
+from tflmgen.ops.costs.shapes import Shape, Terms, axis, blocks_of, up
 
 
 def conv_split(shape: Shape) -> Terms:
@@ -64,7 +64,6 @@ def conv_split(shape: Shape) -> Terms:
         shape["signed"] * number * pairs,
         int(left > 0),
         left * channels,
-        clamped(shape) * pixels * channels,
     )
 
 

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from tflmgen.ops.costs.shapes import Shape, Terms, axis, up, windows
+from tflmgen.ops.costs.shapes import Shape, Terms, axis, clamped, up, windows
 from tflmgen.ops.layout import MAX_RANK
 
 
@@ -22,13 +22,13 @@ def _clamp(shape: Shape, count: int, step: int) -> Terms:
     return wanted, *(wanted * number for number in _steps(count, step))
 
 
-def elements(step: int, clamped: int) -> Callable[[Shape], Terms]:
-    """Tensors of one shape, `step` elements at a time, the rest one by one; `clamped` at a time afterwards."""
+def elements(step: int, clamp_step: int) -> Callable[[Shape], Terms]:
+    """Tensors of one shape, `step` elements at a time, the rest one by one; clamped by `clamp_step` afterwards."""
 
     def terms(shape: Shape) -> Terms:
         found = _steps(shape["count"], step)
         apart = (number * (shape["signed"] == signed) for signed in (0, 1) for number in found)
-        return 1, *apart, *_clamp(shape, shape["count"], clamped)
+        return 1, *apart, *_clamp(shape, shape["count"], clamp_step)
 
     return terms
 
@@ -40,7 +40,7 @@ def _nest(shape: Shape) -> tuple[int, int, int]:
     return rows, extents[-1], sum(prod(extents[:loop]) for loop in range(len(extents) - 1))
 
 
-def rows(both: int, one: int, clamped: int, signs: tuple[int, ...] = (0, 1)) -> Callable[[Shape], Terms]:
+def rows(both: int, one: int, clamp_step: int, signs: tuple[int, ...] = (0, 1)) -> Callable[[Shape], Terms]:
     """Rows of two inputs, `both` elements at a time, or those of one of them by an element of the other, `one` at a
     time. Signed kernels, if there are any, are compiled apart."""
 
@@ -54,7 +54,7 @@ def rows(both: int, one: int, clamped: int, signs: tuple[int, ...] = (0, 1)) -> 
                 of_kind = number * (shape["signed"] == signed and kind == which)
                 found += [of_kind, *(of_kind * passes for passes in _steps(count, step))]
                 found += [of_kind * (count % step > 0)] * (step > 1)
-        return *found, *_clamp(shape, number * count, clamped)
+        return *found, *_clamp(shape, number * count, clamp_step)
 
     return terms
 
@@ -81,7 +81,6 @@ def average_dsp(shape: Shape) -> Terms:
     row; pixels of them, by four and alone. Kernels for which padding counts are compiled apart."""
     w, (fours, rest) = windows(shape), divmod(shape["input_channels"], 4)
     first, lines, *pixels = _pixels(shape)
-    inner = shape["output_min"] > -128 or shape["output_max"] < 127
     heights, widths = axis(shape, "height").inside[:, None], axis(shape, "width").inside[None, :]
     whole = widths == shape["input_width"]
     rows = np.where(whole, 1, heights)
@@ -93,7 +92,7 @@ def average_dsp(shape: Shape) -> Terms:
         *(n * rest for n in (w.pixels, number, w.taps)),
     )
     apart = ((shape["zeros"] == zeros) * number for zeros in (0, 1) for number in (*pixels[:2], *loops))
-    return first, lines, *pixels[2:], *apart, inner * w.pixels * shape["input_channels"]
+    return first, lines, *pixels[2:], *apart, clamped(shape) * w.pixels * shape["input_channels"]
 
 
 def max_dsp(shape: Shape) -> Terms:
@@ -101,16 +100,15 @@ def max_dsp(shape: Shape) -> Terms:
     w, (fours, rest) = windows(shape), divmod(shape["input_channels"], 4)
     y, x = axis(shape, "height"), axis(shape, "width")
     small = shape["batches"] * int((y.inside == 2).sum()) * int((x.inside == 2).sum())
-    inner = shape["output_min"] > -128 or shape["output_max"] < 127
     # Where padding counts, windows that have some are clamped by it.
-    clamped = w.pixels if inner else shape["zeros"] * w.cut * (shape.get("zero", -128) > -128)
+    limited = w.pixels if clamped(shape) else shape["zeros"] * w.cut * (shape.get("zero", -128) > -128)
     return (
         *_pixels(shape),
         w.pixels * fours,
         small * fours,
         (w.rows - 2 * small) * fours,
         (w.taps - 4 * small) * fours,
-        clamped * fours,
+        limited * fours,
         w.pixels * rest,
         w.rows * rest,
         w.taps * rest,

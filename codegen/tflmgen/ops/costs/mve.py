@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ops.costs.shapes import Shape, Terms, alone_pixels, axis, clamped, phases, up, windows
+from tflmgen.ops.costs.shapes import Shape, Terms, alone_pixels, axis, phases, up, windows
 
 
 def conv_mve(shape: Shape) -> Terms:
@@ -80,29 +80,24 @@ def windows_mve(shape: Shape) -> Terms:
         groups * chunks,
         groups * up(chunks - 1, 4),
         shape["signed"] * groups,
-        clamped(shape) * _outputs(shape),
     )
 
 
 def groups_mve(shape: Shape) -> Terms:
-    """A convolution for each group, and the clamp of all."""
+    """A convolution for each group."""
     step = shape["output_channels"] // shape["groups"]
     one = _part({**shape, "output_channels": step})
-    return 1, shape["groups"], *(shape["groups"] * term for term in one), clamped(shape) * _outputs(shape)
+    return 1, shape["groups"], *(shape["groups"] * term for term in one)
 
 
 def transpose_mve(shape: Shape) -> Terms:
-    """A convolution for each phase of the outputs, and the clamp of all."""
+    """A convolution for each phase of the outputs."""
     parts = []
     for phase in phases(shape):
         chunks = up(phase["filter_height"] * phase["filter_width"] * shape["input_channels"], 16)
         parts.append(_part({**phase, "chunks": chunks}))
     totals = [sum(terms) for terms in zip(*parts, strict=True)]
-    return 1, len(parts), *totals, clamped(shape) * _outputs(shape)
-
-
-def _outputs(shape: Shape) -> int:
-    return shape["batches"] * shape["output_height"] * shape["output_width"] * shape["output_channels"]
+    return 1, len(parts), *totals
 
 
 def _part(shape: Shape) -> Terms:
@@ -171,7 +166,6 @@ def depthwise_mve(shape: Shape) -> Terms:
         rest * groups * taps,
         rest * signed,
         rest * shape["filter_height"],
-        clamped(shape) * lines * width * shape["input_channels"],
     )
 
 
@@ -233,7 +227,6 @@ def depthwise_quads(shape: Shape) -> Terms:
         made,
         made * shape["loads"],
         shape["signed"] * made,
-        clamped(shape) * _outputs(shape),
     )
 
 

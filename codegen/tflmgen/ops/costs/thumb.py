@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ops.costs.shapes import Integers, Shape, Terms, axis, blocks_of, clamped, up
+from tflmgen.ops.costs.shapes import Integers, Shape, Terms, axis, blocks_of, up
 from tflmgen.ops.thumb.fully_connected import single_units
 
 Counts = NDArray[np.float64]
@@ -40,7 +40,6 @@ def conv_thumb(shape: Shape) -> Terms:
         blocks * channels * steps,
         blocks * channels * up(steps, 2),
         shape["signed"] * blocks * channels,
-        clamped(shape) * pixels * channels,
     )
 
 
@@ -72,7 +71,6 @@ def matrix_thumb(shape: Shape) -> Terms:
         1,
         batches,
         batches * depth,
-        clamped(shape) * batches * units,
         *units_thumb(batches, depth, units, shape["signed"]).tolist(),
     )
 
@@ -87,7 +85,6 @@ def few_thumb(shape: Shape) -> Terms:
         outputs * shape["depth"],
         outputs * up(shape["depth"], 8),
         shape["signed"] * outputs,
-        clamped(shape) * outputs,
     )
 
 
@@ -114,7 +111,6 @@ def pixels_thumb(shape: Shape) -> Terms:
         times * int(runs.sum()),
         times * int((-(-runs // 8)).sum()),
         pixels * terms - columns * channels,
-        clamped(shape) * pixels * outputs,
         *units_thumb(pixels, terms, outputs, shape["signed"]).tolist(),
     )
 
@@ -143,7 +139,7 @@ def transposed_thumb(shape: Shape) -> Terms:
                 pixels * terms - values,
             )
             products += units_thumb(pixels, terms, outputs, shape["signed"])
-    found = batches * np.concatenate([counts, products, [clamped(shape) * counts[2] * outputs]])
+    found = batches * np.concatenate([counts, products])
     return 1, *found.tolist()
 
 
@@ -177,7 +173,6 @@ def direct_thumb(shape: Shape) -> Terms:
         pixels * channels * taps,
         pixels * channels * up(taps, 8),
         shape["signed"] * pixels * channels,
-        clamped(shape) * pixels * channels,
     )
 
 
@@ -223,5 +218,4 @@ def channel_planes(shape: Shape) -> Terms:
         planes * words * pairs,
         planes * words * up(pairs, 4),
         shape["signed"] * planes * words,
-        clamped(shape) * planes * height * width,
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from support.repository import ROOT
+from support.tools import may_lack
 from tflmgen.board import list_boards, load_board
 from tflmgen.compiler import compile_model
 from tflmgen.firmware_build import plan_for, project_of
@@ -24,7 +24,7 @@ COMPILERS = [("gcc", "host"), ("clang", "host"), *(("arm-none-eabi-gcc", id) for
 
 
 def run(*command: str | Path) -> None:
-    if shutil.which(str(command[0])) is None:
+    if may_lack(str(command[0])):
         pytest.skip(f"needs {command[0]}")
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -147,7 +147,7 @@ def test_gcc_analyzer_finds_nothing(compiler: str, board: str, tmp_path: Path) -
 
 
 def misra_rules(*arguments: str | Path) -> set[str]:
-    if shutil.which("cppcheck") is None:
+    if may_lack("cppcheck"):
         pytest.skip("needs cppcheck")
     command = ["cppcheck", "--addon=misra", "--std=c99", "--quiet", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

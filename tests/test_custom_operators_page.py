@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,13 +16,12 @@ import pytest
 from support.commands import tflmgen
 from support.model_writer import ModelWriter
 from support.repository import ROOT
+from support.tools import requires_compiler, requires_qemu
 
 PAGE = ROOT / "docs" / "custom-operators.md"
 CONSOLE = re.compile(r"(?<=```console\n)\$ tflmgen ([^\n]+)\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
 EXAMPLE = ROOT / "examples" / "erfinv"
-TOOLS = ("qemu-system-arm", "arm-none-eabi-gcc")
-NEEDS_A_BOARD = pytest.mark.skipif(not all(map(shutil.which, TOOLS)), reason=f"needs {' and '.join(TOOLS)}")
-ON_A_BOARD = (pytest.mark.emulator, NEEDS_A_BOARD)
+ON_A_BOARD = (pytest.mark.emulator, requires_compiler, requires_qemu)
 
 
 def blocks(language: str) -> list[re.Match[str]]:
@@ -92,7 +90,8 @@ def test_the_counter(apart: bool, board: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.emulator
-@NEEDS_A_BOARD
+@requires_compiler
+@requires_qemu
 def test_the_example_on_a_board() -> None:
     words = ("--plugin", EXAMPLE / "erfinv.py", "--vectors", EXAMPLE / "erfinv.npz", "--emulator", "qemu")
     done = tflmgen("test", EXAMPLE / "erfinv.tflite", "--board", "mps2_an386", *words)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from support.repository import ROOT
+from support.tools import requires
 
 COUNT = ROOT / "firmware" / "count"
 
@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
 }
 """
 
-pytestmark = pytest.mark.skipif(shutil.which("arm-none-eabi-as") is None, reason="arm-none-eabi-as is not installed")
+pytestmark = requires("arm-none-eabi-as")
 
 
 @pytest.fixture(scope="module")

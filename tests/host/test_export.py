@@ -12,14 +12,14 @@ import pytest
 from support.commands import write_two_signatures
 from support.exported import STAND_INS, check_printed, expected_lines, exported, run
 from support.repository import ROOT
-from support.tools import requires_compiler
+from support.tools import requires, requires_compiler
 
 GATE = ROOT / "examples" / "gate.tflite"
 LSTM = ROOT / "examples" / "lstm_sequences.tflite"
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 
-requires_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
-requires_make = pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+requires_cmake = requires("cmake")
+requires_make = requires("make")
 
 
 @pytest.fixture(params=["gate", "lstm_sequences", "two"])
@@ -89,7 +89,7 @@ int main() {
 
 
 @requires_cmake
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@requires("g++")
 def test_cmake_within_a_program_in_cpp(tmp_path: Path) -> None:
     shutil.copytree(exported(GATE, "cmake", tmp_path), tmp_path / "app" / "library")
     (tmp_path / "app" / "CMakeLists.txt").write_text(APPLICATION, encoding="utf-8")
@@ -176,7 +176,7 @@ def test_esp_idf_example(model: Path, tmp_path: Path) -> None:
     check_printed(run(build / "app"), expected_lines(model))
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@requires("g++")
 def test_arduino_sketch(model: Path, tmp_path: Path) -> None:
     """As Arduino does it: all of src/ compiled, src/ the one folder to search, the sketch as C++ after Arduino.h."""
     folder = exported(model, "arduino", tmp_path)

@@ -14,11 +14,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import pytest
+from support.tools import requires
 
-PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+PROGRAM = next(filter(None, map(shutil.which, PROGRAMS)), None)
 
-requires_browser = pytest.mark.skipif(PROGRAM is None, reason="needs chromium")
+requires_browser = requires(*PROGRAMS)
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe")
 

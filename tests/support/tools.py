@@ -8,10 +8,14 @@ import shutil
 import pytest
 
 
-def requires(program: str) -> pytest.MarkDecorator:
-    """Skips where a program is not installed, unless the environment variable CI says that it has to be."""
-    missing = shutil.which(program) is None and not os.environ.get("CI")
-    return pytest.mark.skipif(missing, reason=f"needs {program}")
+def may_lack(*programs: str) -> bool:
+    """Whether none of these programs is installed, and the environment variable CI doesn't say that one has to be."""
+    return not any(map(shutil.which, programs)) and not os.environ.get("CI")
+
+
+def requires(*programs: str) -> pytest.MarkDecorator:
+    """Skips where none of these programs is installed, but not in CI."""
+    return pytest.mark.skipif(may_lack(*programs), reason=f"needs {programs[0]}")
 
 
 requires_compiler = requires("arm-none-eabi-gcc")

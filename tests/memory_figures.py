@@ -71,7 +71,7 @@ def _row(path: Path, entry: Mapping[str, Any]) -> Row | None:
     controlled = entry["has_if"] or entry["has_while"] or entry["has_call"]
     try:
         bound = None if controlled else packing_bound(read_model(path))
-        plans = [compile_model(path, M4, BuildOptions(optimize=how)).plan for how in (Optimize.SPEED, Optimize.RAM)]
+        plans = [compile_model(path, M4, BuildOptions(optimize=how)).plan for how in (Optimize.BALANCED, Optimize.RAM)]
     except TflmgenError:
         return None
     tflm = (entry.get("tflm_arena") or {}).get("head_nonpersistent") if entry.get("tflm_equal") else None

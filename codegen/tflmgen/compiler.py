@@ -19,7 +19,7 @@ from tflmgen.ops import OPERATORS, plugged_in
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.plan import Json, plan_json
 from tflmgen.plugin_loader import load_operators
-from tflmgen.prepare import prepare
+from tflmgen.prepare import prepare, prepare_trade_offs
 from tflmgen.program import Program
 from tflmgen.ram import Choice, apart, choose, curve, parse_budget
 from tflmgen.search import Candidate
@@ -27,6 +27,9 @@ from tflmgen.streams.push import push_rows
 from tflmgen.tflite.reader import read_model
 
 ARENA_LIMIT = 1 << 30
+
+FAST = (Optimize.BALANCED, Optimize.SPEED)
+"""Those for which as many dead channels stay as make fewest estimated cycles; the others drop them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +69,22 @@ def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[Choice]
     bounds = find_bounds(model, options.max_shape or (), options.max_dim)
     names = [op.name for subgraph in model.subgraphs for op in subgraph.operators]
     with plugged_in(load_operators(options.plugin or (), names)):
-        operators = prepare(import_model(model, bounds), target, not options.no_range_analysis, fastest=False)
-        return curve(push_rows(operators, options.push_rows or ()), target)
+        modules = _prepared(import_model(model, bounds), target, options, has_budget=True)
+        return curve([push_rows(module, options.push_rows or ()) for module in modules], target)
 
 
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
     """Compiles a graph as the importer makes it; `name` is the prefix of all generated names."""
     limits, budget = parse_limits(options.max_iterations or ()), parse_budget(options.ram_budget)
-    if options.winograd and (options.optimize is not Optimize.SPEED or budget is not None):
+    if options.winograd and (options.optimize not in FAST or budget is not None):
         raise UsageError(
-            "--winograd takes flash and RAM for speed: it goes with --optimize speed alone, no --ram-budget"
+            "--winograd takes flash and RAM for speed: it goes with --optimize balanced or speed, no --ram-budget"
         )
     check_names(limits, imported)
-    fastest = options.optimize is Optimize.SPEED and budget is None
-    operators = prepare(imported, target, not options.no_range_analysis, fastest)
-    rows = push_rows(operators, options.push_rows or ())
+    modules = _prepared(imported, target, options, budget is not None)
+    rows = [push_rows(module, options.push_rows or ()) for module in modules]
     how = options.optimize, budget
-    chosen = apart(rows, target, *how) if options.no_overlap else choose(rows, target, *how)
+    chosen = apart(rows[0], target, *how) if options.no_overlap else choose(rows, target, *how)
     module, best = chosen.module, chosen.best
     _within_limit(module, best)
     loop_limits = limits_by_loop(limits, module)
@@ -91,7 +93,15 @@ def compile_module(imported: Module, name: str, target: Target, options: BuildOp
     sources = emit(program, name, module.sha256, options.text, options.progress_hook)
     described = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
     plan = plan_json(module, best.selection, best, program, sources, described)
-    return Compilation(name, module, program, sources, plan, _plugin_files(operators))
+    return Compilation(name, module, program, sources, plan, _plugin_files(modules[0]))
+
+
+def _prepared(imported: Module, target: Target, options: BuildOptions, has_budget: bool) -> tuple[Module, ...]:
+    """The graphs after the passes that plans are made of: several, the fastest one first, where little RAM decides."""
+    fast, analyze_ranges = options.optimize in FAST, not options.no_range_analysis
+    if fast and has_budget:
+        return prepare_trade_offs(imported, target, analyze_ranges)
+    return (prepare(imported, target, analyze_ranges, fast),)
 
 
 def _plugin_files(module: Module) -> dict[str, bytes]:

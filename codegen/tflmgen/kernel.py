@@ -249,7 +249,7 @@ class Target:
 
     core: str
     features: frozenset[str] = frozenset()
-    optimize: str = "speed"
+    optimize: str = "balanced"
     winograd: int = 0
 
     @property

@@ -10,8 +10,9 @@ from tflmgen.c_names import library_name
 
 
 class Optimize(str, Enum):
-    """What the generated code is to be best at."""
+    """What the generated code is to be best at: speed beside little RAM, speed alone, few bytes of code, least RAM."""
 
+    BALANCED = "balanced"
     SPEED = "speed"
     SIZE = "size"
     RAM = "ram"
@@ -41,7 +42,7 @@ class BuildOptions:
     """
 
     name: str = ""
-    optimize: Optimize = Optimize.SPEED
+    optimize: Optimize = Optimize.BALANCED
     max_iterations: list[str] | None = None
     max_shape: list[str] | None = None
     max_dim: int | None = None

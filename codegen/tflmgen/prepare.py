@@ -16,12 +16,26 @@ GAIN = 1.01
 
 def prepare(imported: Module, target: Target, analyze_ranges: bool = True, fastest: bool = True) -> Module:
     """Runs the passes. `fastest`: what takes fewest estimated cycles, else what has fewest channels."""
+    module, narrowest = _with_and_without_dead_channels(imported, analyze_ranges)
+    return _fastest(module, narrowest, target) if fastest else narrowest
+
+
+def prepare_trade_offs(imported: Module, target: Target, analyze_ranges: bool = True) -> tuple[Module, ...]:
+    """Runs the passes. What takes fewest estimated cycles, then what has fewest channels, where that is another."""
+    module, narrowest = _with_and_without_dead_channels(imported, analyze_ranges)
+    fastest = _fastest(module, narrowest, target)
+    return (fastest,) if fastest.functions == narrowest.functions else (fastest, narrowest)
+
+
+def _with_and_without_dead_channels(imported: Module, analyze_ranges: bool) -> tuple[Module, Module]:
     module = run_passes(imported, WITHOUT_RANGES)
-    if not analyze_ranges:
-        return module
-    narrowest = run_passes(module, with_ranges(1))
+    return module, run_passes(module, with_ranges(1)) if analyze_ranges else module
+
+
+def _fastest(module: Module, narrowest: Module, target: Target) -> Module:
+    """What takes fewest estimated cycles, of `module` with various numbers of dead channels."""
     sets = [multiples for feature, multiples in MULTIPLES.items() if feature in target.features]
-    if not fastest or not sets or not narrowest.narrowed:
+    if not sets or not narrowest.narrowed:
         return narrowest
     choices = [narrowest, *(run_passes(module, with_ranges(multiple)) for multiple in sets[0])]
     whole = run_passes(module, with_ranges(0))

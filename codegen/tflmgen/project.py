@@ -18,7 +18,7 @@ from tflmgen.render import render
 LIBRARY = "lib/tflmgen"
 PLATFORM = "platform"
 MAIN = "src/main.c"
-OPTIMIZATION = {"speed": "-O2", "size": "-Os", "ram": "-O2"}
+OPTIMIZATION = {"balanced": "-O2", "speed": "-O2", "size": "-Os", "ram": "-O2"}
 HOST_LINK = "link_host.c"
 BOARD_CONFIG = "tflmgen_board_config.h"
 RUNTIME_HEADERS = {"tflmgen.h": "include"}
@@ -52,7 +52,7 @@ def assemble(
     board: Board,
     name: str,
     plan: Mapping[str, Any],
-    optimize: str = "speed",
+    optimize: str = "balanced",
     report: str = "",
 ) -> Project:
     """The project of model `name` for `board`. The same arguments give the same bytes.

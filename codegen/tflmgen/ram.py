@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, takewhile
 
@@ -57,13 +58,16 @@ def parse_budget(text: str | None) -> int | None:
     return int(found[1]) << {"": 0, "k": 10, "m": 20}[found[2].lower()]
 
 
-def choose(module: Module, target: Target, optimize: Optimize, budget: int | None) -> Choice:
-    """The cheapest way that keeps to a budget of arena and state; without one the fastest, or for Optimize.RAM the
-    smallest. Raises ModelError where no way keeps to the budget.
+def choose(modules: Sequence[Module], target: Target, optimize: Optimize, budget: int | None) -> Choice:
+    """The fastest plan that keeps to a budget of arena and state; without one what `optimize` asks for.
+
+    `modules` compute the same, the fastest of them first. Raises ModelError where no plan keeps to the budget.
     """
-    plain = _plain(module, target)
     if budget is not None:
-        return _within(budget, plain, target)
+        return _within(budget, modules, target)
+    if optimize is Optimize.SPEED:
+        return next(_rungs(Way(modules[0], 0), target))
+    plain = _plain(modules[0], target)
     return _smallest(plain, target) if optimize is Optimize.RAM else plain
 
 
@@ -75,11 +79,10 @@ def apart(module: Module, target: Target, optimize: Optimize, budget: int | None
     return Choice(module, 0, best_candidate(module, selection))
 
 
-def curve(module: Module, target: Target) -> list[Choice]:
-    """All ways of which none has both less RAM and fewer instructions than another one, from most RAM to least."""
-    plain = _plain(module, target)
-    ways = [_rungs(Way(module, 0), target), *(_rungs(way, target) for way in _streamed(plain, target))]
-    found = sorted(chain.from_iterable(ways), key=lambda choice: (choice.cost, choice.bytes))
+def curve(modules: Sequence[Module], target: Target) -> list[Choice]:
+    """The Pareto front of RAM and instructions, from the fastest plan to the smallest; `modules` as for choose."""
+    choices = chain.from_iterable(_rungs(way, target) for way in _ways(modules, target))
+    found = sorted(choices, key=lambda choice: (choice.cost, choice.bytes))
     kept: list[Choice] = []
     for choice in found:
         if not kept or choice.bytes < kept[-1].bytes:
@@ -103,15 +106,28 @@ def _selection(module: Module, target: Target) -> Selection:
     return select(module, target, stream_kernels(module, target))
 
 
-def _streamed(plain: Choice, target: Target, most: int | None = None) -> Iterator[Way]:
-    """The ways with streams, the cheapest first; only those whose estimate is at most `most`."""
-    streams = Streams(plain.module, plain.best.selection, target)
+def _ways(modules: Sequence[Module], target: Target, most: int | None = None) -> Iterator[Way]:
+    """Every module without streams and with them, the cheapest first; those with streams have estimates up to `most`.
+
+    A module costs what it takes more than the first one, each with the fastest kernels.
+    """
+    selections = [_selection(module, target) for module in modules]
+    totals = [sum(map(instructions, selection.kernels.values())) for selection in selections]
+    pairs = zip(modules, selections, totals, strict=True)
+    ways = [_ways_of(module, fastest, max(0, total - totals[0]), target, most) for module, fastest, total in pairs]
+    return heapq.merge(*ways, key=lambda way: way.cost)
+
+
+def _ways_of(module: Module, fastest: Selection, base: int, target: Target, most: int | None) -> Iterator[Way]:
+    """The ways of one module, which has the kernels `fastest`, the cheapest first; `base` is its own cost."""
+    yield Way(module, base)
+    streams = Streams(module, best_candidate(module, fastest).selection, target, fastest)
     seen = {0}
     for limit in reversed([limit for limit in streams.limits if most is None or limit <= most]):
-        way = Way(*streams.streamed(limit))
-        if way.cost not in seen:
-            seen.add(way.cost)
-            yield way
+        streamed, cost = streams.streamed(limit)
+        if cost not in seen:
+            seen.add(cost)
+            yield Way(streamed, base + cost)
 
 
 def _smallest(plain: Choice, target: Target) -> Choice:
@@ -129,10 +145,11 @@ def _smallest(plain: Choice, target: Target) -> Choice:
     return min(tried, key=lambda choice: (*choice.best.cost, choice.cost))
 
 
-def _within(budget: int, plain: Choice, target: Target) -> Choice:
+def _within(budget: int, modules: Sequence[Module], target: Target) -> Choice:
     """The cheapest way that keeps to a budget."""
-    tried, found = [plain], None
-    for way in chain([Way(plain.module, 0)], _streamed(plain, target, budget)):
+    tried: list[Choice] = []
+    found = None
+    for way in _ways(modules, target, budget):
         for choice in _rungs(way, target):
             if found is not None and choice.cost >= found.cost:
                 break
@@ -145,7 +162,8 @@ def _within(budget: int, plain: Choice, target: Target) -> Choice:
             break
     if found is not None:
         return found
-    least = min((*tried, _smallest(plain, target)), key=lambda choice: choice.bytes)
+    tried += [_smallest(_plain(module, target), target) for module in modules]
+    least = min(tried, key=lambda choice: choice.bytes)
     if least.bytes <= budget:
         return least
     raise ModelError([_too_small(budget, least)])

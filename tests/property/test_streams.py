@@ -156,7 +156,7 @@ def test_inputs_by_rows(seeds: range) -> None:
     for seed in seeds:
         module = module_of(seed, "int8")
         pushed = push_rows(module, [module.signatures[0].inputs[0].name])
-        small = choose(pushed, HOST, Optimize.RAM if seed % 2 else Optimize.SPEED, None)
+        small = choose([pushed], HOST, Optimize.RAM if seed % 2 else Optimize.SPEED, None)
         shape = module.functions[0].inputs[0].type.max_shape
         images = (np.random.default_rng(seed).normal(size=(2, *shape)) * 60).astype(np.int8)
         calls += [Invocation(len(sources), 0, (image,)) for image in images]
@@ -195,7 +195,7 @@ def two_inputs() -> bytes:
 @pytest.mark.parametrize("optimize", [Optimize.SPEED, Optimize.RAM])
 def test_rows_come_before_what_other_inputs_need(optimize: Optimize) -> None:
     module = run_passes(import_model(parse_model(two_inputs(), "m.tflite")))
-    small = choose(push_rows(module, ["image"]), HOST, optimize, None)
+    small = choose([push_rows(module, ["image"])], HOST, optimize, None)
     sources = {"whole": emit(program_of(module), "whole", "", "")}
     sources["pushed"] = emit(lowered(small.module, small.best), "pushed", "", "")
     rng = np.random.default_rng(1)

@@ -8,8 +8,10 @@ from support.model_writer import ModelWriter
 from tflmgen.graph import Module, Op, walk
 from tflmgen.importer import import_model
 from tflmgen.kernel import Target
+from tflmgen.options import Optimize
 from tflmgen.passes import WITHOUT_RANGES, run_passes
-from tflmgen.prepare import prepare
+from tflmgen.prepare import prepare, prepare_trade_offs
+from tflmgen.ram import choose, curve
 from tflmgen.tflite.reader import parse_model
 
 M4 = Target("cortex-m4", frozenset({"dsp", "fpu"}))
@@ -53,3 +55,18 @@ def test_it_can_be_turned_off() -> None:
 def test_odd_channels_stay_where_kernels_like_them(fastest: bool) -> None:
     module = two_layers(32, 1)
     assert channels(prepare(module, M4, fastest=fastest)) == (32 if fastest else 31)
+
+
+def test_trade_offs_begin_with_the_fastest() -> None:
+    """With and without an odd dead channel: the first is faster, the second smaller."""
+    module = two_layers(32, 1)
+    modules = prepare_trade_offs(module, M4)
+    assert [channels(one) for one in modules] == [32, 31]
+    assert [channels(one) for one in prepare_trade_offs(two_layers(32, 16), M4)] == [16]
+    front = curve(modules, M4)
+    assert front[0].cost == 0
+    assert channels(front[0].module) == 32
+    assert any(channels(point.module) == 31 for point in front)
+    for point in front:
+        chosen = choose(modules, M4, Optimize.BALANCED, point.bytes)
+        assert (chosen.bytes, chosen.cost) == (point.bytes, point.cost)

@@ -54,7 +54,7 @@ def test_kernels_come_with_what_they_include() -> None:
     assert {"softmax.h", "conv2d.h", "common.h", "serve.h"} <= headers
 
 
-@pytest.mark.parametrize(("optimize", "flag"), [("speed", "-O2"), ("size", "-Os")])
+@pytest.mark.parametrize(("optimize", "flag"), [("balanced", "-O2"), ("speed", "-O2"), ("ram", "-O2"), ("size", "-Os")])
 def test_optimization(optimize: str, flag: str) -> None:
     project = assemble(tiny.sources(), (), load_board("microbit"), "tiny", tiny.PLAN, optimize)
     assert f"build_flags = {flag}\n" in dict(project.shared_files)["platformio.ini"].decode()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from support.model_writer import ModelWriter
@@ -58,18 +60,18 @@ def test_bad_budgets(text: str) -> None:
 
 
 def test_least_ram_has_streams() -> None:
-    fast, small = (choose(network(), HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
+    fast, small = (choose([network()], HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
     assert streams(fast) == 0 < streams(small)
     assert small.bytes < fast.bytes
 
 
 def test_a_budget_takes_no_more_streams_than_it_needs() -> None:
-    fast, small = (choose(network(), HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
-    assert choose(network(), HOST, Optimize.SPEED, fast.bytes).cost == 0
-    kept = choose(network(), HOST, Optimize.SPEED, fast.bytes - 1)
+    fast, small = (choose([network()], HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
+    assert choose([network()], HOST, Optimize.SPEED, fast.bytes).cost == 0
+    kept = choose([network()], HOST, Optimize.SPEED, fast.bytes - 1)
     assert kept.bytes < fast.bytes
     assert 0 < kept.cost <= small.cost
-    assert choose(network(), HOST, Optimize.SPEED, small.bytes).bytes == small.bytes
+    assert choose([network()], HOST, Optimize.SPEED, small.bytes).bytes == small.bytes
 
 
 def filters() -> Module:
@@ -91,22 +93,48 @@ def filters() -> Module:
 
 def test_kernels_that_need_less_scratch_keep_to_a_budget() -> None:
     target = Target("cortex-m4", frozenset({"dsp"}))
-    fastest, *slower = curve(filters(), target)
+    fastest, *slower = curve([filters()], target)
     assert slower
     assert streams(slower[-1]) == 0
-    kept = choose(filters(), target, Optimize.SPEED, slower[-1].bytes)
+    kept = choose([filters()], target, Optimize.SPEED, slower[-1].bytes)
     assert kept.bytes <= slower[-1].bytes < fastest.bytes
     assert kept.cost > fastest.cost == 0
 
 
+@pytest.mark.parametrize("made", [network, filters])
+def test_speed_is_the_fastest_plan_and_balanced_not_larger(made: Callable[[], Module]) -> None:
+    target = Target("cortex-m4", frozenset({"dsp"}))
+    front = curve([made()], target)
+    speed, balanced = (choose([made()], target, how, None) for how in (Optimize.SPEED, Optimize.BALANCED))
+    assert speed.cost == 0 == front[0].cost
+    assert speed.bytes == front[0].bytes
+    assert balanced.bytes <= speed.bytes
+    assert balanced.cost >= speed.cost
+
+
+def test_speed_and_balanced_differ_where_slower_kernels_save_enough() -> None:
+    target = Target("cortex-m4", frozenset({"dsp"}))
+    speed, balanced = (choose([filters()], target, how, None) for how in (Optimize.SPEED, Optimize.BALANCED))
+    assert balanced.bytes < speed.bytes
+    assert balanced.cost > speed.cost == 0
+
+
+@pytest.mark.parametrize("made", [network, filters])
+def test_each_point_of_the_curve_is_what_its_budget_gives(made: Callable[[], Module]) -> None:
+    target = Target("cortex-m4", frozenset({"dsp"}))
+    for point in curve([made()], target):
+        chosen = choose([made()], target, Optimize.BALANCED, point.bytes)
+        assert (chosen.bytes, chosen.cost) == (point.bytes, point.cost)
+
+
 def test_a_budget_that_nothing_keeps_to() -> None:
-    small = choose(network(), HOST, Optimize.RAM, None)
+    small = choose([network()], HOST, Optimize.RAM, None)
     with pytest.raises(ModelError, match=rf"operator \d+ .*needs at least {small.bytes} bytes .* budget is 8"):
-        choose(network(), HOST, Optimize.SPEED, 8)
+        choose([network()], HOST, Optimize.SPEED, 8)
 
 
 def test_the_curve_falls() -> None:
-    found = curve(network(), HOST)
+    found = curve([network()], HOST)
     assert len(found) > 1
     assert [c.cost for c in found] == sorted(c.cost for c in found)
     assert [c.bytes for c in found] == sorted({c.bytes for c in found}, reverse=True)

@@ -112,6 +112,12 @@ def test_speed_only(model: Path, options: BuildOptions) -> None:
         compile_model(model, M4, options)
 
 
+@pytest.mark.parametrize("optimize", [Optimize.BALANCED, Optimize.SPEED])
+def test_goes_with_what_is_to_be_fast(model: Path, optimize: Optimize) -> None:
+    plan = compile_model(model, replace(M4, winograd=1 << 20), BuildOptions(winograd=True, optimize=optimize)).plan
+    assert "winograd" in [step.get("variant") for step in plan["steps"]]
+
+
 def test_a_board_with_too_little_memory(model: Path) -> None:
     """What the flash doesn't hold goes without; where RAM is too little, leaving the option out is advised."""
     options = BuildOptions(winograd=True)
@@ -127,7 +133,7 @@ def test_a_board_with_too_little_memory(model: Path) -> None:
 
 
 def test_is_part_of_the_options_text() -> None:
-    assert BuildOptions(winograd=True).text == "--optimize speed --winograd"
+    assert BuildOptions(winograd=True).text == "--optimize balanced --winograd"
 
 
 INPUT = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]])

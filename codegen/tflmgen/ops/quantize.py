@@ -19,7 +19,7 @@ from tflmgen.types import DType, TensorType
 HEADER = "quantize.h"
 SMALL = (DType.INT8, DType.UINT8, DType.INT16)
 
-LEAST_ELEMENTS = {"speed": 64, "size": 256}
+LEAST_ELEMENTS = {"balanced": 64, "speed": 64, "ram": 64, "size": 256}
 """From how many int8 elements on a table is worth its 256 bytes of flash."""
 
 _INFINITY = 0x7F800000
@@ -86,7 +86,7 @@ def thresholds(result: TensorType) -> NDArray[np.int64]:
 
 def _quantize(op: OperatorInstance, target: Target) -> Kernel:
     source, result = input_type(op, 0), op.outputs[0]
-    least = LEAST_ELEMENTS["size" if target.optimize == "size" else "speed"]
+    least = LEAST_ELEMENTS[target.optimize]
     if (source.dtype, result.dtype) == (DType.INT8, DType.INT8) and source.elements >= least:
         return lookup_kernel(op, _table(op), target)
     soft = target.core.startswith("cortex-m") and "fpu" not in target.features and target.optimize != "size"

@@ -80,7 +80,7 @@ def _flash(steps: Steps) -> Iterator[str]:
         named = ", ".join(f"{steps.title(s['index'])} at step {s['index']}" for s in large)
         part = 100 * sum(s["weights_bytes"] for s in large) / total
         yield f"Of the weights, {part:.0f} % belong to {len(large)} of {len(layers)} steps: {named}."
-    if steps.plan["options"]["optimize"] == "speed":
+    if steps.plan["options"]["optimize"] in ("balanced", "speed"):
         yield "--optimize size has the compiler prefer small code, at the price of instructions."
 
 

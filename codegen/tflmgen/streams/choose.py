@@ -23,9 +23,12 @@ class Cuts:
 
 
 class Streams:
-    """The streams that a module may have on one processor."""
+    """The streams that a module may have on one processor.
 
-    def __init__(self, module: Module, selection: Selection, target: Target) -> None:
+    selection: the kernels of operators that are in none. measured: those that costs are measured against.
+    """
+
+    def __init__(self, module: Module, selection: Selection, target: Target, measured: Selection | None = None) -> None:
         self._module = module
         kernels = RowKernels(module.constants, target)
         self._cuts: dict[tuple[int, ...], Cuts] = {}
@@ -35,7 +38,7 @@ class Streams:
             live = BlockLiveness(block)
             segments = [single(live, index, selection) for index in range(len(block.nodes))]
             limit = max((segment.bytes for segment in segments), default=0)
-            found = tuple(streams(live, kernels, limit, selection))
+            found = tuple(streams(live, kernels, limit, measured or selection))
             if found:
                 self._cuts[_key(block.nodes)] = Cuts(block.nodes, (*segments, *found))
 

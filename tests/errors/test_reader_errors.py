@@ -159,6 +159,21 @@ def operator_codes(g: SubgraphWriter) -> None:
     g.operators.append({**g.operators[0], "code": 9})
 
 
+NEWER = "Convert the model with an older TensorFlow, or get a newer tflmgen"
+
+
+@case(
+    "subgraph 0 'main', operator 1 (ADD): its version is 7, but the highest that is known is 6. " + NEWER,
+    "subgraph 0 'main', operator 2 (CALL): its version is 2, but the highest that is known is 1. " + NEWER,
+)
+def operator_versions(g: SubgraphWriter) -> None:
+    """A custom operator's versions are its maker's."""
+    g.operator("ADD", [], [], version=6)
+    g.operator("ADD", [], [], version=7)
+    g.operator("CALL", [], [], version=2)
+    g.operator("CUSTOM:Mine", [], [], version=99)
+
+
 @case(
     "subgraph 0 'main', operator 0 (ADD): input 1 is tensor -2, but the subgraph has 1 tensors",
     "subgraph 0 'main', operator 0 (ADD): output 0 is tensor 7, but the subgraph has 1 tensors",

@@ -11,6 +11,7 @@ from tflmgen.tflite.model import Operator
 from tflmgen.tflite.names import BUILTIN_OPERATORS, CUSTOM, operator_name, options_table, printable
 from tflmgen.tflite.problems import Complain, ProblemList
 from tflmgen.tflite.schema import union_tables
+from tflmgen.tflite.versions import highest_version
 
 _ABSENT = -1
 _UNIONS = (("builtin_options", "BuiltinOptions"), ("builtin_options2", "BuiltinOptions2"))
@@ -33,6 +34,10 @@ class OperatorReader:
         """
         name, version = self._name(raw, self._problems.at(subgraph, (index, "")))
         complain = self._problems.at(subgraph, (index, name))
+        highest = highest_version(name)
+        if highest is not None and version > highest:
+            rule = f"its version is {version}, but the highest that is known is {highest}"
+            complain(rule, "Convert the model with an older TensorFlow, or get a newer tflmgen")
         custom = self._custom_options(raw)
         return Operator(
             index=index,

@@ -234,4 +234,23 @@ TFLMGEN_BATCH_MATMUL(s8, int8_t, int8_t, tflmgen_batch_matmul_s8, tflmgen_batch_
 TFLMGEN_BATCH_MATMUL(s16, int16_t, int16_t, tflmgen_batch_matmul_s16, TFLMGEN_BATCH_MATMUL_NO_FOURS)
 TFLMGEN_BATCH_MATMUL(s16_s8, int16_t, int8_t, tflmgen_batch_matmul_s16, TFLMGEN_BATCH_MATMUL_NO_FOURS)
 
+/* A multiplier and a shift per column: the product of one column after the other. */
+#define TFLMGEN_BATCH_MATMUL_PER_COLUMN(suffix, element, parameters)                                                   \
+    TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix##_per_column(                                                    \
+        const element *restrict left, const int8_t *restrict right, const int32_t *restrict multipliers,               \
+        const int8_t *restrict shifts, element *restrict output, const struct parameters *p)                           \
+    {                                                                                                                  \
+        struct parameters column = *p;                                                                                 \
+        column.columns = 1;                                                                                            \
+        for (int32_t i = 0; i < p->columns; ++i) {                                                                     \
+            column.multiplier = multipliers[i];                                                                        \
+            column.shift = shifts[i];                                                                                  \
+            tflmgen_batch_matmul_##suffix(left, right + i * p->right_column_stride,                                    \
+                                          output + i * p->output_column_stride, &column);                              \
+        }                                                                                                              \
+    }
+
+TFLMGEN_BATCH_MATMUL_PER_COLUMN(s8, int8_t, tflmgen_batch_matmul_s8)
+TFLMGEN_BATCH_MATMUL_PER_COLUMN(s16_s8, int16_t, tflmgen_batch_matmul_s16)
+
 #endif

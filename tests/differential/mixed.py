@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from support import conv_cases
-from support.conv_cases import at_run_time, int16_tensor, pick, with_int4_filter
+from support.conv_cases import at_run_time, int8_tensor, int16_tensor, pick, with_int4_filter
 from support.differential import Family, Rng, Run, shape_of
 from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, run_tflm, tensor
 from support.litert import run_litert
@@ -121,6 +121,41 @@ def batch_matmul(rng: Rng, dtype: str) -> Run:
     return case, random_values(case, rng)
 
 
+def per_column(rng: Rng, dtype: str) -> Run:
+    """int8 right matrices with a scale per column."""
+    while True:
+        case = batch_matmul(rng, "float32")[0]
+        left, right = case.inputs
+        assert left
+        assert right
+        assert right.type.quantization
+        if right.type.quantization.per_channel:
+            break
+    if rng.integers(2):
+        right = at_run_time(rng, right)
+    left = (int8_tensor if dtype == "int8" else int16_tensor)(rng, left.type.max_shape)
+    options = {key: value for key, value in case.options.items() if key.startswith("adj")}
+    output = replace(int8_tensor(rng).type if dtype == "int8" else int16_tensor(rng).type, shape=())
+    case = make_case("BATCH_MATMUL", [left, right], [Tensor(output)], options)
+    return case, random_values(case, rng)
+
+
+def column_by_column(case: Case, values: list[Array | None]) -> list[Array]:
+    """A product for each column of the right matrices, whose scale it has: LiteRT takes scales per column for 0."""
+    left, right = case.inputs
+    assert right
+    assert right.type.quantization
+    axis = right.type.quantization.axis
+    columns = []
+    for i, scale in enumerate(right.type.quantization.scales):
+        given = right.data if right.data is not None else values[1]
+        assert given is not None
+        column = constant("int8", np.take(given, [i], axis), scale)
+        one = make_case("BATCH_MATMUL", [left, column], [Tensor(case.outputs[0])], case.options)
+        columns += run_litert(one, values[:1])
+    return [np.concatenate(columns, axis=-1)]
+
+
 def embedding_lookup(rng: Rng, dtype: str) -> Run:
     """A table of `dtype` as float32."""
     # LiteRT looks for each row of int4 at a byte of its own.
@@ -156,5 +191,6 @@ FAMILIES = (
     ),
     Family("FULLY_CONNECTED", ("int8",), centred(conv_cases.fully_connected), litert=False),
     Family("BATCH_MATMUL", ("int16", "float32"), batch_matmul, tflm=False, **CLOSE),
+    Family("BATCH_MATMUL", ("int8", "int16"), per_column, tflm=False, litert=False, expected=column_by_column),
     Family("EMBEDDING_LOOKUP", ("int8", "int4"), embedding_lookup, tflm=False),
 )

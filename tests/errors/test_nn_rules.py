@@ -178,10 +178,12 @@ def test_conv3d_refuses(changes: dict[str, Any], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("dtype", "right", "sentence"),
     [
-        ("int16", constant("int8", np.ones((3, 4)), [0.1] * 4, 0, 1), "one scale each"),
-        ("float32", constant("int8", np.ones((3, 4)), [0.1] * 3, 0, 0), "or one per column on the right"),
-        ("float32", constant("int8", np.ones((3, 4)), 0.1, 1), "zero point 0"),
-        ("float32", constant("int8", np.ones((3, 4))), "zero point 0"),
+        ("int16", constant("int8", np.ones((3, 4)), [0.1] * 3, 0, 0), "may have one per column"),
+        ("int8", constant("int8", np.ones((3, 4)), [0.1] * 4, [1, 0, 0, 0], 1), "have zero point 0 then"),
+        ("int16", constant("int16", np.ones((3, 4)), [0.1] * 4, 0, 1), "one scale each"),
+        ("float32", constant("int8", np.ones((3, 4)), [0.1] * 3, 0, 0), "may have one per column"),
+        ("float32", constant("int8", np.ones((3, 4)), 0.1, 1), "and beside float32"),
+        ("float32", constant("int8", np.ones((3, 4))), "and beside float32"),
         ("int8", constant("float32", np.ones((3, 4))), "all int8, int16 or float32"),
     ],
 )

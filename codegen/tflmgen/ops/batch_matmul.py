@@ -1,6 +1,7 @@
 """BATCH_MATMUL: products of matrices that the last two dimensions hold, int8, int16 and float32.
 
-The right ones may be int8 beside int16, and beside float32, whose rows are then quantised at run time.
+The right ones may be int8 beside int16, and beside float32, whose rows are then quantised at run time. Right
+ones in int8 may have a scale per column.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from tflmgen.ops.layout import broadcast_shape, collapse, strides_of
 from tflmgen.ops.mve.batch_matmul import batch_matmul_mve
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import present
-from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
+from tflmgen.ops.quantize_math import MAX_SHIFT, is_representable, quantize_multiplier
 from tflmgen.ops.rules import (
     COMMON,
-    QUANTIZED_PER_TENSOR,
     input_type,
+    per_tensor,
     scale,
     static_shape,
     tensors,
     zero_point,
 )
-from tflmgen.ops.weights import MAX_SHIFT_S64
+from tflmgen.ops.weights import MAX_SHIFT_S64, channel_operands
 from tflmgen.types import DType
 
 HEADER = "batch_matmul.h"
@@ -128,9 +129,11 @@ def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
     return (fill,) * (3 - len(values)) + values
 
 
-def real_multiplier(op: OperatorInstance) -> float:
-    """From accumulator to output."""
-    return scale(input_type(op, 0)) * scale(input_type(op, 1)) / scale(op.outputs[0])
+def real_multipliers(op: OperatorInstance) -> list[float]:
+    """From accumulator to output, one or one per column."""
+    quantization = input_type(op, 1).quantization
+    scales = quantization.scales if quantization else ()
+    return [scale(input_type(op, 0)) * right / scale(op.outputs[0]) for right in scales]
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
@@ -163,24 +166,27 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     macs = output.elements * left.columns
     if _is_hybrid(op):
         return _hybrid_kernel(op, left, fields, macs)
-    function = struct = "tflmgen_batch_matmul_f32"
+    if output.dtype is DType.FLOAT32:
+        params = Params("tflmgen_batch_matmul_f32", fields)
+        return Kernel("tflmgen_batch_matmul_f32", HEADER, (Input(0), Input(1), Output(0)), params, macs=macs)
+    pairs = [quantize_multiplier(factor) for factor in real_multipliers(op)]
+    requantize: tuple[tuple[str, ParamValue], ...] = (("multiplier", pairs[0][0]), ("shift", pairs[0][1]))
     if output.dtype is DType.INT8:
         function = struct = "tflmgen_batch_matmul_s8"
-        multiplier, shift = quantize_multiplier(real_multiplier(op))
-        fields += (
+        points = (
             ("left_zero_point", zero_point(input_type(op, 0))),
             ("right_zero_point", zero_point(input_type(op, 1))),
-            ("multiplier", multiplier),
-            ("shift", shift),
-            ("output_zero_point", zero_point(output)),
         )
-    if output.dtype is DType.INT16:
+        fields += (*points, *requantize, ("output_zero_point", zero_point(output)))
+    else:
         function = struct = "tflmgen_batch_matmul_s16"
         if input_type(op, 1).dtype is DType.INT8:
             function = "tflmgen_batch_matmul_s16_s8"
-        multiplier, shift = quantize_multiplier(real_multiplier(op))
-        fields += (("multiplier", multiplier), ("shift", shift))
-    return Kernel(function, HEADER, (Input(0), Input(1), Output(0)), Params(struct, fields), macs=macs)
+        fields += requantize
+    if len(pairs) == 1:
+        return Kernel(function, HEADER, (Input(0), Input(1), Output(0)), Params(struct, fields), macs=macs)
+    operands = (Input(0), Input(1), *channel_operands(pairs), Output(0))
+    return Kernel(f"{function}_per_column", HEADER, operands, Params(struct, fields), macs=macs)
 
 
 def _hybrid_kernel(
@@ -207,7 +213,7 @@ def _types_fit(op: OperatorInstance) -> bool:
     return weights in (dtype, DType.INT8)
 
 
-def _hybrid_scales_fit(op: OperatorInstance) -> bool:
+def _centred_by_columns(op: OperatorInstance) -> bool:
     """One scale, or one per column of the right matrices, and no zero point; nothing but the left ones is permuted."""
     weights = input_type(op, 1)
     quantization = weights.quantization
@@ -218,15 +224,21 @@ def _hybrid_scales_fit(op: OperatorInstance) -> bool:
     return not quantization.per_channel or on_columns
 
 
-def _is_int8(op: OperatorInstance) -> bool:
-    return op.outputs[0].dtype is DType.INT8
-
-
-def _multiplier_fits(op: OperatorInstance) -> bool:
-    if op.outputs[0].dtype is DType.FLOAT32:
+def _scales_fit(op: OperatorInstance) -> bool:
+    """Whether quantised tensors have one scale each, or the right matrices are `_centred_by_columns`."""
+    right = input_type(op, 1)
+    if right.dtype is DType.FLOAT32:
         return True
-    fits = is_representable(real_multiplier(op))
-    return fits and (_is_int8(op) or quantize_multiplier(real_multiplier(op))[1] <= MAX_SHIFT_S64)
+    if _is_hybrid(op) or (right.dtype is DType.INT8 and right.quantization and right.quantization.per_channel):
+        others = () if _is_hybrid(op) else (input_type(op, 0), op.outputs[0])
+        return _centred_by_columns(op) and all(map(per_tensor, others))
+    return all(map(per_tensor, tensors(op)))
+
+
+def _multipliers_fit(op: OperatorInstance) -> bool:
+    limit = MAX_SHIFT if op.outputs[0].dtype is DType.INT8 else MAX_SHIFT_S64
+    factors = () if op.outputs[0].dtype is DType.FLOAT32 else real_multipliers(op)
+    return all(is_representable(f) and quantize_multiplier(f)[1] <= limit for f in factors)
 
 
 RULES = (
@@ -243,18 +255,15 @@ RULES = (
         "the left matrices have as many columns as the right ones have rows",
         lambda op: left_of(op).columns == right_of(op).rows,
     ),
+    # LiteRT takes scales per column for 0 where nothing is float32: its products are all zero.
     Rule(
-        "int8 matrices beside float32 have one scale, or one per column on the right, and zero point 0",
-        lambda op: not _is_hybrid(op) or _hybrid_scales_fit(op),
-    ),
-    # LiteRT takes scales per channel for 0 here: its products are all zero.
-    Rule(
-        "int8 and int16 inputs and outputs are quantised, with one scale each",
-        lambda op: _is_hybrid(op) or QUANTIZED_PER_TENSOR.holds(op),
+        "int8 and int16 inputs and outputs are quantised, with one scale each; int8 right matrices may have one per "
+        "column, and have zero point 0 then and beside float32",
+        _scales_fit,
     ),
     Rule(
         "the product of the inputs' scales is less than 2^30 output scales with int8, less than 2^7 with int16",
-        _multiplier_fits,
+        _multipliers_fit,
     ),
     Rule(
         f"int8 matrices share a dimension of at most {MAX_DEPTH_S8}",

@@ -8,7 +8,7 @@ are quantised at run time (hybrid.py). int4 weights are int8 in flash.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -117,7 +117,11 @@ def channel_scales(op: OperatorInstance, channels: int) -> list[tuple[int, int]]
 
 def multiplier_operands(op: OperatorInstance, channels: int) -> tuple[ConstantArray, ConstantArray]:
     """Multipliers and shifts of tflmgen_requantize, per output channel."""
-    pairs = channel_scales(op, channels)
+    return channel_operands(channel_scales(op, channels))
+
+
+def channel_operands(pairs: Sequence[tuple[int, int]]) -> tuple[ConstantArray, ConstantArray]:
+    """Pairs of (multiplier, shift) as two arrays."""
     return (
         ConstantArray.of("multipliers", np.array([m for m, _ in pairs]), DType.INT32),
         ConstantArray.of("shifts", np.array([s for _, s in pairs]), DType.INT8),

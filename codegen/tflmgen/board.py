@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -117,6 +118,22 @@ class Board:
         return self.core == "host"
 
     @property
+    def has_emulator(self) -> bool:
+        return self.qemu is not None or self.renode is not None
+
+    @property
+    def is_flashable(self) -> bool:
+        return bool(self.upload or self.platformio)
+
+    @property
+    def argument(self) -> str:
+        """What --board takes for it from the current folder: its id, or the path of a folder of the user's own."""
+        if self.folder is None or self.folder.parent == _boards_folder():
+            return self.id
+        here = Path.cwd()
+        return f"./{self.folder.relative_to(here)}" if self.folder.is_relative_to(here) else str(self.folder)
+
+    @property
     def target(self) -> Target:
         return Target(self.core, self.features)
 
@@ -174,8 +191,13 @@ def load_board(spec: str) -> Board:
             return _read(folder.resolve())
     if _is_path(spec):
         raise BoardError(f"{spec}: no board.json in this folder")
-    known = ", ".join(board.id for board in list_boards())
-    raise BoardError(f"unknown board '{spec}'. Known boards: {known}, host, or the path of a folder with a board.json")
+    known = [*(board.id for board in list_boards()), HOST.id]
+    close = " or ".join(get_close_matches(spec.lower(), known, n=2))
+    meant = f"Did you mean {close}? " if close else ""
+    listed = ", ".join(known)
+    raise BoardError(
+        f"unknown board '{spec}'. {meant}Known boards: {listed}, or the path of a folder with a board.json"
+    )
 
 
 def _is_path(spec: str) -> bool:

@@ -59,10 +59,10 @@ def export(compilation: Compilation, project: Project, board: Board, form: Forma
     return Export(compilation.name, form, {**files, "README.md": made("README.md")}, examples)
 
 
-def write_export(exported: Export, directory: Path) -> None:
-    """Write to `directory`; see folder.write_folder()."""
-    about = {"tflmgen": __version__, "name": exported.name, "format": exported.format.value}
-    write_folder(Content(exported.files, {}, exported.examples, about), directory)
+def write_export(exported: Export, directory: Path) -> tuple[str, ...]:
+    """Write to `directory`; the files that are kept as the user has made them. See folder.write_folder()."""
+    about = {"tflmgen": __version__, "name": exported.name}
+    return write_folder(Content(exported.format.value, exported.files, {}, exported.examples, about), directory)
 
 
 def _library(compilation: Compilation, project: Project) -> Iterator[tuple[str, bytes]]:

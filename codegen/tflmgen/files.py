@@ -15,7 +15,9 @@ class OutputFileError(TflmgenError):
 
 def check_writable(path: Path) -> None:
     """Raises OutputFileError, before any work is done, where `path` cannot become a file."""
-    folder = path.absolute().parent
+    if _is_device(path):
+        return
+    folder = path.resolve().parent
     if path.is_dir():
         raise OutputFileError(f"{path}: cannot be written: it is a directory")
     if not folder.is_dir():
@@ -25,11 +27,20 @@ def check_writable(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write `data` beside `path`, then put it in its place."""
+    """Write `data` beside `path`, then put it in its place. A link stays one, and a device is written to."""
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.absolute().parent) as folder:
-            new = Path(folder) / path.name
+        if _is_device(path):
+            path.write_bytes(data)
+            return
+        target = path.resolve()
+        with tempfile.TemporaryDirectory(prefix=".tflmgen-", dir=target.parent) as folder:
+            new = Path(folder) / "new"
             new.write_bytes(data)
-            new.replace(path)
+            new.replace(target)
     except OSError as error:
         raise OutputFileError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _is_device(path: Path) -> bool:
+    """/dev/null, /dev/stdout, a named pipe: nothing that another file could replace."""
+    return path.exists() and not path.is_file() and not path.is_dir()

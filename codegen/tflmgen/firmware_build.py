@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from tflmgen.emulator.run import open_port, open_session
 from tflmgen.emulator.session import Session
 from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.folder import is_as_written
-from tflmgen.option_groups import Emulator, SessionOptions
+from tflmgen.option_groups import Emulator, SessionOptions, command_line
 from tflmgen.options import BuildOptions
 from tflmgen.platformio import BuildError, Firmware, build
 from tflmgen.project import LIBRARY, MAIN, Project, assemble, write
@@ -91,6 +91,12 @@ def compile_project(directory: Path, compilation: Compilation, board: Board, con
             raise explained from error
 
 
+def print_kept(console: Console, directory: Path, kept: Sequence[str]) -> None:
+    """Say which files are the user's now, so that what is new does not reach them."""
+    for path in kept:
+        console.line(f"note: {directory / path} has been changed, so it is kept as it is")
+
+
 @contextmanager
 def kept_if_whole(directory: Path) -> Iterator[None]:
     """Remove `directory` if the body fails and it didn't exist before: no half-made project is left behind."""
@@ -127,7 +133,7 @@ def running(
     """
     if session.port is not None and board.uart is not None:
         with open_port(session.port, board.uart.baud, session.timeout) as attached:
-            _check_firmware(attached, compilation, board, session.port)
+            _check_firmware(attached, compilation, board, options, session.port)
             yield Running(compilation, attached, None)
         return
     require_compiler(board)
@@ -146,9 +152,11 @@ def running(
             yield Running(compilation, connected, firmware)
 
 
-def _check_firmware(attached: Session, compilation: Compilation, board: Board, port: str) -> None:
+def _check_firmware(
+    attached: Session, compilation: Compilation, board: Board, options: BuildOptions, port: str
+) -> None:
     name, path = compilation.name, compilation.module.path
     if (attached.model, attached.fingerprint) != (name, compilation.sources.fingerprint):
         other = f"model '{attached.model}'" if attached.model != name else f"another build of '{name}'"
-        advice = f"tflmgen flash {path} --board {board.id}, with the same options"
+        advice = command_line("flash", Path(path), board.argument, options)
         raise OtherFirmwareError(f"{port}: the board runs {other}. Flash it: {advice}")

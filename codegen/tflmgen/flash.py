@@ -17,7 +17,7 @@ from tflmgen.toolchain import find_program
 
 def check_flashable(board: Board) -> None:
     """Raises UsageError where nothing is known that could flash `board`."""
-    if board.is_host or not (board.upload or board.platformio):
+    if board.is_host or not board.is_flashable:
         raise UsageError(
             f"--board {board.id} is not flashed: it is {'this computer' if board.is_host else 'an emulated board'}. "
             "A board of your own needs `platformio` or `upload` in its board.json"
@@ -39,7 +39,7 @@ def flash(directory: Path, compilation: Compilation, board: Board, port: str | N
     try:
         check_registry(board.platformio.platform)
     except UploadError as error:
-        own = f"tflmgen boards new DIR --like {board.id}"
+        own = f"tflmgen boards new DIR --like {shlex.quote(board.argument)}"
         raise UploadError(
             f"{error}. Or name a flash tool of yours as `upload` in a board of your own: {own}"
         ) from error

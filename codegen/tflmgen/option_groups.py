@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -130,6 +132,29 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
         "quiet": typer.Option("--quiet", "-q", help="Print nothing but errors (and --json)."),
     },
 }
+
+
+def command_line(command: str, model: Path, board: str, *groups: Any, more: str = "") -> str:
+    """The shell's words for a command with the model, the board and the options of these groups.
+
+    more  follows as it is, placeholders for example
+    """
+    path = f"./{model}" if str(model).startswith("-") else str(model)
+    words = ["tflmgen", command, path, "--board", board, *(word for group in groups for word in option_words(group))]
+    return " ".join([shlex.join(words), *([more] if more else [])])
+
+
+def option_words(group: Any) -> list[str]:
+    """The command line's words for each option of a group that is not at its default; each is named as its field."""
+    words: list[str] = []
+    for field in fields(group):
+        value = getattr(group, field.name)
+        if value == field.default or value == []:
+            continue
+        option = "--" + field.name.replace("_", "-")
+        for one in value if isinstance(value, list) else [value]:
+            words += [option] if one is True else [option, str(one.value if isinstance(one, Enum) else one)]
+    return words
 
 
 def with_groups(function: Callable[..., None]) -> Callable[..., None]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tflmgen import __version__
 from tflmgen.board import Board
-from tflmgen.folder import BEGIN, END, Content, write_folder
+from tflmgen.folder import BEGIN, END, PROJECT, Content, write_folder
 from tflmgen.render import render
 
 LIBRARY = "lib/tflmgen"
@@ -104,11 +104,11 @@ def assemble(
     )
 
 
-def write(project: Project, directory: Path) -> None:
-    """Write `project` to `directory`; see folder.write_folder()."""
+def write(project: Project, directory: Path) -> tuple[str, ...]:
+    """Write `project` to `directory`; the files that are kept as the user has made them. See folder.write_folder()."""
     about = {"tflmgen": __version__, "name": project.name, "board": project.board}
-    content = Content(dict(project.files), dict(project.shared_files), dict(project.user_files), about)
-    write_folder(content, directory)
+    content = Content(PROJECT, dict(project.files), dict(project.shared_files), dict(project.user_files), about)
+    return write_folder(content, directory)
 
 
 class _Contents(dict[str, str]):

@@ -63,6 +63,12 @@ def test_unknown_board_lists_the_known_ones() -> None:
     assert "mps2_an386" in text
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("mps2_an368", "mps2_an386"), ("Nucleo-F446RE", "nucleo_f446re")])
+def test_an_unknown_board_like_a_known_one(typed: str, meant: str) -> None:
+    assert f"unknown board '{typed}'. Did you mean {meant}" in _fails("build", "adder.tflite", "--board", typed)
+    assert "Did you mean" not in _fails("build", "adder.tflite", "--board", "zzz")
+
+
 def test_over_budget_names_the_peak_and_what_helps(folder: Path) -> None:
     write_adder(folder / "adder.tflite", "int8", (1, 100, 100, 4))
     text = _fails("build", "adder.tflite", "--board", "microbit", "--no-compile")
@@ -97,6 +103,32 @@ def test_an_output_folder_that_is_a_file(folder: Path) -> None:
     assert "taken" in _fails("build", "adder.tflite", *BOARD, "--no-compile", "-o", "taken")
 
 
+@pytest.mark.parametrize("held", [["build", "--board", "host", "--no-compile"], ["export", "--format", "plain"]])
+def test_an_output_folder_of_another_format(held: list[str], folder: Path) -> None:
+    """Whichever was first: nothing is deleted, and no model is planned for nothing."""
+    command, *options = held
+    assert tflmgen(command, "adder.tflite", *options, "-o", "out").code == 0
+    with (folder / "out" / "README.md").open("a") as readme:
+        readme.write("mine")
+    before = {path: path.read_bytes() for path in sorted((folder / "out").rglob("*")) if path.is_file()}
+    others = [["export", "--format", "cmake"], ["export", "--format", "zephyr"]]
+    others += [["flash", "--board", "pico"]]
+    others += [["build", "--board", "host", "--no-compile"]] if command == "export" else []
+    for command, *options in others if held[0] == "export" else others[:2]:
+        assert "out: holds what tflmgen has written in another format" in _fails(
+            command, "adder.tflite", *options, "-o", "out"
+        )
+    assert {path: path.read_bytes() for path in sorted((folder / "out").rglob("*")) if path.is_file()} == before
+
+
+def test_an_output_folder_of_the_users(folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "thesis.txt").write_text("years of work")
+    for command, *options in (["build", "--board", "host"], ["export", "--format", "cmake"], ["flash", "-b", "pico"]):
+        assert "out: is not empty" in _fails(command, "adder.tflite", *options, "-o", "out")
+    assert [path.name for path in (folder / "out").iterdir()] == ["thesis.txt"]
+
+
 def test_full_disk_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: Path, _: bytes) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))
@@ -117,6 +149,35 @@ def test_outputs_that_cannot_be_written() -> None:
     words = ("run", "adder.tflite", "--board", "host", "--inputs", "in.npz", "--outputs")
     assert "there is no folder" in _fails(*words, "none/out.npz")
     assert "is a directory" in _fails(*words, ".")
+
+
+WRITERS = {
+    "--outputs": ("run", "adder.tflite", "--board", "host", "--inputs", "in.npz"),
+    "--junit": ("test", "adder.tflite", "--board", "host"),
+    "--report": ("inspect", "adder.tflite"),
+}
+
+
+@pytest.mark.parametrize("option", WRITERS)
+def test_a_directory_where_a_file_is_to_be_written(option: str, folder: Path) -> None:
+    (folder / "taken").mkdir()
+    assert "taken: cannot be written: it is a directory" in _fails(*WRITERS[option], option, "taken")
+
+
+@pytest.mark.parametrize("option", WRITERS)
+def test_a_file_that_cannot_be_written_whole_stays(option: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "old").write_text("last week's")
+
+    replace = Path.replace
+
+    def broken(self: Path, target: Path) -> Path:
+        if Path(target).name == "old":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", broken)
+    assert "old: cannot be written: Input/output error" in _fails(*WRITERS[option], option, "old")
+    assert (folder / "old").read_text() == "last week's"
 
 
 def test_inputs_that_do_not_fit(folder: Path) -> None:

@@ -170,4 +170,4 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
     (tmp_path / "taken" / "README.md").write_text("mine", encoding="utf-8")
     done = tflmgen("export", GATE, "--format", "plain", "-o", tmp_path / "taken")
     assert done.code == 1
-    assert "README.md: stands where a generated file belongs" in done.err
+    assert "taken: is not empty, and not of tflmgen's making" in done.err

@@ -9,9 +9,10 @@ from tflmgen import folder
 from tflmgen.folder import BEGIN, END, MANIFEST, Content, FolderError, read_about, write_folder
 
 
-def content(files: Mapping[str, str], ini: str = "a = 1", once: str = "main") -> Content:
+def content(files: Mapping[str, str], ini: str = "a = 1", once: str = "main", form: str = "project") -> Content:
     shared = {"p.ini": f"{BEGIN}\n{ini}\n{END}\nyours\n".encode()}
-    return Content({p: t.encode() for p, t in files.items()}, shared, {"src/main.c": once.encode()}, {"name": "tiny"})
+    generated = {path: text.encode() for path, text in files.items()}
+    return Content(form, generated, shared, {"src/main.c": once.encode()}, {"name": "tiny"})
 
 
 def tree(path: Path) -> dict[str, str]:
@@ -111,7 +112,7 @@ def test_a_file_written_once_is_renewed_until_the_user_changes_it(tmp_path: Path
 
 def test_a_file_written_once_that_no_manifest_lists_is_the_users(tmp_path: Path) -> None:
     write_folder(content({}, once="one"), tmp_path)
-    (tmp_path / MANIFEST).write_text('{"files": {}}')
+    (tmp_path / MANIFEST).write_text('{"format": "project", "files": {}}')
     write_folder(content({}, once="two"), tmp_path)
     assert (tmp_path / "src" / "main.c").read_text() == "one"
 
@@ -119,7 +120,7 @@ def test_a_file_written_once_that_no_manifest_lists_is_the_users(tmp_path: Path)
 def test_files_written_once_under_other_names(tmp_path: Path) -> None:
     """The example of a library by another name goes, unless it is the user's."""
     for path in ("examples/a/main.c", "examples/b/main.c", "examples/c/main.c"):
-        write_folder(Content({}, {}, {path: path.encode()}, {}), tmp_path)
+        write_folder(Content("project", {}, {}, {path: path.encode()}, {}), tmp_path)
         if "b" in path:
             (tmp_path / path).write_text("mine")
     assert {p: t for p, t in tree(tmp_path).items() if p != MANIFEST} == {
@@ -149,17 +150,87 @@ def test_users_part_of_a_shared_file_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}\n{END}\n{BEGIN}\n{END}"])
 def test_shared_file_without_our_part_is_not_touched(tmp_path: Path, text: str) -> None:
+    write_folder(content({}), tmp_path)
     (tmp_path / "p.ini").write_text(text)
+    before = tree(tmp_path)
     with pytest.raises(FolderError, match=r"p\.ini: has no part between"):
         write_folder(content({}), tmp_path)
-    assert tree(tmp_path) == {"p.ini": text}
+    assert tree(tmp_path) == before
 
 
 def test_a_users_file_is_never_overwritten(tmp_path: Path) -> None:
+    write_folder(content({}), tmp_path)
     (tmp_path / "plan.json").write_text("my own plan")
+    before = tree(tmp_path)
     with pytest.raises(FolderError, match=r"plan\.json: stands where a generated file belongs"):
         write_folder(content({"plan.json": "{}"}), tmp_path)
-    assert tree(tmp_path) == {"plan.json": "my own plan"}
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(("first", "second"), [("project", "cmake"), ("cmake", "project"), ("cmake", "plain")])
+def test_a_folder_holds_one_format(tmp_path: Path, first: str, second: str) -> None:
+    write_folder(content({"lib/a.c": "a"}, form=first), tmp_path)
+    (tmp_path / "p.ini").write_text((tmp_path / "p.ini").read_text() + "[env:mine]\n")
+    before = tree(tmp_path)
+    with pytest.raises(FolderError, match=rf"in another format \({first}, not {second}\)"):
+        write_folder(content({"b.c": "b"}, form=second), tmp_path)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("about", "form"), [({"board": "host"}, "project"), ({"format": "cmake"}, "cmake")], ids=["project", "export"]
+)
+def test_formats_of_older_manifests(tmp_path: Path, about: Mapping[str, str], form: str) -> None:
+    write_folder(content({"lib/a.c": "a"}, form=form), tmp_path)
+    manifest = json.loads((tmp_path / MANIFEST).read_text())
+    del manifest["format"]
+    (tmp_path / MANIFEST).write_text(json.dumps({**manifest, **about}))
+    with pytest.raises(FolderError, match="in another format"):
+        write_folder(content({}, form="plain"), tmp_path)
+    write_folder(content({"lib/b.c": "b"}, form=form), tmp_path)
+    assert set(tree(tmp_path)) == {"lib/b.c", "p.ini", "src/main.c", MANIFEST}
+
+
+@pytest.mark.parametrize("name", ["notes.txt", ".git", "src"])
+def test_a_folder_of_the_users_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(FolderError, match="is not empty, and not of tflmgen's making"):
+        write_folder(content({}), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
+    (tmp_path / ".tflmgen-abc").mkdir()  # of a process that was killed
+    write_folder(content({"a": "a"}), tmp_path)
+    assert set(tree(tmp_path)) == {"a", "p.ini", "src/main.c", MANIFEST}
+
+
+def test_generated_files_that_the_user_has_changed_are_not_removed(tmp_path: Path) -> None:
+    """Neither such a file, nor the user's part of a file that is generated in part."""
+    write_folder(content({"lib/old.c": "old", "lib/gone.c": "gone"}), tmp_path)
+    (tmp_path / "lib" / "old.c").write_text("mine")
+    (tmp_path / "lib" / "gone.c").unlink()
+    ini = (tmp_path / "p.ini").read_text() + "[env:mine]\n"
+    (tmp_path / "p.ini").write_text(ini)
+    kept = write_folder(Content("project", {}, {}, {}, {}), tmp_path)
+    assert kept == ("lib/old.c", "p.ini")
+    assert tree(tmp_path) == {"lib/old.c": "mine", "p.ini": ini, MANIFEST: tree(tmp_path)[MANIFEST]}
+
+
+def test_what_is_kept_is_told(tmp_path: Path) -> None:
+    assert write_folder(content({}), tmp_path) == ()
+    assert write_folder(content({}), tmp_path) == ()
+    (tmp_path / "src" / "main.c").write_text("mine")
+    for files in ({}, {}, {"a": "a"}):
+        assert write_folder(content(files), tmp_path) == ("src/main.c",)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"files": {"lib/mine.c": ""}}'])
+def test_a_manifest_that_names_no_format_removes_nothing(tmp_path: Path, text: str) -> None:
+    write_folder(content({"lib/mine.c": "a"}), tmp_path)
+    (tmp_path / MANIFEST).write_text(text)
+    write_folder(content({}), tmp_path)
+    assert (tmp_path / "lib" / "mine.c").read_text() == "a"
 
 
 @pytest.mark.parametrize("path", ["../outside", "lib/../../outside", "/ABSOLUTE"])
@@ -168,7 +239,7 @@ def test_manifest_cannot_name_files_outside(tmp_path: Path, path: str) -> None:
     outside.write_text("precious")
     inside = tmp_path / "project"
     write_folder(content({"a": "a"}), inside)
-    forged = {"files": {path.replace("/ABSOLUTE", str(outside)): ""}}
+    forged = {"format": "project", "files": {path.replace("/ABSOLUTE", str(outside)): ""}}
     (inside / MANIFEST).write_text(json.dumps(forged))
     write_folder(content({"a": "a"}), inside)
     assert outside.read_text() == "precious"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,7 @@ def boards_new_command(directory: Path, answers: Answers, output: OutputOptions)
         console.line("Its UART's clocks and pins are not set up yet: see `setup` in docs/boards.md.")
     if board.qemu is None and board.renode is None:
         console.line("No emulator runs it, unless its board.json names one: `qemu`, `renode`.")
-    console.line(f"Build for it with: tflmgen build MODEL --board {_path(directory)}")
+    console.line(f"Build for it with: tflmgen build MODEL --board {shlex.quote(board.argument)}")
 
 
 def _is_terminal() -> bool:
@@ -49,8 +50,3 @@ def _ask(answers: Answers) -> Answers:
 
 def _written(directory: Path) -> object:
     return json.loads((directory / "board.json").read_text(encoding="utf-8"))
-
-
-def _path(directory: Path) -> str:
-    text = directory.as_posix()
-    return text if "/" in text else f"./{text}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,16 @@ from tflmgen.code_size import code_bytes
 from tflmgen.compiler import Compilation
 from tflmgen.console import Console, Table
 from tflmgen.emit import entry_names
-from tflmgen.firmware_build import compile_for, compile_project, kept_if_whole, project_of, require_compiler
-from tflmgen.option_groups import OutputOptions
+from tflmgen.firmware_build import (
+    compile_for,
+    compile_project,
+    kept_if_whole,
+    print_kept,
+    project_of,
+    require_compiler,
+)
+from tflmgen.folder import PROJECT, check_folder
+from tflmgen.option_groups import OutputOptions, command_line
 from tflmgen.options import BuildOptions
 from tflmgen.placement import board_for, memory_use
 from tflmgen.platformio import Firmware
@@ -29,22 +38,24 @@ def build_command(
     """Write the project to `directory`, default MODEL-BOARD in the current one, and compile it if `compiled`."""
     console = Console(output)
     board = board_for(board_name, options)
+    target = directory or Path(f"{model.stem}-{board.id}")
+    check_folder(target, PROJECT)
     with console.progress(f"Planning {model.name}"):
         compilation = compile_for(model, board, options)
     if compiled:
         require_compiler(board)
-    target = directory or Path(f"{model.stem}-{board.id}")
     firmware, plan = None, compilation.plan
     with kept_if_whole(target):
-        write(project_of(compilation, board, options, report_html(plan, board)), target)
+        kept = write(project_of(compilation, board, options, report_html(plan, board)), target)
         if compiled:
             firmware = compile_project(target, compilation, board, console)
             plan = {**plan, "firmware": _sizes(firmware, compilation, board, options, console)}
             write(project_of(compilation, board, options, report_html(plan, board, plan["firmware"])), target)
     console.json(plan)
     _report(console, plan, board, firmware)
+    print_kept(console, target, kept)
     console.line(f"The plan in pictures: {target / 'report.html'}")
-    console.line(_next_step(target, compilation, board, compiled))
+    console.line(f"Wrote {target}. {_next_step(model, target, board, options, firmware)}")
 
 
 def _sizes(
@@ -120,7 +131,14 @@ def _arena_note(plan: Mapping[str, Any]) -> str:
     return f"{optimal}; fullest at {peak}" if peak else optimal
 
 
-def _next_step(target: Path, compilation: Compilation, board: Board, compiled: bool) -> str:
-    if not compiled:
-        return f"Wrote {target}. Compile it with: pio run -d {target}"
-    return f"Wrote {target}. Test it with: tflmgen test {compilation.module.path} --board {board.id}"
+def _next_step(model: Path, target: Path, board: Board, options: BuildOptions, firmware: Firmware | None) -> str:
+    """What tests this very build, in words and as a command."""
+    if firmware is None:
+        return f"Compile it with: {shlex.join(['pio', 'run', '-d', str(target)])}"
+    if board.is_host or board.has_emulator:
+        return f"Test it with: {command_line('test', model, board.argument, options)}"
+    flash = f"flash {firmware.elf} with a tool of yours"
+    if board.is_flashable:
+        flash = f"flash it with: {command_line('flash', model, board.argument, options)}"
+    test = command_line("test", model, board.argument, options, more="--port PORT")
+    return f"No emulator runs it: {flash}\nThen test it with: {test}"

@@ -7,7 +7,8 @@ from pathlib import Path
 from tflmgen.console import Console
 from tflmgen.errors import UsageError
 from tflmgen.export import export, write_export
-from tflmgen.firmware_build import plan_for, project_of
+from tflmgen.firmware_build import plan_for, print_kept, project_of
+from tflmgen.folder import check_folder
 from tflmgen.option_groups import OutputOptions
 from tflmgen.options import BuildOptions, Format
 from tflmgen.placement import board_for
@@ -35,11 +36,12 @@ def export_command(
         raise UsageError(
             "--place is for the linker script of a project: an exported library has macros for its sections"
         )
+    target = directory or Path(f"{model.stem}-{form.value}")
+    check_folder(target, form.value)
     with console.progress(f"Planning {model.name}"):
         compilation = plan_for(model, board, options)
     exported = export(compilation, project_of(compilation, board, options), board, form)
-    target = directory or Path(f"{model.stem}-{form.value}")
-    write_export(exported, target)
+    kept = write_export(exported, target)
     plan = compilation.plan
     state = sum(part["bytes"] for part in plan["state"])
     console.json({**plan, "export": {"format": form.value, "files": sorted({*exported.files, *exported.examples})}})
@@ -48,4 +50,5 @@ def export_command(
     console.line(f"Wrote {target}: {compilation.name} as {kernels}, {ram} of RAM, {weights} of weights.")
     for note in plan["notes"]:
         console.line(f"note: {note}")
+    print_kept(console, target, kept)
     console.line(f"{NEXT[form]} {target / 'README.md'} says how, and how to run the example.")

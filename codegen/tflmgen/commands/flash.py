@@ -6,9 +6,10 @@ import tempfile
 from pathlib import Path
 
 from tflmgen.console import Console
-from tflmgen.firmware_build import compile_for, kept_if_whole, project_of
+from tflmgen.firmware_build import compile_for, kept_if_whole, print_kept, project_of
 from tflmgen.flash import check_flashable, flash
-from tflmgen.option_groups import OutputOptions
+from tflmgen.folder import PROJECT, check_folder
+from tflmgen.option_groups import OutputOptions, command_line
 from tflmgen.options import BuildOptions
 from tflmgen.placement import board_for
 from tflmgen.project import write
@@ -26,15 +27,18 @@ def flash_command(
     console = Console(output)
     board = board_for(board_name, options)
     check_flashable(board)
+    if directory is not None:
+        check_folder(directory, PROJECT)
     with console.progress(f"Planning {model.name}"):
         compilation = compile_for(model, board, options)
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         target = directory or Path(folder) / compilation.name
         with kept_if_whole(target):
-            write(project_of(compilation, board, options), target)
+            kept = write(project_of(compilation, board, options), target)
             uploader = flash(target, compilation, board, port, console)
     console.json({"model": model.name, "board": board.id, "uploader": uploader})
     for note in board.notes:
         console.line(f"note: {note}")
+    print_kept(console, target, kept)
     console.line(f"Flashed {model.name} on {board.id} by {uploader}.")
-    console.line(f"Test it with: tflmgen test {model} --board {board_name} --port PORT")
+    console.line(f"Test it with: {command_line('test', model, board.argument, options, more='--port PORT')}")

@@ -44,6 +44,9 @@ def inspect_command(
         console.line(module_text(compilation.module).rstrip())
     else:
         _print_signatures(console, compilation)
+        kernels = "portable C for any processor" if board.is_host else f"C for {board.core}"
+        elsewhere = "; --board BOARD plans for another" if board.is_host else ""
+        console.line(f"The plan for board {board.id}, {kernels}{elsewhere}:")
         _print_arena(console, compilation.plan)
     if report is not None:
         write_whole(report, report_html(compilation.plan, board).encode())

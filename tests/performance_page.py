@@ -263,7 +263,7 @@ cores are without [range analysis](ranges.md) (`--no-range-analysis`). What that
 
 RANGES_TITLE = "## Range analysis"
 RANGES_TEXT = """What tflmgen computes by default: not the channels that are the same for every input, or that no reader
-makes anything of. [What makes no difference](ranges.md) says how they are found. The outputs are the same bit for bit.
+makes anything of. [Dead channels](ranges.md) says how they are found. The outputs are the same bit for bit.
 Models that are not listed have no such channels."""
 
 

@@ -181,7 +181,9 @@ class Removed:
 
     what     channels, clamp, constant, branch or loop
     name     of the tensor that lacks channels or is known, of the branch's or loop's subgraph
-    channels removed ones
+    channels dead ones, which are not computed
+    of       channels of the file's tensor, where some are dead
+    known    dead channels with one value for every input: biases of the layers that read them stand for it
     macs     multiply-accumulates removed from the operator that makes the tensor
     """
 
@@ -189,6 +191,8 @@ class Removed:
     name: str
     origin: Origin
     channels: int = 0
+    of: int = 0
+    known: int = 0
     macs: int = 0
 
 
@@ -196,7 +200,8 @@ class Removed:
 class Module:
     """A whole model. `functions` has callees before their callers; `constants` maps keys to raw little-endian bytes.
 
-    `narrowed` is by the id of the value.
+    `narrowed` is by the id of the value. `removed_macs`: multiply-accumulates that value-range analysis removed from
+    operators of the file, by subgraph and operator.
     """
 
     path: str
@@ -208,6 +213,7 @@ class Module:
     notes: tuple[str, ...] = ()
     narrowed: Mapping[int, Narrowed] = field(default_factory=dict)
     removed: tuple[Removed, ...] = ()
+    removed_macs: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
     def function(self, name: str) -> Function:
         return next(f for f in self.functions if f.name == name)

@@ -20,6 +20,7 @@ from tflmgen.plan_flow import (
     tensors_of,
     weights_by_step,
 )
+from tflmgen.plan_macs import total_macs, with_file_macs
 from tflmgen.program import Access, Assembly, Fixed, Loop, Program, StateVariable, walk_instructions
 from tflmgen.schedule import Boundary, CallStep, IfStep, Schedule, ScheduleItem, Sequence, Step, WhileStep, walk_items
 from tflmgen.search import Candidate
@@ -50,13 +51,15 @@ def plan_json(
     copied = _copied_pieces(program)
     read, weights = operand_steps(schedule), weights_by_step(program, sources.weights)
     overlaps = overlaps_by_step(program)
-    steps = (_with_pieces(step, copied) for step in _steps(schedule, selection, sources))
+    plain = [_with_pieces(step, copied) for step in _steps(schedule, selection, sources)]
+    steps = with_file_macs(plain, module.removed_macs)
     return {
         "tflmgen": __version__,
         "model": {"path": Path(module.path).name, "sha256": module.sha256},
         "options": dict(options),
         "notes": [*module.notes, *selection.notes],
         "removed": [_removed(one) for one in module.removed],
+        "macs": total_macs(steps, module.removed_macs),
         "arena": {
             "bytes": program.arena_bytes,
             "packing_bound": packing_bound(best.liveness, storage, schedule.steps),
@@ -93,6 +96,8 @@ def _removed(one: Removed) -> Json:
         "subgraph": one.origin.subgraph,
         "operator": one.origin.operator,
         "channels": one.channels,
+        "of_channels": one.of,
+        "known_channels": one.known,
         "macs": one.macs,
     }
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tflmgen.graph import Module
 from tflmgen.kernel import Kernel, Target
 from tflmgen.passes import WITHOUT_RANGES, run_passes, with_ranges
+from tflmgen.passes.macs import macs_by_operator
 from tflmgen.select import select
 
 MULTIPLES = {"mve": (4, 8, 16), "dsp": (2, 4)}
@@ -17,19 +20,25 @@ GAIN = 1.01
 def prepare(imported: Module, target: Target, analyze_ranges: bool = True, fastest: bool = True) -> Module:
     """Runs the passes. `fastest`: what takes fewest estimated cycles, else what has fewest channels."""
     module, narrowest = _with_and_without_dead_channels(imported, analyze_ranges)
-    return _fastest(module, narrowest, target) if fastest else narrowest
+    return _counted(module, _fastest(module, narrowest, target) if fastest else narrowest)
 
 
 def prepare_trade_offs(imported: Module, target: Target, analyze_ranges: bool = True) -> tuple[Module, ...]:
     """Runs the passes. What takes fewest estimated cycles, then what has fewest channels, where that is another."""
     module, narrowest = _with_and_without_dead_channels(imported, analyze_ranges)
     fastest = _fastest(module, narrowest, target)
-    return (fastest,) if fastest.functions == narrowest.functions else (fastest, narrowest)
+    same = fastest.functions == narrowest.functions
+    return tuple(_counted(module, one) for one in ((fastest,) if same else (fastest, narrowest)))
 
 
 def _with_and_without_dead_channels(imported: Module, analyze_ranges: bool) -> tuple[Module, Module]:
     module = run_passes(imported, WITHOUT_RANGES)
     return module, run_passes(module, with_ranges(1)) if analyze_ranges else module
+
+
+def _counted(before: Module, after: Module) -> Module:
+    """`after` with the multiply-accumulates that it has less than `before`."""
+    return replace(after, removed_macs=macs_by_operator(before) - macs_by_operator(after))
 
 
 def _fastest(module: Module, narrowest: Module, target: Target) -> Module:

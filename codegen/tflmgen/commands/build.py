@@ -12,6 +12,7 @@ from tflmgen.budget import peak_operator
 from tflmgen.code_size import code_bytes
 from tflmgen.compiler import Compilation
 from tflmgen.console import Console, Table
+from tflmgen.dead_channels import dead_channel_lines
 from tflmgen.emit import entry_names
 from tflmgen.firmware_build import (
     compile_for,
@@ -110,6 +111,8 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
             rows += [_row(f"in {m.name}", use[m.name], m.size, _held(board, m.name)) for m in board.memories]
     title = f"{plan['model']['path']} on {board.id}"
     console.table(Table(title, ("", "bytes>", ">", "board has>", "%>", ""), rows))
+    for line in dead_channel_lines(plan):
+        console.line(line)
     for note in plan["notes"]:
         console.line(f"note: {note}")
 

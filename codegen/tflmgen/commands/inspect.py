@@ -8,6 +8,7 @@ from typing import Any
 
 from tflmgen.compiler import Compilation
 from tflmgen.console import Console, Table
+from tflmgen.dead_channels import dead_channel_lines
 from tflmgen.files import check_writable, write_whole
 from tflmgen.firmware_build import plan_for
 from tflmgen.graph_text import module_text
@@ -98,12 +99,13 @@ def _print_arena(console: Console, plan: dict[str, Any]) -> None:
     back = sum(step["backward"] for step in over)
     console.line(f"{len(over)} outputs lie over inputs that are no longer needed; {back} kernels go backward for that.")
     console.line(f"Weights: {count(plan['weights']['bytes'])} bytes. Copies: {len(plan['copies'])}.")
-    _print_removed(console, plan["removed"])
+    _print_removed(console, plan)
     for note in plan["notes"]:
         console.line(f"note: {note}")
 
 
-def _print_removed(console: Console, removed: list[dict[str, Any]]) -> None:
+def _print_removed(console: Console, plan: dict[str, Any]) -> None:
+    removed = plan["removed"]
     if not removed:
         return
     rows = [
@@ -117,9 +119,9 @@ def _print_removed(console: Console, removed: list[dict[str, Any]]) -> None:
         for one in removed
     ]
     columns = ("#", "what", "channels>", "MACs>", "tensor or subgraph")
-    console.table(Table("Removed, as it makes no difference for any input", columns, rows))
-    channels, macs = (count(sum(one[key] for one in removed)) for key in ("channels", "macs"))
-    console.line(f"Range analysis removed {channels} channels and {macs} multiply-accumulates.")
+    console.table(Table("Left out by value-range analysis", columns, rows))
+    for line in dead_channel_lines(plan):
+        console.line(line)
 
 
 def _types(graph: SubGraph, tensors: Iterable[int]) -> str:

@@ -144,9 +144,14 @@ class _Dropper(Rewriter):
 
     def _note(self, old: Op, new: Op) -> None:
         output, macs = old.outputs[0], macs_of(old) - macs_of(new)
-        channels = channels_of(output.type) - channels_of(new.outputs[0].type)
-        if channels or macs:
-            self.removed.append(Removed("channels", output.name, old.origin, channels, macs))
+        dead = np.setdiff1d(np.arange(channels_of(output.type)), self._channels(output))
+        if not len(dead) and not macs:
+            return
+        interval = self._ranges.of(output)
+        known = 0 if interval is None else int(interval.known[dead].sum())
+        whole = self.narrowed.get(new.outputs[0].id)
+        of = whole.channels if whole else channels_of(output.type)
+        self.removed.append(Removed("channels", output.name, old.origin, len(dead), of, known, macs))
 
 
 def _cut(kind: TensorType, shape: tuple[int, ...], axis: int, rows: Integers) -> TensorType:

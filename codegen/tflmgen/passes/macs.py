@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tflmgen.graph import Op
+from collections import Counter
+
+from tflmgen.graph import Module, Op, walk
 from tflmgen.passes.affine import CHANNELS
 
 
@@ -13,3 +15,13 @@ def macs_of(op: Op) -> int:
         return 0
     output = op.outputs[0].type
     return output.elements * weights.type.elements // output.max_shape[-1]
+
+
+def macs_by_operator(module: Module) -> Counter[tuple[int, int]]:
+    """Of the file's layers with weights, by subgraph and operator, every copy of them counted."""
+    found: Counter[tuple[int, int]] = Counter()
+    for function in module.functions:
+        for node in walk(function.body):
+            if isinstance(node, Op):
+                found[node.origin.subgraph, node.origin.operator] += macs_of(node)
+    return found

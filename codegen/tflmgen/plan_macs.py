@@ -1,0 +1,69 @@
+"""Multiply-accumulates in plan.json: those that are computed beside those of the file, by operator and in all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Json = dict[str, Any]
+Place = tuple[int, int]
+"""Subgraph and operator of the file."""
+
+
+def executions(steps: Sequence[Json]) -> dict[int, int]:
+    """Step -> how often it runs in one call of its function: every branch once, a loop of unknown length once."""
+    by_index = {step["index"]: step for step in steps}
+    found = {}
+    for index, step in by_index.items():
+        found[index] = 1
+        while step["parent"] is not None:
+            step = by_index[step["parent"]]
+            found[index] *= 1 if step.get("trips") is None else step["trips"]
+    return found
+
+
+def with_file_macs(steps: Sequence[Json], removed: Mapping[Place, int]) -> list[Json]:
+    """`steps` with `file_macs` for each operator: its MACs and the `removed` ones, those of value-range analysis.
+
+    Where an operator of the file became several steps (a function inlined twice), each has an equal part of these.
+    """
+    parts: dict[Place, list[Json]] = {}
+    found = [_copied(step) for step in steps]
+    for part in _operators(found):
+        parts.setdefault((part["subgraph"], part["operator"]), []).append(part)
+    for place, macs in removed.items():
+        same = parts.get(place, ())
+        for number, part in enumerate(same):
+            part["file_macs"] += macs * (number + 1) // len(same) - macs * number // len(same)
+    for step in found:
+        if "stages" in step:
+            step["file_macs"] = sum(stage["file_macs"] for stage in step["stages"])
+    return found
+
+
+def total_macs(steps: Sequence[Json], removed: Mapping[Place, int]) -> dict[str, int]:
+    """MACs of one call, as often as each step runs (see executions); operators that are gone count once, in `file`."""
+    times = executions(steps)
+    operators = [step for step in steps if step["kind"] == "operator"]
+    left = {(part["subgraph"], part["operator"]) for part in _operators(steps)}
+    gone = sum(macs for place, macs in removed.items() if place not in left)
+    return {
+        "computed": sum(step["macs"] * times[step["index"]] for step in operators),
+        "file": sum(step["file_macs"] * times[step["index"]] for step in operators) + gone,
+    }
+
+
+def _copied(step: Json) -> Json:
+    if step["kind"] != "operator":
+        return step
+    found = {**step, "file_macs": step["macs"]}
+    if "stages" in step:
+        found["stages"] = [{**stage, "file_macs": stage["macs"]} for stage in step["stages"]]
+    return found
+
+
+def _operators(steps: Sequence[Json]) -> Iterator[Json]:
+    """Operators of the file: those of a stream in its place."""
+    for step in steps:
+        if step["kind"] == "operator":
+            yield from step.get("stages", (step,))

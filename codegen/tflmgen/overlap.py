@@ -68,7 +68,8 @@ def keeps_multiples(
             continue
         for claim in kernel.overlaps:
             output, source = item.op.outputs[claim.output], item.op.inputs[claim.input]
-            assert source is not None
+            if source is None or source.is_constant:
+                continue
             here, there = (offsets[home[v].buffer] + home[v].offset for v in (output, source))
             apart = here + output.type.bytes <= there or there + source.type.bytes <= here
             same = (o for o in kernel.overlaps if (o.input, o.output) == (claim.input, claim.output))

@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 
 from tflmgen.graph import Module, Op, walk
-from tflmgen.kernel import Kernel, OperatorInstance, Pieces, Target, View
+from tflmgen.kernel import Kernel, OperatorInstance, Part, Pieces, Target, View
 from tflmgen.larger_weights import within_flash
 from tflmgen.ops import OPERATORS
 from tflmgen.support import instance_of
@@ -53,7 +53,12 @@ def without_overlap(selection: Selection) -> Selection:
 
 
 def _kernel(module: Module, op: Op, target: Target) -> Kernel | View | Pieces:
-    return OPERATORS[op.operator].kernel(_instance(module, op), target)
+    kernel = OPERATORS[op.operator].kernel(_instance(module, op), target)
+    source = op.inputs[kernel.input] if isinstance(kernel, View) else None
+    if isinstance(kernel, View) and source is not None and source.is_constant:
+        # A constant has no place in RAM that the output could rename.
+        return Pieces((Part(0, 0, kernel.input, 0, source.type.bytes),))
+    return kernel
 
 
 def _instance(module: Module, op: Op) -> OperatorInstance:

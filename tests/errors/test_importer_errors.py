@@ -351,6 +351,16 @@ def resource_output(g: SubgraphWriter) -> None:
     g.outputs = [handle(g)]
 
 
+@case(
+    "subgraph 0 'main', tensor 1 'r': it is a resource, the handle of a variable, which has no contents; "
+    "here it has 16 bytes"
+)
+def resource_constant(g: SubgraphWriter) -> None:
+    (y,) = new(g, X)
+    g.operator("ADD", [g.constant("r", np.zeros(4, np.int32), dtype=13), *entry(g, X)], [y])
+    g.outputs = [y]
+
+
 @case("subgraph 0 'main', operator 0 (CALL): operand 0 of CALL is absent")
 def absent_operand(g: SubgraphWriter) -> None:
     call(g, [-1], [X], subgraph(g, "f", [X], [X]))

@@ -80,3 +80,35 @@ def test_inlined_kernels_compile_for_arm(tmp_path: Path) -> None:
     ]
     built = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
     assert built.returncode == 0, built.stderr.decode()
+
+
+CONSTANTS_IN_A_BRANCH = """
+#include "common.h"
+
+extern void called(int32_t time);
+void branch(const bool *condition, int32_t *numbers);
+
+void branch(const bool *condition, int32_t *numbers)
+{
+    if (__builtin_expect(*condition, 1)) {
+        CALLS
+        STORES
+    } else {
+        called(-2);
+    }
+    called(-1);
+}
+"""
+
+
+@pytest.mark.parametrize("calls", range(9, 14))
+def test_branches_reach_over_what_would_be_constant_vectors(calls: int, tmp_path: Path) -> None:
+    """GCC 12 for MVE, left to vectorise: "branch out of range" for some number of calls."""
+    _need("arm-none-eabi-gcc")
+    lines = "".join(f"called({n});" for n in range(calls))
+    stores = "".join(f"numbers[{n}] = {n * n};" for n in range(16))
+    text = CONSTANTS_IN_A_BRANCH.replace("CALLS", lines).replace("STORES", stores)
+    command = ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-mfpu=auto", *WARNINGS]
+    command += ["-O2", f"-I{KERNELS}", "-x", "c", "-c", "-o", str(tmp_path / "o"), "-"]
+    built = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr

@@ -141,3 +141,18 @@ def test_what_lives_across_a_call_stays_out_of_its_frame() -> None:
     """)
     assert not plan.together("%y", "%a")
     assert plan.moves("results")[0] == 1
+
+
+def test_a_view_of_a_constant_has_a_place_of_its_own() -> None:
+    """No pass has folded it; its bytes are copied from flash."""
+    plan = plan_graph("""
+        constant #k: int32[2,4] = 1, 2, 3, 4, 5, 6, 7, 8
+        constant #shape: int32[1] = 8
+        function main(%x: int32[8]) {
+          %y: int32[8] = RESHAPE(#k, #shape)
+          %z: int32[8] = ADD(%x, %y)
+          return %z
+        }
+        signature : main(x) -> (z)
+    """)
+    assert not plan.together("%x", "%y")

@@ -32,9 +32,9 @@ MOVES = VIEWS | {
 
 def moved(kernel: Kernel | View | Pieces, op: OperatorInstance) -> list[NDArray[Any]] | None:
     """The outputs of a view, of pieces, or of a kernel of firmware/kernels/copy.h or concatenation.h."""
-    inputs = [np.frombuffer(array.tobytes(), np.uint8) for array in operands(op)]
     if isinstance(kernel, View):
-        return _typed(op, [inputs[kernel.input]])
+        return _typed(op, [np.asarray(op.constants[kernel.input])])
+    inputs = [np.frombuffer(array.tobytes(), np.uint8) for array in operands(op)]
     if isinstance(kernel, Pieces):
         outputs = [np.zeros(t.bytes, np.uint8) for t in op.outputs]
         for part in kernel.parts:

@@ -31,6 +31,8 @@ def read_tensor(
         data = b""
     if dtype is None and type_name != _RESOURCE:
         complain(f"element type {type_name} is not supported", f"Supported are {', '.join(DTYPES)}")
+    if data is not None and type_name == _RESOURCE:
+        complain(f"it is a resource, the handle of a variable, which has no contents; here it has {len(data):,} bytes")
     if raw["sparsity"] is not None:
         complain("it is stored in sparse form, which is not supported", "Convert the model with dense weights")
     elif _shape_is_valid(shape, signature, complain) and dtype is not None:

@@ -79,6 +79,37 @@ def test_operators_on_constants_are_evaluated_inside_regions_too() -> None:
     )
 
 
+def test_views_of_constants_are_constants() -> None:
+    """Whatever operator it is that changes nothing, and whatever else it reads."""
+    module = parse_graph("""
+        constant #k: float32[1,1,2,2] = 1.0, 2.0, 3.0, 4.0
+        constant #none: int32[4,2] = 0, 0, 0, 0, 0, 0, 0, 0
+        constant #size: int32[2] = 1, 2
+        constant #axis: int32[] = 3
+        function main(%x: float32[1,1,2,2], %shape: int32[4]) {
+          %padded: float32[1,1,2,2] = PAD(#k, #none)
+          %mirrored: float32[1,1,2,2] = MIRROR_PAD(#k, #none) {mode=0}
+          %resized: float32[1,1,2,2] = RESIZE_NEAREST_NEIGHBOR(#k, #size)
+          %deep: float32[1,1,2,2] = SPACE_TO_DEPTH(#k) {block_size=1}
+          %summed: float32[1,1,2,2] = ADD_N(#k)
+          %split: float32[1,1,2,2] = SPLIT(#axis, #k) {num_splits=1}
+          %shaped: float32[1,1,2,2] = RESHAPE(#k, %shape)
+          return %padded, %mirrored, %resized, %deep, %summed, %split, %shaped
+        }
+        signature main: main(x, shape) -> (a, b, c, d, e, f, g)
+    """)
+    same_graph(
+        unify_constants(fold_constants(module)),
+        """
+        constant #k: float32[1,1,2,2] = 1.0, 2.0, 3.0, 4.0
+        function main(%x: float32[1,1,2,2], %shape: int32[4]) {
+          return #k, #k, #k, #k, #k, #k, #k
+        }
+        signature main: main(x, shape) -> (a, b, c, d, e, f, g)
+    """,
+    )
+
+
 def test_what_would_fill_the_flash_stays_an_operator() -> None:
     text = """
         constant #shape: int32[1] = 8000

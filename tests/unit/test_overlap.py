@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from support.model_writer import ModelWriter
 from support.pipeline import HOST
 from tflmgen.graph import Module, Op, walk
 from tflmgen.importer import import_model
@@ -11,8 +12,6 @@ from tflmgen.overlap import has_multiples
 from tflmgen.search import best_candidate
 from tflmgen.select import select
 from tflmgen.tflite.reader import parse_model
-
-from support.model_writer import ModelWriter
 
 M55 = Target("cortex-m55", frozenset({"dsp", "mve", "fpu"}))
 

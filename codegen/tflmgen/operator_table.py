@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tflmgen.bidirectional import LAYERS
 from tflmgen.ops.accepted import ANY, Signature, Types, accepted_types
 from tflmgen.ops.operator import Operator
-from tflmgen.ops.reference_types import who_takes
+from tflmgen.ops.reference_types import FAULTS, who_takes
 from tflmgen.subgraphs import CONTROL_FLOW
 from tflmgen.tflite.names import BUILTIN_OPERATORS, CUSTOM
 from tflmgen.types import DType
@@ -34,12 +34,14 @@ class OperatorRow:
     references  main element type -> who takes it too: "TFLM", whose kernel ours equals, "TFLM*", whose kernel ours does
                 not follow, "LiteRT", of those that TFLite Micro lacks; "" where neither does
     rules       the sentences of the support rules
+    fault       what is wrong with TFLite Micro's kernel; mostly empty
     """
 
     name: str
     signatures: tuple[Signature, ...]
     references: Mapping[DType, str]
     rules: tuple[str, ...]
+    fault: str = ""
 
     @property
     def is_custom(self) -> bool:
@@ -61,7 +63,8 @@ def _row(operator: Operator) -> OperatorRow:
     types = main_types(signatures)
     name = operator.name
     references = {t: who_takes(name, t.label) for t in types}
-    return OperatorRow(name, signatures, references, tuple(rule.sentence for rule in operator.rules))
+    rules = tuple(rule.sentence for rule in operator.rules)
+    return OperatorRow(name, signatures, references, rules, FAULTS.get(name, ""))
 
 
 def main_operand(signatures: tuple[Signature, ...]) -> int:

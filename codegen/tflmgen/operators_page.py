@@ -62,7 +62,8 @@ def _cell(row: OperatorRow, dtype: DType) -> str:
 def _section(row: OperatorRow) -> str:
     types = [f"- {line}" for line in type_lines(row.signatures)]
     rules = [f"  - {rule}" for rule in row.rules]
-    return "\n".join([f"### {row.name}", "", *types, "- rules:", *rules, ""])
+    fault = [f"- TFLM\\*: {row.fault}"] if row.fault else []
+    return "\n".join([f"### {row.name}", "", *types, *fault, "- rules:", *rules, ""])
 
 
 def _anchor(row: OperatorRow) -> str:

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from tflmgen.errors import TflmgenError
 from tflmgen.npz import VectorSet
+from tflmgen.ops.reference_types import FAULTS
+from tflmgen.tflite.model import Model, Operator, SubGraph
 from tflmgen.tflite.reader import read_model
 
 NAME = "TFLite Micro"
@@ -58,9 +60,10 @@ def _asked(
     """What the process that runs TFLite Micro wrote."""
     if find_spec("tflite_micro") is None:
         raise OracleError("not installed (pip install tflite-micro)")
-    signatures = read_model(model).signatures
-    if len(signatures) > 1 or any(s.subgraph != 0 for s in signatures):
+    file = read_model(model)
+    if len(file.signatures) > 1 or any(s.subgraph != 0 for s in file.signatures):
         raise OracleError("it runs subgraph 0 only, and the model has other signatures")
+    _refuse_faults(file)
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         inputs, outputs = Path(folder) / "in.npz", Path(folder) / "out.npz"
         arrays = {f"s{k}_in_{i}": a for k, one in enumerate(sets) for i, a in enumerate(one.inputs)}
@@ -69,6 +72,19 @@ def _asked(
         _run([sys.executable, "-m", "tflmgen.oracle", *words], timeout)
         with np.load(outputs, allow_pickle=False) as found:
             return dict(found)
+
+
+def _refuse_faults(file: Model) -> None:
+    """OracleError for a model with an operator whose kernel in TFLite Micro is known to be wrong."""
+    for subgraph in file.subgraphs:
+        for op in subgraph.operators:
+            if op.name in FAULTS and _meets_fault(subgraph, op):
+                raise OracleError(f"subgraph {subgraph.index}, operator {op.index} ({op.name}): {FAULTS[op.name]}")
+
+
+def _meets_fault(subgraph: SubGraph, op: Operator) -> bool:
+    """SPACE_TO_BATCH_ND without any padding is right."""
+    return any(any(subgraph.tensors[index].data or b"") for index in op.inputs[2:])
 
 
 def _run(command: Sequence[str], timeout: float) -> None:

@@ -65,7 +65,7 @@ def find_references(
         references.append(Reference(TFLM, unused=str(error)))
     if all(reference.unused for reference in references):
         why = "; ".join(f"{reference.name}: {reference.unused}" for reference in references)
-        raise NoReferenceError(f"{model}: nothing to compare with. {why}. Give --vectors, or pip install tflite-micro")
+        raise NoReferenceError(f"{model}: nothing to compare with. {why}. Give --vectors")
     return references
 
 

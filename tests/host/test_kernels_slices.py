@@ -13,6 +13,7 @@ from support.kernel_harness import (
     constant,
     make_case,
     random_values,
+    run_kernels,
     tensor,
 )
 from support.litert import run_litert
@@ -270,3 +271,18 @@ def test_rules() -> None:
         broken("DEPTH_TO_SPACE", f)
     with pytest.raises(ValueError, match="activation"):
         broken("CONCATENATION", f, fused_activation_function=1)
+
+
+@pytest.mark.parametrize(("dtype", "zero_point"), [("int8", -40), ("int8", 0), ("int16", 0), ("float32", None)])
+def test_space_to_batch_pads_with_the_zero_point_as_litert_does(dtype: str, zero_point: int | None) -> None:
+    """TFLite Micro does not: see reference_types.FAULTS."""
+    litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+    kind = (dtype, (1, 3, 3, 1)) if zero_point is None else (dtype, (1, 3, 3, 1), 0.1, zero_point)
+    tables = constant("int32", [2, 2]), constant("int32", [[1, 0], [0, 1]])
+    case = make_case("SPACE_TO_BATCH_ND", [tensor(*kind), *tables], [tensor(*kind)])
+    values = [np.arange(1, 10).reshape(1, 3, 3, 1).astype(dtype), None, None]
+    resolvers = litert.OpResolverType
+    (ours,) = run_kernels([(case, values)])[0]
+    assert (ours == (zero_point or 0)).sum() == 7
+    for resolver in (resolvers.BUILTIN_REF, resolvers.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
+        np.testing.assert_array_equal(run_litert(case, values, resolver)[0], ours)

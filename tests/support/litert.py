@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,15 +11,21 @@ import pytest
 from support.kernel_harness import Array, Case, model_bytes
 
 
-def run_litert(case: Case, values: Sequence[Array | None]) -> list[Array]:
-    """The outputs of LiteRT's BUILTIN_REF for a model of this one operator."""
+def run_litert(case: Case, values: Sequence[Array | None], resolver: Any = None) -> list[Array]:
+    """The outputs of LiteRT for a model of this one operator."""
+    return run_litert_model(model_bytes(case), [v for v in values if v is not None], resolver)
+
+
+def run_litert_model(model: bytes, values: Sequence[Array], resolver: Any = None) -> list[Array]:
+    """The outputs of LiteRT's BUILTIN_REF, or of other kernels of its, for a model."""
     litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
     interpreter = litert.Interpreter(
-        model_content=model_bytes(case), experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF, num_threads=1
+        model_content=model,
+        experimental_op_resolver_type=resolver or litert.OpResolverType.BUILTIN_REF,
+        num_threads=1,
     )
     interpreter.allocate_tensors()
-    present = [v for v in values if v is not None]
-    for detail, value in zip(interpreter.get_input_details(), present, strict=True):
+    for detail, value in zip(interpreter.get_input_details(), values, strict=True):
         interpreter.set_tensor(detail["index"], value)
     interpreter.invoke()
     details = interpreter.get_output_details()

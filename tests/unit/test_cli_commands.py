@@ -10,6 +10,7 @@ import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from support.commands import tflmgen, write_adder, write_two_signatures
+from support.model_writer import ModelWriter
 from support.random_chain import random_chain
 from tflmgen.board import list_boards
 
@@ -143,6 +144,26 @@ def test_seeded_test_against_tflite_micro(adder: Path) -> None:
     finished = tflmgen("test", adder, "--board", "host")
     assert finished.code == 0, finished.err
     assert "Compared with: TFLite Micro" in finished.out
+
+
+def write_space_to_batch(path: Path, padding: int) -> Path:
+    w = ModelWriter()
+    g = w.subgraph("main")
+    x = g.tensor("x", "int8", [1, 4 - padding, 4, 1], scale=[0.1], zero_point=[-40])
+    y = g.tensor("y", "int8", [4, 2, 2, 1], scale=[0.1], zero_point=[-40])
+    tables = g.constant("b", np.array([2, 2], np.int32)), g.constant("p", np.array([[padding, 0], [0, 0]], np.int32))
+    g.operator("SPACE_TO_BATCH_ND", [x, *tables], [y])
+    g.inputs, g.outputs = [x], [y]
+    path.write_bytes(w.finish())
+    return path
+
+
+def test_a_wrong_kernel_of_tflite_micro_is_no_reference(tmp_path: Path) -> None:
+    pytest.importorskip("tflite_micro", reason="needs tflite-micro")
+    padded = tflmgen("test", write_space_to_batch(tmp_path / "m.tflite", 1), "--board", "host")
+    assert padded.code == 1
+    assert "operator 0 (SPACE_TO_BATCH_ND): it fills the padding with what its memory happens to hold" in padded.err
+    assert tflmgen("test", write_space_to_batch(tmp_path / "m.tflite", 0), "--board", "host").code == 0
 
 
 def test_seeded_test_says_why_it_has_no_reference(adder: Path) -> None:

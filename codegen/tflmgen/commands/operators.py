@@ -43,6 +43,8 @@ def _print_one(console: Console, row: OperatorRow) -> None:
     console.table(
         Table("Compared with", ("element type", ""), [(t.label, w or "-") for t, w in row.references.items()])
     )
+    if row.fault:
+        console.line(f"TFLM*: {row.fault}")
     console.line("Rules")
     for rule in row.rules:
         console.line(f"  {rule}")

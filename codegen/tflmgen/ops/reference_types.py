@@ -157,4 +157,5 @@ FAULTS: Mapping[str, str] = {
     "SPACE_TO_BATCH_ND": "it fills the padding with what its memory happens to hold, since it never sets the value to "
     "pad with. LiteRT's kernels, the reference and the optimised one, pad with the zero point, as ours does",
 }
-"""What is wrong with kernels of TFLite Micro that give other outputs than LiteRT's and ours: no test compares with them."""
+"""What is wrong with kernels of TFLite Micro that give other outputs than LiteRT's and ours. No test compares with
+them."""

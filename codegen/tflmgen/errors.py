@@ -58,7 +58,7 @@ class InternalError(TflmgenError):
     """The tool contradicted itself (a plan that its checker rejects). Never the user's fault."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(f"internal error: {text}. Please report this with the model")
+        super().__init__(f"internal error: {text}")
 
 
 class UsageError(TflmgenError):

@@ -14,6 +14,7 @@ from typing import Any
 import typer
 
 from tflmgen.console import error_line
+from tflmgen.crash_site import command_line, crash_site, where_to_report
 from tflmgen.errors import InternalError, TflmgenError, UsageError
 
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
@@ -35,7 +36,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except TflmgenError as error:
             if isinstance(error, InternalError):
                 _print_traceback()
-            error_line(_named(error, arguments.get("model")))
+                error_line(_report(error, str(error), arguments.get("model")))
+            else:
+                error_line(str(error))
             raise typer.Exit(FAILED) from None
         except OSError as error:
             if error.errno == errno.EPIPE:
@@ -44,7 +47,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(FAILED) from None
         except Exception as error:
             _print_traceback()
-            error_line(_named(InternalError(_unexpected(error)), arguments.get("model")))
+            text = " ".join(str(error).split())
+            error_line(_report(error, f"internal error: {type(error).__name__}: {text}", arguments.get("model")))
             raise typer.Exit(FAILED) from None
 
     return run
@@ -66,11 +70,9 @@ def _print_traceback() -> None:
         traceback.print_exc()
 
 
-def _named(error: TflmgenError, model: object) -> str:
-    """The error's text; our own faults don't know the model, which their report needs."""
-    return f"{model}: {error}" if isinstance(error, InternalError) and model else str(error)
-
-
-def _unexpected(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}. TFLMGEN_DEBUG=1 shows where"
+def _report(error: Exception, text: str, model: object) -> str:
+    """A fault of ours with what its report needs: where it arose, and with which options."""
+    parts = [f"{model}: {text}" if model else text, crash_site(error), command_line()]
+    attached = f", with this line and {model}" if model else ", with this line"
+    report = f"This is a fault of tflmgen's: please report it to {where_to_report()}{attached}"
+    return f"{'; '.join(filter(None, parts))}. {report}. TFLMGEN_DEBUG=1 shows the traceback"

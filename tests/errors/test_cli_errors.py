@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.commands import Finished, tflmgen, write_adder
+from tflmgen.crash_site import where_to_report
 from tflmgen.failure import guarded
 from tflmgen.folder import FolderError
 from typer import Exit
@@ -224,6 +226,31 @@ def test_nothing_gets_out_as_a_traceback(
     assert text in err
     assert "Traceback" not in err
     assert len(err.splitlines()) == 1
+
+
+def test_an_internal_error_says_where_it_arose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stage, operator, options and whom to tell, whatever it was that failed."""
+
+    def fails(*_: object) -> None:
+        raise KeyError("bias")
+
+    monkeypatch.setattr("tflmgen.select.instance_of", fails)
+    finished = tflmgen("build", "adder.tflite", "--board", "host", "--optimize", "size", "--no-compile", "-o", "out")
+    assert finished.code == 1
+    assert "adder.tflite: internal error: KeyError: 'bias'; in stage ram (select.py, line " in finished.err
+    assert ", _instance), at subgraph 0, operator 0 (ADD); " in finished.err
+    assert "build --board host --output out --no-compile --optimize size. This is a fault" in finished.err.replace(
+        "\n", " "
+    )
+    assert "please report it to whoever gave you tflmgen, with this line and adder.tflite" in finished.err
+
+
+def test_reports_go_to_the_address_of_the_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = Message()
+    described["Project-URL"] = "Documentation, https://example.org/docs"
+    described["Project-URL"] = "Issues, https://example.org/issues"
+    monkeypatch.setattr("tflmgen.crash_site.metadata", lambda _: described)
+    assert where_to_report() == "https://example.org/issues"
 
 
 def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

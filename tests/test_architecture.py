@@ -37,7 +37,6 @@ ONLY_IN = {
     "jsonschema": {"board"},
     "elftools": {"emulator"},
     "rich": {"console"},
-    "click": {"crash_site"},
     "typer": {"cli", "commands", "failure", "option_groups"},
     "tflite_micro": {"oracle"},
     "ai_edge_litert": set[str](),

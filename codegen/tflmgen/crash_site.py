@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, metadata
 from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import click
+from tflmgen.options import BuildOptions
 
 PACKAGE = __package__ or "tflmgen"
 DRIVERS = (f"{PACKAGE}.commands.", f"{PACKAGE}.cli", f"{PACKAGE}.compiler", f"{PACKAGE}.failure", f"{PACKAGE}.option_")
@@ -29,19 +30,11 @@ def crash_site(error: BaseException) -> str:
     return site + (f", at {operator}" if operator else "")
 
 
-def command_line() -> str:
-    """The options that the user gave to the command that runs; empty outside of any."""
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return ""
-    words = []
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if isinstance(parameter, click.Option) and source is click.core.ParameterSource.COMMANDLINE:
-            value = context.params[parameter.name or ""]
-            for one in value if isinstance(value, list | tuple) else [value]:
-                words.append(parameter.opts[0] + ("" if one is True else f" {getattr(one, 'value', one)}"))
-    return " ".join([context.command_path, *words])
+def options_given(arguments: Mapping[str, object]) -> str:
+    """The board and the build options of a command, as one would type them."""
+    board = f"--board {arguments['board']}" if arguments.get("board") else ""
+    options = (value.text for value in arguments.values() if isinstance(value, BuildOptions))
+    return " ".join(filter(None, [board, *options]))
 
 
 def where_to_report() -> str:

@@ -8,13 +8,13 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import typer
 
 from tflmgen.console import error_line
-from tflmgen.crash_site import command_line, crash_site, where_to_report
+from tflmgen.crash_site import crash_site, options_given, where_to_report
 from tflmgen.errors import InternalError, TflmgenError, UsageError
 
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
@@ -36,7 +36,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except TflmgenError as error:
             if isinstance(error, InternalError):
                 _print_traceback()
-                error_line(_report(error, str(error), arguments.get("model")))
+                error_line(_report(error, str(error), arguments))
             else:
                 error_line(str(error))
             raise typer.Exit(FAILED) from None
@@ -48,7 +48,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             _print_traceback()
             text = " ".join(str(error).split())
-            error_line(_report(error, f"internal error: {type(error).__name__}: {text}", arguments.get("model")))
+            error_line(_report(error, f"internal error: {type(error).__name__}: {text}", arguments))
             raise typer.Exit(FAILED) from None
 
     return run
@@ -70,9 +70,10 @@ def _print_traceback() -> None:
         traceback.print_exc()
 
 
-def _report(error: Exception, text: str, model: object) -> str:
+def _report(error: Exception, text: str, arguments: Mapping[str, object]) -> str:
     """A fault of ours with what its report needs: where it arose, and with which options."""
-    parts = [f"{model}: {text}" if model else text, crash_site(error), command_line()]
-    attached = f", with this line and {model}" if model else ", with this line"
-    report = f"This is a fault of tflmgen's: please report it to {where_to_report()}{attached}"
-    return f"{'; '.join(filter(None, parts))}. {report}. TFLMGEN_DEBUG=1 shows the traceback"
+    model, options = arguments.get("model"), options_given(arguments)
+    found = [f"{model}: {text}" if model else text, crash_site(error), f"with {options}" if options else ""]
+    attached = f"this line and {model}" if model else "this line"
+    report = f"This is a fault of tflmgen's: please report it to {where_to_report()}, with {attached}"
+    return f"{'; '.join(filter(None, found))}. {report}. TFLMGEN_DEBUG=1 shows the traceback"

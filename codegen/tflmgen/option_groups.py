@@ -17,7 +17,7 @@ from tflmgen.options import BuildOptions
 
 
 class Emulator(str, Enum):
-    """Which emulator runs a board's firmware; auto is Renode, or QEMU where there is no Renode."""
+    """Which emulator runs a board's firmware; auto is Renode, or QEMU where there is no Renode and for MVE."""
 
     AUTO = "auto"
     RENODE = "renode"
@@ -110,7 +110,7 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
     },
     SessionOptions: {
         "emulator": typer.Option(
-            "--emulator", help="What runs the firmware; auto is Renode, or QEMU where there is no Renode."
+            "--emulator", help="What runs the firmware; auto is Renode, or QEMU where there is no Renode and for MVE."
         ),
         "signature": typer.Option("--signature", metavar="KEY", help="Which of the model's signatures to use."),
         "timeout": typer.Option("--timeout", metavar="SECONDS", min=0.001, help="How long to wait for each answer."),

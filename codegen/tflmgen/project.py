@@ -181,11 +181,13 @@ def _renode(board: Board, name: str, signatures: int) -> dict[str, str | bytes]:
     if not platform.startswith("@"):
         described[f"renode/{platform}"] = (board.folder / platform).read_bytes()
         script_platform, suite_platform = f"$ORIGIN/{platform}", f"${{CURDIR}}/{platform}"
-    values = {"board": board, "name": name, "signatures": signatures}
+    suite = f"{name}-{board.id}.robot"  # renode-test takes no two of one name
+    values = {"board": board, "name": name, "signatures": signatures, "suite": suite}
     return {
         **described,
         "renode/board.resc": render("project/renode/board.resc.j2", platform=script_platform, **values),
-        f"renode/{name}.robot": render("project/renode/suite.robot.j2", platform=suite_platform, **values),
+        "renode/test.resc": render("project/renode/test.resc.j2", platform=script_platform, **values),
+        f"renode/{suite}": render("project/renode/suite.robot.j2", platform=suite_platform, **values),
         "renode/firmware.py": _resource("templates", "project/renode/firmware.py"),
         "renode/link.py": files("tflmgen.emulator").joinpath("link.py").read_bytes(),
     }

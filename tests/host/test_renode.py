@@ -1,111 +1,188 @@
-"""How Renode is started and talked to, with a stand-in that reads the script and serves the model from the host."""
+"""How Renode is started, talked to and ended, with a stand-in that behaves as Renode was seen to."""
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import tiny
+from support.renode import StandIn, survivors
 from support.tools import requires_compiler
-from tflmgen.board import list_boards, load_board
-from tflmgen.elf import read_elf
-from tflmgen.emulator.host import compile_host
+from tflmgen.board import Board, list_boards, load_board
+from tflmgen.emulator.host import compile_host, run_host
 from tflmgen.emulator.renode import RenodeError
-from tflmgen.emulator.renode_count import DWT_NOTE, HOOK_NOTE, counts_by_dwt
+from tflmgen.emulator.renode_count import NOTE
 from tflmgen.emulator.run import open_session
+from tflmgen.emulator.session import EmulatorError
 from tflmgen.platformio import build
 
-STAND_IN = """#!{python}
-import pathlib, re, socket, subprocess, sys
+BOARD = "mps2_an386"
+INVOKE = (1, [tiny.VALUES, tiny.mode(0)])
 
-assert sys.argv[1:4] == ["--disable-gui", "--console", "--plain"]
-assert sys.stdin.read() == ""
-script = pathlib.Path(sys.argv[4]).read_text()
-(port,) = re.findall(r'CreateServerSocketTerminal (\\d+) "protocol" false', script)
-for path in re.findall(r"(?:LoadELF|LoadPlatformDescription) @(.*)", script):
-    assert pathlib.Path(path.replace("\\\\ ", " ")).is_file(), path
-assert "connector Connect sysbus.uart0 protocol" in script
-print("x" * 200000)
-with socket.create_server(("127.0.0.1", int(port))) as server:
-    connection, _ = server.accept()
-    subprocess.run(["{program}"], stdin=connection, stdout=connection)
+HOLD = """
+import sys, time
+from pathlib import Path
+from tflmgen.board import load_board
+from tflmgen.emulator.run import open_session
+from tflmgen.failure import leave_on_sigterm
+
+leave_on_sigterm()
+project, renode = Path(sys.argv[1]), sys.argv[2]
+with open_session(load_board("mps2_an386"), project, project / "plan.json", "renode", renode=renode):
+    print("connected", flush=True)
+    time.sleep(60)
 """
+"""A tflmgen that waits in the middle of a session."""
 
 
-def stand_in(folder: Path, text: str) -> str:
-    path = folder / "renode"
-    path.write_text(text)
-    path.chmod(0o755)
-    return str(path)
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("program")
+    project = tiny.write_project(load_board("host"), folder / "project")
+    compile_host(project, folder / "server")
+    return str(folder / "server")
 
 
-def test_session_over_a_socket(tmp_path: Path) -> None:
-    board = load_board("mps2_an386")
-    project = tiny.write_project(board, tmp_path / "a project")
-    program = tmp_path / "server"
-    compile_host(project, program)
-    renode = stand_in(tmp_path, STAND_IN.format(python=sys.executable, program=program))
-    firmware = project / "plan.json"
-    with open_session(board, project, firmware, "auto", timeout=20, renode=renode) as session:
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files; its path has a space."""
+    folder = tmp_path / "temporary files"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return folder
+
+
+def _project(board: Board, tmp_path: Path) -> Path:
+    return tiny.write_project(board, tmp_path / "a project")
+
+
+@pytest.mark.parametrize("board", [board for board in list_boards() if board.renode], ids=lambda board: board.id)
+def test_every_board_that_has_files_for_it(board: Board, tmp_path: Path, temporary: Path, program: str) -> None:
+    project = _project(board, tmp_path)
+    renode = StandIn(program).install(tmp_path)
+    with open_session(board, project, project / "plan.json", "renode", 20, renode=str(renode)) as session:
         assert (session.emulator, session.notes) == ("Renode", ())
-        outputs = session.invoke(1, [tiny.VALUES, tiny.mode(0)]).outputs
-    assert tiny.total(outputs[0]) == tiny.TOTAL
+        assert tiny.total(session.invoke(*INVOKE).outputs[0]) == tiny.TOTAL
+    assert survivors(renode) == []
+    assert list(temporary.iterdir()) == []
 
 
-def test_renode_that_does_not_start(tmp_path: Path) -> None:
-    board = load_board("mps2_an386")
-    project = tiny.write_project(board, tmp_path / "project")
-    renode = stand_in(tmp_path, "#!/bin/sh\necho no such machine\nexit 3\n")
+def test_a_slow_start_is_no_timeout(tmp_path: Path, program: str) -> None:
+    board = load_board(BOARD)
+    project = _project(board, tmp_path)
+    renode = StandIn(program, seconds=5).install(tmp_path)
+    with open_session(board, project, project / "plan.json", "auto", 3, renode=str(renode)) as session:
+        assert tiny.total(session.invoke(*INVOKE).outputs[0]) == tiny.TOTAL
+
+
+def test_renode_that_does_not_listen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tflmgen.emulator.renode.START_LIMIT", 1.5)
+    says = [f"line {number}" for number in range(20)]
+    message = _refused(StandIn(listens=False, says=says), tmp_path)
+    assert message == "Renode does not listen after 1.5 s; its last lines:\n  " + "\n  ".join(says[-8:])
+
+
+@pytest.mark.parametrize(
+    ("says", "last"),
+    [
+        (["no such machine", "", "x" * 500], f"its last lines:\n  no such machine\n  {'x' * 200}"),
+        ([], "it said nothing"),
+    ],
+)
+def test_renode_that_ends_early(says: list[str], last: str, tmp_path: Path) -> None:
+    message = _refused(StandIn(ends=3, says=says), tmp_path)
+    assert message == f"Renode ended before it ran the firmware (exit code 3); {last}"
+
+
+def test_a_script_that_fails_shows_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tflmgen.emulator.renode.START_LIMIT", 3)
+    message = _refused(StandIn(), tmp_path, firmware="gone.elf")
+    assert message.startswith("Renode does not listen after 3 s; its last lines:\n  Could not find file '")
+
+
+def _refused(stand_in: StandIn, tmp_path: Path, firmware: str = "plan.json") -> str:
+    board = load_board(BOARD)
+    project = _project(board, tmp_path)
+    renode = stand_in.install(tmp_path)
     with (
-        pytest.raises(RenodeError, match=r"no such machine \(exit code 3\)"),
-        open_session(board, project, project / "plan.json", "renode", timeout=20, renode=renode),
+        pytest.raises(RenodeError) as refused,
+        open_session(board, project, project / firmware, "renode", 20, renode=str(renode)),
     ):
         pass
+    assert survivors(renode) == []
+    return str(refused.value)
 
 
-COUNTING_STAND_IN = STAND_IN.replace(
-    'print("x" * 200000)',
-    r"""hooks = re.findall(r'sysbus\.cpu AddHook 0x([0-9a-f]+) "f = open\(\'(.*?)\', \'a\'\); (.*)"', script)
-assert script.index("LoadELF") < script.index("AddHook") < script.index("\nstart"), script
-assert [int(address, 16) for address, *_ in hooks] == [{start}, {end}]
-assert len(set(path for _, path, _ in hooks)) == 1
-for executed in (100, 350, 1000, 1600):
-    with open(hooks[0][1], "a") as file:
-        core = type("Core", (), dict(ExecutedInstructions=executed))
-        exec(hooks[0][2].replace("f.close()", ""), dict(f=file, self=core))
-""",
-)
+def test_renode_that_aborts_amid_an_invoke(tmp_path: Path, program: str) -> None:
+    board = load_board("mps3_an547")
+    project = _project(board, tmp_path)
+    renode = StandIn(program, aborts=True).install(tmp_path)
+    with (
+        open_session(board, project, project / "plan.json", "renode", 20, renode=str(renode)) as session,
+        pytest.raises(EmulatorError) as ended,
+    ):
+        session.invoke(*INVOKE)
+    assert str(ended.value) == (
+        "Renode ended: exit code 134; its last lines:\n  cpu: abort in translation of wlstp\n"
+        "Renode's releases, up to 1.16.1, do not run all of MVE: try --emulator qemu"
+    )
+
+
+@pytest.mark.parametrize("seconds", [0, 30], ids=["amid a session", "while it starts"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_survives_us(
+    number: signal.Signals, seconds: float, tmp_path: Path, temporary: Path, program: str
+) -> None:
+    project = _project(load_board(BOARD), tmp_path)
+    renode = StandIn(program, seconds=seconds).install(tmp_path)
+    command = [sys.executable, "-c", HOLD, str(project), str(renode)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as tflmgen:
+        if seconds:
+            _await_folder(temporary, "renode-*-crash")
+        else:
+            assert tflmgen.stdout
+            assert tflmgen.stdout.readline() == "connected\n"
+        tflmgen.send_signal(number)
+        assert tflmgen.wait(timeout=20) != 0
+    assert survivors(renode) == []
+    if number != signal.SIGKILL:
+        assert list(temporary.iterdir()) == []
+    else:
+        assert list(temporary.rglob("renode-*")) == []  # at the end of its input Renode has left in good order
+
+
+def _await_folder(folder: Path, pattern: str) -> None:
+    until = time.monotonic() + 20
+    while not list(folder.rglob(pattern)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 @requires_compiler
-def test_instructions_by_executed_instructions(tmp_path: Path) -> None:
+def test_instructions_by_executed_instructions(tmp_path: Path, temporary: Path, program: str) -> None:
     board = load_board("mps2_an385_m0")
-    project = tiny.write_project(board, tmp_path / "project")
+    project = _project(board, tmp_path)
     elf = build(project, board.id).elf
-    compile_host(project, tmp_path / "server")
-    symbols = read_elf(elf).symbols
-    places = {"start": symbols["tflmgen_count_from"] & ~1, "end": symbols["tflmgen_count_to"] & ~1}
-    renode = stand_in(tmp_path, COUNTING_STAND_IN.format(python=sys.executable, program=tmp_path / "server", **places))
-    with open_session(board, project, elf, "renode", timeout=20, renode=renode, count={"steps": []}) as session:
-        assert session.notes == (HOOK_NOTE,)
-        counts = [session.invoke(0, [bytes(16)]).instructions for _ in range(2)]
-    assert counts == [250, 600]
-
-
-def test_instructions_by_the_dwt(tmp_path: Path) -> None:
-    board = load_board("mps2_an386")
-    project = tiny.write_project(board, tmp_path / "project")
-    compile_host(project, tmp_path / "server")
-    renode = stand_in(tmp_path, STAND_IN.format(python=sys.executable, program=tmp_path / "server"))
+    renode = StandIn(program).install(tmp_path)
     plan: dict[str, Any] = {"steps": []}
-    with open_session(board, project, project / "plan.json", "renode", 20, renode=renode, count=plan) as session:
-        assert session.notes == (DWT_NOTE,)
-        invocation = session.invoke(0, [bytes(16)])
-    assert (invocation.instructions, invocation.operators) == (invocation.cycles, None)
+    with open_session(board, project, elf, "renode", 20, renode=str(renode), count=plan) as session:
+        assert session.notes == (NOTE,)
+        invocations = [session.invoke(0, [bytes(16)]) for _ in range(2)]
+    assert [(one.instructions, one.operators) for one in invocations] == [(250, None), (500, None)]
+    assert list(temporary.iterdir()) == []
 
 
-def test_which_boards_count_by_the_dwt() -> None:
-    by_dwt = {board.id for board in list_boards() if counts_by_dwt(board)}
-    assert by_dwt == {"mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547", "nucleo_l4r5zi"}
+def test_auto_takes_qemu_for_boards_with_mve_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = load_board("mps3_an547")
+    project = _project(board, tmp_path)
+    monkeypatch.setattr("tflmgen.emulator.run.run_qemu", lambda *_: run_host(project))
+    renode = str(StandIn(ends=1).install(tmp_path))
+    with open_session(board, project, project / "plan.json", "auto", renode=renode) as session:
+        reason = "Renode's releases, up to 1.16.1, do not run all of MVE: ran in QEMU"
+        assert (session.emulator, session.notes) == ("QEMU", (reason,))

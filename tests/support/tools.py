@@ -6,6 +6,7 @@ import os
 import shutil
 
 import pytest
+from tflmgen.toolchain import find_renode
 
 
 def may_lack(*programs: str) -> bool:
@@ -20,3 +21,5 @@ def requires(*programs: str) -> pytest.MarkDecorator:
 
 requires_compiler = requires("arm-none-eabi-gcc")
 requires_qemu = requires("qemu-system-arm")
+requires_renode = pytest.mark.skipif(find_renode() is None, reason="needs Renode")
+"""A real one, which no package index has: .ci/setup cannot bring it, so CI may lack it."""

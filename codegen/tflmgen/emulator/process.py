@@ -1,4 +1,4 @@
-"""A child process that never outlives us, and the stream of its standard input and output."""
+"""A child process that never outlives us, its own children included, and the stream of its input and output."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO
+
+END_LIMIT = 5.0
+"""Seconds that a killed process and its children may take to go."""
 
 
 class Child:
@@ -20,17 +23,23 @@ class Child:
         self.process = process
         self._log = log
 
+    def said(self) -> str:
+        """What the process has written so far."""
+        self._log.seek(0)
+        return self._log.read().decode(errors="replace").strip()
+
+    def end(self) -> str:
+        """How the process has ended; empty if it has not within a second."""
+        try:
+            code = self.process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            return ""
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
     def last_words(self) -> str:
         """What the process has said, and its exit code if it has ended."""
-        try:
-            code: int | None = self.process.wait(timeout=1)
-        except subprocess.TimeoutExpired:
-            code = None
-        self._log.seek(0)
-        text = self._log.read().decode(errors="replace").strip()
-        if code is None:
-            return text
-        return f"{text} ({signal.Signals(-code).name if code < 0 else f'exit code {code}'})".strip()
+        end = self.end()
+        return f"{self.said()} ({end})".strip() if end else self.said()
 
 
 class PipeStream:
@@ -64,20 +73,43 @@ class PipeStream:
 def open_child(
     command: Sequence[str], piped: bool = True, environment: Mapping[str, str] | None = None
 ) -> Iterator[Child]:
-    """Run `command` for as long as the context lasts; then it is killed, and where possible also if we are killed.
+    """Run `command` for as long as the context lasts; then it is killed with all that it has started.
 
-    piped  standard input and output are pipes; else there is no input, and the output goes to the log, as stderr does
+    piped  standard output is a pipe; else it goes to the log, as standard error does
+
+    Standard input is a pipe in any case. If we are killed it ends, which tells those who read it, and where possible
+    the kernel kills the process. Once the context has ended, no child holds a file or writes to a folder any more.
     """
     guard = shutil.which("setpriv")
     guarded = [guard, "--pdeathsig", "KILL", *command] if guard else list(command)
     pipe = subprocess.PIPE
-    with tempfile.TemporaryFile() as log:
-        stdin, stdout = (pipe, pipe) if piped else (subprocess.DEVNULL, log)
-        with subprocess.Popen(guarded, stdin=stdin, stdout=stdout, stderr=log, bufsize=0, env=environment) as process:
+    alive, held = os.pipe()  # `held` stays open in the process and its children; `alive` ends once all have gone
+    try:
+        with (
+            tempfile.TemporaryFile() as log,
+            subprocess.Popen(
+                guarded,
+                stdin=pipe,
+                stdout=pipe if piped else log,
+                stderr=log,
+                bufsize=0,
+                env=environment,
+                start_new_session=True,
+                pass_fds=(held,),
+            ) as process,
+        ):
             try:
+                os.close(held)
+                held = -1
                 yield Child(process, log)
             finally:
-                process.kill()
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                select.select([alive], [], [], END_LIMIT)
+    finally:
+        os.close(alive)
+        if held >= 0:
+            os.close(held)
 
 
 @contextmanager

@@ -13,12 +13,15 @@ from tflmgen.emulator.host import run_host
 from tflmgen.emulator.link import Stream
 from tflmgen.emulator.qemu import run_qemu
 from tflmgen.emulator.renode import run_renode
+from tflmgen.emulator.renode_count import NOTE as COUNT_NOTE
 from tflmgen.emulator.renode_count import renode_counter
 from tflmgen.emulator.serial_port import first_wait, open_serial
 from tflmgen.emulator.session import EmulatorError, Meter, Session
 from tflmgen.toolchain import find_renode
 
 HOST, QEMU, RENODE = "host", "QEMU", "Renode"
+
+NO_MVE = "Renode's releases, up to 1.16.1, do not run all of MVE"
 
 
 @contextmanager
@@ -35,8 +38,9 @@ def open_session(
     """The model of the project in `project_dir`, running on `board`; it ends with the context, whatever happens.
 
     firmware  the ELF file; None for the host, which compiles the project by itself, with `sanitize` under sanitizers
-    emulator  auto, renode or qemu: auto takes Renode where it is installed, else QEMU, and a note says so
-    timeout   seconds for the start, and again for each answer
+    emulator  auto, renode or qemu: auto takes Renode where it is installed, else QEMU, and a note says so; for a board
+              with MVE it takes QEMU in any case
+    timeout   seconds for each answer; an emulator's own start has a limit of its own
     renode    Renode's program, as find_renode() takes it
     count     the project's plan: count what each invoke executes (not on the host); auto is QEMU then, by operator
     """
@@ -55,16 +59,19 @@ def open_session(
         if chosen == RENODE and program is not None:
             hooks: Sequence[str] = ()
             if count is not None:
-                counter = stack.enter_context(renode_counter(board, firmware))
-                hooks, meter, notes = counter.hooks, counter, (*notes, counter.note)
-            stream = stack.enter_context(run_renode(program, board, project_dir, firmware, timeout, hooks))
+                counter = stack.enter_context(renode_counter(firmware))
+                hooks, meter, notes = counter.hooks, counter, (*notes, COUNT_NOTE)
+            stream = stack.enter_context(run_renode(program, board, project_dir, firmware, hooks))
         else:
             arguments: Sequence[str] = ()
             if count is not None:
                 plugin = stack.enter_context(qemu_counter(board, firmware, project_dir, count, timeout))
                 arguments, meter = plugin.arguments, plugin
             stream = stack.enter_context(run_qemu(board, firmware, arguments))
-        yield Session(stream, chosen, timeout, firmware, notes, meter)
+        advice = ""
+        if chosen == RENODE and _needs_mve(board):
+            advice = f"{NO_MVE}: try --emulator qemu" if board.qemu is not None else NO_MVE
+        yield Session(stream, chosen, timeout, firmware, notes, meter, advice=advice)
 
 
 @contextmanager
@@ -80,6 +87,8 @@ def _choose(board: Board, emulator: str, renode: str | None) -> tuple[str, Path 
         if board.qemu is None:
             raise EmulatorError(f"board {board.id} has no QEMU machine")
         return QEMU, None, ()
+    if emulator == "auto" and _needs_mve(board) and board.qemu is not None:
+        return QEMU, None, (f"{NO_MVE}: ran in QEMU",) if board.renode is not None else ()
     program = find_renode(renode)
     if emulator == "renode":
         if board.renode is None:
@@ -97,3 +106,7 @@ def _choose(board: Board, emulator: str, renode: str | None) -> tuple[str, Path 
         attached = "Attached to this computer, it is tested by --port PORT"
         raise EmulatorError(f"board {board.id} has no QEMU machine, and {renode_too}. {attached}")
     return QEMU, None, ("Renode is not installed: ran in QEMU",) if program is None else ()
+
+
+def _needs_mve(board: Board) -> bool:
+    return "mve" in board.features

@@ -90,7 +90,7 @@ class Session:
     """`emulator` and `notes` are for reports; `timeout` seconds are what each answer of the firmware may take.
 
     `meter` tells what an invoke executed; `retry` is after how many seconds a request is sent again; `place` is "in" or
-    "at" where the firmware runs.
+    "at" where the firmware runs; `advice` goes with a fault of the firmware and an end of the emulator.
     """
 
     def __init__(
@@ -103,10 +103,12 @@ class Session:
         meter: Meter | None = None,
         retry: float = 0.5,
         place: str = "",
+        advice: str = "",
     ) -> None:
         self.emulator = emulator
         self.place = place or f"in {emulator}"
         self._notes = tuple(notes)
+        self._advice = f"\n{advice}" if advice else ""
         self._client = Client(stream, timeout, retry)
         self._timeout = timeout
         self._elf = elf
@@ -211,9 +213,9 @@ class Session:
         except LinkTimeoutError as error:
             raise EmulatorError(f"{self.emulator}: timeout: the firmware {failure} in {self._timeout:g} s") from error
         except LinkClosedError as error:
-            raise EmulatorError(f"{self.emulator} ended: {error}") from error
+            raise EmulatorError(f"{self.emulator} ended: {error}{self._advice}") from error
         except DeviceFaultError as error:
-            raise EmulatorError(f"{self.emulator}: {self._explain(error)}") from error
+            raise EmulatorError(f"{self.emulator}: {self._explain(error)}{self._advice}") from error
         except DeviceRestartedError as error:
             raise RestartError(f"{self.emulator}: the board has restarted: the firmware {failure}") from error
         except LinkError as error:

@@ -18,6 +18,7 @@ from link import Client, SignatureInfo
 
 __all__ = (
     "connect_to_firmware",
+    "decimal",
     "free_port",
     "model_should_be",
     "outputs_should_equal",
@@ -105,6 +106,11 @@ def free_port() -> int:
 def renode_path(path: str) -> str:
     """A path as Renode's monitor reads it; what begins with @ stays as it is."""
     return path if path.startswith("@") else "@" + str(Path(path).resolve()).replace(" ", "\\ ")
+
+
+def decimal(number: str) -> str:
+    """A number as Renode's monitor prints it, which is hexadecimal unless its user prefers another format."""
+    return str(int(number.strip(), 0))
 
 
 def connect_to_firmware(port: str, timeout: float = 60.0) -> None:

@@ -1,0 +1,70 @@
+"""A stand-in for Renode (stand_ins/renode), and the processes that it has left behind."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "stand_ins" / "renode"
+
+LAUNCHER = """\
+#!/bin/sh
+# Like the launcher of Renode's portable package: a script whose child is the emulator.
+'{python}' '{program}' '{settings}' "$@"
+exit $?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """How the stand-in behaves.
+
+    program   the model's server on this computer; it compiles the one of the firmware's project by itself if empty
+    seconds   from its start until it runs its script
+    says      what it logs first
+    ends      the exit code with which it then ends, if it does
+    listens   whether it ever comes to its script
+    aborts    whether the first invoke kills it
+    uart      what the firmware sends where the UART is shown in the log
+    """
+
+    program: str = ""
+    seconds: float = 0.0
+    says: Sequence[str] = ()
+    ends: int | None = None
+    listens: bool = True
+    aborts: bool = False
+    uart: Sequence[str] = ()
+
+    def install(self, folder: Path) -> Path:
+        """The launcher, in `folder`."""
+        settings, launcher = folder / "renode.json", folder / "renode"
+        processes = folder / "processes"
+        processes.touch()
+        settings.write_text(json.dumps({**asdict(self), "processes": str(processes)}), encoding="utf-8")
+        text = LAUNCHER.format(python=sys.executable, program=FOLDER / "renode.py", settings=settings)
+        launcher.write_text(text, encoding="utf-8")
+        launcher.chmod(0o755)
+        return launcher
+
+
+def survivors(launcher: Path, seconds: float = 5.0) -> list[str]:
+    """Of the processes that the stand-in has been, those that still run after at most `seconds`."""
+    numbers = (launcher.parent / "processes").read_text(encoding="ascii").split()
+    assert numbers, "the stand-in was not started"
+    until = time.monotonic() + seconds
+    while (running := [number for number in numbers if _runs(number)]) and time.monotonic() < until:
+        time.sleep(0.05)
+    return running
+
+
+def _runs(number: str) -> bool:
+    try:
+        state = Path("/proc", number, "stat").read_text(encoding="ascii").rpartition(") ")[2]
+    except OSError:
+        return False
+    return not state.startswith("Z")

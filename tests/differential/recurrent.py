@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from support.differential import Rng
 from support.recurrent import litert_steps, tflm_steps
-from support.recurrent_cases import Steps, fixed_lstm, float_lstm, quantized_lstm, rnn, svdf
+from support.recurrent_cases import CELLS_LOG2, Steps, fixed_lstm, float_lstm, quantized_lstm, rnn, svdf
 
 SEQUENCE = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 
@@ -48,8 +48,14 @@ def _quantized(dtype: str) -> Callable[[Rng], Steps]:
     return lambda rng: quantized_lstm(rng, dtype)
 
 
+def _with_any_cells(dtype: str) -> Callable[[Rng], Steps]:
+    """With scales of cells that converters do not make."""
+    return lambda rng: quantized_lstm(rng, dtype, cells_log2=CELLS_LOG2)
+
+
 FAMILIES = (
     *(StepFamily(SEQUENCE, dtype, _quantized(dtype), tflm_steps) for dtype in ("int8", "int16")),
+    *(StepFamily(SEQUENCE, f"{dtype} any cells", _with_any_cells(dtype), tflm_steps) for dtype in ("int8", "int16")),
     StepFamily(SEQUENCE, "float32", lambda rng: float_lstm(rng, variants=False), tflm_steps),
     *(
         StepFamily(operator, name, make, litert_steps)

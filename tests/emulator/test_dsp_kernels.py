@@ -13,7 +13,7 @@ from support import conv_cases, dsp_cases
 from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, Run, check_on, kernel_for
 from support.kernel_harness import Array, Case, broken_rules, claims, run_kernels
 from support.padded_cases import explicitly_padded
-from support.recurrent_sizes import lstm, svdf_in
+from support.recurrent_sizes import lstm, lstm_any_cells, svdf_in
 
 pytestmark = pytest.mark.emulator
 
@@ -41,7 +41,12 @@ VECTOR = FAST | {
 }
 """Those of MVE."""
 
-RECURRENT: dict[str, Make] = {"svdf int8": svdf_in("int8"), "svdf int16": svdf_in("int16"), "lstm": lstm}
+RECURRENT: dict[str, Make] = {
+    "svdf int8": svdf_in("int8"),
+    "svdf int16": svdf_in("int16"),
+    "lstm": lstm,
+    "lstm any cells": lstm_any_cells,
+}
 """Those with a state, which lies over its old contents."""
 
 ANY: dict[str, Make] = {

@@ -13,6 +13,9 @@ from support.kernel_harness import Array, Case, Tensor, constant, make_case, qua
 
 STEPS = 3
 
+CELLS_LOG2 = (-30.9, -30, -24.4, -20, -16, -15.3, -13.5, -11.51, -8, -5, -1.2, 0, 2)
+"""Logarithms of scales of cells that converters do not make and TFLite Micro takes."""
+
 Steps = tuple[Case, list[Array]]
 
 
@@ -25,9 +28,14 @@ def inputs_of(rng: np.random.Generator, kind: Tensor) -> list[Array]:
 
 
 def quantized_lstm(
-    rng: np.random.Generator, dtype: str, sizes: Sequence[int] | None = None, least: int = -127, most: float = 0.05
+    rng: np.random.Generator,
+    dtype: str,
+    sizes: Sequence[int] | None = None,
+    least: int = -127,
+    most: float = 0.05,
+    cells_log2: Sequence[float] = range(-15, -8),
 ) -> Steps:
-    """sizes: batches, steps, inputs and cells; least: of weights; most: of their scales."""
+    """sizes: batches, steps, inputs and cells; least: of weights; most: of their scales; cells_log2: of cells'."""
     batches, steps, inputs, cells = (int(n) for n in (sizes or rng.integers(1, 6, 4)))
     time_major = bool(rng.integers(2))
     point = int(rng.integers(-128, 128)) if dtype == "int8" else 0
@@ -35,7 +43,7 @@ def quantized_lstm(
     source = tensor(dtype, (steps, batches, inputs) if time_major else (batches, steps, inputs), 0.03 * unit, point)
     state_scale = float(rng.uniform(0.004, 0.02)) * unit
     state = tensor(dtype, (batches, cells), state_scale, int(rng.integers(-128, 128)) if dtype == "int8" else 0)
-    cell = tensor("int16", (batches, cells), 2.0 ** int(rng.integers(-15, -8)))
+    cell = tensor("int16", (batches, cells), 2.0 ** cells_log2[int(rng.integers(len(cells_log2)))])
     weights = [
         constant("int8", rng.integers(least, 128, (cells, n)), float(rng.uniform(0.002, most)))
         for n in [inputs] * 4 + [cells] * 4

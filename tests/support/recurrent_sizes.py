@@ -8,7 +8,7 @@ import numpy as np
 
 from support.conv_cases import pick
 from support.dsp_cases import Run, inputs
-from support.recurrent_cases import quantized_lstm, svdf
+from support.recurrent_cases import CELLS_LOG2, quantized_lstm, svdf
 
 
 def svdf_in(state: str) -> Callable[[np.random.Generator], Run]:
@@ -29,6 +29,13 @@ def lstm(rng: np.random.Generator) -> Run:
     length, cells = (int(n) for n in pick(rng, size, size, (280, rng.integers(5, 14))))
     sizes = (int(pick(rng, 1, 1, 3)), int(pick(rng, 1, 3)), length, cells)
     case, _ = quantized_lstm(rng, "int8", sizes, _least(rng), pick(rng, 0.05, 0.004))
+    return case, inputs(rng, case)
+
+
+def lstm_any_cells(rng: np.random.Generator) -> Run:
+    """With scales of cells that converters do not make: the multipliers of all steps change."""
+    sizes = 1, int(rng.integers(1, 4)), int(rng.integers(1, 20)), int(rng.integers(1, 20))
+    case, _ = quantized_lstm(rng, "int8", sizes, cells_log2=CELLS_LOG2)
     return case, inputs(rng, case)
 
 

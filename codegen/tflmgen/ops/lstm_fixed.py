@@ -27,8 +27,7 @@ from tflmgen.ops.lstm_tensors import (
     has,
     peephole_order,
 )
-from tflmgen.ops.quantize_math import is_representable, quantize_multiplier
-from tflmgen.ops.quantized_unary import exact_log2
+from tflmgen.ops.quantize_math import is_representable, quantize_multiplier, round_half_away
 from tflmgen.ops.rules import input_type, scale, zero_point
 from tflmgen.types import DType, Quantization
 
@@ -84,7 +83,7 @@ def _sum_factors(op: OperatorInstance, first: int, source: int) -> list[float]:
 def _peephole_factors(op: OperatorInstance) -> list[float]:
     if not has(op, PEEPHOLES + 1):
         return [1.0] * len(gates_of(op))
-    cells = _single(2.0) ** _single(_cell_log2(op))
+    cells = _single(2.0) ** _single(cell_log2(op))
     places = [PEEPHOLE_OF.get(g) for g in gates_of(op)]
     return [
         1.0 if p is None else float(cells * _single(scale(input_type(op, PEEPHOLES + p))) / gate_scale(op, g))
@@ -122,8 +121,10 @@ def _projection_factor(op: OperatorInstance) -> float:
     return float(weights * _single(hidden_scale(op)) / _single(scale(input_type(op, OUTPUT_STATE))))
 
 
-def _cell_log2(op: OperatorInstance) -> int:
-    return exact_log2(scale(input_type(op, CELL_STATE))) or 0
+def cell_log2(op: OperatorInstance) -> int:
+    """The power of two nearest to the scale of cells, as TFLite and TFLite Micro find it: in single precision."""
+    log2 = np.log(_single(scale(input_type(op, CELL_STATE)))) * (_single(1.0) / np.log(_single(2.0)))
+    return round_half_away(float(log2))
 
 
 def factors(op: OperatorInstance) -> list[float]:
@@ -160,7 +161,7 @@ def fixed_fields(op: OperatorInstance) -> ParamFields:
         *pairs("peephole_", _peephole_factors(op)),
         *pairs("norm_", _norm_factors(op), 12),
         ("least_variances", four([max(1, int(_single(10000) * _single(f))) for f in _norm_factors(op)])),
-        ("cell_integer_bits", 15 + _cell_log2(op)),
+        ("cell_integer_bits", 15 + cell_log2(op)),
         ("cell_clip", int(min(cell_clip, 32767.0))),
         ("hidden_multiplier", hidden[0]),
         ("hidden_shift", hidden[1]),

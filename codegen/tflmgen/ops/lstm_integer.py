@@ -38,8 +38,10 @@ GATE_SCALE = 2.0**-12
 """Of a gate before its activation."""
 ACTIVATED = 2.0**-15
 """Scale of a gate after its activation, and of the hyperbolic tangent of a cell."""
-CELL_LOG2 = range(-15, -8)
-"""Exponents of two that the scale of cells may be."""
+CELL_SCALES = (2.0**-31, 2.0**2)
+"""The scale of cells is greater than the first and at most the second, or the reference's products overflow 32 bits."""
+FIXED_CELL_LOG2 = range(-15, -10)
+"""Exponents of two that the scale of cells may be where activations have a fixed point."""
 MAX_SHIFT_S64 = 7
 """Greatest left shift that tflmgen_requantize_s64 takes from the reference."""
 
@@ -54,19 +56,28 @@ def sum_factors(op: OperatorInstance, first: int, source: int) -> list[float]:
     return [scale(input_type(op, source)) * scale(input_type(op, first + gate)) / GATE_SCALE for gate in GATES]
 
 
+def cell_clip(op: OperatorInstance) -> int:
+    """The greatest magnitude of a cell; 0: any."""
+    return int(min(op.attributes.cell_clip / scale(input_type(op, CELL_STATE)), 32767.0))
+
+
 def state_factors(op: OperatorInstance) -> dict[str, float]:
-    """From products of two gates, or of the forget gate and the cell, to what they become."""
+    """From products of two gates, or of the forget gate and the cell, to what they become.
+
+    Where cells are clipped to less than their scale, they are all 0.
+    """
     cells = scale(input_type(op, CELL_STATE))
+    kept = 0.0 if op.attributes.cell_clip and not cell_clip(op) else 1.0
     return {
-        "forget": ACTIVATED * cells / cells,
-        "input": ACTIVATED * ACTIVATED / cells,
+        "forget": kept * ACTIVATED * cells / cells,
+        "input": kept * ACTIVATED * ACTIVATED / cells,
         "output": ACTIVATED * ACTIVATED / scale(input_type(op, OUTPUT_STATE)),
     }
 
 
 def cell_steps(op: OperatorInstance) -> tuple[int, int]:
     """(multiplier, shift) from a cell to the argument of tflmgen_tanh_of_steps, 1 / 12288 each."""
-    power = (exact_log2(scale(input_type(op, CELL_STATE))) or 0) + 12
+    power = lstm_fixed.cell_log2(op) + 12
     return (3 << power, 0) if power >= 0 else (3, -power)
 
 
@@ -82,12 +93,11 @@ def multiplier_fields(op: OperatorInstance) -> ParamFields:
     for name, factor in state_factors(op).items():
         multiplier, shift = quantize_multiplier(factor)
         fields += ((f"{name}_multiplier", multiplier), (f"{name}_shift", shift))
-    clip = int(min(op.attributes.cell_clip / scale(input_type(op, CELL_STATE)), 32767.0))
     multiplier, shift = cell_steps(op)
     return (
         *fields,
         ("output_zero_point", zero_point(input_type(op, OUTPUT_STATE))),
-        ("cell_clip", clip),
+        ("cell_clip", cell_clip(op)),
         ("steps_multiplier", multiplier),
         ("steps_shift", shift),
     )
@@ -184,12 +194,12 @@ INTEGER_RULES = (
         _zero_points_fit,
     ),
     _where_integer(
-        "the cells' scale is a power of two from 2^-15 to 2^-9",
-        lambda op: exact_log2(scale(input_type(op, CELL_STATE))) in CELL_LOG2,
+        "the cells' scale is greater than 2^-31 and at most 4",
+        lambda op: CELL_SCALES[0] < scale(input_type(op, CELL_STATE)) <= CELL_SCALES[1],
     ),
     _where_fixed(
-        "the cells' scale of an int8 LSTM with variants or without a sequence is at most 2^-11",
-        lambda op: (exact_log2(scale(input_type(op, CELL_STATE))) or 0) <= -11,
+        "the cells' scale of an int8 LSTM with variants or without a sequence is a power of two from 2^-15 to 2^-11",
+        lambda op: exact_log2(scale(input_type(op, CELL_STATE))) in FIXED_CELL_LOG2,
     ),
     _where_fixed(
         "its intermediate tensors are quantised: the fifth (without projection as the state), and the first four with "

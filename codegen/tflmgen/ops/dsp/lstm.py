@@ -7,11 +7,11 @@ import numpy as np
 from tflmgen.kernel import ConstantArray, Kernel, Null, OperatorInstance, Overlap, Params, ParamValue, Scratch
 from tflmgen.ops.dsp.channels import Integers
 from tflmgen.ops.dsp.dot_rows import STACK_STEPS, groups_of, pack_rows, scale_to_int16
-from tflmgen.ops.lstm_integer import cell_steps, folded_by_cells, packed_operands, state_factors, sum_factors
-from tflmgen.ops.lstm_tensors import BIASES, CELL_STATE, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT, sizes_of
+from tflmgen.ops.lstm_integer import cell_clip, cell_steps, folded_by_cells, packed_operands, state_factors, sum_factors
+from tflmgen.ops.lstm_tensors import BIASES, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT, sizes_of
 from tflmgen.ops.quantize_math import quantize_multiplier
 from tflmgen.ops.quantized_unary import sigmoid_table
-from tflmgen.ops.rules import input_type, scale, zero_point
+from tflmgen.ops.rules import input_type, zero_point
 from tflmgen.types import DType
 
 POWER_OF_TWO = 2**30
@@ -39,7 +39,7 @@ def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ..
         ("output_multiplier", output_multiplier),
         ("output_right_shift", -output_shift),
         ("output_zero_point", zero_point(input_type(op, OUTPUT_STATE))),
-        ("cell_clip", int(min(op.attributes.cell_clip / scale(input_type(op, CELL_STATE)), 32767.0))),
+        ("cell_clip", cell_clip(op)),
         ("steps_multiplier", steps_multiplier),
         ("steps_shift", steps_shift),
     )

@@ -49,6 +49,10 @@ class ApiTensor:
         return self.port.type.dtype.c_type
 
     @property
+    def is_bool(self) -> bool:
+        return self.port.type.dtype is DType.BOOL
+
+    @property
     def items(self) -> int:
         """Elements of the C array: bytes, where a byte holds two."""
         return self.port.type.elements if self.port.type.dtype.bits >= 8 else self.port.type.bytes
@@ -123,6 +127,8 @@ def emit(
     writer = BodyWriter(program, progress_hook, layers)
     bodies = [body for f in program.functions for body in (*writer.streams(f), writer.function(f))]
     entries = tuple(_entries(program, writer))
+    checked = {"bools.h"} if any(tensor.is_bool for entry in entries for tensor in entry.inputs) else set()
+    headers = tuple(sorted({*writer.headers, *checked}))
     common = {
         "name": name,
         "NAME": name.upper(),
@@ -139,7 +145,7 @@ def emit(
     source = render(
         "library/plan.c.j2",
         bodies=bodies,
-        headers=writer.headers,
+        headers=headers,
         params=writer.params,
         weights=bool(writer.used),
         pointers=pointers,
@@ -158,7 +164,7 @@ def emit(
         "library.json": render("library/library.json.j2", **common),
     }
     weights = {name: len(array.data) for name, array in writer.used.items()}
-    return Sources(files, writer.headers, *_step_lines(source, bodies), weights, entries, fingerprint)
+    return Sources(files, headers, *_step_lines(source, bodies), weights, entries, fingerprint)
 
 
 def _arrays(writer: BodyWriter) -> list[dict[str, object]]:

@@ -14,6 +14,8 @@ from tflmgen.types import DType, Quantization
 _MAX_BYTES = 2**31 - 1
 _MAX_RANK = 8
 _RESOURCE = "resource"
+_AS_BOOL = bytes([0, *[1] * 255])
+"""A byte of a bool -> what C takes for the same."""
 
 
 def read_tensor(
@@ -29,6 +31,8 @@ def read_tensor(
     data = _contents(raw, buffers, complain)
     if data is None and 0 in shape and not (is_produced or raw["is_variable"]):
         data = b""
+    if data is not None and dtype is DType.BOOL:
+        data = data.translate(_AS_BOOL)
     if dtype is None and type_name != _RESOURCE:
         complain(f"element type {type_name} is not supported", f"Supported are {', '.join(DTYPES)}")
     if data is not None and type_name == _RESOURCE:

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tflmgen/arithmetic.h"
+#include "tflmgen/bools.h"
 #include "tflmgen/memory.h"
 
 #ifdef TFLMGEN_SHARED_ARENA
@@ -61,6 +62,7 @@ const int32_t *branch_output(void)
 
 tflmgen_status branch_invoke(void)
 {
+    tflmgen_normalize_bools(AT(24), 1);
     run_main();
     return TFLMGEN_OK;
 }

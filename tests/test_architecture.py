@@ -37,7 +37,7 @@ ONLY_IN = {
     "jsonschema": {"board"},
     "elftools": {"emulator"},
     "rich": {"console"},
-    "typer": {"cli", "commands", "failure", "option_groups"},
+    "typer": {"cli", "commands", "failure", "option_groups", "typer_classes"},
     "tflite_micro": {"oracle"},
     "ai_edge_litert": set[str](),
     "platformio": set[str](),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,15 +14,18 @@ from tflmgen import __version__
 from tflmgen.failure import guarded, leave_on_sigterm
 from tflmgen.option_groups import OutputOptions, SessionOptions, with_groups
 from tflmgen.options import BuildOptions, Format
+from tflmgen.typer_classes import Command, Group
 
 app = typer.Typer(
     name="tflmgen",
+    cls=Group,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with:  tflmgen build model.tflite --board mps2_an386",
 )
+command = partial(app.command, cls=Command)
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A TensorFlow Lite file, model.tflite.")]
 BoardName = Annotated[
@@ -63,7 +67,7 @@ def _tflmgen(
     """Compile TensorFlow Lite models to C for microcontrollers, and show in an emulator that it computes the same."""
 
 
-@app.command(epilog="Example:  tflmgen build kws.tflite --board mps2_an386 -o kws-firmware")
+@command(epilog="Example:  tflmgen build kws.tflite --board mps2_an386 -o kws-firmware")
 @with_groups
 @guarded
 def build(
@@ -86,7 +90,7 @@ def build(
     build_command(model, board, directory, not no_compile, options, output)
 
 
-@app.command(epilog="Example:  tflmgen run kws.tflite --board host --inputs in.npz --outputs out.npz")
+@command(epilog="Example:  tflmgen run kws.tflite --board host --inputs in.npz --outputs out.npz")
 @with_groups
 @guarded
 def run(
@@ -113,7 +117,7 @@ def run(
     run_command(model, board, inputs, outputs, options, session, output)
 
 
-@app.command("test", epilog="Example:  tflmgen test kws.tflite --board mps2_an386 --vectors golden.npz")
+@command("test", epilog="Example:  tflmgen test kws.tflite --board mps2_an386 --vectors golden.npz")
 @with_groups
 @guarded
 def compare(
@@ -149,11 +153,11 @@ def compare(
     from tflmgen.commands.test_layers import layers_command
     from tflmgen.compare import Tolerance
 
-    command = layers_command if layers else test_command
-    command(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
+    chosen = layers_command if layers else test_command
+    chosen(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
 
 
-@app.command(epilog="Example:  tflmgen bench kws.tflite --board mps2_an386")
+@command(epilog="Example:  tflmgen bench kws.tflite --board mps2_an386")
 @with_groups
 @guarded
 def bench(
@@ -172,7 +176,7 @@ def bench(
     bench_command(model, board, inputs, report, options, session, output)
 
 
-@app.command(epilog="Example:  tflmgen flash kws.tflite --board nucleo_f446re")
+@command(epilog="Example:  tflmgen flash kws.tflite --board nucleo_f446re")
 @with_groups
 @guarded
 def flash(
@@ -195,7 +199,7 @@ def flash(
     flash_command(model, board, port, directory, options, output)
 
 
-@app.command(epilog="Example:  tflmgen monitor --port /dev/ttyACM0")
+@command(epilog="Example:  tflmgen monitor --port /dev/ttyACM0")
 @with_groups
 @guarded
 def monitor(
@@ -222,7 +226,7 @@ def monitor(
     monitor_command(port, board, baud, seconds, output)
 
 
-@app.command(epilog="Example:  tflmgen inspect kws.tflite")
+@command(epilog="Example:  tflmgen inspect kws.tflite")
 @with_groups
 @guarded
 def inspect(
@@ -230,7 +234,10 @@ def inspect(
     *,
     board: BoardName = "host",
     dump_graph: Annotated[
-        bool, typer.Option("--dump-graph", help="Print the graph as the passes leave it, one line per node.")
+        bool,
+        typer.Option(
+            "--dump-graph", help="Print the graph as the passes leave it, one line per node, or with --json its nodes."
+        ),
     ] = False,
     pareto: Annotated[
         bool, typer.Option("--pareto", help="Print how little RAM the model can do with, and what that costs.")
@@ -250,7 +257,7 @@ def inspect(
     inspect_command(model, board, dump_graph, report, options, output)
 
 
-@app.command("export", epilog="Example:  tflmgen export kws.tflite --format cmake -o kws")
+@command("export", epilog="Example:  tflmgen export kws.tflite --format cmake -o kws")
 @with_groups
 @guarded
 def export_library(
@@ -276,7 +283,7 @@ def export_library(
     export_command(model, board, form, directory, options, output)
 
 
-boards_app = typer.Typer(invoke_without_command=True, context_settings=app.info.context_settings)
+boards_app = typer.Typer(cls=Group, invoke_without_command=True, context_settings=app.info.context_settings)
 app.add_typer(boards_app, name="boards")
 
 
@@ -291,7 +298,7 @@ def boards(context: typer.Context, *, output: OutputOptions) -> None:
         boards_command(output)
 
 
-@boards_app.command("new", epilog="Example:  tflmgen boards new my_board --like nucleo_f446re")
+@boards_app.command("new", cls=Command, epilog="Example:  tflmgen boards new my_board --like nucleo_f446re")
 @with_groups
 @guarded
 def boards_new(
@@ -342,7 +349,7 @@ def boards_new(
     boards_new_command(directory, answers, output)
 
 
-@app.command(epilog="Example:  tflmgen operators CONV_2D")
+@command(epilog="Example:  tflmgen operators CONV_2D")
 @with_groups
 @guarded
 def operators(

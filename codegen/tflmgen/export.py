@@ -10,6 +10,7 @@ from pathlib import Path
 from tflmgen import __version__
 from tflmgen.board import Board
 from tflmgen.compiler import Compilation
+from tflmgen.distribution import homepage, license_files
 from tflmgen.folder import Content, write_folder
 from tflmgen.options import Format
 from tflmgen.project import LIBRARY, Project
@@ -49,6 +50,9 @@ def export(compilation: Compilation, project: Project, board: Board, form: Forma
         "format": form.value,
         "board": board,
         "arduino_name": _arduino_name(compilation.name),
+        "numeric_version": re.match(r"[\d.]*\d", __version__)[0],  # type: ignore[index]
+        "homepage": homepage(),
+        "api": _api(core[f"include/{compilation.name}.h"].decode(), compilation.name),
         "first_output": re.escape(next((t.port.name for e in compilation.sources.entries for t in e.outputs), "")),
     }
 
@@ -56,7 +60,7 @@ def export(compilation: Compilation, project: Project, board: Board, form: Forma
         return render(f"export/{template}.j2", **values).encode()
 
     files, examples = _FORMATS[form](core, compilation.name, made)
-    return Export(compilation.name, form, {**files, "README.md": made("README.md")}, examples)
+    return Export(compilation.name, form, {**files, "README.md": made("README.md"), **license_files()}, examples)
 
 
 def write_export(exported: Export, directory: Path) -> tuple[str, ...]:
@@ -136,9 +140,17 @@ def _arduino(core: Files, name: str, made: Make) -> tuple[Files, Files]:
             **files,
             plan: made("arduino/pragma.h") + files[plan],
             "library.properties": made("arduino/library.properties"),
+            "keywords.txt": made("arduino/keywords.txt"),
         },
         {f"examples/{example}/{example}.ino": made("arduino/example.ino")},
     )
+
+
+def _api(header: str, name: str) -> dict[str, list[str]]:
+    """What the model's header declares."""
+    functions = re.findall(rf"^[a-z][\w ]*[ *]({name}\w*)\(", header, re.MULTILINE)
+    constants = re.findall(rf"^#define ({name.upper()}_\w+) ", header, re.MULTILINE)
+    return {"functions": functions, "constants": constants}
 
 
 def _arduino_name(name: str) -> str:

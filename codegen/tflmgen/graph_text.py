@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
@@ -29,24 +29,38 @@ def module_text(module: Module) -> str:
     return "\n".join(lines) + "\n"
 
 
-class _Printer:
+class ValueNames:
+    """Names of values by the order in which they are asked for: %0, %1, and #2 for constants."""
+
     def __init__(self) -> None:
         self._names: dict[Value, str] = {}
 
+    def name(self, value: Value) -> str:
+        return self._names.setdefault(value, f"{'#' if value.is_constant else '%'}{len(self._names)}")
+
+    def items(self) -> Iterable[tuple[Value, str]]:
+        return self._names.items()
+
+
+def shown_elements(value: Value, module: Module) -> list[Any]:
+    """The first elements of a constant, at most SHOWN."""
+    elements: list[Any] = np.ravel(np.asarray(constant_array(value, module.constants)))[:SHOWN].tolist()
+    return elements
+
+
+class _Printer:
+    def __init__(self) -> None:
+        self._names = ValueNames()
+
     def name(self, value: Value | None) -> str:
-        if value is None:
-            return "-"
-        if value not in self._names:
-            self._names[value] = f"{'#' if value.is_constant else '%'}{len(self._names)}"
-        return self._names[value]
+        return "-" if value is None else self._names.name(value)
 
     def constants(self, module: Module) -> Iterator[str]:
         """The constants that were named, with their elements where they are few."""
         for value, name in self._names.items():
             if value.is_constant:
-                array = np.ravel(np.asarray(constant_array(value, module.constants)))
-                shown = ", ".join(str(v) for v in array[:SHOWN].tolist()) + (", ..." if array.size > SHOWN else "")
-                yield f"constant {name}: {value.type} = {shown}"
+                more = ", ..." if value.type.elements > SHOWN else ""
+                yield f"constant {name}: {value.type} = {', '.join(map(str, shown_elements(value, module)))}{more}"
 
     def names(self, values: tuple[Value | None, ...]) -> str:
         return ", ".join(self.name(v) for v in values)

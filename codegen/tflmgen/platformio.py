@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 from tflmgen.board import HOST
 from tflmgen.elf import read_elf
 from tflmgen.errors import TflmgenError
-from tflmgen.toolchain import find_arm_compiler, find_host_compiler
+from tflmgen.toolchain import find_arm_compiler, find_host_compiler, tool_process
 
 Progress = Callable[[str], None]
 
@@ -101,15 +100,7 @@ def _run(
     """Run PlatformIO on an environment of the project; None if it succeeds, else what it says."""
     command = [sys.executable, "-m", "platformio", "run", "-d", str(directory), "-e", environment, *words]
     with tempfile.TemporaryFile("w+") as errors:
-        with subprocess.Popen(
-            command,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-        ) as process:
+        with tool_process(command, errors, variables) as process:
             output = _follow(process, progress)
         errors.seek(0)
         return None if process.returncode == 0 else _readable(errors.read()) or output
@@ -118,16 +109,12 @@ def _run(
 def _follow(process: subprocess.Popen[str], progress: Progress | None) -> str:
     """The end of what the process prints; each step that it names goes to `progress`."""
     lines: list[str] = []
-    try:
-        for line in process.stdout or ():
-            lines = [*lines[-19:], line]
-            if progress and line.startswith(
-                ("Compiling ", "Archiving ", "Linking ", "Downloading ", "Unpacking ", "Uploading ")
-            ):
-                progress(line.strip())
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)  # the compilers too
-        raise
+    for line in process.stdout or ():
+        lines = [*lines[-19:], line]
+        if progress and line.startswith(
+            ("Compiling ", "Archiving ", "Linking ", "Downloading ", "Unpacking ", "Uploading ")
+        ):
+            progress(line.strip())
     return "".join(lines)
 
 

@@ -1,11 +1,16 @@
-"""Finding the programs that tflmgen runs. One that is missing is named with the package that has it."""
+"""Finding and running compilers and their like. A program that is missing is named with the package that has it."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
 from tflmgen.errors import TflmgenError
 
@@ -59,3 +64,39 @@ def find_renode(asked: str | None = None) -> Path | None:
             return Path(found)
     found = shutil.which("renode")
     return Path(found) if found else None
+
+
+@contextmanager
+def tool_process(
+    command: Sequence[str], stderr: int | IO[Any], variables: Mapping[str, str] = os.environ
+) -> Iterator[subprocess.Popen[str]]:
+    """A compiler or build system, its standard output piped, that leaves nothing behind where the body fails.
+
+    It and what it starts are one process group, which ends with the body; their temporary files (TMPDIR) are in a
+    folder that goes away.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="tflmgen-", ignore_cleanup_errors=True) as folder,
+        subprocess.Popen(
+            command,
+            env={**variables, "TMPDIR": folder},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            yield process
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # the compilers too
+            raise
+
+
+def run_tool(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """A compiler's run to its end; see tool_process()."""
+    with tool_process(command, subprocess.PIPE) as process:
+        out, err = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, out, err)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -12,9 +13,12 @@ from email.message import Message
 from pathlib import Path
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from support.commands import Finished, tflmgen, write_adder
+from support.model_writer import ModelWriter
+from support.repository import ROOT
 from tflmgen.crash_site import where_to_report
 from tflmgen.failure import guarded
 from tflmgen.folder import FolderError
@@ -255,6 +259,84 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str], monkeypat
     monkeypatch.setenv("TFLMGEN_DEBUG", "1")
     assert _guarded(ZeroDivisionError("x")).code == 1
     assert "Traceback" in capsys.readouterr().err
+
+
+def _json(*words: object) -> Any:
+    finished = tflmgen(*words, "--json")
+    assert finished.code == 1
+    error = json.loads(finished.err)
+    jsonschema.validate(error, json.loads((ROOT / "schema" / "error.json").read_text(encoding="utf-8")))
+    return error
+
+
+def test_errors_are_json_under_json() -> None:
+    error = _json("build", "adder.tflite", "--board", "mps9")
+    assert (error["kind"], error["exit_code"]) == ("failed", 1)
+    assert [problem["location"] for problem in error["problems"]] == [None]
+    assert error["error"] == _fails("build", "adder.tflite", "--board", "mps9").rstrip("\n")
+
+
+def test_each_problem_of_a_model_is_one_in_json(folder: Path) -> None:
+    writer = ModelWriter()
+    graph = writer.subgraph("main")
+    x, y, z = (graph.tensor(name, "float32", [1, 4]) for name in "xyz")
+    graph.operator("DELEGATE", [x], [y])
+    graph.operator("HASHTABLE_SIZE", [y], [z])
+    graph.inputs, graph.outputs = [x], [z]
+    (folder / "bad.tflite").write_bytes(writer.finish())
+    error = _json("build", "bad.tflite", "--board", "host", "--no-compile")
+    assert error["kind"] == "model"
+    assert [p["location"]["operator"] for p in error["problems"]] == [0, 1]
+    first = error["problems"][0]
+    assert first["location"]["model"] == "bad.tflite"
+    assert first["location"]["operator_name"] == "DELEGATE"
+    lines = _fails("build", "bad.tflite", "--board", "host", "--no-compile").splitlines()
+    assert error["error"].splitlines() == lines
+    assert all(p["rule"] in line for p, line in zip(error["problems"], lines, strict=True))
+
+
+def test_a_mismatch_is_a_result_and_an_error() -> None:
+    np.savez("v.npz", s0_in_0=np.zeros((1, 4), np.float32), s0_in_1=np.zeros((1, 4), np.float32))
+    with np.load("v.npz") as arrays:
+        np.savez("v.npz", **arrays, s0_out_0=np.ones((1, 4), np.float32))
+    finished = tflmgen("test", "adder.tflite", "--board", "host", "--vectors", "v.npz", "--json")
+    assert finished.json["passed"] is False
+    assert json.loads(finished.err)["error"].endswith("FAILED: 1 of 1 outputs differ")
+
+
+COMPILER = """\
+#!/bin/sh
+: "${TMPDIR:=/tmp}"
+touch "$TMPDIR/ccIntermediate.s"
+sleep 60 &
+echo $! > child
+touch started
+wait
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_compiler_leaves_nothing(folder: Path, number: int, code: int) -> None:
+    """Neither its temporary files nor a process that it has started."""
+    (folder / "slow-cc").write_text(COMPILER)
+    (folder / "slow-cc").chmod(0o755)
+    (folder / "temporary").mkdir()
+    environment = {**os.environ, "CC": str(folder / "slow-cc"), "TMPDIR": str(folder / "temporary")}
+    words = ("run", "adder.tflite", "--board", "host", "--inputs", "in.npz", "--outputs", "out.npz")
+    command = [sys.executable, "-m", "tflmgen", *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
+        until = time.monotonic() + 60
+        while not (folder / "started").exists() and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == code, err
+    assert not list((folder / "temporary").iterdir())
+    child = Path("/proc") / (folder / "child").read_text().strip() / "stat"
+    until = time.monotonic() + 5
+    while child.exists() and child.read_text().split()[2] not in "ZX" and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not child.exists() or child.read_text().split()[2] in "ZX"
 
 
 @pytest.mark.emulator

@@ -45,6 +45,22 @@ def test_an_input_that_comes_row_by_row(tmp_path: Path) -> None:
 
 
 @requires_make
+def test_plain_as_a_library(tmp_path: Path) -> None:
+    """`make lib`, within a program that is built by other means; a second one does nothing."""
+    folder = exported(GATE, "plain", tmp_path)
+    run("make", "-s", "lib", f"CFLAGS=-O2 -std=c99 {' '.join(WARNINGS)}", cwd=folder)
+    assert not (folder / "example").exists()
+    library = (f"-I{folder / 'include'}", f"-L{folder}", "-lgate", "-lm")
+    run("gcc", folder / "examples" / "main.c", *library, "-o", tmp_path / "program")
+    check_printed(run(tmp_path / "program"), expected_lines(GATE))
+    assert "up to date" in run("make", "lib", cwd=folder) or "Nothing to be done" in run("make", "lib", cwd=folder)
+    (folder / "include" / "gate.h").touch()
+    assert "gate.o" in run("make", "lib", cwd=folder)
+    run("make", "-s", "clean", cwd=folder)
+    assert not list(folder.rglob("*.[ao]"))
+
+
+@requires_make
 @requires_compiler
 def test_plain_for_a_board(tmp_path: Path) -> None:
     folder = exported(GATE, "plain", tmp_path, "--board", "mps3_an547")
@@ -97,6 +113,45 @@ def test_cmake_within_a_program_in_cpp(tmp_path: Path) -> None:
     run("cmake", "-S", tmp_path / "app", "-B", tmp_path / "build")
     run("cmake", "--build", tmp_path / "build")
     check_printed(run(tmp_path / "build" / "application"), expected_lines(GATE))
+
+
+PACKAGE_USER = """\
+cmake_minimum_required(VERSION 3.13)
+project(application LANGUAGES C CXX)
+find_package(gate 0.1 REQUIRED)
+add_executable(application main.cpp)
+target_link_libraries(application PRIVATE tflmgen::gate)
+"""
+
+
+@requires_cmake
+@requires("g++")
+def test_cmake_installed_and_found(tmp_path: Path) -> None:
+    folder = exported(GATE, "cmake", tmp_path)
+    run("cmake", "-S", folder, "-B", tmp_path / "library")
+    run("cmake", "--build", tmp_path / "library")
+    run("cmake", "--install", tmp_path / "library", "--prefix", tmp_path / "installed")
+    shutil.rmtree(folder)
+    installed = {path.name for path in (tmp_path / "installed").rglob("*") if path.is_file()}
+    assert {"libgate.a", "gate.h", "tflmgen.h", "LICENSE", "LICENSE-EXCEPTION"} <= installed
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "CMakeLists.txt").write_text(PACKAGE_USER, encoding="utf-8")
+    (tmp_path / "app" / "main.cpp").write_text(MAIN, encoding="utf-8")
+    prefix = f"-DCMAKE_PREFIX_PATH={tmp_path / 'installed'}"
+    run("cmake", "-S", tmp_path / "app", "-B", tmp_path / "build", prefix)
+    run("cmake", "--build", tmp_path / "build")
+    check_printed(run(tmp_path / "build" / "application"), expected_lines(GATE))
+
+
+@requires_cmake
+def test_cmake_within_a_program_installs_nothing_of_its_own(tmp_path: Path) -> None:
+    shutil.copytree(exported(GATE, "cmake", tmp_path), tmp_path / "app" / "library")
+    program = APPLICATION.replace("main.cpp", "library/examples/main.c")
+    (tmp_path / "app" / "CMakeLists.txt").write_text(program, encoding="utf-8")
+    run("cmake", "-S", tmp_path / "app", "-B", tmp_path / "build")
+    run("cmake", "--build", tmp_path / "build")
+    run("cmake", "--install", tmp_path / "build", "--prefix", tmp_path / "installed")
+    assert not [path for path in (tmp_path / "installed").rglob("*") if path.is_file()]
 
 
 TWO_MODELS = """\

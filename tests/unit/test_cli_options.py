@@ -1,17 +1,27 @@
 from __future__ import annotations
 
 import inspect
+import json
+import re
 import subprocess
 import sys
 from dataclasses import asdict, fields
+from importlib.metadata import version
 from typing import Any, get_type_hints
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 import typer
 from support.commands import tflmgen
+from support.repository import ROOT
 from tflmgen import __version__, cli
 from tflmgen.option_groups import OPTIONS, OutputOptions, SessionOptions, with_groups
 from tflmgen.options import BuildOptions
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 COMMANDS = {command.name or command.callback.__name__: command.callback for command in cli.app.registered_commands}  # type: ignore[union-attr]
 COMMANDS["boards"] = cli.boards_app.registered_callback.callback  # type: ignore[union-attr]
@@ -52,6 +62,54 @@ def test_help_of_each_command_has_an_example(command: str) -> None:
     finished = tflmgen(*command.split(), "--help")
     assert finished.code == 0
     assert f"tflmgen {command}" in finished.out
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_shows_flags_without_a_type(command: str) -> None:
+    """Typer 0.29 says `--json <bool>`, earlier versions of it and of Click BOOLEAN or nothing."""
+    text = tflmgen(*command.split(), "--help").out
+    assert re.search(r"--help +-h +Show this message", text)
+    assert not re.search(r"bool|\[default: (?:no-|False)", text, re.IGNORECASE)
+    assert not command or re.search(r"--json +Print JSON", text)
+
+
+def test_typer_is_bounded_to_the_versions_that_were_tried() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        (bounds,) = (d for d in tomllib.load(file)["project"]["dependencies"] if d.startswith("typer"))
+    least, next_ = (tuple(map(int, v.split("."))) for v in re.findall(r"[\d.]+", bounds))
+    assert bounds == f"typer>={'.'.join(map(str, least))},<{'.'.join(map(str, next_))}"
+    assert least <= tuple(map(int, version("typer").split(".")))[:2] < next_
+
+
+USAGE_ERRORS = [
+    ("fly",),
+    ("buidl", "m.tflite"),
+    ("build",),
+    ("build", "m.tflite"),
+    ("boards", "--fly"),
+    ("build", "m.tflite", "--board", "host", "--optimize", "beauty"),
+    ("test", "m.tflite", "--board", "host", "--emulator", "qemu"),
+    ("boards", "new", "x"),
+    ("flash", "m.tflite", "--board", "host"),
+]
+
+
+@pytest.mark.parametrize("words", USAGE_ERRORS, ids=" ".join)
+def test_usage_errors_look_alike(words: tuple[str, ...]) -> None:
+    finished = tflmgen(*words)
+    assert finished.code == 2
+    assert finished.out == ""
+    assert re.fullmatch(r"Usage error: [^\n]+\n", finished.err)
+
+
+@pytest.mark.parametrize("words", USAGE_ERRORS, ids=" ".join)
+def test_usage_errors_are_json_under_json(words: tuple[str, ...]) -> None:
+    finished = tflmgen(*words, "--json")
+    assert (finished.code, finished.out) == (2, "")
+    error = json.loads(finished.err)
+    jsonschema.validate(error, json.loads((ROOT / "schema" / "error.json").read_text(encoding="utf-8")))
+    assert (error["kind"], error["exit_code"]) == ("usage", 2)
+    assert tflmgen(*words).err == f"Usage error: {error['error']}\n"
 
 
 def test_version() -> None:

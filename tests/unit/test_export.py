@@ -66,7 +66,7 @@ def test_arduino_metadata_by_the_specification(tmp_path: Path) -> None:
     folder = exported(GATE, "arduino", tmp_path)
     lines = (folder / "library.properties").read_text(encoding="utf-8").splitlines()
     properties = dict(line.split("=", 1) for line in lines)
-    required = {"name", "version", "author", "maintainer", "sentence", "paragraph", "category", "url", "architectures"}
+    required = {"name", "version", "author", "maintainer", "sentence", "paragraph", "category", "architectures"}
     assert required <= properties.keys()
     assert re.fullmatch(r"[a-zA-Z0-9][a-zA-Z0-9_.\- ]{0,62}", properties["name"])
     assert re.fullmatch(r"\d+\.\d+\.\d+(?:[-+][\w.+-]+)?", properties["version"])
@@ -76,6 +76,35 @@ def test_arduino_metadata_by_the_specification(tmp_path: Path) -> None:
     assert not [path for path in folder.iterdir() if path.suffix in (".c", ".h", ".cpp")]
     (sketch,) = folder.glob("examples/*/*.ino")
     assert sketch.stem == sketch.parent.name
+
+
+def test_arduino_keywords_are_what_the_header_declares(tmp_path: Path) -> None:
+    folder = exported(GATE, "arduino", tmp_path)
+    lines = (folder / "keywords.txt").read_text(encoding="utf-8").splitlines()
+    pairs = [line.split("\t") for line in lines if not line.startswith("#")]
+    kinds = {kind: {word for word, k in pairs if k == kind} for kind in ("KEYWORD1", "KEYWORD2", "LITERAL1")}
+    assert sum(map(len, kinds.values())) == len(pairs)
+    assert kinds["KEYWORD2"] == {"gate_input", "gate_output", "gate_invoke", "gate_reset"}
+    header = (folder / "src" / "gate.h").read_text(encoding="utf-8")
+    assert {"GATE_INPUT_BYTES", "GATE_OUTPUT_SCALE"} <= kinds["LITERAL1"]
+    assert all(f"#define {word} " in header for word in kinds["LITERAL1"])
+
+
+def test_arduino_url_is_the_address_in_the_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And none where there is none: a page of somebody else's would mislead."""
+    for address in ("https://example.org/tflmgen", ""):
+        monkeypatch.setattr("tflmgen.export.homepage", lambda address=address: address)
+        folder = exported(GATE, "arduino", tmp_path / str(bool(address)))
+        urls = re.findall(r"^url=(.*)$", (folder / "library.properties").read_text(encoding="utf-8"), re.MULTILINE)
+        assert urls == ([address] if address else [])
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_licence_and_its_exception_come_along(form: str, tmp_path: Path) -> None:
+    folder = exported(GATE, form, tmp_path)
+    for name in ("LICENSE", "LICENSE-EXCEPTION"):
+        assert (folder / name).read_bytes() == (ROOT / name).read_bytes()
+        assert f"`{name}`" in (folder / "README.md").read_text(encoding="utf-8")
 
 
 def test_names_that_arduino_keeps_for_itself() -> None:
@@ -111,7 +140,8 @@ def test_zephyr_metadata_by_its_schemas(tmp_path: Path) -> None:
 def test_esp_idf_metadata_by_its_schema(tmp_path: Path) -> None:
     manifest = load(exported(GATE, "esp-idf", tmp_path) / "idf_component.yml")
     assert manifest["version"] == __version__
-    assert manifest.keys() == {"version", "description", "dependencies"}
+    assert manifest.keys() == {"version", "description", "license", "dependencies"}
+    assert manifest["license"] == "Apache-2.0"
     assert manifest["dependencies"] == {"idf": {"version": ">=4.4"}}
 
 
@@ -119,6 +149,7 @@ def test_platformio_metadata(tmp_path: Path) -> None:
     folder = exported(GATE, "platformio", tmp_path)
     library = json.loads((folder / "library.json").read_text(encoding="utf-8"))
     assert library["build"]["flags"] == ["-fno-strict-aliasing", "-ffp-contract=off"]
+    assert library["license"] == "Apache-2.0"
     assert (folder / library["build"]["includeDir"] / library["headers"]).is_file()
     for example in library["examples"]:
         assert all((folder / example["base"] / name).is_file() for name in example["files"])

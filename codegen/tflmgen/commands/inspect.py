@@ -11,6 +11,7 @@ from tflmgen.console import Console, Table
 from tflmgen.dead_channels import dead_channel_lines
 from tflmgen.files import check_writable, write_whole
 from tflmgen.firmware_build import plan_for
+from tflmgen.graph_json import module_json
 from tflmgen.graph_text import module_text
 from tflmgen.option_groups import OutputOptions
 from tflmgen.options import BuildOptions
@@ -52,7 +53,10 @@ def inspect_command(
     if report is not None:
         write_whole(report, report_html(compilation.plan, board).encode())
         console.line(f"Wrote {report}.")
-    console.json({**compilation.plan, "subgraphs": [_describe(graph) for graph in subgraphs]})
+    if dump_graph:
+        console.json({"model": path.name, "board": board.id, **module_json(compilation.module)})
+    else:
+        console.json({**compilation.plan, "subgraphs": [_describe(graph) for graph in subgraphs]})
 
 
 def _print_subgraph(console: Console, graph: SubGraph) -> None:

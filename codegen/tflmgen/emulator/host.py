@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from pathlib import Path
 from tflmgen.emulator.process import PipeStream, open_pipe
 from tflmgen.errors import TflmgenError
 from tflmgen.folder import read_about
-from tflmgen.toolchain import find_host_compiler
+from tflmgen.toolchain import find_host_compiler, run_tool
 
 FLAGS = ("-std=c99", "-O2", "-g", "-Wall", "-Wextra", "-ffp-contract=off", "-fno-math-errno")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -33,7 +32,7 @@ def compile_host(project: Path, program: Path, sanitize: bool = False) -> None:
     link = str(files("tflmgen.firmware").joinpath("runtime/link_host.c"))
     command = [str(find_host_compiler()), *FLAGS, *(SANITIZERS if sanitize else ()), *includes]
     command += [f"-DTFLMGEN_HOST_MODEL={name}_model", *sources, link, "-o", str(program), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_tool(command)
     if done.returncode != 0:
         raise HostBuildError(f"{project}: {command[0]} cannot compile it\n{done.stderr}")
 

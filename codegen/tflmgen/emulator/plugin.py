@@ -16,7 +16,7 @@ from pathlib import Path
 from tflmgen.elf import read_elf
 from tflmgen.emulator.cycle_models import CYCLE_MODELS
 from tflmgen.emulator.executed import NOTHING, CountError, Counts, Cycles, Tally
-from tflmgen.toolchain import find_host_compiler, find_program
+from tflmgen.toolchain import find_host_compiler, find_program, run_tool
 
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 FROM, TO = "tflmgen_count_from", "tflmgen_count_to"
@@ -85,7 +85,7 @@ def build_plugin() -> Path:
         made = Path(folder) / compiled.name
         names = [str(source_folder / name) for name in sorted(sources) if name.endswith(".c")]
         command = [str(compiler), *FLAGS, f"-DTFLMGEN_PLUGIN_API={interface}", *names, "-o", str(made)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = run_tool(command)
         if done.returncode != 0:
             raise CountError(f"{compiler} cannot compile the counting plugin\n{done.stderr}")
         made.replace(compiled)

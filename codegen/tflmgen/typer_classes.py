@@ -1,0 +1,61 @@
+"""Typer's classes with this project's errors and help, whichever version of Typer there is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from tflmgen.errors import UsageError
+from tflmgen.failure import INTERRUPTED, failure_of, print_failure
+
+SYNTAX_ERROR: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+"""The base of the errors that parsing raises: Click's, or that of the copy of Click in newer versions of Typer."""
+
+HELP_SHOWN = "NoArgsIsHelpError"
+"""The one that says that the help has been printed, as there were no arguments."""
+
+
+class Command(TyperCommand):
+    """A command whose help shows flags without a type: some versions say <bool>, as if a value followed."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _without_types_of_flags(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands that reports malformed command lines as commands report all else."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _without_types_of_flags(super().get_params(ctx))
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **settings: Any) -> Any:
+        words = list(sys.argv[1:] if args is None else args)
+        try:
+            code = super().main(args, *more, **{**settings, "standalone_mode": False})
+        except typer.Abort:
+            code = INTERRUPTED
+        except SYNTAX_ERROR as error:
+            failure = failure_of(UsageError(_text(error)), {})
+            code = failure.code
+            if type(error).__name__ != HELP_SHOWN:
+                print_failure(failure, as_json="--json" in words)
+        sys.exit(code or 0)
+
+
+def _text(error: Any) -> str:
+    """What is wrong, on one line, and which help to read."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "tflmgen"
+    text = " ".join(error.format_message().split())
+    return f"{text}{'' if text.endswith(('.', '?')) else '.'} See {command} --help"
+
+
+def _without_types_of_flags(parameters: Sequence[Any]) -> Sequence[Any]:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+    return parameters

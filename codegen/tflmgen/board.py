@@ -128,7 +128,7 @@ class Board:
     @property
     def argument(self) -> str:
         """What --board takes for it from the current folder: its id, or the path of a folder of the user's own."""
-        if self.folder is None or self.folder.parent == _boards_folder():
+        if self.folder is None or self.folder.parent == _boards_folder().resolve():
             return self.id
         here = Path.cwd()
         return f"./{self.folder.relative_to(here)}" if self.folder.is_relative_to(here) else str(self.folder)

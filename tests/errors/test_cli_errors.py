@@ -306,7 +306,6 @@ def test_a_mismatch_is_a_result_and_an_error() -> None:
 
 COMPILER = """\
 #!/bin/sh
-: "${TMPDIR:=/tmp}"
 touch "$TMPDIR/ccIntermediate.s"
 sleep 60 &
 echo $! > child

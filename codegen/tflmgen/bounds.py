@@ -12,22 +12,23 @@ from tflmgen.tflite.model import Model, SubGraph, Tensor
 TensorKey = tuple[int, int]
 """Subgraph and tensor index."""
 
-OUTERMOST_ONLY = "only the outermost dimension of a tensor may vary at run time"
+Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Most rows (the first dimension) of tensors, by tensor and for all others; None where the user says nothing.
+    """Largest shapes of tensors, and the largest dimension of all others; None where the user says nothing.
 
-    `given` are the rows that the inputs need which a command is given.
+    `given` are the shapes that the inputs need which a command is given.
     """
 
-    tensors: Mapping[TensorKey, int] = field(default_factory=dict)
+    tensors: Mapping[TensorKey, Shape] = field(default_factory=dict)
     largest: int | None = None
-    given: Mapping[TensorKey, int] = field(default_factory=dict)
+    given: Mapping[TensorKey, Shape] = field(default_factory=dict)
 
-    def of_input(self, key: TensorKey) -> int | None:
-        return self.tensors.get(key, self.given.get(key, self.largest))
+    def of_input(self, key: TensorKey, axis: int) -> int | None:
+        shape = self.tensors.get(key, self.given.get(key))
+        return self.largest if shape is None else shape[axis]
 
 
 NO_BOUNDS = Bounds()
@@ -38,8 +39,13 @@ def is_open(tensor: Tensor) -> bool:
     return -1 in (tensor.shape_signature or ()) or (not tensor.has_rank and not tensor.shape)
 
 
+def open_axes(tensor: Tensor) -> tuple[int, ...]:
+    """The dimensions that the file leaves open."""
+    return tuple(axis for axis, dim in enumerate(tensor.shape_signature or ()) if dim < 0)
+
+
 def find_bounds(
-    model: Model, max_shapes: Iterable[str], max_dim: int | None, given: Mapping[TensorKey, int] | None = None
+    model: Model, max_shapes: Iterable[str], max_dim: int | None, given: Mapping[TensorKey, Shape] | None = None
 ) -> Bounds:
     """The bounds of the options --max-shape NAME=4,3 (each of `max_shapes`) and --max-dim.
 
@@ -47,7 +53,7 @@ def find_bounds(
     `subgraph:tensor`, both by name or index. Raises ModelError where a name or a shape doesn't fit the model.
     """
     problems: list[Problem] = []
-    tensors: dict[TensorKey, int] = {}
+    tensors: dict[TensorKey, Shape] = {}
     for option in max_shapes:
         name, _, dims = option.rpartition("=")
         sizes = _sizes(dims)
@@ -65,7 +71,7 @@ def find_bounds(
                 place = Location(model.name, graph.index, graph.name, tensor=tensor.index, tensor_name=tensor.name)
                 problems.append(Problem(place, f"--max-shape {option}: {wrong}"))
             elif sizes:
-                tensors[key] = sizes[0]
+                tensors[key] = sizes
     if problems:
         raise ModelError(problems)
     return Bounds(tensors, max_dim, given or {})
@@ -85,11 +91,9 @@ def _mismatch(tensor: Tensor, sizes: tuple[int, ...]) -> str:
         return ""
     if len(sizes) != len(tensor.shape):
         return f"the tensor has {len(tensor.shape)} dimensions: {list(tensor.shape)}"
-    if sizes[1:] != tensor.shape[1:]:
-        return f"its shape is {list(tensor.shape)}, and {OUTERMOST_ONLY}"
     signature = tensor.shape_signature or tensor.shape
-    if signature[:1] != (-1,) and sizes != tensor.shape:
-        return f"its shape is {list(tensor.shape)} and fixed in the file"
+    if any(dim not in (-1, size) for dim, size in zip(signature, sizes, strict=True)):
+        return f"its shape is {list(signature)}, and fixed in the file where it is not -1"
     return ""
 
 

@@ -48,7 +48,7 @@ class Compilation:
 
 
 def compile_model(
-    path: Path, target: Target, options: BuildOptions, given: Mapping[TensorKey, int] | None = None
+    path: Path, target: Target, options: BuildOptions, given: Mapping[TensorKey, tuple[int, ...]] | None = None
 ) -> Compilation:
     """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan.
 

@@ -19,17 +19,34 @@ from tflmgen.types import DType
 
 
 @dataclass(frozen=True, slots=True)
-class ApiRows:
-    """What a tensor has whose first dimension is known at run time only, `most` at most; `bytes` are those of a row.
+class ApiDim:
+    """A dimension known at run time only: its axis, the most that it can be, the place where the plan has it."""
 
-    function: sets it (an input) or gets the shape (an output); variable: keeps it; place: where the plan has it.
+    axis: int
+    most: int
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRows:
+    """What a tensor has with dimensions known at run time only; `bytes` are those for each element of these.
+
+    function: sets them (an input; `is_shape`: by the whole shape, not by the number of rows) or gets the shape (an
+    output); variable: keeps the shape, of an input the dimensions.
     """
 
-    most: int
+    dims: tuple[ApiDim, ...]
     bytes: int
     function: str
     variable: str
-    place: str
+
+    @property
+    def is_shape(self) -> bool:
+        return [dim.axis for dim in self.dims] != [0]
+
+    @property
+    def most(self) -> int:
+        return self.dims[0].most
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +87,11 @@ class ApiTensor:
     def zero_point(self) -> int | None:
         quantization = self.port.type.quantization
         return quantization.zero_point if quantization and not quantization.per_channel else None
+
+    @property
+    def fixed_dims(self) -> tuple[tuple[int, int], ...]:
+        """The dimensions that are known, with their axes."""
+        return tuple((axis, dim) for axis, dim in enumerate(self.port.type.shape) if isinstance(dim, int))
 
     @property
     def shape(self) -> str:
@@ -209,17 +231,22 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
         return writer.pointer(function.slots[access.place.index].place)
 
     def tensors(ports: tuple[Port, ...], accesses: tuple[Access, ...], role: str) -> tuple[ApiTensor, ...]:
-        verb = "set_rows" if role == "input" else "shape"
-        taken = [f"{identifier(p.name)}_{verb}" for p in ports if not p.type.is_static]
+        def verb(port: Port) -> str:
+            return "shape" if role == "output" else "set_rows" if port.type.dynamic_axes == (0,) else "set_shape"
+
+        taken = [f"{identifier(p.name)}_{verb(p)}" for p in ports if not p.type.is_static]
         suffixes = [""] if len(ports) == 1 else [f"_{n}" for n in unique_identifiers((p.name for p in ports), taken)]
         names = [f"{infix}_{role}{suffix}" for suffix in suffixes]
         places = [place(access, i, role) for i, access in enumerate(accesses)]
         rows: dict[int, ApiRows] = {}
-        for at, (i, port) in enumerate((i, p) for i, p in enumerate(ports) if not p.type.is_static):
-            most = port.type.max_shape[0]
-            variable = f"{writer.function_name(signature.function)}{names[i]}_{'rows' if role == 'input' else 'shape'}"
-            size = port.type.bytes // max(1, most)
-            rows[i] = ApiRows(most, size, f"{names[i]}_{verb}", variable, places[len(ports) + at])
+        further = iter(places[len(ports) :])
+        for i, port in enumerate(ports):
+            if port.type.is_static:
+                continue
+            kept = {"shape": "shape", "set_rows": "rows", "set_shape": "dims"}[verb(port)]
+            variable = f"{writer.function_name(signature.function)}{names[i]}_{kept}"
+            dims = tuple(ApiDim(axis, port.type.max_shape[axis], next(further)) for axis in port.type.dynamic_axes)
+            rows[i] = ApiRows(dims, port.type.unit_bytes, f"{names[i]}_{verb(port)}", variable)
         return tuple(
             ApiTensor(_taken(port), role, name.upper(), name, at, rows.get(i), _pushed_rows(port))
             for i, (port, name, at) in enumerate(zip(ports, names, places, strict=False))

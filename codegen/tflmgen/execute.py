@@ -69,16 +69,17 @@ def run_sets(
 
 def run_set(session: Session, signatures: Sequence[Signature], one: VectorSet, where: str) -> Result:
     """Invoke one set in the state that the model is in. StatusError if the C returns an error code."""
-    invocation = session.invoke(one.signature, [array.tobytes() for array in one.inputs])
+    inputs = signatures[one.signature].inputs
+    dims = [port.type.dynamic_dims(array.shape) for port, array in zip(inputs, one.inputs, strict=True)]
+    invocation = session.invoke(one.signature, [array.tobytes() for array in one.inputs], dims)
     if invocation.status != 0:
         code = STATUS.get(invocation.status, str(invocation.status))
         key = signatures[one.signature].key
         raise StatusError(f"{session.model}: {where}{f', signature {key!r}' if key else ''}: the model returned {code}")
     ports = signatures[one.signature].outputs
-    return Result(tuple(map(_array, invocation.outputs, ports)), invocation)
+    return Result(tuple(map(_array, invocation.outputs, invocation.dims, ports)), invocation)
 
 
-def _array(data: bytes, port: Port) -> NDArray[Any]:
+def _array(data: bytes, dims: Sequence[int], port: Port) -> NDArray[Any]:
     """The output in its actual shape."""
-    shape = port.type.max_shape if port.type.is_static else (-1, *port.type.max_shape[1:])
-    return np.frombuffer(data, dtype=port.type.dtype.numpy).reshape(shape)
+    return np.frombuffer(data, dtype=port.type.dtype.numpy).reshape(port.type.actual_shape(dims))

@@ -25,7 +25,7 @@ from tflmgen.platformio import BuildError, Firmware, build
 from tflmgen.project import LIBRARY, MAIN, Project, assemble, write
 from tflmgen.toolchain import find_arm_compiler, find_host_compiler
 
-Given = Mapping[TensorKey, int] | None
+Given = Mapping[TensorKey, tuple[int, ...]] | None
 """What inputs at hand need (given.py)."""
 
 

@@ -1,4 +1,4 @@
-"""What inputs at hand need of a model whose inputs have an open first dimension."""
+"""What inputs at hand need of a model whose inputs have open dimensions."""
 
 from __future__ import annotations
 
@@ -6,24 +6,28 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tflmgen.bounds import TensorKey
+from tflmgen.bounds import Shape, TensorKey
 from tflmgen.npz import read_shapes
 from tflmgen.tflite.model import Model, Signature
 from tflmgen.tflite.reader import read_model
 
 
-def given_rows(model_path: Path, inputs: Path, key: str | None) -> dict[TensorKey, int]:
-    """Tensor -> the most rows that a set of the file has for it, for inputs that are not all of the stored shape.
+def given_shapes(model_path: Path, inputs: Path, key: str | None) -> dict[TensorKey, Shape]:
+    """Tensor -> the largest shape that sets of the file need for it, for inputs not all of which have the stored one.
 
     `key` is the signature's of sets that name none. What doesn't fit the model is left to who reads the file for good.
     """
     model = read_model(model_path)
-    rows: dict[TensorKey, set[int]] = {}
+    shapes: dict[TensorKey, set[Shape]] = {}
     for tensor_key, shape in _given(model, read_shapes(inputs), key):
         tensor = model.subgraphs[tensor_key[0]].tensors[tensor_key[1]]
-        if (tensor.shape_signature or ())[:1] == (-1,) and len(shape) == len(tensor.shape):
-            rows.setdefault(tensor_key, {tensor.shape[0]}).add(shape[0])
-    return {tensor_key: max(*found, 1) for tensor_key, found in rows.items() if len(found) > 1}
+        signature = tensor.shape_signature or ()
+        if -1 in signature and len(shape) == len(tensor.shape):
+            usable = (here if dim < 0 else dim for dim, here in zip(signature, shape, strict=True))
+            shapes.setdefault(tensor_key, {tensor.shape}).add(tuple(usable))
+    return {
+        k: tuple(max(*dims, 1) for dims in zip(*found, strict=True)) for k, found in shapes.items() if len(found) > 1
+    }
 
 
 def _given(

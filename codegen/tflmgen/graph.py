@@ -141,7 +141,7 @@ class Port:
 class Signature:
     """An entry point: inputs and outputs in the order of the function's inputs and results.
 
-    After them the function has one int32 for each port whose first dimension is a Bound, in the same order: its extent.
+    After them the function has one int32 for each dimension of a port that is a Bound, in the same order: its extent.
     """
 
     key: str
@@ -156,7 +156,7 @@ class Signature:
 
 
 def _values(ports: tuple[Port, ...]) -> int:
-    return len(ports) + sum(not port.type.is_static for port in ports)
+    return len(ports) + sum(len(port.type.dynamic_axes) for port in ports)
 
 
 @dataclass(frozen=True, slots=True)

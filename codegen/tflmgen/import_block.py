@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,20 +11,24 @@ from tflmgen.bounds import is_open
 from tflmgen.errors import Problem
 from tflmgen.graph import Block, Node, Op, Origin, Value
 from tflmgen.import_context import Argument, Context, Handle
-from tflmgen.import_row_call import RowCall, RowError
+from tflmgen.import_row_call import RowCall, RowError, inferred
+from tflmgen.import_row_shapes import is_sized_at_run_time, track_largest
 from tflmgen.import_rows import import_rows
 from tflmgen.kept_state import keeps_state, state_name, state_of
 from tflmgen.ops import OPERATORS
 from tflmgen.ops.folding import fold
 from tflmgen.ops.gather import TABLE
 from tflmgen.ops.operator import INTERMEDIATES, State
-from tflmgen.ops.row_wise import BY_SHAPE
+from tflmgen.ops.row_wise import BY_SHAPE, ELEMENT_WISE
 from tflmgen.subgraphs import CONTROL_FLOW
 from tflmgen.support import check_operator, instance_of
 from tflmgen.tensor_lists import RowStore, absorbed, row_stores
 from tflmgen.tflite.model import Operator, SubGraph
 from tflmgen.types import TensorType
 from tflmgen.variables import variable_name, variable_tensor_name
+
+Wanted = Sequence[Mapping[int, int]]
+"""By axis, how much each output of a subgraph has room for, where that is known."""
 
 ControlFlow = Callable[["Scope", Operator, Origin], tuple[Node, ...]]
 
@@ -33,12 +37,12 @@ class Scope:
     """The values of one subgraph while it is imported, by tensor index."""
 
     def __init__(
-        self, context: Context, subgraph: SubGraph, arguments: Sequence[Argument], wanted: Sequence[int | None] = ()
+        self, context: Context, subgraph: SubGraph, arguments: Sequence[Argument], wanted: Wanted = ()
     ) -> None:
         self.context = context
         self.subgraph = subgraph
         self.most = _most_rows(context, subgraph, wanted)
-        """Tensor index -> the most rows that it may have, where something says so."""
+        """Tensor index -> by axis, the most that it may have, where something says so."""
         self._values: dict[int, Argument] = dict(zip(subgraph.inputs, arguments, strict=True))
 
     def argument(self, index: int) -> Argument:
@@ -84,12 +88,12 @@ def import_block(
     subgraph: SubGraph,
     arguments: Sequence[Argument],
     control_flow: ControlFlow,
-    wanted: Sequence[int | None] = (),
+    wanted: Wanted = (),
 ) -> tuple[Block, tuple[Argument, ...]]:
     """The block of a subgraph, and what it returns in the file's order.
 
     The block's own results are the returned values without the handles. `control_flow` imports IF, WHILE and CALL;
-    `wanted` are the most rows that each output has room for, where that is known.
+    `wanted` says by axis how much each output has room for, where that is known.
     """
     scope = Scope(context, subgraph, arguments, wanted)
     stores = row_stores(subgraph)
@@ -128,12 +132,17 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
     if op.name != "RANK" and any(v in context.extents for v in inputs if v is not None):
         return _rows(scope, op, origin, inputs, declared)
     open_shapes = tuple(is_open(subgraph.tensors[i]) for i in op.outputs)
+    if any(open_shapes):
+        known = inferred(context, op, inputs, declared)
+        declared = tuple(k if o else d for k, d, o in zip(known, declared, open_shapes, strict=True))
     checked = check_operator(_with_intermediates(op, subgraph), inputs, declared, open_shapes, context.constants)
     problems = checked.problems or _state_problems(op, subgraph)
     kept: tuple[str, ...] = ()
     if not problems and not checked.open and keeps_state(op):
         instance = instance_of(inputs, checked.outputs, checked.attributes, context.constants)
         kept, problems = _kept(context, subgraph, op, state_of(op, instance))
+    if (checked.open or (checked.problems and any(open_shapes))) and is_sized_at_run_time(op.name, inputs):
+        return _rows(scope, op, origin, inputs, declared)
     for sentence in problems:
         context.problem(origin, sentence)
     outputs = tuple(scope.define(i, t) for i, t in zip(op.outputs, checked.outputs, strict=True))
@@ -143,6 +152,7 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         return ()
     if problems or _fold(scope, op, inputs, outputs, checked.attributes):
         return ()
+    track_largest(context, op.name, inputs, outputs, checked.attributes)
     before = (context.contents[name] for name in kept)
     inputs, updated = (*inputs, *before), _update_variables(scope, op, kept)
     return (Op(context.new_id(), op.name, inputs, (*outputs, *updated), checked.attributes, origin),)
@@ -189,31 +199,41 @@ def _rows(
     scope: Scope, op: Operator, origin: Origin, inputs: tuple[Value | None, ...], declared: tuple[TensorType, ...]
 ) -> tuple[Node, ...]:
     tensors = tuple(scope.subgraph.tensors[i] for i in op.outputs)
-    most = scope.most.get(op.outputs[0]) if op.outputs else None
+    most = scope.most.get(op.outputs[0], {}) if op.outputs else {}
     try:
         imported = import_rows(scope.context, RowCall(op, origin, inputs, tensors, declared, most))
     except RowError as error:
-        scope.context.problem(origin, str(error), _BOUND_ADVICE)
+        problem = Problem(scope.context.where(origin), str(error), _BOUND_ADVICE)
         for index, type_ in zip(op.outputs, declared, strict=True):
-            scope.define(index, type_)
+            scope.context.open[scope.define(index, type_)] = problem
         return ()
     for index, value in zip(op.outputs, imported.outputs, strict=True):
         scope.bind(index, value)
     return tuple(imported.nodes)
 
 
-def _most_rows(context: Context, subgraph: SubGraph, wanted: Sequence[int | None]) -> dict[int, int]:
+def _most_rows(context: Context, subgraph: SubGraph, wanted: Wanted) -> dict[int, dict[int, int]]:
     """The bounds of the subgraph's tensors that the user gives, or that follow from those of its outputs."""
-    most = {tensor: rows for (graph, tensor), rows in context.bounds.tensors.items() if graph == subgraph.index}
-    for index, rows in zip(subgraph.outputs, wanted, strict=False):
-        if rows is not None:
-            most[index] = min(rows, most.get(index, rows))
+    most = {
+        tensor: dict(enumerate(sizes))
+        for (graph, tensor), sizes in context.bounds.tensors.items()
+        if graph == subgraph.index
+    }
+    for index, sizes_wanted in zip(subgraph.outputs, wanted, strict=False):
+        own = most.setdefault(index, {})
+        own.update((axis, min(size, own.get(axis, size))) for axis, size in sizes_wanted.items())
     for op in reversed(subgraph.operators):
-        if op.name in BY_SHAPE and op.outputs and op.outputs[0] in most:
+        if op.name in BY_SHAPE and op.outputs and most.get(op.outputs[0]):
+            rank = len(subgraph.tensors[op.outputs[0]].shape)
             for index in op.inputs:
                 if index >= 0 and op.name != "CONCATENATION" and is_open(subgraph.tensors[index]):
-                    most.setdefault(index, most[op.outputs[0]])
-    return most
+                    same = op.name in ELEMENT_WISE and len(subgraph.tensors[index].shape) == rank
+                    sizes_here = most[op.outputs[0]]
+                    sizes_there = most.setdefault(index, {})
+                    for axis, size in sizes_here.items():
+                        if same or axis == 0:
+                            sizes_there.setdefault(axis, size)
+    return {tensor: sizes for tensor, sizes in most.items() if sizes}
 
 
 _BOUND_ADVICE = "Convert the model with static shapes"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
 
 from tflmgen.bounds import NO_BOUNDS, Bounds, is_open
 from tflmgen.errors import Location, Problem
@@ -39,8 +42,10 @@ class Context:
         self.open: dict[Value, Problem] = {}
         """Values whose shape is not known; a problem only if something that is needed reads them."""
         self.uninitialised: set[Value] = set()
-        self.extents: dict[Value, Value] = {}
-        """Values whose first dimension is known at run time only -> how much of it is in use, an int32."""
+        self.extents: dict[Value, dict[int, Value]] = {}
+        """Values with dimensions known at run time only -> for each of these axes how much is in use, an int32."""
+        self.largest: dict[Value, NDArray[Any]] = {}
+        """Small integer values made of dimensions known at run time only -> what each element can be at most."""
         self._last_id = 0
 
     def new_id(self) -> int:
@@ -81,10 +86,10 @@ class Context:
         return TensorType(tensor.dtype, tensor.shape, tensor.quantization)
 
     def bound_type(self, value: Value) -> TensorType:
-        """The type of a value, its first dimension a Bound where it is known at run time only."""
+        """The type of a value, its dimensions Bounds where they are known at run time only."""
         if value not in self.extents:
             return value.type
-        return value.type.with_shape((Bound("rows", value.type.max_shape[0]), *value.type.shape[1:]))
+        return with_bounds(value.type, self.extents[value])
 
     @contextmanager
     def branch(self) -> Iterator[None]:
@@ -92,6 +97,11 @@ class Context:
         before = dict(self.contents)
         yield
         self.contents = before
+
+
+def with_bounds(type_: TensorType, axes: Collection[int]) -> TensorType:
+    """The type with Bounds as these dimensions."""
+    return type_.with_shape(tuple(Bound("rows", d) if i in axes else d for i, d in enumerate(type_.max_shape)))
 
 
 def difference(here: TensorType, there: TensorType, open_shape: bool) -> str:

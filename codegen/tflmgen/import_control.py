@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 
 from tflmgen.bounds import is_open
 from tflmgen.graph import Block, Call, Function, Node, Origin, Value
-from tflmgen.import_block import Scope, import_block
-from tflmgen.import_build import EXTENT, Builder
+from tflmgen.import_block import Scope, Wanted, import_block
+from tflmgen.import_build import Builder, new_extents
 from tflmgen.import_context import Argument, Context, Handle, difference
 from tflmgen.import_if import import_if
-from tflmgen.import_regions import Region, Wanted, arguments_agree, failed, same_count, values_of
+from tflmgen.import_regions import Region, arguments_agree, failed, same_count, values_of
 from tflmgen.import_while import import_while
 from tflmgen.subgraphs import CALLS, CONTROL_FLOW, assigning_subgraphs, references, stateful_subgraphs
 from tflmgen.tflite.model import Operator, SubGraph
-from tflmgen.types import DType, TensorType
+from tflmgen.types import Bound, DType, TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class _Saved:
 class ControlFlowImporter:
     """Imports subgraphs: as regions where one operator refers to them, else as functions.
 
-    A function has an int32 beside each input and result whose first dimension is known at run time only: after its own
+    A function has an int32 for each dimension of its inputs and results that is known at run time only: after its own
     inputs and results, before the persistent variables.
     """
 
@@ -44,7 +44,8 @@ class ControlFlowImporter:
         self._assigning = assigning_subgraphs(context.model)
         self._names: Counter[str] = Counter()
         self._known: dict[object, Function] = {}
-        self._dynamic: dict[str, tuple[int, ...]] = {}
+        self._dynamic: dict[str, tuple[tuple[int, int], ...]] = {}
+        # Of each function: the results, and which of their axes, that its further results tell the extents of.
         self.functions: list[Function] = []
 
     def assigns(self, target: SubGraph) -> bool:
@@ -64,10 +65,10 @@ class ControlFlowImporter:
     def function(self, subgraph: SubGraph, arguments: Sequence[Argument | TensorType], wanted: Wanted = ()) -> Function:
         """The function for a subgraph, for these argument types (and variables, where handles are passed).
 
-        A Bound as a type's first dimension makes that input dynamic.
+        Bounds as dimensions of a type make that input dynamic.
         """
         types = tuple(self._context.bound_type(a) if isinstance(a, Value) else a for a in arguments)
-        key = (subgraph.index, types, tuple(wanted))
+        key = (subgraph.index, types, tuple(tuple(sorted(sizes.items())) for sizes in wanted))
         if key not in self._known:
             self._known[key] = self._import_function(subgraph, types, wanted)
             self.functions.append(self._known[key])
@@ -90,9 +91,10 @@ class ControlFlowImporter:
             inputs.append(value)
             inside.append(value)
             if not argument.is_static:
-                extents.append(context.value(f"rows of {value.name}", EXTENT))
-                context.extents[value] = extents[-1]
-                if value.type.dtype is DType.BOOL:
+                axes = [axis for axis, dim in enumerate(argument.shape) if isinstance(dim, Bound)]
+                context.extents[value] = new_extents(context, value, axes)
+                extents += context.extents[value].values()
+                if value.type.dtype is DType.BOOL and axes == [0]:
                     # Callers leave any bytes in the rows not in use, and C wants bools to be bools.
                     inside[-1] = start.fill(value, 0)
         outer = context.contents
@@ -105,8 +107,8 @@ class ControlFlowImporter:
                 context.uninitialised.add(context.contents[name])
         entered = tuple(context.contents.values())
         block, _ = import_block(context, subgraph, inside, self.node, wanted)
-        dynamic = [i for i, v in enumerate(block.results) if v in context.extents]
-        lengths = (context.extents[block.results[i]] for i in dynamic)
+        dynamic = [(i, axis) for i, v in enumerate(block.results) for axis in sorted(context.extents.get(v, {}))]
+        lengths = (context.extents[block.results[i]][axis] for i, axis in dynamic)
         results = (*block.results, *lengths, *context.contents.values())
         block = replace(block, nodes=(*start.nodes, *block.nodes), results=results)
         context.contents = outer
@@ -146,14 +148,15 @@ class ControlFlowImporter:
         context = self._context
         function = self.function(target, arguments, wanted)
         values = values_of(arguments)
-        extents = [context.extents[v] for v in values if v in context.extents]
+        extents = [extent for v in values for _, extent in sorted(context.extents.get(v, {}).items())]
         inputs = (*values, *extents, *(context.contents[n] for n in function.state))
         outputs = tuple(context.value(v.name, v.type) for v in function.body.results)
         state = len(outputs) - len(function.state)
         context.contents.update(zip(function.state, outputs[state:], strict=True))
         dynamic = self._dynamic[function.name]
         own = state - len(dynamic)
-        context.extents.update((outputs[i], outputs[own + at]) for at, i in enumerate(dynamic))
+        for at, (i, axis) in enumerate(dynamic):
+            context.extents.setdefault(outputs[i], {})[axis] = outputs[own + at]
         call = Call(context.new_id(), function.name, inputs, outputs, origin)
         return (call,), outputs[:own]
 
@@ -165,7 +168,7 @@ class ControlFlowImporter:
         fine &= same_count(context, origin, "output of", len(op.outputs), "result", target, len(target.outputs))
         if not fine:
             return failed(scope, op)
-        nodes, returned = self._invoke(target, operands, origin, [scope.most.get(i) for i in op.outputs])
+        nodes, returned = self._invoke(target, operands, origin, [scope.most.get(i, {}) for i in op.outputs])
         for position, (index, value) in enumerate(zip(op.outputs, returned, strict=True)):
             assert isinstance(value, Value)
             outer, inner = scope.subgraph.tensors[index], target.tensors[target.outputs[position]]

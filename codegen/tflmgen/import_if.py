@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.bounds import OUTERMOST_ONLY, is_open
+from tflmgen.bounds import is_open
 from tflmgen.graph import Block, If, Node, Origin, Value
 from tflmgen.import_block import Scope
-from tflmgen.import_build import EXTENT, Builder, rows_of, with_rows
+from tflmgen.import_build import Builder, new_extents
 from tflmgen.import_context import Argument, Handle, difference
 from tflmgen.import_regions import Region, Regions, arguments_agree, failed, same_count
 from tflmgen.tflite.model import Operator, SubGraph
@@ -39,7 +39,7 @@ def import_if(
     operands: Sequence[Argument],
     targets: Sequence[SubGraph],
 ) -> tuple[Node, ...]:
-    """The node of an IF. A result whose sides differ in the first dimension has room for the larger, and an extent."""
+    """The node of an IF. A result whose sides differ in a dimension has room for the larger, and an extent."""
     context = scope.context
     condition = operands[0] if operands else None
     fine = isinstance(condition, Value) and condition.type.dtype is DType.BOOL and condition.type.elements == 1
@@ -52,7 +52,7 @@ def import_if(
         fine &= same_count(context, origin, f"{side} branch's output", *counts)
     if not fine or not isinstance(condition, Value):
         return failed(scope, op)
-    wanted = [scope.most.get(index) for index in op.outputs]
+    wanted = [scope.most.get(index, {}) for index in op.outputs]
     branches = []
     for target in targets:
         with context.branch():
@@ -65,9 +65,10 @@ def import_if(
         if outputs[-1] in context.extents:
             dynamic.append(position)
     for position in dynamic:
-        outputs.append(context.extents[outputs[position]])
-        for branch in branches:
-            branch.results.append(branch.builder.extent(branch.results[position]))
+        for axis, extent in sorted(context.extents[outputs[position]].items()):
+            outputs.append(extent)
+            for branch in branches:
+                branch.results.append(branch.builder.extent(branch.results[position], axis))
     for name in context.contents:
         if any(b.contents[name] != context.contents[name] for b in branches):
             outputs.append(context.value(name, context.variables[name].type))
@@ -104,16 +105,19 @@ def _output(
             fine = False
         returned.append(one)
     then, orelse = (v.type.max_shape for v in returned)
-    if fine and (then[1:] != orelse[1:] or len(then) != len(orelse)):
+    if fine and len(then) != len(orelse):
         text = f"the branches return output {position} in different shapes, {list(then)} and {list(orelse)}"
-        context.problem(origin, text, OUTERMOST_ONLY[0].upper() + OUTERMOST_ONLY[1:])
+        context.problem(origin, text, "Both must have equally many dimensions")
     elif fine and (then != orelse or any(v in context.extents for v in returned)):
-        most = max(map(rows_of, returned))
-        most = min(most, scope.most.get(index, most))
+        axes = {axis for axis, (one, other) in enumerate(zip(then, orelse, strict=True)) if one != other}
+        axes = axes.union(*(context.extents.get(v, {}) for v in returned))
+        shape = list(map(max, then, orelse))
+        for axis in axes:
+            shape[axis] = min(shape[axis], scope.most.get(index, {}).get(axis, shape[axis]))
         for branch, value in zip(branches, returned, strict=True):
-            branch.results.append(branch.builder.fit(value, most))
-        output = scope.define(index, with_rows(returned[0].type, most))
-        context.extents[output] = context.value(f"rows of {output.name}", EXTENT)
+            branch.results.append(branch.builder.fit_all(value, shape))
+        output = scope.define(index, returned[0].type.with_shape(tuple(shape)))
+        context.extents[output] = new_extents(context, output, axes)
         return output
     for branch, value in zip(branches, returned, strict=True):
         branch.results.append(value)

@@ -8,12 +8,9 @@ from typing import Protocol
 
 from tflmgen.bounds import is_open
 from tflmgen.graph import Block, Origin, Value
-from tflmgen.import_block import Scope
+from tflmgen.import_block import Scope, Wanted
 from tflmgen.import_context import Argument, Context, Handle, difference
 from tflmgen.tflite.model import Operator, SubGraph
-
-Wanted = Sequence[int | None]
-"""The most rows that each output of a subgraph has room for, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)

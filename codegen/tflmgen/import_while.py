@@ -1,9 +1,9 @@
 """WHILE of the file: two regions over variables, some of which may grow from one iteration to the next.
 
-A variable whose first dimension differs between the loop's operand and the body's result is known at run time only. The
-body is imported again with room for as many rows as the body was seen to return. If it then returns no more, that is
-the bound. If it returns still more, the variable grows, and its bound is what the user says, else its initial rows and
-what each of a known number of iterations adds, else the option for all dimensions.
+A dimension of a variable that differs between the loop's operand and the body's result is known at run time only. The
+body is imported again with room for as many rows (along this dimension) as the body was seen to return. If it then
+returns no more, that is the bound. If it returns still more, the variable grows, and its bound is what the user says,
+else its initial rows and what each of a known number of iterations adds, else the option for all dimensions.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from dataclasses import dataclass, field, replace
 
 from tflmgen.graph import Node, Origin, Value, While
 from tflmgen.import_block import Scope
-from tflmgen.import_build import EXTENT, Builder, rows_of, with_rows
+from tflmgen.import_build import Builder, new_extents, with_dim
 from tflmgen.import_context import Argument, Context, Handle, difference
 from tflmgen.import_regions import Region, Regions, arguments_agree, failed, same_count, values_of
 from tflmgen.tflite.model import Operator, SubGraph
 from tflmgen.trips import trip_count
 from tflmgen.types import DType
+
+Axis = tuple[int, int]
+"""A variable's position, and one of its dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class _Attempt:
 
 @dataclass(slots=True)
 class _Rows:
-    """Assumptions on one variable: rows that there is room for, how much more than before the body returned last.
+    """Assumptions on one dimension of a variable: rows that there is room for, how many more the body returned last.
 
     proposed: the rows after all iterations, if each adds as many; settled: for good.
     """
@@ -58,8 +61,8 @@ class _WhileImporter:
     origin: Origin
     operands: Sequence[Argument]
     targets: Sequence[SubGraph]
-    rows: dict[int, _Rows] = field(default_factory=dict)
-    unbounded: list[int] = field(default_factory=list)
+    rows: dict[Axis, _Rows] = field(default_factory=dict)
+    unbounded: list[Axis] = field(default_factory=list)
 
     @property
     def context(self) -> Context:
@@ -70,11 +73,12 @@ class _WhileImporter:
             return failed(self.scope, self.op)
         carried = self._carried()
         for i in carried:
-            if self.operands[i] in self.context.extents:
-                self.rows[i] = self._first(i)
+            for axis in self.context.extents.get(self._value(i), {}):
+                self.rows[i, axis] = self._first((i, axis))
         before = dict(self.context.contents)
         # Each round but the last makes a variable dynamic, measures its growth, proposes a bound, or settles one.
-        for _ in range(5 * len(carried) + 2):
+        dimensions = sum(len(self._value(i).type.shape) for i in carried)
+        for _ in range(5 * dimensions + 2):
             saved = self.regions.save()
             attempt = self._attempt(carried, before)
             if attempt is not None and self._changed(attempt):
@@ -111,6 +115,10 @@ class _WhileImporter:
             if isinstance(operand, Value) and body.outputs[i] != body.inputs[i]
         ]
 
+    def _axes(self, position: int) -> list[int]:
+        """The dimensions of a variable that are dynamic."""
+        return sorted(axis for i, axis in self.rows if i == position)
+
     def _value(self, position: int) -> Value:
         operand = self.operands[position]
         assert isinstance(operand, Value)
@@ -122,12 +130,13 @@ class _WhileImporter:
         arguments = list(self.operands)
         for i in carried:
             type_ = self._value(i).type
-            if i in self.rows:
-                type_ = with_rows(type_, self.rows[i].most)
+            axes = self._axes(i)
+            for axis in axes:
+                type_ = with_dim(type_, axis, self.rows[i, axis].most)
             variable = context.value(body.tensors[body.inputs[i]].name, type_)
             arguments[i] = variable
-            if i in self.rows:
-                context.extents[variable] = context.value(f"rows of {variable.name}", EXTENT)
+            if axes:
+                context.extents[variable] = new_extents(context, variable, axes)
         inner = {name: context.value(name, value.type) for name, value in before.items()}
         context.uninitialised |= {inner[name] for name, value in before.items() if value in context.uninitialised}
         context.contents = dict(inner)
@@ -137,8 +146,10 @@ class _WhileImporter:
             context.problem(self.origin, rule)
         # Control flow in the condition gave the variables other names, for the same contents.
         context.contents = dict(inner)
-        settled = {i: rows.most for i, rows in self.rows.items() if rows.settled}
-        wanted = [settled.get(i) for i in range(len(body.outputs))]
+        wanted: list[dict[int, int]] = [{} for _ in body.outputs]
+        for (i, axis), rows in self.rows.items():
+            if rows.settled:
+                wanted[i][axis] = rows.most
         following = self.regions.region(body, arguments, self.origin, wanted)
         if test is None:
             return None
@@ -165,62 +176,74 @@ class _WhileImporter:
                 continue
             assert isinstance(variable, Value)
             here, there = variable.type.max_shape, following.type.max_shape
-            if here[1:] != there[1:] or len(here) != len(there):
+            if len(here) != len(there):
                 continue
-            if i not in self.rows:
-                if there != here or following in self.context.extents:
-                    self.rows[i] = self._first(i, there[0])
-                    changed = True
-            elif there[0] > here[0] and not self.rows[i].settled:
-                self._grows(i, attempt, there[0])
-                changed = True
+            for axis in range(len(here)):
+                changed |= self._axis_changed(attempt, (i, axis), here[axis], there[axis])
         return changed
 
-    def _first(self, position: int, returned: int = 0) -> _Rows:
-        """What is assumed of a variable once it turns out to be dynamic."""
-        most = self._bound(position)
-        here = rows_of(self._value(position))
+    def _axis_changed(self, attempt: _Attempt, axis: Axis, here: int, there: int) -> bool:
+        following = attempt.body.returned[axis[0]]
+        assert isinstance(following, Value)
+        if axis not in self.rows:
+            if there != here or axis[1] in self.context.extents.get(following, {}):
+                self.rows[axis] = self._first(axis, there)
+                return True
+        elif there > here and not self.rows[axis].settled:
+            self._grows(axis, attempt, there)
+            return True
+        return False
+
+    def _initial(self, axis: Axis) -> int:
+        return self._value(axis[0]).type.max_shape[axis[1]]
+
+    def _first(self, axis: Axis, returned: int = 0) -> _Rows:
+        """What is assumed of a variable's dimension once it turns out to be dynamic."""
+        most = self._bound(axis)
+        here = self._initial(axis)
         if most is not None:
             return _Rows(most, settled=True)
         return _Rows(max(here, returned), growth=max(0, returned - here))
 
-    def _bound(self, position: int) -> int | None:
+    def _bound(self, axis: Axis) -> int | None:
         """What the user says of a variable, under any of its names; the room that there is for it around the loop."""
         condition, body = self.targets
+        position, dimension = axis
         names = (
             (self.scope.subgraph.index, self.op.outputs[position]),
             (condition.index, condition.inputs[position]),
             (body.index, body.inputs[position]),
             (body.index, body.outputs[position]),
         )
-        given = [self.context.bounds.tensors[name] for name in names if name in self.context.bounds.tensors]
-        around = self.scope.most.get(self.op.outputs[position])
+        given = [self.context.bounds.tensors[name][dimension] for name in names if name in self.context.bounds.tensors]
+        around = self.scope.most.get(self.op.outputs[position], {}).get(dimension)
         return min(given, default=around)
 
-    def _grows(self, position: int, attempt: _Attempt, returned: int) -> None:
-        rows = self.rows[position]
+    def _grows(self, axis: Axis, attempt: _Attempt, returned: int) -> None:
+        rows = self.rows[axis]
         growth = returned - rows.most
         trips = self._trips(attempt)
-        inits = rows_of(self._value(position))
+        inits = self._initial(axis)
         if trips is not None and not rows.growth:
-            self.rows[position] = _Rows(returned, growth)
+            self.rows[axis] = _Rows(returned, growth)
             return
         if trips is not None and growth == rows.growth:
             # Seen at two sizes: linear, unless it is more at the size that follows from it.
             most = rows.most if rows.proposed else max(inits + trips * growth, 1)
-            self.rows[position] = _Rows(most, growth, proposed=True, settled=rows.proposed)
+            self.rows[axis] = _Rows(most, growth, proposed=True, settled=rows.proposed)
             return
         largest = self.context.bounds.largest
         if largest is None:
-            self.unbounded.append(position)
-        self.rows[position] = _Rows(max(largest or 0, inits), growth, settled=True)
+            self.unbounded.append(axis)
+        self.rows[axis] = _Rows(max(largest or 0, inits), growth, settled=True)
 
     def _refuse(self) -> None:
         """Says which variables grow, and how to bound them."""
         graph, body = self.scope.subgraph, self.targets[1]
-        for position in self.unbounded:
+        for position in dict.fromkeys(i for i, _ in self.unbounded):
             output, inner = graph.tensors[self.op.outputs[position]], body.tensors[body.inputs[position]]
-            dims = ",".join(["N", *map(str, self._value(position).type.max_shape[1:])])
+            shape = self._value(position).type.max_shape
+            dims = ",".join("N" if at in self._axes(position) else str(dim) for at, dim in enumerate(shape))
             name = f"{body.name or body.index}:{inner.name}"
             self.context.tensor_problem(
                 graph,
@@ -251,8 +274,9 @@ class _WhileImporter:
             reason = "a resource handle" if isinstance(following, Handle) else ""
             if isinstance(following, Value) and following not in self.context.open:
                 here, there = variable.type, following.type
-                if i in self.rows and here.shape[1:] == there.shape[1:] and len(here.shape) == len(there.shape):
-                    there = there.with_shape(here.shape)
+                if len(here.shape) == len(there.shape):
+                    for axis in self._axes(i):
+                        there = with_dim(there, axis, here.max_shape[axis])
                 reason = difference(here, there, open_shape=False)
             if reason:
                 self.context.problem(self.origin, f"body's output {i} ('{tensor.name}'): {reason}")
@@ -273,19 +297,22 @@ class _WhileImporter:
             assert isinstance(argument, Value)
             assert isinstance(init, Value)
             assert isinstance(following, Value)
-            if i in self.rows:
-                init, following = start.fit(init, self.rows[i].most), end.fit(following, self.rows[i].most)
+            for axis in self._axes(i):
+                most = self.rows[i, axis].most
+                init, following = start.fit(init, most, axis), end.fit(following, most, axis)
             variables.append(argument)
             inits.append(init)
             results.append(following)
             outputs.append(self.scope.define(index, argument.type))
-        for at, i in enumerate(i for i in carried):
-            if i in self.rows:
-                variables.append(context.extents[variables[at]])
-                inits.append(start.extent(inits[at]))
-                results.append(end.extent(results[at]))
-                context.extents[outputs[at]] = context.value(f"rows of {outputs[at].name}", EXTENT)
-                outputs.append(context.extents[outputs[at]])
+        for at, i in enumerate(carried):
+            axes = self._axes(i)
+            if axes:
+                context.extents[outputs[at]] = new_extents(context, outputs[at], axes)
+            for axis in axes:
+                variables.append(context.extents[variables[at]][axis])
+                inits.append(start.extent(inits[at], axis))
+                results.append(end.extent(results[at], axis))
+                outputs.append(context.extents[outputs[at]][axis])
         variables += attempt.inner.values()
         inits += before.values()
         results += attempt.after.values()

@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tflmgen.bidirectional import without_bidirectional
-from tflmgen.bounds import NO_BOUNDS, Bounds, is_open
+from tflmgen.bounds import NO_BOUNDS, Bounds, is_open, open_axes
 from tflmgen.case_operators import without_cases
 from tflmgen.errors import ModelError
 from tflmgen.graph import Block, Call, Function, Module, Origin, Port, Signature, Value, Variable, uses_in, walk
+from tflmgen.import_build import Builder
 from tflmgen.import_context import Context
 from tflmgen.import_control import ControlFlowImporter
 from tflmgen.subgraphs import CALLS, call_order, references
@@ -63,12 +64,11 @@ def _entry(context: Context, importer: ControlFlowImporter, subgraph: SubGraph) 
     for index in subgraph.inputs:
         tensor = subgraph.tensors[index]
         types.append(context.declared(subgraph, index))
-        most = context.bounds.of_input((subgraph.index, index))
-        if (tensor.shape_signature or ())[:1] == (-1,) and most is not None:
-            types[-1] = types[-1].with_shape((Bound("rows", most), *types[-1].shape[1:]))
-            open_dims = (tensor.shape_signature or ())[1:].count(-1)
-        else:
-            open_dims = is_open(tensor)
+        signature = tensor.shape_signature or ()
+        bounds = {axis: context.bounds.of_input((subgraph.index, index), axis) for axis in open_axes(tensor)}
+        dims = [d if (most := bounds.get(axis)) is None else Bound("rows", most) for axis, d in enumerate(tensor.shape)]
+        types[-1] = types[-1].with_shape(tuple(dims))
+        open_dims = any(most is None for most in bounds.values()) or (is_open(tensor) and not signature)
         if open_dims:
             shape = "x".join(map(str, tensor.shape)) or "one element"
             context.notes.append(f"input '{tensor.name}' has an open dimension; compiled for its stored shape, {shape}")
@@ -76,22 +76,48 @@ def _entry(context: Context, importer: ControlFlowImporter, subgraph: SubGraph) 
 
 
 def _uncalled(context: Context, importer: ControlFlowImporter, subgraph: int, function: Function) -> Function:
-    """The function, or where others call it, one that only calls it.
+    """The function, or one that only calls it where others do too, or where its inputs and results must become dense.
 
     What a signature enters takes the variables from their homes and leaves them there; a callee gets and returns them.
+    Inputs and results of a signature have their elements in use one after the other, whatever dimensions are dynamic.
     """
     nodes = (node for f in importer.functions for node in walk(f.body))
-    if not any(isinstance(node, Call) and node.function == function.name for node in nodes):
+    is_called = any(isinstance(node, Call) and node.function == function.name for node in nodes)
+    if not is_called and not any(_is_sparse(context, v) for v in (*function.inputs, *function.body.results)):
         return function
-    inputs = tuple(context.value(v.name, v.type) for v in function.inputs)
-    results = tuple(context.value(v.name, v.type) for v in function.body.results)
-    for old, new in ((function.inputs, inputs), (function.body.results, results)):
-        here = dict(zip(old, new, strict=True))
-        context.extents.update((here[v], here[context.extents[v]]) for v in old if v in context.extents)
+    inputs = _renamed(context, function.inputs, len(function.state))
+    results = _renamed(context, function.body.results, len(function.state))
     origin = Origin(subgraph, function.body.name, 0, "ENTRY")
-    block = Block((Call(context.new_id(), function.name, inputs, results, origin),), results, function.body.name)
+    start, end = Builder(context, origin), Builder(context, origin)
+    arguments = tuple(_spread(context, start, v) for v in inputs)
+    returned = tuple(end.dense(v) for v in results)
+    call = Call(context.new_id(), function.name, arguments, results, origin)
+    block = Block((*start.nodes, call, *end.nodes), returned, function.body.name)
     importer.functions.append(Function(importer.unique(f"{function.name}_entry"), inputs, block, function.state))
     return importer.functions[-1]
+
+
+def _renamed(context: Context, values: Sequence[Value], states: int) -> tuple[Value, ...]:
+    """New values for a function's inputs or results, of which the last are its extents and the contents of variables."""
+    renamed = tuple(context.value(v.name, v.type) for v in values)
+    axes = [
+        (new, axis) for old, new in zip(values, renamed, strict=True) for axis in sorted(context.extents.get(old, {}))
+    ]
+    extents = renamed[len(values) - states - len(axes) :]
+    for (value, axis), extent in zip(axes, extents, strict=False):
+        context.extents.setdefault(value, {})[axis] = extent
+    return renamed
+
+
+def _is_sparse(context: Context, value: Value) -> bool:
+    """Whether a dimension other than the first is dynamic."""
+    return any(context.extents.get(value, {}))
+
+
+def _spread(context: Context, builder: Builder, value: Value) -> Value:
+    if not _is_sparse(context, value):
+        return value
+    return builder.spread(value, value.type, builder.shape(value), context.extents[value])
 
 
 def _report_open(context: Context, functions: Sequence[Function]) -> None:

@@ -118,9 +118,11 @@ def _read_array(path: Path, archive: zipfile.ZipFile, member: str) -> Array:
 
 def _has_shape(array: Array, type_: TensorType) -> bool:
     """Whether the shape fits: a dimension known at run time only may be anything up to its bound."""
-    if type_.is_static or not array.shape:
-        return array.shape == type_.max_shape
-    return array.shape[0] <= type_.max_shape[0] and array.shape[1:] == type_.max_shape[1:]
+    dynamic = type_.dynamic_axes
+    return len(array.shape) == len(type_.shape) and all(
+        size <= most if axis in dynamic else size == most
+        for axis, (size, most) in enumerate(zip(array.shape, type_.max_shape, strict=True))
+    )
 
 
 class _Reader:

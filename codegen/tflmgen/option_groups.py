@@ -64,7 +64,7 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             help="The largest shape of a tensor of open shape: an input, an output, or SUBGRAPH:TENSOR. Repeatable.",
         ),
         "max_dim": typer.Option(
-            "--max-dim", metavar="N", min=1, help="The largest first dimension of every other tensor of open shape."
+            "--max-dim", metavar="N", min=1, help="The most that each dimension left open in every other tensor can be."
         ),
         "progress_hook": typer.Option(
             "--progress-hook", help="Run the macro TFLMGEN_PROGRESS(step) after each operator, for a watchdog."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -107,6 +108,25 @@ class TensorType:
     @property
     def is_static(self) -> bool:
         return all(isinstance(d, int) for d in self.shape)
+
+    @property
+    def dynamic_axes(self) -> tuple[int, ...]:
+        return tuple(axis for axis, dim in enumerate(self.shape) if isinstance(dim, Bound))
+
+    def dynamic_dims(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Of an actual shape the dimensions that are dynamic here."""
+        return tuple(shape[axis] for axis in self.dynamic_axes)
+
+    def actual_shape(self, dims: Sequence[int]) -> tuple[int, ...]:
+        """The shape with these numbers for its dynamic dimensions."""
+        known = dict(zip(self.dynamic_axes, dims, strict=True))
+        return tuple(known.get(axis, size) for axis, size in enumerate(self.max_shape))
+
+    @property
+    def unit_bytes(self) -> int:
+        """Bytes for each element of the dynamic dimensions: of a row, where the first one alone is dynamic."""
+        fixed = math.prod(dim for dim in self.shape if isinstance(dim, int))
+        return -(-fixed * self.dtype.bits // 8)
 
     @property
     def elements(self) -> int:

@@ -7,6 +7,7 @@
 #include "measure.h"
 
 enum { HELLO = 0x01, RESET, WRITE, INVOKE, READ, SIGNATURE, TENSOR, ROWS };
+enum { DIMS = 8 };
 enum { LAYER = 0x40, REPLY = 0x80, FAULT = 0xFE, REFUSED = 0xFF };
 enum { UNKNOWN_REQUEST = 1, BAD_ARGUMENT = 2, NOT_OPEN = 3 };
 #define INVOKE_REPLY_BYTES 13u
@@ -101,20 +102,23 @@ static void on_tensor(server *self, const tflmgen_frame *request) {
   answer(self, request, head, sizeof head, tensor->name, (uint32_t)strlen(tensor->name));
 }
 
-/* Sets how much of an input's first dimension is in use, or tells it of an output. */
-static void on_rows(server *self, const tflmgen_frame *request) {
+/* Sets the dimensions of an input that are known at run time only, or tells those of an output. */
+static void on_dims(server *self, const tflmgen_frame *request) {
   const uint8_t *p = request->payload;
   const bool output = request->length == 5;
+  const uint32_t given = request->length >= 5 ? (request->length - 5u) / 4 : 0;
   const tflmgen_tensor *tensor = NULL;
-  uint8_t head[4];
-  if ((output || request->length == 9) && (p[2] != 0) == output)
+  uint8_t head[4 * DIMS];
+  uint32_t count = 0;
+  if ((output || (given > 0 && given <= DIMS && request->length == 5 + 4 * given)) && (p[2] != 0) == output)
     tensor = find_tensor(find_signature(self, request), output, get16(p + 3));
-  if (tensor == NULL || tensor->rows == NULL) {
+  if (tensor == NULL || tensor->dim == NULL || (!output && tensor->dim(given, 0) >= 0)) {
     refuse(self, request, BAD_ARGUMENT);
     return;
   }
-  put32(head, (uint32_t)tensor->rows(output ? 0 : (int32_t)get32(p + 5)));
-  answer(self, request, head, sizeof head, NULL, 0);
+  for (; output ? count < DIMS && tensor->dim(count, 0) >= 0 : count < given; count++)
+    put32(head + 4 * count, (uint32_t)tensor->dim(count, output ? 0 : (int32_t)get32(p + 5 + 4 * count)));
+  answer(self, request, head, 4 * count, NULL, 0);
 }
 
 static void on_write(server *self, const tflmgen_frame *request) {
@@ -188,7 +192,7 @@ static void serve_one(server *self, const tflmgen_frame *request) {
     case READ: on_read(self, request); break;
     case SIGNATURE: on_signature(self, request); break;
     case TENSOR: on_tensor(self, request); break;
-    case ROWS: on_rows(self, request); break;
+    case ROWS: on_dims(self, request); break;
     default: refuse(self, request, UNKNOWN_REQUEST); break;
   }
   self->invoked = request->type == INVOKE;

@@ -21,8 +21,9 @@ typedef struct {
   const char *name;
   void *(*data)(void); /* where the tensor lies now; ask again after each invoke and reset */
   uint32_t bytes;      /* its capacity */
-  uint32_t row_bytes;  /* 0, or what one unit of its first dimension takes, which is known at run time only */
-  int32_t (*rows)(int32_t rows); /* then: sets this dimension of an input, tells that of an output; else NULL */
+  uint32_t row_bytes;  /* 0, or what each element of the dimensions takes that are known at run time only */
+  int32_t (*dim)(uint32_t number, int32_t size); /* then: sets such a dimension of an input (-1 if there are not as many),
+                                                    tells that of an output; else NULL */
 } tflmgen_tensor;
 
 typedef struct {

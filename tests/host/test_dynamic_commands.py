@@ -1,4 +1,4 @@
-"""Inputs and outputs of varying first dimension through the commands, as the protocol carries them."""
+"""Inputs and outputs of varying dimensions through the commands, as the protocol carries them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.commands import tflmgen
+from support.dynamic_axes import floats, vary
 from support.dynamic_models import one_graph, open_tensor
 from support.model_writer import SubgraphWriter
 
@@ -50,3 +51,21 @@ def test_expected_outputs_of_another_shape_differ(model: Path) -> None:
     finished = tflmgen("test", model, "--board", "host", "--vectors", "wrong.npz")
     assert finished.code == 1
     assert "expected shape [4, 2], got shape [8, 2]" in finished.out
+
+
+def test_dimensions_at_any_axis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def build(g: SubgraphWriter) -> None:
+        x, y = vary(g, "x", "float32", (-1, 2, -1)), vary(g, "y", "float32", (-1, -1, 2))
+        g.operator("TRANSPOSE", [x, g.constant("axes", np.array([2, 0, 1], np.int32))], [y])
+        g.inputs, g.outputs = [x], [y]
+
+    Path("m.tflite").write_bytes(one_graph(build))
+    sets = [floats(n, 2, m) for n, m in ((2, 3), (4, 1), (1, 5), (0, 2))]
+    np.savez("in.npz", **{f"s{k}_in_0": x for k, x in enumerate(sets)})
+    finished = tflmgen("run", "m.tflite", "--board", "host", "--inputs", "in.npz", "--outputs", "out.npz")
+    assert finished.code == 0, finished.err
+    with np.load("out.npz") as outputs:
+        for k, x in enumerate(sets):
+            assert np.array_equal(outputs[f"s{k}_out_0"], x.transpose(2, 0, 1))

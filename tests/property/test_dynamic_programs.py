@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,6 +20,8 @@ from tflmgen.tflite.reader import read_model
 
 MODELS = 12
 INPUT_ROWS = 4
+SHAPES = ((-1, 2), (2, -1), (2, -1, 3))
+"""Of the tensors of a model; -1 is the axis along which they grow."""
 
 Case = tuple[int, tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]
 
@@ -26,19 +30,21 @@ def _inputs(random: Random, compilation: Compilation) -> tuple[NDArray[Any], ...
     values: list[NDArray[Any]] = []
     for port in compilation.module.signatures[0].inputs:
         rows = random.randint(0, INPUT_ROWS)
-        numbers = [[random.randint(-9, 9), random.randint(-9, 9)] for _ in range(rows)]
-        values.append(np.array(numbers, np.int32).reshape(rows, 2) if port.type.shape else np.array(rows % 2 == 0))
+        shape = port.type.actual_shape([rows] * len(port.type.dynamic_axes))
+        numbers = [random.randint(-9, 9) for _ in range(math.prod(shape))]
+        values.append(np.array(numbers, np.int32).reshape(shape) if shape else np.array(rows % 2 == 0))
     return tuple(values)
 
 
-def _check(seeds: range, folder: Path) -> None:
+def _check(seeds: range, shape: Sequence[int], folder: Path) -> None:
     models: list[Compilation] = []
     cases: list[Case] = []
     for seed in seeds:
         random = Random(seed)
         path = folder / f"m{seed}.tflite"
-        path.write_bytes(random_model(random))
-        bounds = [f"{name}={INPUT_ROWS},2" for name in ("0:0", "0:1")]
+        path.write_bytes(random_model(random, shape))
+        dims = ",".join(str(INPUT_ROWS if dim < 0 else dim) for dim in shape)
+        bounds = [f"{name}={dims}" for name in ("0:0", "0:1")]
         compilation = compile_model(path, Target("host"), BuildOptions(max_shape=bounds, max_dim=MOST))
         for _ in range(4):
             inputs = _inputs(random, compilation)
@@ -56,12 +62,14 @@ def _check(seeds: range, folder: Path) -> None:
             assert np.array_equal(one, other), f"seed {seeds[model]}"
 
 
-@pytest.mark.parametrize("first", range(0, 3 * MODELS, MODELS))
-def test_random_models(first: int, tmp_path: Path) -> None:
-    _check(range(first, first + MODELS), tmp_path)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("first", range(0, 2 * MODELS, MODELS))
+def test_random_models(first: int, shape: Sequence[int], tmp_path: Path) -> None:
+    _check(range(first, first + MODELS), shape, tmp_path)
 
 
 @pytest.mark.sweep
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("first", range(1000, 1000 + 50 * MODELS, MODELS))
-def test_many_random_models(first: int, tmp_path: Path) -> None:
-    _check(range(first, first + MODELS), tmp_path)
+def test_many_random_models(first: int, shape: Sequence[int], tmp_path: Path) -> None:
+    _check(range(first, first + MODELS), shape, tmp_path)

@@ -110,9 +110,9 @@ def _ports(one: Invocation, signatures: Sequence[Sequence[Signature]], role: str
 
 
 def _input(array: Array, port: Port) -> bytes:
-    """The rows of a tensor where they vary, and its bytes."""
-    rows = b"" if port.type.is_static else struct.pack("<i", len(array))
-    return rows + np.ascontiguousarray(array).tobytes()
+    """The dimensions of a tensor that vary, and its bytes."""
+    dims = port.type.dynamic_dims(array.shape)
+    return struct.pack(f"<{len(dims)}i", *dims) + np.ascontiguousarray(array).tobytes()
 
 
 def _last_model(text: str) -> int:
@@ -127,10 +127,9 @@ def _outputs(
     for one in invocations:
         arrays = []
         for port in _ports(one, signatures, "outputs"):
-            shape = port.type.max_shape
-            if not port.type.is_static:
-                shape = (*struct.unpack_from("<i", raw, at), *shape[1:])
-                at += 4
+            count = len(port.type.dynamic_axes)
+            shape = port.type.actual_shape(struct.unpack_from(f"<{count}i", raw, at))
+            at += 4 * count
             size = math.prod(shape) * port.type.dtype.bits // 8
             arrays.append(np.frombuffer(raw[at : at + size], port.type.dtype.numpy).reshape(shape))
             at += size
@@ -165,14 +164,17 @@ int main(void)
         for (unsigned i = 0; i < signature->input_count; ++i) {
             const tflmgen_tensor *tensor = &signature->inputs[i];
             uint32_t bytes = tensor->bytes;
-            if (tensor->rows != NULL) {
-                int32_t rows;
-                if (fread(&rows, sizeof rows, 1, stdin) != 1) {
-                    return 2;
-                }
+            if (tensor->dim != NULL) {
                 memset(tensor->data(), 0xA5, bytes);
-                tensor->rows(rows);
-                bytes = (uint32_t)rows * tensor->row_bytes;
+                bytes = tensor->row_bytes;
+                for (uint32_t k = 0; tensor->dim(k, 0) >= 0; ++k) {
+                    int32_t size;
+                    if (fread(&size, sizeof size, 1, stdin) != 1) {
+                        return 2;
+                    }
+                    tensor->dim(k, size);
+                    bytes *= (uint32_t)size;
+                }
             }
             for (; bytes > tensor->bytes; --bytes) {
                 (void)fgetc(stdin);
@@ -192,10 +194,13 @@ int main(void)
         for (unsigned i = 0; i < signature->output_count; ++i) {
             const tflmgen_tensor *tensor = &signature->outputs[i];
             uint32_t bytes = tensor->bytes;
-            if (tensor->rows != NULL) {
-                const int32_t rows = tensor->rows(0);
-                fwrite(&rows, sizeof rows, 1, stdout);
-                bytes = (uint32_t)rows * tensor->row_bytes;
+            if (tensor->dim != NULL) {
+                bytes = tensor->row_bytes;
+                for (uint32_t k = 0; tensor->dim(k, 0) >= 0; ++k) {
+                    const int32_t size = tensor->dim(k, 0);
+                    fwrite(&size, sizeof size, 1, stdout);
+                    bytes *= (uint32_t)size;
+                }
             }
             fwrite(tensor->data(), 1, bytes, stdout);
         }

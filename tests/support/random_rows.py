@@ -1,4 +1,4 @@
-"""Random models on tensors int32[-1, 2] that grow, shrink and branch, in loops and functions, and their reference."""
+"""Random models on int32 tensors that grow, shrink and branch along an axis, in loops and functions; a reference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tflmgen.tflite.model import Model, Operator, SubGraph
 
-from support.dynamic_models import finish, open_tensor
+from support.dynamic_models import finish
 from support.model_writer import ModelWriter, SubgraphWriter
 from support.reference import Reference
 
@@ -23,21 +23,27 @@ class TooManyRowsError(Exception):
     """A tensor has more rows than there is room for."""
 
 
-def random_model(random: Random) -> bytes:
-    """A model of two open inputs and a bool, and up to three open outputs."""
+def random_model(random: Random, shape: Sequence[int] = (-1, 2)) -> bytes:
+    """A model of two open inputs and a bool, and up to three open outputs, all of `shape`: -1 is the open axis."""
     w = ModelWriter()
     g = w.subgraph("main")
-    _Subgraph(random, g, depth=2).build(inputs=2, outputs=random.randint(1, 3))
+    _Subgraph(random, g, 2, tuple(shape)).build(inputs=2, outputs=random.randint(1, 3))
     return finish(w, g)
+
+
+def _open(graph: SubgraphWriter, name: str, shape: Sequence[int]) -> int:
+    return graph.tensor(name, "int32", [abs(dim) for dim in shape], shape_signature=shape)
 
 
 class _Subgraph:
     """One subgraph in the making; `pool` are the tensors that later operators may read."""
 
-    def __init__(self, random: Random, graph: SubgraphWriter, depth: int) -> None:
+    def __init__(self, random: Random, graph: SubgraphWriter, depth: int, shape: tuple[int, ...]) -> None:
         self._random = random
         self._graph = graph
         self._depth = depth
+        self._shape = shape
+        self._axis = shape.index(-1)
         self._count = 0
         self._pool: list[int] = []
 
@@ -46,7 +52,7 @@ class _Subgraph:
         self._pool = [self._open() for _ in range(inputs)]
         self._flag = graph.tensor(f"flag{graph.index}", "bool", [])
         graph.inputs = [*self._pool, self._flag, *(graph.tensor(name, "int32", []) for name in extra)]
-        makers = [self._join, self._join, self._scale, self._cut, self._total]
+        makers = [self._join, self._join, self._scale, self._cut, self._cut_like, self._total]
         if self._depth:
             makers += [self._if, self._while, self._call]
         for _ in range(random.randint(1, 4)):
@@ -55,7 +61,11 @@ class _Subgraph:
 
     def _open(self) -> int:
         self._count += 1
-        return open_tensor(self._graph, f"t{self._graph.index}_{self._count}", "int32", [2])
+        return _open(self._graph, f"t{self._graph.index}_{self._count}", self._shape)
+
+    def _row(self, first: int, second: int) -> int:
+        """A constant of one row: what lies at one place of the open axis."""
+        return self._constant(np.resize([first, second], [abs(dim) for dim in self._shape]))
 
     def _constant(self, values: Any) -> int:
         self._count += 1
@@ -68,37 +78,64 @@ class _Subgraph:
         random = self._random
         pieces = [self._pick() for _ in range(random.randint(1, 3))]
         if random.random() < 0.5:
-            pieces.insert(random.randint(0, len(pieces)), self._constant([[random.randint(-9, 9), 1]]))
+            pieces.insert(random.randint(0, len(pieces)), self._row(random.randint(-9, 9), 1))
         out = self._open()
-        self._graph.operator("CONCATENATION", pieces, [out], {"axis": 0})
+        self._graph.operator("CONCATENATION", pieces, [out], {"axis": self._axis})
         return out
 
     def _scale(self) -> int:
         out = self._open()
         name = self._random.choice(["ADD", "SUB", "MUL"])
-        self._graph.operator(name, [self._pick(), self._constant([self._random.randint(-3, 3), 2])], [out])
+        self._graph.operator(name, [self._pick(), self._row(self._random.randint(-3, 3), 2)], [out])
         return out
 
     def _cut(self) -> int:
         random = self._random
         out = self._open()
-        bounds = [self._constant([random.randint(-3, 3)]), self._constant([random.randint(-3, 4)]), self._constant([1])]
-        masks = random.choice([{"end_mask": 1}, {"begin_mask": 1}, {}])
-        self._graph.operator("STRIDED_SLICE", [self._pick(), *bounds], [out], masks)
+        before = [0] * self._axis
+        numbers = random.randint(-3, 3), random.randint(-3, 4)
+        bounds = [self._constant([*before, number]) for number in numbers]
+        masks = random.choice([(0, 1), (1, 0), (0, 0)])
+        self._strided(out, bounds, masks)
+        return out
+
+    def _strided(self, out: int, bounds: Sequence[int], masks: tuple[int, int]) -> None:
+        """A slice along the open axis of something, the axes before it whole."""
+        whole = (1 << self._axis) - 1
+        options = {
+            name: whole | mask << self._axis for name, mask in zip(("begin_mask", "end_mask"), masks, strict=True)
+        }
+        steps = self._constant([1] * (self._axis + 1))
+        self._graph.operator("STRIDED_SLICE", [self._pick(), *bounds, steps], [out], options)
+
+    def _cut_like(self) -> int:
+        """No more rows than another tensor has."""
+        graph, axis = self._graph, self._axis
+        shape = graph.tensor(f"shape{len(graph.tensors)}", "int32", [len(self._shape)])
+        rows = graph.tensor(f"rows{len(graph.tensors)}", "int32", [])
+        end = graph.tensor(f"end{len(graph.tensors)}", "int32", [axis + 1])
+        graph.operator("SHAPE", [self._pick()], [shape], {"out_type": 2})
+        bounds = [self._constant([number]) for number in (axis, axis + 1, 1)]
+        graph.operator("STRIDED_SLICE", [shape, *bounds], [rows], {"shrink_axis_mask": 1})
+        zeros = [self._constant(0) for _ in range(axis)]
+        graph.operator("PACK", [*zeros, rows], [end], {"values_count": axis + 1, "axis": 0})
+        out = self._open()
+        self._strided(out, [self._constant([0] * (axis + 1)), end], (1, 0))
         return out
 
     def _total(self) -> int:
-        total = self._graph.tensor(f"sum{len(self._graph.tensors)}", "int32", [2])
+        rest = [dim for dim in self._shape if dim >= 0]
+        total = self._graph.tensor(f"sum{len(self._graph.tensors)}", "int32", rest)
         some, out = self._open(), self._open()
         # No file may reduce a tensor that never has rows.
-        self._graph.operator("CONCATENATION", [self._pick(), self._constant([[1, 2]])], [some], {"axis": 0})
-        self._graph.operator("SUM", [some, self._constant([0])], [total], {"keep_dims": False})
-        self._graph.operator("RESHAPE", [total, self._constant([1, 2])], [out])
+        self._graph.operator("CONCATENATION", [self._pick(), self._row(1, 2)], [some], {"axis": self._axis})
+        self._graph.operator("SUM", [some, self._constant([self._axis])], [total], {"keep_dims": False})
+        self._graph.operator("RESHAPE", [total, self._constant([abs(dim) for dim in self._shape])], [out])
         return out
 
     def _inner(self, inputs: int, outputs: int, extra: Sequence[str] = ()) -> SubgraphWriter:
         graph = self._graph.model.subgraph(f"inner{len(self._graph.model.subgraphs)}")
-        _Subgraph(self._random, graph, self._depth - 1).build(inputs, outputs, extra)
+        _Subgraph(self._random, graph, self._depth - 1, self._shape).build(inputs, outputs, extra)
         return graph
 
     def _if(self) -> int:
@@ -121,7 +158,7 @@ class _Subgraph:
         graph, random = self._graph, self._random
         count = random.randint(1, 2)
         condition = graph.model.subgraph(f"condition{len(graph.model.subgraphs)}")
-        inside = [open_tensor(condition, f"v{i}", "int32", [2]) for i in range(count)]
+        inside = [_open(condition, f"v{i}", self._shape) for i in range(count)]
         counter, go_on = condition.tensor("i", "int32", []), condition.tensor("go_on", "bool", [])
         condition.inputs = [*inside, condition.tensor("flag", "bool", []), counter]
         limit = condition.constant("limit", np.int32(random.randint(0, 3)))
@@ -151,7 +188,7 @@ class _Rows(Reference):
         self, graph: SubGraph, op: Operator, inputs: list[Array], handles: Mapping[int, str]
     ) -> tuple[Array, ...]:
         results = self._rows(op, inputs) or super().operator(graph, op, inputs, handles)
-        if any(array.ndim and len(array) > MOST for array in results):
+        if any(array.ndim and max(array.shape) > MOST for array in results):
             raise TooManyRowsError
         return results
 
@@ -159,13 +196,20 @@ class _Rows(Reference):
     def _rows(op: Operator, inputs: list[Array]) -> tuple[Array, ...]:
         options = op.options or {}
         if op.name == "CONCATENATION":
-            return (np.concatenate(inputs),)
+            return (np.concatenate(inputs, options["axis"]),)
         if op.name == "SUM":
-            return (inputs[0].sum(0, dtype=np.int32),)
+            return (inputs[0].sum(inputs[1].item(), dtype=np.int32),)
         if op.name == "RESHAPE":
             return (inputs[0].reshape(inputs[1]),)
+        if op.name == "SHAPE":
+            return (np.array(inputs[0].shape, np.int32),)
+        if op.name == "PACK":
+            return (np.stack(inputs),)
+        if op.name == "STRIDED_SLICE" and options["shrink_axis_mask"]:
+            return (inputs[0][inputs[1].item()],)
         if op.name == "STRIDED_SLICE":
-            begin = None if options["begin_mask"] else inputs[1].item()
-            end = None if options["end_mask"] else inputs[2].item()
-            return (inputs[0][begin:end],)
+            bounds = zip(range(inputs[1].size), inputs[1].tolist(), inputs[2].tolist(), strict=True)
+            masks = options["begin_mask"], options["end_mask"]
+            cuts = [slice(*(None if m >> at & 1 else n for m, n in zip(masks, ns, strict=True))) for at, *ns in bounds]
+            return (inputs[0][tuple(cuts)],)
         return ()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.dynamic_models import one_graph, open_tensor
 from support.model_writer import SubgraphWriter
-from tflmgen.given import given_rows
+from tflmgen.given import given_shapes
 
 
 def _model(g: SubgraphWriter) -> None:
@@ -28,4 +28,4 @@ def _model(g: SubgraphWriter) -> None:
 def test_rows(shapes: dict[str, tuple[int, ...]], expected: dict[tuple[int, int], int], tmp_path: Path) -> None:
     (tmp_path / "m.tflite").write_bytes(one_graph(_model))
     np.savez(tmp_path / "in.npz", **{name: np.zeros(shape, np.float32) for name, shape in shapes.items()})
-    assert given_rows(tmp_path / "m.tflite", tmp_path / "in.npz", None) == expected
+    assert given_shapes(tmp_path / "m.tflite", tmp_path / "in.npz", None) == expected

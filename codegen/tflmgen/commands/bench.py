@@ -20,7 +20,7 @@ from tflmgen.errors import UsageError
 from tflmgen.execute import run_set, run_sets
 from tflmgen.files import check_writable, write_whole
 from tflmgen.firmware_build import check_session_options, compile_for, require_compiler, running
-from tflmgen.given import given_rows
+from tflmgen.given import given_shapes
 from tflmgen.graph import Signature
 from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
 from tflmgen.option_groups import OutputOptions, SessionOptions
@@ -57,7 +57,7 @@ def bench_command(
         check_writable(page)
     if page is not None and session.port is not None:
         raise UsageError("--report shows instructions, which an emulator counts: leave --port out")
-    given = given_rows(model, inputs, session.signature) if inputs is not None and session.port is None else None
+    given = given_shapes(model, inputs, session.signature) if inputs is not None and session.port is None else None
     with console.progress(f"Planning {model.name}"):
         compilation = compile_for(model, board, options, given)
     if session.port is None:

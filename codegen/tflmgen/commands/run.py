@@ -8,7 +8,7 @@ from tflmgen.console import Console
 from tflmgen.execute import run_sets
 from tflmgen.files import check_writable
 from tflmgen.firmware_build import check_session_options, compile_for, require_compiler, running
-from tflmgen.given import given_rows
+from tflmgen.given import given_shapes
 from tflmgen.npz import read_vectors, write_outputs
 from tflmgen.option_groups import OutputOptions, SessionOptions
 from tflmgen.options import BuildOptions
@@ -31,7 +31,7 @@ def run_command(
     check_session_options(board, session_options)
     check_writable(outputs)
     flashed = session_options.port is not None  # with what rows, its --max-shape or --max-dim said
-    given = None if flashed else given_rows(model, inputs, session_options.signature)
+    given = None if flashed else given_shapes(model, inputs, session_options.signature)
     with console.progress(f"Planning {model.name}"):
         compilation = compile_for(model, board, options, given)
     if not flashed:

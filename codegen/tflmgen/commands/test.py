@@ -14,7 +14,7 @@ from tflmgen.errors import TflmgenError
 from tflmgen.execute import Result, run_sets
 from tflmgen.files import check_writable, write_whole
 from tflmgen.firmware_build import check_session_options, compile_for, require_compiler, running
-from tflmgen.given import given_rows
+from tflmgen.given import given_shapes
 from tflmgen.graph import Signature
 from tflmgen.junit import Case, junit_xml
 from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
@@ -59,7 +59,7 @@ def test_command(
     if junit is not None:
         check_writable(junit)
     flashed = session.port is not None  # with what rows, its --max-shape or --max-dim said
-    given = None if flashed or vectors_path is None else given_rows(model, vectors_path, session.signature)
+    given = None if flashed or vectors_path is None else given_shapes(model, vectors_path, session.signature)
     with console.progress(f"Planning {model.name}"):
         compilation = compile_for(model, board, options, given)
     if not flashed:

@@ -13,6 +13,7 @@ from tflmgen.emulator.executed import Executed, executed
 from tflmgen.emulator.link import Invoked
 from tflmgen.emulator.plugin import Plugin, plugin
 from tflmgen.emulator.runs import StepRuns, step_runs
+from tflmgen.emulator.session import Dims
 from tflmgen.folder import read_about
 
 Plan = Mapping[str, Any]
@@ -30,9 +31,9 @@ class QemuCounter:
     def reset(self) -> None:
         self._runs.reset()
 
-    def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked) -> Executed:  # noqa: ARG002
+    def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:  # noqa: ARG002
         """See session.Meter."""
-        runs, shares = self._runs.invoke(signature, inputs)
+        runs, shares = self._runs.invoke(signature, inputs, dims)
         return executed(self._plan, self._counting.read(), runs, shares)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import binascii
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
@@ -92,7 +93,7 @@ class SignatureInfo:
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """`bytes` is the capacity; `row_bytes`, unless 0, those of a row of a tensor whose number of rows varies."""
+    """`bytes` is the capacity; `row_bytes`, unless 0, those for each element of the dimensions that vary."""
 
     name: str
     bytes: int
@@ -188,14 +189,14 @@ class Client:
         size, row = struct.unpack_from("<II", data)
         return TensorInfo(data[8:].decode(errors="replace"), size, row)
 
-    def set_rows(self, signature: int, index: int, rows: int) -> None:
-        """Say how many rows input `index` has from now on."""
-        self.request(Request.ROWS, struct.pack("<HBHi", signature, False, index, rows))
+    def set_dims(self, signature: int, index: int, dims: Sequence[int]) -> None:
+        """Say what the dimensions of input `index` are from now on that are known at run time only."""
+        self.request(Request.ROWS, struct.pack(f"<HBH{len(dims)}i", signature, False, index, *dims))
 
-    def rows(self, signature: int, index: int) -> int:
-        """How many rows output `index` has after the last invoke."""
-        (rows,) = struct.unpack("<i", self.request(Request.ROWS, struct.pack("<HBH", signature, True, index)))
-        return int(rows)
+    def dims(self, signature: int, index: int) -> tuple[int, ...]:
+        """Those of output `index` after the last invoke."""
+        data = self.request(Request.ROWS, struct.pack("<HBH", signature, True, index))
+        return struct.unpack(f"<{len(data) // 4}i", data)
 
     def reset(self) -> None:
         self.request(Request.RESET)

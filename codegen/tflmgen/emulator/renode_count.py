@@ -15,6 +15,7 @@ from pathlib import Path
 from tflmgen.emulator.executed import CountError, Executed
 from tflmgen.emulator.link import Invoked
 from tflmgen.emulator.plugin import count_marks
+from tflmgen.emulator.session import Dims
 
 NOTE = "instructions: by the core's ExecutedInstructions in Renode, at the beginning and end of the invoke"
 
@@ -30,7 +31,7 @@ class RenodeCounter:
     def reset(self) -> None:
         """Nothing to do: the counter goes on."""
 
-    def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked) -> Executed:  # noqa: ARG002
+    def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:  # noqa: ARG002
         """See session.Meter."""
         numbers = [int(word) for word in self._output.read_text(encoding="ascii").split()][self._read :]
         if len(numbers) < 2:

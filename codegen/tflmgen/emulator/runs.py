@@ -21,7 +21,7 @@ from tflmgen.emulator.executed import NOTHING, Counts, Cycles, Shares, Tally
 from tflmgen.emulator.executions import executions
 from tflmgen.emulator.plugin import Plugin, plugin
 from tflmgen.emulator.qemu import run_qemu
-from tflmgen.emulator.session import Session
+from tflmgen.emulator.session import Dims, Session
 from tflmgen.folder import read_about
 from tflmgen.platformio import build
 
@@ -42,13 +42,13 @@ class StepRuns:
         if self._marked:
             self._marked[0].reset()
 
-    def invoke(self, signature: int, inputs: Sequence[bytes]) -> tuple[dict[int, int], Shares]:
+    def invoke(self, signature: int, inputs: Sequence[bytes], dims: Dims = None) -> tuple[dict[int, int], Shares]:
         """Step -> how often it runs in this invoke of signature number `signature`; what the stages of streams take."""
         counts: dict[int, int] = {}
         tallies: Counts = {}
         if self._marked:
             session, counting = self._marked
-            session.invoke(signature, inputs)
+            session.invoke(signature, inputs, dims)
             tallies = counting.read()
             steps = (step["index"] for step in self._plan["steps"] if step.get("line"))
             counts = {step: tallies[step].instructions if step in tallies else 0 for step in steps}

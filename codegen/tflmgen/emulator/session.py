@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -57,7 +58,8 @@ class Invocation:
     """One invoke. `status` is a tflmgen_status; there are no outputs unless it is 0.
 
     `stack_bytes` (the invoke's own) and `cycles` are 0, the others None, where they are not measured. `operators` are
-    those that ran. `layers` are what a firmware that shows its intermediate values sent (docs/protocol.md).
+    those that ran. `layers` are what a firmware that shows its intermediate values sent (docs/protocol.md). `dims` are
+    the dimensions of each output that are known at run time only.
     """
 
     outputs: tuple[bytes, ...]
@@ -68,6 +70,11 @@ class Invocation:
     operators: tuple[OperatorCount, ...] | None = None
     cycles_estimated: Cycles | None = None
     layers: tuple[bytes, ...] = ()
+    dims: tuple[tuple[int, ...], ...] = ()
+
+
+Dims = Sequence[Sequence[int]] | None
+"""The dimensions of each input that are known at run time only."""
 
 
 class Meter(Protocol):
@@ -75,7 +82,7 @@ class Meter(Protocol):
 
     def reset(self) -> None: ...
 
-    def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked) -> Executed:
+    def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:
         """What the invoke has cost that has just ended; `invoked` is what the device answered to it."""
 
 
@@ -159,11 +166,12 @@ class Session:
         if self._meter is not None:
             self._meter.reset()
 
-    def invoke(self, signature: int, inputs: Sequence[bytes]) -> Invocation:
+    def invoke(self, signature: int, inputs: Sequence[bytes], dims: Dims = None) -> Invocation:
         """Run signature number `signature` on `inputs`, each the tensor's bytes, little-endian.
 
-        A tensor whose first dimension is known at run time only has as many bytes as its rows take. One that the model
-        takes by rows has a row's bytes on the device: then there is an invoke for each, until the model wants no more.
+        A tensor with dimensions known at run time only has as many bytes as these take; `dims` are these of each input,
+        or None where each has one at most, which then follows from the bytes. One that the model takes by rows has a
+        row's bytes on the device: then there is an invoke for each, until the model wants no more.
         """
         tensors = self.signatures[signature]
         if len(inputs) != len(tensors.inputs):
@@ -172,7 +180,8 @@ class Session:
             rows = max((len(d) // t.bytes for d, t in zip(inputs, tensors.inputs, strict=True) if t.bytes), default=1)
             for index, (data, tensor) in enumerate(zip(inputs, tensors.inputs, strict=True)):
                 if tensor.row_bytes and len(data) <= tensor.bytes and len(data) % tensor.row_bytes == 0:
-                    self._client.set_rows(signature, index, len(data) // tensor.row_bytes)
+                    own = dims[index] if dims else (len(data) // tensor.row_bytes,)
+                    self._client.set_dims(signature, index, own)
                 elif len(data) not in (tensor.bytes, tensor.bytes * rows):
                     raise EmulatorError(f"input '{tensor.name}' has {tensor.bytes} bytes, not {len(data)}")
                 self._client.write(signature, index, data[: tensor.bytes])
@@ -186,24 +195,26 @@ class Session:
             if done.stack_room and done.stack_bytes >= done.stack_room:
                 raise EmulatorError(f"stack overflow: '{tensors.key}' used all of the {done.stack_room} free bytes")
             outputs: tuple[bytes, ...] = ()
+            shapes: tuple[tuple[int, ...], ...] = ()
             if done.status == 0:
-                outputs = tuple(self._read(signature, i, tensor) for i, tensor in enumerate(tensors.outputs))
+                varies = [bool(tensor.row_bytes) for tensor in tensors.outputs]
+                shapes = tuple(self._client.dims(signature, i) if v else () for i, v in enumerate(varies))
+                outputs = tuple(
+                    self._client.read(signature, i, math.prod(own) * tensor.row_bytes if own else tensor.bytes)
+                    for i, (tensor, own) in enumerate(zip(tensors.outputs, shapes, strict=True))
+                )
         if self._meter is None:
             layers = tuple(self._client.layers)
-            return Invocation(outputs, done.status, done.stack_bytes, done.cycles, None, layers=layers)
-        cost = self._meter.measure(signature, inputs, done)
+            return Invocation(outputs, done.status, done.stack_bytes, done.cycles, None, layers=layers, dims=shapes)
+        cost = self._meter.measure(signature, inputs, done, dims)
         counted = cost.instructions, cost.operators, cost.cycles
-        return Invocation(outputs, done.status, done.stack_bytes, done.cycles, *counted)
+        return Invocation(outputs, done.status, done.stack_bytes, done.cycles, *counted, dims=shapes)
 
     def _next_row(self, signature: int, inputs: Sequence[bytes], row: int) -> None:
         """Writes row `row` of the input that comes by rows."""
         for index, (data, tensor) in enumerate(zip(inputs, self.signatures[signature].inputs, strict=True)):
             if len(data) > tensor.bytes:
                 self._client.write(signature, index, data[row * tensor.bytes : (row + 1) * tensor.bytes])
-
-    def _read(self, signature: int, index: int, tensor: TensorInfo) -> bytes:
-        size = self._client.rows(signature, index) * tensor.row_bytes if tensor.row_bytes else tensor.bytes
-        return self._client.read(signature, index, size)
 
     @contextmanager
     def _explained(self, failure: str) -> Iterator[None]:

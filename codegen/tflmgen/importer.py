@@ -98,7 +98,7 @@ def _uncalled(context: Context, importer: ControlFlowImporter, subgraph: int, fu
 
 
 def _renamed(context: Context, values: Sequence[Value], states: int) -> tuple[Value, ...]:
-    """New values for a function's inputs or results, of which the last are its extents and the contents of variables."""
+    """New values for a function's inputs or results, of which the last are extents and the contents of variables."""
     renamed = tuple(context.value(v.name, v.type) for v in values)
     axes = [
         (new, axis) for old, new in zip(values, renamed, strict=True) for axis in sorted(context.extents.get(old, {}))

@@ -285,11 +285,8 @@ RISC_V_MEMORY = {"__flash": 0x80000000, "__flash_size": 0x200000, "__ram": 0x802
 
 
 @pytest.mark.emulator
-@pytest.mark.skipif(
-    shutil.which("riscv64-unknown-elf-gcc") is None or not Path("/usr/lib/picolibc/riscv64-unknown-elf").is_dir(),
-    reason="needs gcc-riscv64-unknown-elf and picolibc-riscv64-unknown-elf",
-)
-@pytest.mark.skipif(shutil.which("qemu-system-riscv32") is None, reason="needs qemu-system-riscv32")
+@requires("riscv64-unknown-elf-gcc")
+@requires("qemu-system-riscv32")
 def test_on_another_architecture(model: Path, tmp_path: Path) -> None:
     """Portable C on RV32IMC, the instruction set of an ESP32-C3."""
     folder = exported(model, "plain", tmp_path)

@@ -56,8 +56,9 @@ def parts_of(page: str) -> list[Shown | Sheet]:
 
 
 def run_page(page: str, folder: Path) -> list[tuple[Shown, str]]:
-    """Runs a page's commands in `folder`, which has the repository's examples; what each prints."""
+    """Runs a page's commands in `folder`, which has the repository's examples and environment; what each prints."""
     (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / ".venv").symlink_to(sys.prefix)
     tools = folder / ".tools"
     tools.mkdir()
     for name, module in (("tflmgen", "tflmgen"), ("pio", "platformio")):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from support.planner_instances import read_problem
+from support.planner_instances import published
 from tflmgen.arena.layout import EFFORT
 from tflmgen.arena.place import place
 
@@ -18,17 +18,15 @@ def main() -> None:
     """One row per instance; quotients are those of arena and capacity."""
     print("| | buffers | capacity | bound | in a build | by itself | seconds |")
     print("|---|--:|--:|--:|--:|--:|--:|")
-    for name in "ABCDEFGHIJK":
-        problem = read_problem(name)
+    for problem in published("ABCDEFGHIJK"):
         blocks, steps = problem.blocks()
         hasty = place(blocks, steps, effort=EFFORT)
         begin = time.process_time()
         plan = place(blocks, steps)
         seconds = time.process_time() - begin
         quotients = [f"{size / problem.capacity:.3f}" for size in (plan.lower_bound, hasty.bytes, plan.bytes)]
-        print(
-            f"| {name} | {len(blocks)} | {problem.capacity:,} | {' | '.join(quotients)} | {seconds:.2f} |", flush=True
-        )
+        sizes = f"{len(blocks)} | {problem.capacity:,}"
+        print(f"| {problem.name} | {sizes} | {' | '.join(quotients)} | {seconds:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from support.browser import Browser, browser, requires_browser
-from support.corpus import CORPUS, requires_corpus
 from support.random_program import Seeded, random_program
 from support.repository import ROOT
+from support.well_known import well_known
 from tflmgen.board import load_board
 from tflmgen.firmware_build import plan_for
 from tflmgen.options import BuildOptions
@@ -18,8 +18,8 @@ from tflmgen.report import report_html
 
 pytestmark = requires_browser
 
-GATE = ROOT / "examples" / "gate.tflite"
-CORPUS_MODELS = ("real/mlperf_kws_int8", "keras/k3_gru_while_f32g", "if/if_nested2_i8", "hand/call_nested_i32")
+EXAMPLES = ROOT / "examples"
+GATE = EXAMPLES / "gate.tflite"
 
 
 @pytest.fixture(scope="module")
@@ -82,10 +82,13 @@ def test_pages_of_random_programs(tab: Browser, tmp_path: Path, seed: int) -> No
     check_page(tab, show(tab, model, tmp_path))
 
 
-@requires_corpus
-@pytest.mark.parametrize("name", CORPUS_MODELS)
-def test_pages_of_real_models(tab: Browser, tmp_path: Path, name: str) -> None:
-    check_page(tab, show(tab, CORPUS / f"{name}.tflite", tmp_path))
+@pytest.mark.parametrize("name", ["lstm_sequences", "tracker/tracker", "whistle/whistle"])
+def test_pages_of_examples(tab: Browser, tmp_path: Path, name: str) -> None:
+    check_page(tab, show(tab, EXAMPLES / f"{name}.tflite", tmp_path))
+
+
+def test_the_page_of_kws(tab: Browser, tmp_path: Path) -> None:
+    check_page(tab, show(tab, well_known("mlperf_kws_int8", tmp_path), tmp_path))
 
 
 def test_pointing_at_a_block_says_what_it_is(tab: Browser, tmp_path: Path) -> None:

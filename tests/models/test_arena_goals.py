@@ -4,14 +4,13 @@ also for a Cortex-M55."""
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from support.corpus import CORPUS, requires_corpus
+from support.well_known import well_known
 from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
 from tflmgen.options import BuildOptions, Optimize
-
-pytestmark = requires_corpus
 
 GOALS = {
     "mlperf_kws_int8": (8_640, 5_700, 5_300),
@@ -23,8 +22,8 @@ GOALS = {
 
 
 @pytest.mark.parametrize("name", GOALS)
-def test_arenas(name: str) -> None:
-    path = CORPUS / "real" / f"{name}.tflite"
+def test_arenas(name: str, tmp_path: Path) -> None:
+    path = well_known(name, tmp_path)
     board = load_board("mps2_an386")
 
     def arena(options: BuildOptions) -> int:
@@ -43,7 +42,7 @@ def test_arenas(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GOALS)
-def test_arenas_with_mve(name: str) -> None:
-    path = CORPUS / "real" / f"{name}.tflite"
+def test_arenas_with_mve(name: str, tmp_path: Path) -> None:
+    path = well_known(name, tmp_path)
     plan = compile_model(path, load_board("mps3_an547").target, BuildOptions()).plan
     assert plan["arena"]["bytes"] <= GOALS[name][0]

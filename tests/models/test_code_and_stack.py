@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from support.commands import tflmgen
-from support.corpus import CORPUS, requires_corpus
+from support.corpus import requires_corpus
 from support.tools import requires_compiler
+from support.well_known import BENCHMARKS, well_known
 from tflmgen.compiler import compile_model
 from tflmgen.kernel import Target
 from tflmgen.options import BuildOptions
 from tflmgen.tflite.reader import read_model
 
-pytestmark = [pytest.mark.emulator, requires_corpus, requires_compiler]
+pytestmark = [pytest.mark.emulator, requires_compiler]
 
 MOST_CODE = {"speed": 32 << 10, "size": 12 << 10, "ram": 32 << 10}
 """Bytes, by what code is to be best at, on a Cortex-M4."""
@@ -26,18 +27,15 @@ TARGETS = (
     Target("cortex-m55", frozenset({"dsp", "mve", "fpu"})),
 )
 
-NETWORKS = ("mlperf_kws_int8", "mlperf_vww_int8", "mlperf_ic_resnet_int8", "mlperf_ad01_int8", "tflm_person_detect")
-
 
 def firmware(name: str, board: str, optimize: str, folder: Path) -> dict[str, int]:
-    model = CORPUS / "real" / f"{name}.tflite"
-    words = ("build", model, "--board", board, "--optimize", optimize, "-o", folder / "project", "--json")
-    found: dict[str, int] = tflmgen(*words).json["firmware"]
+    options = ("--board", board, "--optimize", optimize, "-o", folder / "project", "--json")
+    found: dict[str, int] = tflmgen("build", well_known(name, folder), *options).json["firmware"]
     return found
 
 
 @pytest.mark.parametrize("optimize", MOST_CODE)
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", BENCHMARKS)
 def test_on_a_cortex_m4(name: str, optimize: str, tmp_path: Path) -> None:
     found = firmware(name, "mps2_an386", optimize, tmp_path)
     assert found["code_bytes"] <= MOST_CODE[optimize]
@@ -45,7 +43,7 @@ def test_on_a_cortex_m4(name: str, optimize: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("board", ["mps2_an385_m0", "mps3_an547"])
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", BENCHMARKS)
 def test_stack_on_other_cores(name: str, board: str, tmp_path: Path) -> None:
     assert firmware(name, board, "speed", tmp_path)["stack_worst_case"] <= MOST_STACK
 
@@ -55,9 +53,11 @@ def test_a_tiny_model_is_tiny(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.core)
-@pytest.mark.parametrize("name", [*NETWORKS, "tflm_micro_speech", "mww_v1_okay_nabu"])
-def test_packed_weights_are_little_more_than_the_files(name: str, target: Target) -> None:
-    model = CORPUS / "real" / f"{name}.tflite"
+@pytest.mark.parametrize(
+    "name", [*BENCHMARKS, "tflm_micro_speech", pytest.param("mww_v1_okay_nabu", marks=requires_corpus)]
+)
+def test_packed_weights_are_little_more_than_the_files(name: str, target: Target, tmp_path: Path) -> None:
+    model = well_known(name, tmp_path)
     tensors = [tensor for graph in read_model(model).subgraphs for tensor in graph.tensors]
     known = sum(len(tensor.data) for tensor in tensors if tensor.data is not None)
     assert compile_model(model, target, BuildOptions()).plan["weights"]["bytes"] <= 1.25 * known

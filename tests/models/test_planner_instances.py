@@ -1,4 +1,4 @@
-"""MiniMalloc's instances: packed into the capacity for which they were published, whatever their order and scale."""
+"""Planning problems with a known answer, packed into their capacity, whatever their order and scale."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import random
 from dataclasses import replace
 
 import pytest
-from support.planner_instances import Problem, is_legal, read_problem, requires_instances
+from support.planner_instances import Problem, is_legal, published, tiling
 from tflmgen.arena.place import place
 
-SOON = "ABCEFGHK"
+TILINGS = [tiling(seed) for seed in range(8)]
+SOON = [*TILINGS, *published("ABCEFGHK")]
 """These take less than a second; I takes two, and D and J use all the effort, as their bound may be out of reach."""
+
+each_problem = pytest.mark.parametrize("problem", SOON, ids=lambda problem: problem.name)
 
 
 def arena(problem: Problem) -> int:
@@ -21,26 +24,20 @@ def arena(problem: Problem) -> int:
     return plan.bytes
 
 
-@requires_instances
-@pytest.mark.parametrize("name", SOON)
-def test_soon_within_capacity(name: str) -> None:
-    problem = read_problem(name)
+@each_problem
+def test_soon_within_capacity(problem: Problem) -> None:
     assert arena(problem) <= problem.capacity
 
 
-@requires_instances
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", "ABCDEFGHIJK")
-def test_within_capacity(name: str) -> None:
-    problem = read_problem(name)
+@pytest.mark.parametrize("problem", published("ABCDEFGHIJK"), ids=lambda problem: problem.name)
+def test_within_capacity(problem: Problem) -> None:
     assert arena(problem) <= problem.capacity
 
 
-@requires_instances
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("name", SOON)
-def test_order_and_scale_do_not_matter(name: str, seed: int) -> None:
-    problem = read_problem(name)
+@each_problem
+def test_order_and_scale_do_not_matter(problem: Problem, seed: int) -> None:
     chance = random.Random(seed)
     rows = list(problem.rows)
     chance.shuffle(rows)
@@ -49,9 +46,7 @@ def test_order_and_scale_do_not_matter(name: str, seed: int) -> None:
     assert arena(replace(problem, rows=other)) == factor * arena(problem)
 
 
-@requires_instances
-@pytest.mark.parametrize("name", "ACHK")
-def test_time_may_run_backward(name: str) -> None:
-    problem = read_problem(name)
+@pytest.mark.parametrize("problem", [*TILINGS, *published("ACHK")], ids=lambda problem: problem.name)
+def test_time_may_run_backward(problem: Problem) -> None:
     mirrored = replace(problem, rows=tuple((-upper, -lower, size) for lower, upper, size in problem.rows))
     assert arena(mirrored) <= problem.capacity

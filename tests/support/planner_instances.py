@@ -1,18 +1,22 @@
-"""MiniMalloc's published planning problems, beside the repository: buffers of so many bytes, live in [lower, upper)."""
+"""Planning problems with a known answer: buffers of so many bytes, live in [lower, upper).
+
+MiniMalloc's published ones are beside the repository; tilings are made here.
+"""
 
 from __future__ import annotations
 
 import csv
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 from tflmgen.arena.blocks import Block
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "benchmarks" / "minimalloc"
 
-requires_instances = pytest.mark.skipif(not FOLDER.is_dir(), reason="needs ../shared/benchmarks/minimalloc")
+CAPACITY, STEPS, PIECES = 1 << 12, 64, 60
+"""Of a tiling."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,30 @@ class Problem:
         return [Block(size, 1, (1 << step[upper]) - (1 << step[lower])) for lower, upper, size in self.rows], len(times)
 
 
-def read_problem(name: str) -> Problem:
-    """`name` is the file's first letter, A to K."""
-    (path,) = FOLDER.glob(f"{name}.*.csv")
+def tiling(seed: int) -> Problem:
+    """A rectangle of bytes and time, cut at random: its pieces fill the capacity without a gap, which is optimal."""
+    chance = random.Random(seed)
+    pieces = [(0, STEPS, CAPACITY)]
+    while len(pieces) < PIECES:
+        weights = [(upper - lower) * size * chance.random() for lower, upper, size in pieces]
+        lower, upper, size = pieces.pop(weights.index(max(weights)))
+        if chance.random() < 0.5 and upper - lower > 1:
+            cut = chance.randrange(lower + 1, upper)
+            pieces += [(lower, cut, size), (cut, upper, size)]
+        elif size > 64:
+            part = 16 * chance.randrange(1, size // 16)
+            pieces += [(lower, upper, part), (lower, upper, size - part)]
+        else:
+            pieces.append((lower, upper, size))
+    return Problem(f"tiling {seed}", CAPACITY, tuple(pieces))
+
+
+def published(letters: str) -> list[Problem]:
+    """MiniMalloc's problems, by their files' first letters, A to K; none where they are absent."""
+    return [_read(path, letter) for letter in letters for path in FOLDER.glob(f"{letter}.*.csv")]
+
+
+def _read(path: Path, name: str) -> Problem:
     with path.open(newline="") as file:
         rows = tuple((int(row["lower"]), int(row["upper"]), int(row["size"])) for row in csv.DictReader(file))
     return Problem(name, int(path.suffixes[0][1:]), rows)

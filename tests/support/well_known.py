@@ -43,7 +43,7 @@ class Network:
         self._window("DEPTHWISE_CONV_2D", weights, channels, stride, activation, depth_multiplier=multiplier)
 
     def dense(self, units: int, activation: int = NONE) -> None:
-        weights = self._weights((units, int(np.prod(self.shape(self.at)[1:]))), axis=0)
+        weights = self._weights((units, int(np.prod(self.shape(self.at)[1:]))), axis=0, scales=1)
         self._append("FULLY_CONNECTED", weights, (1, units), activation, fused_activation_function=activation)
 
     def add(self, other: int) -> None:
@@ -77,11 +77,12 @@ class Network:
         name = f"t{len(self._graph.tensors)}"
         if self._dtype == "float32":
             return self._graph.tensor(name, "float32", shape)
-        zero_point = 0 if activation == NONE else LEAST
-        return self._graph.tensor(name, "int8", shape, scale=[6 / 255], zero_point=[zero_point])
+        scale, zero_point = (0.15, 0) if activation == NONE else (6 / 255, LEAST)
+        return self._graph.tensor(name, "int8", shape, scale=[scale], zero_point=[zero_point])
 
-    def _weights(self, shape: tuple[int, ...], axis: int) -> list[int]:
-        """The filter and its bias. Each channel's weights have a sum above 0, so that ReLU leaves it alive."""
+    def _weights(self, shape: tuple[int, ...], axis: int, scales: int = 0) -> list[int]:
+        """The filter and its bias; one scale per channel, or so many in all. Each channel's weights have a sum above 0,
+        so that ReLU leaves it alive."""
         channels, name = shape[axis], f"w{len(self._graph.tensors)}"
         reach = 1 / np.sqrt(np.prod(shape) / channels)
         bias = self._rng.normal(size=channels) / 4
@@ -92,11 +93,11 @@ class Network:
             weights = self._graph.constant(name, normal * reach, "float32")
             return [weights, self._graph.constant(f"{name}/b", bias, "float32")]
         known = self._graph.tensors[self.at]["quantization"][0]
-        scales = (self._rng.uniform(0.7, 1.4, channels) * reach / 50).astype(np.float32)
+        steps = (self._rng.uniform(0.7, 1.4, scales or channels) * reach / 50).astype(np.float32)
         values = np.clip(np.rint(normal * 50), -127, 127)
-        points = [0] * channels
-        weights = self._graph.constant(name, values, "int8", scale=scales, zero_point=points, axis=axis)
-        steps = scales * np.float32(known[0])
+        points = [0] * len(steps)
+        weights = self._graph.constant(name, values, "int8", scale=steps, zero_point=points, axis=axis)
+        steps = steps * np.float32(known[0])
         biases = self._graph.constant(f"{name}/b", np.rint(bias / steps), "int32", scale=steps, zero_point=points)
         return [weights, biases]
 

@@ -23,11 +23,10 @@ def given_shapes(model_path: Path, inputs: Path, key: str | None) -> dict[Tensor
         tensor = model.subgraphs[tensor_key[0]].tensors[tensor_key[1]]
         signature = tensor.shape_signature or ()
         if -1 in signature and len(shape) == len(tensor.shape):
-            usable = (here if dim < 0 else dim for dim, here in zip(signature, shape, strict=True))
+            usable = (size if dim < 0 else dim for dim, size in zip(signature, shape, strict=True))
             shapes.setdefault(tensor_key, {tensor.shape}).add(tuple(usable))
-    return {
-        k: tuple(max(*dims, 1) for dims in zip(*found, strict=True)) for k, found in shapes.items() if len(found) > 1
-    }
+    # The stored shape is among them, with at least 1 where the file leaves a dimension open.
+    return {key: tuple(map(max, *found)) for key, found in shapes.items() if len(found) > 1}
 
 
 def _given(

@@ -60,12 +60,19 @@ class Scope:
         return self._values[index]
 
     def read(self, index: int) -> Value:
+        """The value of a tensor; one without elements is a constant, wherever it comes from."""
         found = self.argument(index)
+        if isinstance(found, Value) and not (found.type.elements or found.is_constant or self._is_open(found)):
+            return self.context.folded(found.name, found.type, b"")
         if isinstance(found, Handle):
             tensor = self.subgraph.tensors[index]
             self.context.tensor_problem(self.subgraph, tensor, "a resource handle is used as a tensor")
             return self.define(index)
         return found
+
+    def _is_open(self, value: Value) -> bool:
+        """Whether the shape is known at run time only."""
+        return value in self.context.open or value in self.context.extents
 
     def define(self, index: int, type_: TensorType | None = None) -> Value:
         name = self.subgraph.tensors[index].name
@@ -150,12 +157,35 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         for value in outputs:
             context.open[value] = Problem(context.where(origin), checked.open, _BOUND_ADVICE)
         return ()
-    if problems or _fold(scope, op, inputs, outputs, checked.attributes):
+    if problems:
         return ()
+    if not any(v.type.elements for v in outputs) and not (kept or OPERATORS[op.name].updates):
+        return _nothing(scope, op, outputs)
+    if _fold(scope, op, inputs, outputs, checked.attributes):
+        return ()
+    if _lacks_data(scope, op) and op.name not in _TAKE_NOTHING:
+        context.problem(origin, f"{op.name} computes elements from an operand without any")
     track_largest(context, op.name, inputs, outputs, checked.attributes)
     before = (context.contents[name] for name in kept)
     inputs, updated = (*inputs, *before), _update_variables(scope, op, kept)
     return (Op(context.new_id(), op.name, inputs, (*outputs, *updated), checked.attributes, origin),)
+
+
+_TAKE_NOTHING = ("CONCATENATION", "PAD", "PADV2", "DYNAMIC_UPDATE_SLICE")
+"""Operators whose kernels take operands without elements, and have results with some."""
+
+
+def _lacks_data(scope: Scope, op: Operator) -> bool:
+    """Whether an operand has no elements, not counting the file's constants: no axes are a list of axes, too."""
+    tensors = [scope.subgraph.tensors[i] for i in op.inputs if i >= 0]
+    return any(0 in tensor.shape and tensor.data is None and not is_open(tensor) for tensor in tensors)
+
+
+def _nothing(scope: Scope, op: Operator, outputs: Sequence[Value]) -> tuple[Node, ...]:
+    """An operator that computes no elements is none."""
+    for index, value in zip(op.outputs, outputs, strict=True):
+        scope.bind(index, scope.context.folded(value.name, value.type, b""))
+    return ()
 
 
 def _kept(
@@ -255,7 +285,7 @@ def _fold(
     Not so dequantised tables of which rows are picked.
     """
     small = all(v.type.is_static and v.type.elements <= _SHAPE_ELEMENTS for v in outputs)
-    if not small and (
+    if not (small or _lacks_data(scope, op)) and (
         op.name not in _WEIGHTS or (op.name == "DEQUANTIZE" and _is_table(scope.subgraph, op.outputs[0]))
     ):
         return False

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.bounds import NO_BOUNDS, Bounds, is_open
+from tflmgen.bounds import NO_BOUNDS, Bounds
 from tflmgen.errors import Location, Problem
 from tflmgen.graph import Origin, Value
 from tflmgen.tflite.model import Model, SubGraph, Tensor
@@ -79,10 +79,6 @@ class Context:
         if tensor.dtype is None:
             self.tensor_problem(subgraph, tensor, f"element type {tensor.type_name} is not supported here")
             return TensorType(DType.INT8, tensor.shape)
-        if 0 in tensor.shape and tensor.data is None and not is_open(tensor):
-            self.tensor_problem(
-                subgraph, tensor, "has no elements", "Remove it from the model, or give it its real shape"
-            )
         return TensorType(tensor.dtype, tensor.shape, tensor.quantization)
 
     def bound_type(self, value: Value) -> TensorType:

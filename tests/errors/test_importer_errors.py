@@ -17,8 +17,6 @@ Fault = Callable[[SubgraphWriter], object]
 CASES: dict[str, tuple[Fault, str]] = {}
 """Name of a fault -> the fault, the whole message."""
 
-FREE_ADVICE = "Remove it from the model, or give it its real shape"
-
 
 def case(*expected: str) -> Callable[[Fault], Fault]:
     def register(fault: Fault) -> Fault:
@@ -252,11 +250,6 @@ def self_recursion(g: SubgraphWriter) -> None:
     call(g, entry(g, X), [X], f.index)
     f.inputs = new(f, X)
     branch(f, [f.constant("p", np.array([True])), *f.inputs], [X], f.index, f.index)
-
-
-@case(f"subgraph 0 'main', tensor 0 't0': has no elements. {FREE_ADVICE}")
-def empty_input(g: SubgraphWriter) -> None:
-    g.outputs = entry(g, ("int32", [0, 4]))
 
 
 @case(

@@ -250,5 +250,5 @@ def check_whole(runs: Sequence[tuple[Family, Case, list[Array | None]]]) -> None
 
 
 def is_empty(case: Case) -> bool:
-    """Whether a tensor has no elements, which files may not have."""
+    """Whether a tensor has no elements: there is little to compare."""
     return any(kind.elements == 0 for kind in (*(t.type for t in case.inputs if t), *case.outputs))

@@ -36,6 +36,7 @@ from tflmgen.ops.rules import (
     scale,
     static_shape,
     tensors,
+    where_computed,
     zero_point,
 )
 from tflmgen.ops.weights import MAX_SHIFT_S64, channel_operands
@@ -248,9 +249,10 @@ RULES = (
         _types_fit,
     ),
     Rule(
-        "both inputs have 2 to 5 dimensions, none of them zero",
-        lambda op: all(2 <= len(t.shape) <= 5 and t.elements > 0 for t in (input_type(op, 0), input_type(op, 1))),
+        "both inputs have 2 to 5 dimensions",
+        lambda op: all(2 <= len(t.shape) <= 5 for t in (input_type(op, 0), input_type(op, 1))),
     ),
+    where_computed("no dimension is zero", lambda op: all(t.elements > 0 for t in tensors(op))),
     Rule(
         "the left matrices have as many columns as the right ones have rows",
         lambda op: left_of(op).columns == right_of(op).rows,

@@ -75,13 +75,23 @@ def _whole_division(function: Callable[[Array, Array], Array]) -> Fold:
     return evaluate
 
 
+def _extreme(function: Callable[..., Any], limit: int) -> Callable[..., Array]:
+    """Of no elements, the least or greatest number of the type."""
+
+    def extreme(array: Array, axis: tuple[int, ...]) -> Array:
+        kind: Any = np.finfo(array.dtype) if array.dtype.kind == "f" else np.iinfo(array.dtype)
+        found: Array = function(array, axis=axis, **({} if array.size else {"initial": (kind.min, kind.max)[limit]}))
+        return found
+
+    return extreme
+
+
 def _reduction(function: Callable[..., Any]) -> Fold:
     def evaluate(op: OperatorInstance) -> list[Array] | None:
         gone = axes(op)
-        if input_type(op, 0).dtype not in (DType.INT32, DType.INT64, DType.BOOL) or gone is None:
-            return None
         array = operands(op)[0]
-        return result(op, function(array, axis=tuple(sorted(gone)))) if array.size else None
+        exact = input_type(op, 0).dtype in (DType.INT32, DType.INT64, DType.BOOL) or not array.size
+        return result(op, function(array, axis=tuple(sorted(gone)))) if exact and gone is not None else None
 
     return evaluate
 
@@ -163,8 +173,8 @@ ELEMENTS: Mapping[str, Fold] = {
     "RELU": _plain(lambda x: np.where(x < 0, np.float32(0), x)),
     "SUM": _reduction(_wrapping(np.sum)),
     "REDUCE_PROD": _reduction(_wrapping(np.prod)),
-    "REDUCE_MAX": _reduction(np.max),
-    "REDUCE_MIN": _reduction(np.min),
+    "REDUCE_MAX": _reduction(_extreme(np.max, 0)),
+    "REDUCE_MIN": _reduction(_extreme(np.min, 1)),
     "REDUCE_ANY": _reduction(np.any),
     "REDUCE_ALL": _reduction(np.all),
     "CAST": _cast,

@@ -159,7 +159,7 @@ RULES = (
     Rule("the filter has 2 dimensions, output channels and depth", lambda op: len(input_type(op, 1).shape) == 2),
     Rule(
         "the input is made of rows as long as the filter's",
-        lambda op: input_type(op, 0).elements % static_shape(input_type(op, 1))[1] == 0,
+        lambda op: input_type(op, 0).elements % max(1, static_shape(input_type(op, 1))[1]) == 0,
     ),
     Rule(
         "with keep_num_dims, the input's last dimension is as long as the filter's rows",

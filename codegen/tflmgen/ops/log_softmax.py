@@ -10,7 +10,7 @@ from tflmgen.kernel import ConstantArray, Input, Kernel, OperatorInstance, Outpu
 from tflmgen.ops.operator import Operator, Rule, no_attributes
 from tflmgen.ops.quantize_math import quantize_multiplier
 from tflmgen.ops.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, static_shape, zero_point
-from tflmgen.ops.softmax import DEPTH_RULE, HEADER, NOT_EMPTY, SAME_SHAPE, exponentials, infer, input_radius, scaling
+from tflmgen.ops.softmax import DEPTH_RULE, HEADER, NOT_SCALAR, SAME_SHAPE, exponentials, infer, input_radius, scaling
 from tflmgen.types import DType
 
 
@@ -47,7 +47,7 @@ def _is_int8(op: OperatorInstance) -> bool:
 RULES = (
     *COMMON,
     one_type(DType.INT8, DType.FLOAT32),
-    NOT_EMPTY,
+    NOT_SCALAR,
     QUANTIZED_PER_TENSOR,
     Rule(
         "an int8 output has scale 1/16 and zero point 127",

@@ -11,7 +11,16 @@ from tflmgen.ops.fast import fast_kernels, fastest
 from tflmgen.ops.operator import Operator, Options, Rule, Shape
 from tflmgen.ops.options import positive, present
 from tflmgen.ops.quantize_math import Activation, activation_range, parse_activation
-from tflmgen.ops.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, static_shape, zero_point
+from tflmgen.ops.rules import (
+    COMMON,
+    QUANTIZED_PER_TENSOR,
+    input_type,
+    one_type,
+    scale,
+    static_shape,
+    where_computed,
+    zero_point,
+)
 from tflmgen.ops.weights import overlaps, params
 from tflmgen.ops.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.types import DType
@@ -108,10 +117,8 @@ def _rules(*types: DType) -> tuple[Rule, ...]:
     return (
         *COMMON,
         one_type(*types),
-        Rule(
-            "the input has 4 dimensions, none of them zero",
-            lambda op: len(input_type(op, 0).shape) == 4 and 0 not in input_type(op, 0).shape,
-        ),
+        Rule("the input has 4 dimensions", lambda op: len(input_type(op, 0).shape) == 4),
+        where_computed("no dimension is zero", lambda op: 0 not in input_type(op, 0).shape),
         QUANTIZED_PER_TENSOR,
         Rule("input and output share one scale (to 1e-6) and zero point", _same_quantization),
         Rule("the window has less than 2^23 pixels, less than 2^15 of int16", _sums_fit),

@@ -22,6 +22,7 @@ from tflmgen.ops.rules import (
     per_tensor,
     scale,
     static_shape,
+    where_computed,
     zero_point,
 )
 from tflmgen.types import DType
@@ -144,6 +145,9 @@ def _row(name: str, *dtypes: DType) -> Operator:
             return is_representable(_factor(op))
         return scale(before) == scale(after) and zero_point(before) == zero_point(after)
 
+    def is_rescaled(op: OperatorInstance) -> bool:
+        return name == "MEAN" or (name == "SUM" and input_type(op, 0).dtype in QUANTIZED)
+
     quantization_rule = (
         "an int8 or int16 input and output have one scale each, the input's less than 2^30 times the output's"
         if name in ("MEAN", "SUM")
@@ -159,7 +163,10 @@ def _row(name: str, *dtypes: DType) -> Operator:
         constant(1, "list of axes"),
         Rule(f"the input has at most {MAX_RANK} dimensions", lambda op: len(input_type(op, 0).shape) <= MAX_RANK),
         Rule("every axis is one of the input's dimensions", lambda op: axes(op) is not None),
-        Rule("no dimension is zero", lambda op: input_type(op, 0).elements > 0),
+        where_computed(
+            "the input of a mean, and of a quantised sum, has elements",
+            lambda op: input_type(op, 0).elements > 0 or not is_rescaled(op),
+        ),
         Rule(quantization_rule, quantization_fits),
         Rule("no sum of int8 or int16 values can exceed 32 bits", _sums_fit),
         Rule("the output has the shape that the axes leave", lambda op: (op.outputs[0].shape,) == infer(op)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tflmgen.kernel import OperatorInstance
 from tflmgen.ops.operator import Rule
@@ -64,6 +64,14 @@ def labels(dtypes: Iterable[DType]) -> str:
     """The names of types, as a sentence lists them."""
     names = [d.label for d in dtypes]
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]
+
+
+def where_computed(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+    """A rule of operators that have something to compute: some output has elements."""
+    return Rule(
+        f"{sentence}, unless the output has no elements",
+        lambda op: all(t.elements == 0 for t in op.outputs) or holds(op),
+    )
 
 
 PRESENT = Rule("no input is left out", lambda op: all(t is not None for t in op.inputs))

@@ -125,9 +125,7 @@ def _scale_is_representable(op: OperatorInstance) -> bool:
     return input_type(op, 0).dtype is not DType.INT8 or scaling(scale(input_type(op, 0)), op.attributes.beta) > 1
 
 
-NOT_EMPTY = Rule(
-    "the input has at least 1 dimension, and none is zero", lambda op: 0 not in (input_type(op, 0).shape or (0,))
-)
+NOT_SCALAR = Rule("the input has at least 1 dimension", lambda op: bool(input_type(op, 0).shape))
 DEPTH_RULE = Rule(
     f"an int8 or int16 input's last dimension is at most {MAX_DEPTH}",
     lambda op: input_type(op, 0).dtype is DType.FLOAT32 or static_shape(input_type(op, 0))[-1] <= MAX_DEPTH,
@@ -139,7 +137,7 @@ RULES = (
     input_is(0, "input", DType.INT8, DType.INT16, DType.FLOAT32),
     output_is(DType.INT8, DType.INT16, DType.FLOAT32),
     Rule("float32 gives float32, int16 gives int16, int8 gives int8 or int16", _types_fit),
-    NOT_EMPTY,
+    NOT_SCALAR,
     QUANTIZED_PER_TENSOR,
     Rule(
         "an int8 output has scale 1/256 and zero point -128, an int16 one 1/65536 and -32768, of an int16 input "

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tflmgen.kernel import ConstantArray, Input, Kernel, Null, Operand, OperatorInstance, Overlap, Params
 from tflmgen.ops.operator import Rule
 from tflmgen.ops.quantize_math import MAX_SHIFT, Activation, activation_range, is_representable, quantize_multiplier
-from tflmgen.ops.rules import STATIC, input_type, per_tensor, scale, zero_point
+from tflmgen.ops.rules import STATIC, input_type, per_tensor, scale, tensors, where_computed, zero_point
 from tflmgen.ops.window import Fields, Window
 from tflmgen.types import DType, Quantization, TensorType
 
@@ -238,7 +238,7 @@ TYPE_RULES = (
         lambda op: input_type(op, 1).dtype is not DType.INT4 or op.constants[1] is not None,
     ),
     Rule("the bias, if any, is int32 beside int8, int32 or int64 beside int16, else float32", _bias_fits),
-    Rule("no dimension is zero", lambda op: all(t is None or t.elements > 0 for t in (*op.inputs, *op.outputs))),
+    where_computed("no dimension is zero", lambda op: all(t.elements > 0 for t in tensors(op))),
 )
 
 

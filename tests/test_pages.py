@@ -16,10 +16,16 @@ import pytest
 from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu
 from support.transcripts import Shown, agrees, parts_of, run_page, updated
+from tflmgen.board import load_board
+from tflmgen.compiler import compile_model
+from tflmgen.options import BuildOptions, Optimize
 
 DOCS = ROOT / "docs"
-TRANSCRIPTS = ("getting-started.md", "export.md", "transcripts.md")
+TRANSCRIPTS = ("getting-started.md", "export.md", "streams.md", "transcripts.md")
 COMPILER = "12.2"
+
+OWN = {"model"}
+"""What pages call a model of the reader's own, without .tflite."""
 
 needs_no_renode = pytest.mark.skipif(shutil.which("renode") is not None, reason="shows what is printed without Renode")
 
@@ -47,6 +53,29 @@ def test_commands_print_what_is_shown(name: str, tmp_path: Path, update_golden: 
         ran = [(one, printed) for one, (_, printed) in zip(shown, ran, strict=True)]
     for one, printed in ran:
         assert agrees(one.output, printed), f"$ {one.command}\n{printed}"
+
+
+def test_commands_name_models_that_are_there() -> None:
+    """A reader has the repository's examples and files of the reader's own, which are called model."""
+    for path in (*DOCS.glob("*.md"), ROOT / "README.md"):
+        blocks = re.findall(r"^```(?:console)?\n(.*?)^```$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+        for line in lines:
+            named = re.findall(r"\S+\.tflite\b", line) if re.match(r"(\S*/)?tflmgen \w", line) else []
+            for name in named:
+                assert Path(name).stem in OWN or (ROOT / name).is_file(), f"{path.name}: {line}"
+
+
+def test_the_loop_of_a_stream_is_what_is_generated() -> None:
+    page = (DOCS / "streams.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```c\n(for .*?)^```$", page, re.DOTALL | re.MULTILINE)
+    options = BuildOptions(optimize=Optimize.RAM)
+    compiled = compile_model(ROOT / "examples" / "gate.tflite", load_board("mps2_an386").target, options)
+    lines = [line.strip() for line in compiled.sources.files["src/gate.c"].splitlines()]
+    first, *wanted = [line.strip() for line in shown.splitlines()]
+    begin = lines.index(first) + 1
+    for line, made in zip(wanted, lines[begin:], strict=False):
+        assert made.startswith(line.removesuffix("..."))
 
 
 def test_every_command_has_a_transcript() -> None:

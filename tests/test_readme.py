@@ -89,3 +89,36 @@ def test_the_pictures_of_the_report(update_golden: bool, tmp_path: Path) -> None
     for path in PICTURES.values():
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size < MOST_BYTES
+
+
+def rows_of(text: str, heading: str = "") -> dict[str, list[str]]:
+    """The tables' rows below a heading, up to the next one: first cell -> the others."""
+    part = text[text.index(heading) + len(heading) :].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("|")]
+    return {row[0]: row[1:] for row in reversed(rows)}
+
+
+def test_figures_are_those_of_the_pages() -> None:
+    """The README's tables have the rows of docs/performance.md and docs/memory.md, which scripts make."""
+    pages = {name: (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("performance", "memory")}
+    shown = rows_of(README.read_text(encoding="utf-8"), "## What it reaches")
+    models = shown["Instructions per multiply-accumulate"]
+    m4 = rows_of(pages["performance"], "## Cortex-M4")
+    assert shown["TensorFlow Lite Micro with CMSIS-NN"] == [m4[name][3] for name in models]
+    every = [m4[name][4] for name in models]
+    assert shown["tflmgen, everything computed"] == every
+    ranges = pages["performance"][pages["performance"].index("## Range analysis") :].splitlines()
+    less = {c[2].strip(): c for c in (line.split("|") for line in ranges) if c[1:2] == [" Cortex-M4 "]}
+    number = {name: [int(less[name][i].replace(",", "")) for i in (3, 6)] for name in models if name in less}
+    wanted = [
+        f"{number[n][1] / number[n][0]:.2f}" if n in number else one for n, one in zip(models, every, strict=True)
+    ]
+    assert next(row for title, row in shown.items() if "dead channels" in title) == wanted
+    (winograd,) = re.findall(
+        r"^\| Cortex-M4 \| IC \| `--winograd` \| [\d,]+ \| ([\d.]+) .*$", pages["performance"], re.M
+    )
+    assert next(row for title, row in shown.items() if "--winograd" in title) == ["", "", winograd, "", ""]
+    files = ("mlperf_kws_int8", "mlperf_vww_int8", "mlperf_ic_resnet_int8", "mlperf_ad01_int8", "tflm_person_detect")
+    memory = rows_of(pages["memory"], "<summary>All models")
+    assert shown["tflmgen"] == [memory[name][2] for name in files]
+    assert next(row for title, row in shown.items() if "--optimize ram" in title) == [memory[name][3] for name in files]

@@ -20,6 +20,7 @@ from tflmgen.plan_flow import (
     tensors_of,
     weights_by_step,
 )
+from tflmgen.plan_layers import layer_of
 from tflmgen.plan_macs import total_macs, with_file_macs
 from tflmgen.program import Access, Assembly, Fixed, Loop, Program, StateVariable, walk_instructions
 from tflmgen.schedule import Boundary, CallStep, IfStep, Schedule, ScheduleItem, Sequence, Step, WhileStep, walk_items
@@ -236,6 +237,7 @@ def _step(op: Op, index: int, parent: int, function: str, selection: Selection, 
         "kernel": called.function if called else None,
         "variant": called.variant if called else "view",
         "macs": called.macs if called else 0,
+        **(layer_of(op) if called is None or called.rows is None else {}),
         **_choice(called),
         **({"stages": stages} if (stages := stages_of(op, selection, index, sources.stage_lines)) else {}),
         "line": sources.lines.get(index),

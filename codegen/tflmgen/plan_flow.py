@@ -9,6 +9,7 @@ from typing import Any
 from tflmgen.graph import Function, Module, Op, Value, walk
 from tflmgen.kernel import Kernel
 from tflmgen.liveness import Liveness, runs
+from tflmgen.plan_layers import layer_of, stage_memory
 from tflmgen.program import (
     Assembly,
     Branch,
@@ -125,6 +126,8 @@ def stages_of(op: Op, selection: Selection, step: int, lines: Mapping[tuple[int,
             "variant": " ".join(dict.fromkeys(call.variant for call in calls[number])),
             "calls": len(calls[number]),
             "macs": sum(call.macs for call in calls[number]),
+            **stage_memory(kernel.rows, number),
+            **layer_of(stage.op),
             "lines": list(lines.get((step, number), ())),
         }
         for number, stage in enumerate(kernel.rows.stages)

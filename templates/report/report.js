@@ -57,6 +57,62 @@
     });
   }
 
+  const find = document.getElementById("find");
+  const found = document.getElementById("found");
+  const cards = [...document.querySelectorAll(".chart [data-step]")];
+  let hits = [];
+  let now = -1;
+  const search = () => {
+    const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+    hits = words.length ? cards.filter((card) => words.every((word) => card.dataset.tip.toLowerCase().includes(word))) : [];
+    now = -1;
+    for (const card of cards) card.classList.toggle("hit", hits.includes(card));
+    for (const chart of document.querySelectorAll(".chart")) chart.classList.toggle("search", words.length > 0);
+    found.textContent = words.length ? `${hits.length} found` : "";
+  };
+  const next = (way) => {
+    if (!hits.length) return;
+    hits[now]?.classList.remove("now");
+    now = (now + way + hits.length + (now < 0 && way < 0 ? 1 : 0)) % hits.length;
+    hits[now].classList.add("now");
+    const chart = hits[now].closest(".chart");
+    const [box, frame] = [hits[now].getBoundingClientRect(), chart.getBoundingClientRect()];
+    chart.scrollBy(box.left - frame.left - (frame.width - box.width) / 2, box.top - frame.top - (frame.height - box.height) / 2);
+    found.textContent = `${now + 1} of ${hits.length}`;
+  };
+  find.addEventListener("input", search);
+  find.addEventListener("keydown", (event) => { if (event.key === "Enter") next(event.shiftKey ? -1 : 1); });
+
+  // The size of the drawings in parts of their own.
+  const drawings = [...document.querySelectorAll("svg.drawing")];
+  const zoom = (drawing, scale) => {
+    const box = drawing.viewBox.baseVal;
+    drawing.dataset.scale = Math.min(4, Math.max(0.1, scale));
+    drawing.setAttribute("width", box.width * drawing.dataset.scale);
+    drawing.setAttribute("height", box.height * drawing.dataset.scale);
+  };
+  const scale = (drawing) => Number(drawing.dataset.scale ?? 1);
+  const ways = {
+    in: (drawing) => scale(drawing) * 1.25,
+    out: (drawing) => scale(drawing) / 1.25,
+    none: () => 1,
+    fit: (drawing) => {
+      const [box, frame] = [drawing.viewBox.baseVal, drawing.parentElement];
+      const high = parseFloat(getComputedStyle(frame).maxHeight) || innerHeight;
+      return Math.min(1, frame.clientWidth / box.width, high / box.height);
+    },
+  };
+  for (const button of document.querySelectorAll("[data-zoom]")) {
+    button.addEventListener("click", () => { for (const one of drawings) zoom(one, ways[button.dataset.zoom](one)); });
+  }
+  for (const one of drawings) {
+    one.parentElement.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      zoom(one, scale(one) * Math.exp(-event.deltaY / 300));
+    }, { passive: false });
+  }
+
   const compare = (a, b) => {
     const [x, y] = [Number(a), Number(b)];
     return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y;

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.browser import Browser, browser, requires_browser
+from support.dead_channels import dead_channels
 from support.random_program import Seeded, random_program
 from support.repository import ROOT
 from support.well_known import well_known
-from tflmgen.board import load_board
+from tflmgen.board import HOST, load_board
+from tflmgen.dead_channels import dead_channels as layers_with_dead_channels
 from tflmgen.firmware_build import plan_for
 from tflmgen.options import BuildOptions
 from tflmgen.report import report_html
@@ -48,7 +51,7 @@ def check_page(tab: Browser, plan: dict[str, Any]) -> None:
     )
     assert [int(row[0].replace(",", "") or 0) for row in rows] == [step["index"] for step in operators]
     assert [row[2] for row in rows] == [step["name"] for step in operators]
-    for column, key in ((5, "macs"), (6, "weights_bytes")):
+    for column, key in ((6, "macs"), (7, "weights_bytes")):
         assert [int(row[column].replace(",", "") or 0) for row in rows] == [step[key] for step in operators]
     copies = tab.evaluate(
         "[...document.querySelectorAll('#copies + table tbody tr td:nth-child(3)')].map(c => c.innerText)"
@@ -135,11 +138,11 @@ def test_columns_sort_by_number_and_by_text(tab: Browser, tmp_path: Path) -> Non
         script = f"[...document.querySelectorAll('.sortable tbody tr')].map(r => r.cells[{number}].innerText)"
         return list(tab.evaluate(script))
 
-    tab.click(".sortable th button", 5)
+    tab.click(".sortable th button", 6)
     macs = sorted((step["macs"] for step in operators), reverse=True)
-    assert [int(text.replace(",", "") or 0) for text in column(5)] == macs
-    tab.click(".sortable th button", 5)
-    assert [int(text.replace(",", "") or 0) for text in column(5)] == macs[::-1]
+    assert [int(text.replace(",", "") or 0) for text in column(6)] == macs
+    tab.click(".sortable th button", 6)
+    assert [int(text.replace(",", "") or 0) for text in column(6)] == macs[::-1]
     tab.click(".sortable th button", 2)
     assert column(2) == sorted(step["name"] for step in operators)
     assert tab.errors == []
@@ -159,3 +162,52 @@ def test_light_dark_phone_and_paper(tab: Browser, tmp_path: Path) -> None:
         tab.resize(width, 800)
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
     check_page(tab, plan)
+
+
+def test_finding_and_zooming_in_the_graph(tab: Browser, tmp_path: Path) -> None:
+    """What is typed marks the operators whose name, kernel or tensor has it; Enter goes from one to the next."""
+    plan = show(tab, GATE, tmp_path)
+    wanted = [str(step["index"]) for step in plan["steps"] if "conv2d" in (step.get("kernel") or "")]
+    hits = "[...document.querySelectorAll('.chart .hit')].map(e => e.dataset.step)"
+    typed = "(t => { const f = document.getElementById('find'); f.value = t; f.dispatchEvent(new Event('input')); })"
+    enter = "document.getElementById('find').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}))"
+    words = "document.getElementById('found').textContent"
+    tab.evaluate(f"{typed}('conv2d')")
+    assert sorted(tab.evaluate(hits), key=int) == wanted != []
+    assert tab.evaluate(words) == f"{len(wanted)} found"
+    for number in (*range(len(wanted)), 0):
+        tab.evaluate(enter)
+        assert tab.evaluate(words) == f"{number + 1} of {len(wanted)}"
+    tab.evaluate(f"{typed}('no such operator')")
+    assert (tab.evaluate(hits), tab.evaluate(words)) == ([], "0 found")
+    tab.evaluate(f"{typed}('')")
+    assert tab.evaluate(words) == ""
+    width = "document.querySelector('svg.drawing').getBoundingClientRect().width"
+    before = tab.evaluate(width)
+    tab.click("[data-zoom=in]")
+    assert tab.evaluate(width) == pytest.approx(1.25 * before)
+    tab.click("[data-zoom=fit]")
+    assert tab.evaluate(width) <= before
+    tab.click("[data-zoom=none]")
+    assert tab.evaluate(width) == pytest.approx(before)
+    assert tab.errors == []
+
+
+def test_dead_channels_have_a_table(tab: Browser, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    while True:
+        (tmp_path / "dead.tflite").write_bytes(dead_channels(rng, "int8")[0])
+        plan = plan_for(tmp_path / "dead.tflite", HOST, BuildOptions()).plan
+        if plan["macs"]["computed"] and layers_with_dead_channels(plan):
+            break
+    show(tab, tmp_path / "dead.tflite", tmp_path)
+    rows = tab.evaluate("[...document.querySelectorAll('#dead tbody tr')].map(r => [...r.cells].map(c => c.innerText))")
+    layers = layers_with_dead_channels(plan)
+    assert [row[0] for row in rows] == [layer.place for layer in layers]
+    assert [row[2].split(" (")[0] for row in rows] == [f"{layer.channels} of {layer.of}" for layer in layers]
+    parts = [[int(text or 0) for text in row[3:5]] for row in rows]
+    assert [sum(numbers) for numbers in parts] == [layer.channels for layer in layers]
+    text = tab.evaluate("document.querySelector('#dead .small').innerText")
+    assert f"{plan['macs']['computed']:,} of the file's {plan['macs']['file']:,} MACs" in text
+    show(tab, GATE, tmp_path)
+    assert tab.evaluate("document.querySelector('#dead')") is None

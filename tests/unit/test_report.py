@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support.commands import tflmgen, write_adder, write_two_signatures
 from support.model_writer import ModelWriter
+from support.random_chain import random_chain
 from support.random_program import Seeded, random_program
 from support.repository import ROOT
 from tflmgen.board import HOST, load_board
@@ -20,15 +21,18 @@ from tflmgen.report import report_html
 from tflmgen.report.advice import advice
 from tflmgen.report.arena_map import arena_map
 from tflmgen.report.flow_chart import Card, Frame, _tracks, flow_charts
+from tflmgen.report.layers import STREAM_COLUMNS, quantization_text, set_rows, stream_tables, window_text
+from tflmgen.report.memory import memory_bars
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
-from tflmgen.report.steps import Steps, fitting, shape, shapes, short
-from tflmgen.report.tables import layer_parts, memory_bars, work_parts
+from tflmgen.report.steps import TIMES, Steps, fitting, shape, shapes, telling_ends
+from tflmgen.report.tables import layer_parts, work_parts
 from tflmgen.report.timeline import Timeline
 from tflmgen.units import readable, share
 
 GATE = ROOT / "examples" / "gate.tflite"
 SEEDS = range(25)
+FIRMWARE: dict[str, Any] = {"text": 9000, "data": 76, "bss": 1124, "code_bytes": 3000, "stack_worst_case": 276}
 
 
 def plan_of(model: Path) -> dict[str, Any]:
@@ -133,6 +137,60 @@ def test_arcs_that_overlap_have_different_tracks() -> None:
     assert tracks[0, 2] == tracks[3, 5] == tracks[6, 8] == 0
 
 
+def test_names_can_be_told_apart() -> None:
+    relus = ["model/act_1/Relu;model/conv/BiasAdd", "model/act_2/Relu;model/conv_1/BiasAdd"]
+    found = telling_ends([*relus, "model/dense/MatMul;x:0", "a/b/Relu;c", "a/b/Relu;d", "softmax:0", ""])
+    assert [found[name] for name in relus] == ["act_1/Relu", "act_2/Relu"]
+    assert found["model/dense/MatMul;x:0"] == "MatMul"
+    assert found["a/b/Relu;c"] == "a/b/Relu;c"
+    assert found["softmax:0"] == "softmax"
+    assert len(set(found.values())) == len(found)
+
+
+def test_windows_and_quantisation_in_words() -> None:
+    window = {"size": [3, 5], "stride": [2, 2], "dilation": [1, 2], "padding": "SAME"}
+    assert window_text({"window": window}) == f"3{TIMES}5, stride 2, dilation 1{TIMES}2, SAME"
+    one = {"dtype": "int8", "scale": 0.5, "zero_point": -3, "scales": 1}
+    each = {"dtype": "int8", "scale": None, "zero_point": 0, "scales": 16}
+    quantization = {"input": one, "weights": each, "output": {**one, "zero_point": 0}}
+    assert quantization_text({"quantization": quantization}) == "in 0.5 (-3), weights 16 scales, out 0.5"
+    assert window_text({}) == quantization_text({}) == ""
+
+
+def test_streams_are_opened_up(tmp_path: Path) -> None:
+    model = tmp_path / "chain.tflite"
+    model.write_bytes(random_chain(5))
+    plan = plan_for(model, HOST, BuildOptions(optimize=Optimize.RAM)).plan
+    stages = [step["stages"] for step in plan["steps"] if "stages" in step]
+    tables = list(stream_tables(Steps(plan), Palette(Steps(plan))))
+    assert len(tables) == len(stages) > 0
+    for table, inside in zip(tables, stages, strict=True):
+        assert [row[1] for row in table.rows] == [stage["name"] for stage in inside]
+        assert all(len(row) == len(STREAM_COLUMNS) for row in table.rows)
+        assert [stage["line_bytes"] > 0 for stage in inside] == [True] * (len(inside) - 1) + [False]
+        assert sum(stage["weights_bytes"] for stage in inside) > 0
+    scratch = [b["bytes"] for b in plan["buffers"] if not b["tensors"]]
+    assert max(stage["line_bytes"] for inside in stages for stage in inside) <= max(scratch)
+
+
+def test_a_bar_of_megabytes_shows_its_beginning() -> None:
+    board = load_board("mps2_an386")
+    plan = plan_for(GATE, board, BuildOptions()).plan
+    for bar in memory_bars(plan, board, None):
+        assert bar.is_cut
+        assert 25 < sum(part.percent for part in bar.parts) <= 100
+        assert bar.scale.startswith("the bar shows the first ")
+    whole, *_ = memory_bars(plan, load_board("microbit"), FIRMWARE)
+    assert not whole.is_cut
+    assert whole.scale == ""
+
+
+def test_sets_have_a_row_each() -> None:
+    sets = [{"label": "a", "instructions": 1234, "cycles_estimated": None, "stack_bytes": 80}]
+    assert set_rows({"sets": sets}) == [("0", "a", "1,234", "", "80")]
+    assert set_rows(None) == []
+
+
 def test_what_would_shrink_the_example() -> None:
     plan = plan_for(GATE, load_board("mps2_an386"), BuildOptions()).plan
     sentences = " ".join(advice(Steps(plan), Occupancy(plan)))
@@ -166,8 +224,7 @@ def test_weights_and_memory_add_up() -> None:
     assert sum(part.amount for part in layer_parts(steps, Palette(steps))) == plan["weights"]["bytes"]
     macs = sum(step["macs"] for step in plan["steps"] if step["kind"] == "operator")
     assert sum(part.amount for part in work_parts(steps, Palette(steps), None)) == macs
-    firmware = {"text": 9000, "data": 76, "bss": 1124, "code_bytes": 3000, "stack_worst_case": 276}
-    ram, flash = memory_bars(plan, board, firmware)
+    ram, flash = memory_bars(plan, board, FIRMWARE)
     assert (ram.used, ram.total) == (76 + 1124 + 276, board.ram_bytes)
     assert (flash.used, flash.total) == (9076, board.flash_bytes)
     assert ram.title == "RAM"
@@ -178,8 +235,7 @@ def test_each_memory_has_its_bar() -> None:
     board = load_board("disco_f407vg")
     moved = replace(board, placement=tuple({**dict(board.placement), "arena": "CCM"}.items()))
     plan = plan_for(GATE, board, BuildOptions()).plan
-    firmware = {"text": 9000, "data": 76, "bss": 1124, "code_bytes": 3000, "stack_worst_case": None}
-    bars = {bar.title: bar for bar in memory_bars(plan, moved, firmware)}
+    bars = {bar.title: bar for bar in memory_bars(plan, moved, FIRMWARE | {"stack_worst_case": None})}
     assert bars["RAM CCM"].used == plan["arena"]["bytes"]
     assert bars["RAM SRAM"].used == 1200 - plan["arena"]["bytes"]
     assert bars["Flash"].used == 9076
@@ -231,7 +287,6 @@ def test_words() -> None:
     assert shape("int8[1,25]") == f"int8 1{times}25"
     assert shape("int32[]") == "int32"
     assert shapes(["int8[2]", "int8[2]", "bool[]"]) == "2 of int8 2, bool"
-    assert short("a/b/Relu;a/c/Conv2D:0") == "Relu"
     assert fitting("abcdef", 4) == "abc…"
     assert [readable(n) for n in (0, 999, 1000, 2048, 9744, 4 << 20)] == [
         "0 B",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflmgen.report.occupancy import Occupancy
-from tflmgen.report.steps import Json, Plan, Steps, short
+from tflmgen.report.steps import Json, Plan, Steps
 from tflmgen.units import count
 
 WORTH = 0.02
@@ -37,7 +37,7 @@ def _arena(steps: Steps, occupancy: Occupancy) -> Iterator[str]:
     for peak, number in found[:LAYERS]:
         buffer = occupancy.buffers[number]
         yield (
-            f"Half the size of '{short(buffer['name'])}' ({count(buffer['bytes'])} bytes) would leave "
+            f"Half the size of '{steps.short(buffer['name'])}' ({count(buffer['bytes'])} bytes) would leave "
             f"{count(peak)} bytes at the fullest step instead of {count(occupancy.peak)}."
         )
     for port in _images(steps, [occupancy.buffers[number] for _, number in found]):

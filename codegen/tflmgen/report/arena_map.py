@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
-from tflmgen.report.steps import Json, Steps, shape, short
+from tflmgen.report.steps import Json, Steps, shape
 from tflmgen.report.timeline import Timeline
 from tflmgen.units import count, readable
 
@@ -126,7 +126,7 @@ class _Painter:
         step = self.steps.by_index[first]
         if tensor["subgraph"] is not None and step["kind"] == "operator":
             return self.steps.title(first)
-        return short(tensor["name"], 24)
+        return self.steps.short(tensor["name"], 24)
 
     def _lives(self, first: int, last: int) -> str:
         begin, end = (f"step {i} ({self.steps.title(i)})" for i in (first, last))

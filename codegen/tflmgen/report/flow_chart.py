@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tflmgen.report.layers import quantization_text, window_text
 from tflmgen.report.palette import Palette
 from tflmgen.report.steps import Json, Steps, fitting, shapes
 from tflmgen.units import count
@@ -38,6 +39,7 @@ class Card:
     style: str
     title: str
     detail: str
+    place: str
     tip: str
 
 
@@ -173,23 +175,26 @@ class _Artist:
 
     def _card(self, index: int) -> Drawing:
         step = self.steps.by_index[index]
-        title, detail = self.steps.title(index), ""
+        title, detail, place = self.steps.title(index), "", ""
         if step["kind"] == "operator":
-            detail = shapes(step["outputs"])
+            detail, place = shapes(step["outputs"]), f"{step['subgraph']}.{step['operator']}"
             thin = step["variant"] == "view"
             style = f"op {self.palette.of_step(step)}" + (" view" if thin else "")
         else:
             thin, style = True, "port"
         height = THIN_HEIGHT if thin else CARD_HEIGHT
         tip = self._tip(step, title, detail)
-        room = LETTERS - (len(title) + 2 if thin else 0)
-        card = Card(index, 0, 0, CARD_WIDTH, height, style, fitting(title, LETTERS), fitting(detail, room), tip)
+        room = LETTERS - (len(title) + len(place) + 4 if thin else 0)
+        card = Card(index, 0, 0, CARD_WIDTH, height, style, fitting(title, LETTERS), fitting(detail, room), place, tip)
         return Drawing(CARD_WIDTH, height, (card,))
 
     def _tip(self, step: Json, title: str, detail: str) -> str:
         lines = [f"step {step['index']}: {title}", detail]
         if step["kind"] == "operator":
+            lines += [f"operator {step['operator']} of subgraph {step['subgraph']}"]
+            lines += [self.steps.short(name, 60) for name in self.steps.made.get(step["index"], ())]
             lines += [f"{one['name']} -> {shapes(one['outputs'])}" for one in step.get("stages", ())]
+            lines += [text for text in (window_text(step), quantization_text(step)) if text]
             lines.append(f"{step['kernel'] or 'no kernel'} ({step['variant']})")
             over = step.get("overlapped_bytes", 0)
             lines += [f"{count(over)} bytes of it lie over an input that is no longer needed"] if over else []
@@ -206,7 +211,9 @@ class _Artist:
         parts = [_grown(part, height) for part in parts]
         width = sum(part.width for part in parts) + GAP
         placed = [parts[0].moved(0, HEADER + GAP), parts[1].moved(parts[0].width + GAP, HEADER + GAP)]
-        card = Card(index, width / 2 - 40, 0, 80, HEADER, "test", "if", "", f"step {index}: runs one of two branches")
+        card = Card(
+            index, width / 2 - 40, 0, 80, HEADER, "test", "if", "", "", f"step {index}: runs one of two branches"
+        )
         centres = [parts[0].width / 2, parts[0].width + GAP + parts[1].width / 2]
         edges = [_elbow(width / 2, HEADER, centre, HEADER + GAP) for centre in centres]
         whole = _together(width, HEADER + GAP + height, placed, edges)

@@ -10,10 +10,12 @@ from tflmgen.render import render
 from tflmgen.report.advice import advice, binding
 from tflmgen.report.arena_map import HEIGHT, arena_map
 from tflmgen.report.flow_chart import flow_charts
+from tflmgen.report.layers import STREAM_COLUMNS, dead_rows, others_left_out, set_rows, stream_tables
+from tflmgen.report.memory import memory_bars
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
-from tflmgen.report.steps import Plan, Steps, shape, short
-from tflmgen.report.tables import layer_parts, memory_bars, operator_columns, operator_rows, work_parts
+from tflmgen.report.steps import Plan, Steps, shape
+from tflmgen.report.tables import layer_parts, operator_columns, operator_rows, work_parts
 from tflmgen.report.timeline import LANE_HEIGHT, NAMES_HEIGHT, Timeline
 from tflmgen.units import count, readable, share
 
@@ -43,13 +45,18 @@ def report_html(
         names_height=NAMES_HEIGHT,
         columns=[_column(column) for column in timeline.columns],
         peak_title=steps.title(peak),
-        binding=[_bound(buffer) for buffer in binding(occupancy, peak)] if has_arena else [],
+        binding=[_bound(buffer, steps) for buffer in binding(occupancy, peak)] if has_arena else [],
         occupied=occupancy.peak,
         advice=advice(steps, occupancy),
         bars=memory_bars(plan, board, firmware),
         charts=flow_charts(steps, palette),
         operator_columns=operator_columns(bench),
         operator_rows=list(operator_rows(steps, palette, occupancy.bytes, bench)),
+        dead=list(dead_rows(steps)),
+        others=others_left_out(plan),
+        streams=list(stream_tables(steps, palette)),
+        stream_columns=STREAM_COLUMNS,
+        sets=set_rows(bench),
         layers=layer_parts(steps, palette),
         work=work_parts(steps, palette, bench),
         bench=bench,
@@ -61,10 +68,10 @@ def _column(column: Any) -> dict[str, Any]:
     return {"x": round(column.x, 3), "w": round(column.width, 3), "t": title, "b": column.bytes}
 
 
-def _bound(buffer: Mapping[str, Any]) -> dict[str, Any]:
+def _bound(buffer: Mapping[str, Any], steps: Steps) -> dict[str, Any]:
     types = {shape(t["type"]) for t in buffer["tensors"] if t["bytes"] + 3 >= buffer["bytes"]}
     what = sorted(types)[0] if types else "scratch" if not buffer["tensors"] else ""
-    return {"name": short(buffer["name"], 60), "full": buffer["name"], "bytes": buffer["bytes"], "what": what}
+    return {"name": steps.short(buffer["name"], 60), "full": buffer["name"], "bytes": buffer["bytes"], "what": what}
 
 
 def _tiles(
@@ -80,7 +87,7 @@ def _tiles(
     tiles = [
         ("arena", "Arena", readable(arena["bytes"]), _of(arena["bytes"], ram, "RAM", bound)),
         ("weights", "Weights", readable(weights), _of(weights, flash, "flash", f"{count(weights)} bytes")),
-        ("macs", "MACs", _large(sum(s["macs"] * steps.times(s["index"]) for s in operators)), _macs_note(steps)),
+        ("macs", "MACs", _large(plan["macs"]["computed"]), _macs_note(plan, steps)),
         ("operators", "Operators", count(len(operators)), _control(steps)),
         ("copies", "Copies", readable(moved), "moved at boundaries"),
     ]
@@ -105,7 +112,10 @@ def _large(value: int) -> str:
     return str(value)
 
 
-def _macs_note(steps: Steps) -> str:
+def _macs_note(plan: Plan, steps: Steps) -> str:
+    computed, file = plan["macs"]["computed"], plan["macs"]["file"]
+    if computed < file:
+        return f"{share(computed, file)} % of the file's {_large(file)}: dead channels are left out"
     kinds = {(step["kind"], step.get("trips") is None) for step in steps.by_index.values()}
     words = ["every branch once"] if ("if", True) in kinds else []
     words += ["an iteration of each loop"] if ("while", True) in kinds else []

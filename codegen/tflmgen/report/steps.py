@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -42,6 +42,30 @@ class Steps:
         for copy in self.plan["copies"]:
             found[copy["step"]] = found.get(copy["step"], 0) + copy["bytes"]
         return found
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Tensor and buffer names as the file has them -> the telling ends by which they can be told apart."""
+        full = [b["name"] for b in self.plan["buffers"]]
+        full += [t["name"] for b in self.plan["buffers"] for t in b["tensors"]]
+        full += [p["name"] for s in self.plan["signatures"] for p in (*s["inputs"], *s["outputs"])]
+        return telling_ends(full)
+
+    @cached_property
+    def made(self) -> dict[int, list[str]]:
+        """Operator's step -> the tensors that it makes, as far as they are in memory."""
+        found: dict[int, list[str]] = {}
+        for buffer in self.plan["buffers"]:
+            for tensor in buffer["tensors"]:
+                for first, _ in tensor["ranges"][:1]:
+                    if self.by_index[first]["kind"] == "operator":
+                        found.setdefault(first, []).append(tensor["name"])
+        return found
+
+    def short(self, name: str, most: int = 36) -> str:
+        """The telling end of a tensor's name, of at most so many letters."""
+        text = self.names.get(name, name)
+        return text if len(text) <= most else f"…{text[len(text) - most + 1 :]}"
 
     @cached_property
     def subgraph_names(self) -> dict[int, str]:
@@ -104,10 +128,21 @@ WORDS: Mapping[str, str] = {
 }
 
 
-def short(name: str, most: int = 36) -> str:
-    """The telling end of a converter's tensor name."""
-    last = name.split(";")[0].rstrip("/").split("/")[-1].removesuffix(":0") or name
-    return fitting(last, most)
+def telling_ends(names: Iterable[str]) -> dict[str, str]:
+    """Converters' tensor names -> as many of their last parts as no other of the names ends with.
+
+    model/act_1/Relu;model/conv/BiasAdd is act_1/Relu where there is another Relu, else Relu; as it is where that is not
+    enough.
+    """
+    paths = {name: [p for p in name.split(";")[0].removesuffix(":0").split("/") if p] or [name] for name in names}
+    found = {}
+    for name, path in paths.items():
+        others = [other for full, other in paths.items() if full != name]
+        number = 1
+        while number < len(path) and any(other[-number:] == path[-number:] for other in others):
+            number += 1
+        found[name] = name if path in others else "/".join(path[-number:])
+    return found
 
 
 def fitting(text: str, most: int) -> str:

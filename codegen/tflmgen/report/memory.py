@@ -1,0 +1,90 @@
+"""The bars of a board's memories: what takes them, of how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tflmgen.board import Board, Memory
+from tflmgen.report.steps import Plan
+from tflmgen.report.tables import Part
+from tflmgen.units import readable, share
+
+ZOOMED = 16
+"""A bar of which less than one part in so many is used shows only its beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A kind of memory: what takes it, of how much.
+
+    shown: bytes for which the bar stands, fewer than the total where little of that is used.
+    """
+
+    title: str
+    used: int
+    total: int
+    shown: int
+    parts: tuple[Part, ...]
+
+    @property
+    def is_cut(self) -> bool:
+        return self.shown < self.total
+
+    @property
+    def scale(self) -> str:
+        """What the bar stands for, where that isn't all of the memory."""
+        return f"the bar shows the first {readable(self.shown)} of {readable(self.total)}" if self.is_cut else ""
+
+    @property
+    def text(self) -> str:
+        if not self.total:
+            return f"{readable(self.used)}"
+        return f"{readable(self.used)} of {readable(self.total)}, {share(self.used, self.total)} %"
+
+
+KINDS = {"ram": "RAM", "flash": "Flash"}
+IN_FLASH = frozenset({"weights", "code"})
+
+
+def memory_bars(plan: Plan, board: Board, firmware: Mapping[str, Any] | None) -> list[Bar]:
+    """Each memory that something is placed in, RAM first, beside its size; of the model alone without a firmware."""
+    places = dict(board.placement)
+    found: dict[str, list[tuple[str, int, str]]] = {}
+    for what, title, size, style in _placed(plan, firmware):
+        kind = KINDS["flash" if what in IN_FLASH else "ram"]
+        found.setdefault(places.get(what, kind), []).append((title, size, style))
+    memories = sorted(board.memories, key=lambda m: m.kind != "ram")
+    limits = {m.name: (_memory_title(m), m.size) for m in memories} or {kind: (kind, 0) for kind in KINDS.values()}
+    return [_bar(*limits[name], found[name]) for name in limits if name in found]
+
+
+def _memory_title(memory: Memory) -> str:
+    kind = KINDS[memory.kind]
+    return kind if memory.name.lower() == memory.kind else f"{kind} {memory.name}"
+
+
+def _placed(plan: Plan, firmware: Mapping[str, Any] | None) -> Iterator[tuple[str, str, int, str]]:
+    """(what the linker script places, title, bytes, colour)"""
+    arena, state = plan["arena"]["bytes"], sum(part["bytes"] for part in plan["state"])
+    weights = plan["weights"]["bytes"]
+    yield "arena", "arena", arena, "c0"
+    yield "state", "state", state, "c1"
+    if firmware is not None:
+        yield "data", "other variables", firmware["data"] + firmware["bss"] - arena - state, "c2"
+        yield "data", "stack of an invoke, at most", firmware["stack_worst_case"] or 0, "c3"
+    yield "weights", "weights", weights, "c0"
+    if firmware is not None:
+        yield "code", "code of the model", firmware["code_bytes"], "c1"
+        image = firmware["text"] + firmware["data"]
+        yield "code", "start-up, test server", image - weights - firmware["code_bytes"], "c2"
+
+
+def _bar(title: str, limit: int, parts: list[tuple[str, int, str]]) -> Bar:
+    used = sum(size for _, size, _ in parts)
+    whole = max(limit, used, 1)
+    if used and used * ZOOMED < limit:
+        whole = min(limit, 1 << (used * 5 // 4).bit_length())
+    shown = [Part(title, size, 100 * size / whole, style) for title, size, style in parts if size > 0]
+    return Bar(title, used, limit, whole, tuple(shown))

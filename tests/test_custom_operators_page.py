@@ -17,6 +17,7 @@ from support.commands import tflmgen
 from support.model_writer import ModelWriter
 from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu
+from support.transcripts import PLAIN_80_COLUMNS
 
 PAGE = ROOT / "docs" / "custom-operators.md"
 CONSOLE = re.compile(r"(?<=```console\n)\$ tflmgen ([^\n]+)\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
@@ -42,7 +43,7 @@ def test_the_example_is_the_file(language: str, file: str, update_golden: bool) 
 def test_what_the_commands_print(update_golden: bool, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     page = PAGE.read_text(encoding="utf-8")
-    environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+    environment = {**os.environ, **PLAIN_80_COLUMNS}
     printed = {}
     for shown in CONSOLE.finditer(page):
         command = [sys.executable, "-m", "tflmgen", *shown[1].split()]

@@ -13,6 +13,7 @@ import pytest
 from support.browser import PROGRAM, browser
 from support.repository import ROOT
 from support.tools import requires_qemu
+from support.transcripts import PLAIN_80_COLUMNS
 from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
 from tflmgen.firmware_build import plan_for
@@ -57,7 +58,7 @@ def test_the_generated_c(update_golden: bool) -> None:
 def test_what_the_commands_print(update_golden: bool, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     text = README.read_text(encoding="utf-8")
-    environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+    environment = {**os.environ, **PLAIN_80_COLUMNS}
     printed = {}
     for shown in CONSOLE.finditer(text):
         command = [sys.executable, "-m", "tflmgen", *shown[1].split()]

@@ -75,34 +75,99 @@ def operator_figures(plan: Plan, measured: Sequence[Measured]) -> list[OperatorF
     return [OperatorFigures(s, entered.count(s["function"]), None, None) for s in steps if s["function"] in entered]
 
 
-def bench_json(plan: Plan, measured: Sequence[Measured], model: CycleModel) -> Json:
-    """`total`, `control`, `worst_path`, `operators`, `sets`, `stack_bytes`; `model` is what estimated the cycles."""
+def bench_json(plan: Plan, measured: Sequence[Measured], model: CycleModel, clock: int) -> Json:
+    """Everything that comes of the counts: `per_invoke`, `total`, `sets` and so on.
+
+    model: what estimated the cycles
+    clock: Hz, by which cycles become milliseconds
+    """
     operators = operator_figures(plan, measured)
     total = sum(one.invocation.instructions or 0 for one in measured)
     macs = None if operators is None else sum(operator.macs for operator in operators)
+    removed = None if operators is None else _macs_removed(plan, operators, len(measured))
+    of_file = None if macs is None or removed is None else macs + removed
     all_cycles = _sum([one.invocation.cycles_estimated for one in measured])
+    sets = [_set_json(plan, one, model, clock) for one in measured]
     return {
+        "clock_hz": clock,
+        "per_invoke": _per_invoke(sets),
         "total": {
             "instructions": total,
             **_cycles_json(all_cycles, model),
             "macs": macs,
             "instructions_per_mac": _ratio(total, macs),
+            "macs_of_file": of_file,
+            "instructions_per_mac_of_file": _ratio(total, of_file),
         },
         "control": _control_json(total, operators),
-        "worst_path": _worst_json(_worst(plan, measured, operators, model), plan),
+        "worst_path": _worst_json(_worst(plan, measured, operators, model), plan, clock),
         "operators": [_operator_json(operator, model) for operator in operators or ()],
-        "sets": [
-            {
-                "label": one.label,
-                "signature": plan["signatures"][one.signature]["key"],
-                "instructions": one.invocation.instructions,
-                **_cycles_json(one.invocation.cycles_estimated, model),
-                "stack_bytes": one.invocation.stack_bytes,
-            }
-            for one in measured
-        ],
+        "sets": sets,
         "stack_bytes": max(one.invocation.stack_bytes for one in measured),
     }
+
+
+def _set_json(plan: Plan, one: Measured, model: CycleModel, clock: int) -> Json:
+    """One invoke, and what each operator that ran in it took."""
+    operators, invocation = operator_figures(plan, [one]), one.invocation
+    cycles = _cycles_json(invocation.cycles_estimated, model)
+    return {
+        "label": one.label,
+        "signature": plan["signatures"][one.signature]["key"],
+        "instructions": invocation.instructions,
+        **cycles,
+        "milliseconds_estimated": milliseconds(cycles["cycles_estimated"], clock),
+        "stack_bytes": invocation.stack_bytes,
+        "control": _control_json(invocation.instructions or 0, operators),
+        "operators": [{"step": o.step["index"], **_figures_json(o, model)} for o in operators or ()],
+    }
+
+
+def _per_invoke(sets: Sequence[Json]) -> Json:
+    """The invoke of the median and the one of the most cycles, or instructions where cycles are not estimated.
+
+    Of an even number of invokes the median is the lower one of the middle, so that both are invokes that were counted.
+    """
+
+    def cost(number: int) -> int:
+        return int(sets[number]["cycles_estimated"] or sets[number]["instructions"] or 0)
+
+    ranked = sorted(range(len(sets)), key=cost)
+    worst = max(ranked, key=cost)
+    typical = ranked[(len(ranked) - 1) // 2]
+    keys = ("instructions", "cycles_estimated", "milliseconds_estimated")
+    return {
+        name: {"set": number, **{key: sets[number][key] for key in keys}}
+        for name, number in (("typical", typical), ("worst", worst))
+    }
+
+
+def milliseconds(cycles: int | None, clock: int) -> float | None:
+    """How long `cycles` take at `clock` Hz."""
+    return None if cycles is None else round(1000 * cycles / clock, 3)
+
+
+def _macs_removed(plan: Plan, operators: Sequence[OperatorFigures], invokes: int) -> int | None:
+    """Multiply-accumulates of the file that value-range analysis has removed, as often as their operators ran.
+
+    An operator of which nothing is left ran once per invoke where there is no control flow; else that is not known.
+    """
+    runs = {
+        (part["subgraph"], part["operator"]): operator.executions
+        for operator in operators
+        for part in (operator.step, *operator.step.get("stages", ()))
+    }
+    straight = not any(step["kind"] in CONTROL for step in plan["steps"])
+    known = {(step["subgraph"], step["operator"]) for step in plan["steps"] if step["kind"] == "operator"}
+    total = 0
+    for removed in plan["removed"]:
+        place = removed["subgraph"], removed["operator"]
+        if not removed["macs"]:
+            continue
+        if place not in runs and place not in known and not straight:
+            return None
+        total += removed["macs"] * runs.get(place, invokes if straight else 0)
+    return total
 
 
 def _sum(parts: Sequence[Cycles | None]) -> Cycles | None:
@@ -141,7 +206,7 @@ def _worst(
     return max(found, key=lambda path: (path.cost is None, path.cost.cycles if path.cost else 0), default=None)
 
 
-def _worst_json(path: WorstPath | None, plan: Plan) -> Json | None:
+def _worst_json(path: WorstPath | None, plan: Plan, clock: int) -> Json | None:
     if path is None:
         return None
     steps = {step["index"]: step for step in plan["steps"]}
@@ -152,6 +217,7 @@ def _worst_json(path: WorstPath | None, plan: Plan) -> Json | None:
     return {
         "instructions": path.cost.instructions if path.cost else None,
         "cycles_estimated": path.cost.cycles if path.cost else None,
+        "milliseconds_estimated": milliseconds(path.cost.cycles if path.cost else None, clock),
         "unbounded_loops": places(path.unbounded),
         "unknown_operators": places(path.unknown),
     }
@@ -169,23 +235,34 @@ def _operator_json(operator: OperatorFigures, model: CycleModel) -> Json:
         "variant": step["variant"],
         "expected": step.get("expected"),
         "considered": step.get("considered", []),
+        **_figures_json(operator, model, described=True),
+    }
+
+
+def _figures_json(operator: OperatorFigures, model: CycleModel, described: bool = False) -> Json:
+    """What an operator took; of a stream, also what each stage took, and where `described` what the stage is."""
+    stages = zip_longest(operator.step.get("stages", ()), operator.stages)
+    return {
         "executions": operator.executions,
         "instructions": operator.instructions,
         **_cycles_json(operator.cycles, model),
         "macs": operator.macs,
         "instructions_per_mac": _ratio(operator.instructions, operator.macs),
         "stages": [
-            _stage_json(stage, operator.executions, tally, model)
-            for stage, tally in zip_longest(step.get("stages", ()), operator.stages)
+            {**(_stage_json(stage) if described else {}), **_stage_figures(stage, operator.executions, tally, model)}
+            for stage, tally in stages
         ],
     }
 
 
-def _stage_json(stage: Json, runs: int, tally: Tally | None, model: CycleModel) -> Json:
+def _stage_json(stage: Json) -> Json:
+    return {name: stage[name] for name in ("subgraph", "operator", "name", "outputs", "kernels", "variant")}
+
+
+def _stage_figures(stage: Json, runs: int, tally: Tally | None, model: CycleModel) -> Json:
     """An operator of a stream that ran `runs` times."""
     instructions, macs = (tally.instructions if tally else None), stage["macs"] * runs
     return {
-        **{name: stage[name] for name in ("subgraph", "operator", "name", "outputs", "kernels", "variant")},
         "executions": stage["calls"] * runs,
         "instructions": instructions,
         **_cycles_json(tally.cycles if tally else None, model),

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tflmgen.option_groups import OutputOptions
+from tflmgen.text_table import Line, Table, table_lines
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
-
-PLAIN_WIDTH = 160
-"""Columns of a table where the output is no terminal: nothing is to be cut off."""
-
-
-STYLES = {"ok": "green", "WRONG": "bold red"}
-"""What a cell that begins with such a word looks like, on a terminal and without NO_COLOR."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Columns by title; a title that ends in '>' has its column right-aligned. Cells are plain text."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +36,8 @@ class Console:
 
     def table(self, table: Table) -> None:
         if self.shows_text:
-            self._stdout.print(_rich_table(table))
+            for line in (*table_lines(table, self._width), []):
+                self._print(line)
 
     def json(self, value: Any) -> None:
         """The command's result, printed where --json asks for it."""
@@ -73,12 +61,29 @@ class Console:
             task = shown.add_task(what)
             yield lambda text: shown.update(task, description=text)
 
+    @property
+    def _width(self) -> int | None:
+        """Columns for tables: COLUMNS, else the terminal's; None, which is all that they take, elsewhere."""
+        if self.options.wide:
+            return None
+        chosen = os.environ.get("COLUMNS", "")
+        if chosen.isdecimal() and int(chosen):
+            return int(chosen)
+        return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+    def _print(self, line: Line) -> None:
+        if not sys.stdout.isatty():
+            print("".join(text for text, _ in line))
+            return
+        from rich.text import Text
+
+        self._terminal.print(Text.assemble(*line), soft_wrap=True)
+
     @cached_property
-    def _stdout(self) -> RichConsole:
+    def _terminal(self) -> RichConsole:
         from rich.console import Console as RichConsole
 
-        width = None if sys.stdout.isatty() else PLAIN_WIDTH
-        return RichConsole(width=width, highlight=False, markup=False, emoji=False)
+        return RichConsole(highlight=False, markup=False, emoji=False)
 
 
 def error_line(text: str) -> None:
@@ -88,17 +93,3 @@ def error_line(text: str) -> None:
 
 def _ignore(_: str) -> None:
     pass
-
-
-def _rich_table(table: Table) -> Any:
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    shown = RichTable(title=Text(table.title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in table.columns:
-        justify: Any = "right" if title.endswith(">") else "left"
-        shown.add_column(Text(title.rstrip(">")), justify=justify, overflow="fold")
-    for row in table.rows:
-        shown.add_row(*(Text(cell, style=STYLES.get(cell.partition(":")[0], "")) for cell in row))
-    return shown

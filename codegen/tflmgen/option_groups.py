@@ -44,6 +44,7 @@ class OutputOptions:
 
     json: bool = False
     quiet: bool = False
+    wide: bool = False
 
 
 OPTIONS: Mapping[type, Mapping[str, Any]] = {
@@ -130,6 +131,7 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
     OutputOptions: {
         "json": typer.Option("--json", help="Print JSON instead of text for people."),
         "quiet": typer.Option("--quiet", "-q", help="Print nothing but errors (and --json)."),
+        "wide": typer.Option("--wide", help="Print tables in full, however wide they get."),
     },
 }
 

@@ -18,6 +18,7 @@ import pytest
 from support.commands import tflmgen
 from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu
+from support.transcripts import PLAIN_80_COLUMNS
 from tflmgen.board import load_board
 from tflmgen.platformio import build
 
@@ -70,7 +71,7 @@ def test_what_the_command_prints(_: str, tmp_path: Path, update_golden: bool) ->
     page = PAGE.read_text(encoding="utf-8")
     shown = CONSOLE.search(page)
     assert shown is not None
-    environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+    environment = {**os.environ, **PLAIN_80_COLUMNS}
     command = [sys.executable, "-m", "tflmgen", *shown[1].split()]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -85,7 +86,7 @@ def test_what_the_command_prints(_: str, tmp_path: Path, update_golden: bool) ->
 def test_what_an_early_exit_saves(update_golden: bool) -> None:
     """The page's figures are those of the listing in the README."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = {label: re.search(rf"  {label} +([\d,]+) ", readme) for label in ("even", "bright horizontal")}
+    rows = {label: re.search(rf": {label} +([\d,]+) ", readme) for label in ("even", "bright horizontal")}
     early, whole = (row[1] for row in rows.values() if row is not None)
     costs = [int(text.replace(",", "")) for text in (early, whole)]
     figures = {"early": early, "whole": whole, "mean": str(round(100 * (7 * costs[0] + costs[1]) / 8 / costs[1]))}

@@ -19,6 +19,8 @@ from support.repository import ROOT
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"`([\w./-]+)`:\n\n$")
 ELISION = "[...]"
+PLAIN_80_COLUMNS = {"COLUMNS": "80", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+"""Variables with which pages show what a terminal of 80 columns does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,8 @@ def run_page(page: str, folder: Path) -> list[tuple[Shown, str]]:
         (tools / name).chmod(0o755)
     environment = {
         **os.environ,
+        **PLAIN_80_COLUMNS,
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
-        "NO_COLOR": "1",
-        "PYTHONIOENCODING": "utf-8",
     }
     found = []
     for part in parts_of(page):

@@ -17,6 +17,8 @@ from tflmgen.emulator.session import Invocation
 from tflmgen.firmware_build import plan_for
 from tflmgen.options import BuildOptions
 
+CLOCK = 25_000_000
+
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
@@ -38,9 +40,12 @@ def test_sums_over_sets(plan: dict[str, Any]) -> None:
     (step,) = [step["index"] for step in plan["steps"] if step["kind"] == "operator"]
     counts = OperatorCount(step, 1, 40, Cycles(30, 60)), OperatorCount(step, 2, 60, Cycles(50, 70))
     sets = [_measured(50, counts[0]), replace(_measured(80, counts[1]), label="another")]
-    report = bench_json(_operator(plan, macs=5), sets, CYCLE_MODELS["cortex-m7"])
+    report = bench_json(_operator(plan, macs=5), sets, CYCLE_MODELS["cortex-m7"], CLOCK)
     cycles = {"cycles_estimated": 260, "cycles_range": [130, 260]}
-    assert report["total"] == {"instructions": 130, **cycles, "macs": 15, "instructions_per_mac": round(130 / 15, 4)}
+    per_mac = round(130 / 15, 4)
+    computed = {"macs": 15, "instructions_per_mac": per_mac}
+    of_file = {"macs_of_file": 15, "instructions_per_mac_of_file": per_mac}
+    assert report["total"] == {"instructions": 130, **cycles, **computed, **of_file}
     assert [(o["executions"], o["instructions"], o["macs"]) for o in report["operators"]] == [(3, 100, 15)]
     assert [(o["cycles_estimated"], o["cycles_range"]) for o in report["operators"]] == [(130, [80, 130])]
     assert report["control"] == {"instructions": 30}
@@ -53,7 +58,7 @@ def test_operators_that_did_not_run_are_left_out(plan: dict[str, Any]) -> None:
 
 
 def test_without_counts_per_operator_each_ran_once(plan: dict[str, Any]) -> None:
-    report = bench_json(_operator(plan, macs=7), [_measured(50), _measured(50)], CYCLE_MODELS["cortex-m4"])
+    report = bench_json(_operator(plan, macs=7), [_measured(50), _measured(50)], CYCLE_MODELS["cortex-m4"], CLOCK)
     assert report["total"]["macs"] == 14
     assert [(o["executions"], o["instructions"]) for o in report["operators"]] == [(2, None)]
     assert report["control"] == {"instructions": None}
@@ -62,9 +67,10 @@ def test_without_counts_per_operator_each_ran_once(plan: dict[str, Any]) -> None
 def test_without_counts_control_flow_leaves_macs_open(plan: dict[str, Any]) -> None:
     loop = {"index": 1, "kind": "while", "function": plan["signatures"][0]["function"], "parent": 0}
     loop |= {"subgraph": 3, "operator": 4}
-    report = bench_json({**plan, "steps": [*plan["steps"], loop]}, [_measured(50)], CYCLE_MODELS["cortex-m4"])
+    report = bench_json({**plan, "steps": [*plan["steps"], loop]}, [_measured(50)], CYCLE_MODELS["cortex-m4"], CLOCK)
     unknown = dict.fromkeys(("cycles_estimated", "cycles_range", "macs", "instructions_per_mac"))
-    assert report["total"] == {"instructions": 50, **unknown}
+    of_file = dict.fromkeys(("macs_of_file", "instructions_per_mac_of_file"))
+    assert report["total"] == {"instructions": 50, **unknown, **of_file}
 
 
 def test_bench_has_its_schema(plan: dict[str, Any]) -> None:
@@ -73,7 +79,7 @@ def test_bench_has_its_schema(plan: dict[str, Any]) -> None:
     about = {"tflmgen": "1", "model": plan["model"], "options": plan["options"], "board": "b", "emulator": "QEMU"}
     (step,) = [step["index"] for step in plan["steps"] if step["kind"] == "operator"]
     for measured in (_measured(50), _measured(50, OperatorCount(step, 1, 40))):
-        figures = bench_json(plan, [measured], CYCLE_MODELS["cortex-m4"])
+        figures = bench_json(plan, [measured], CYCLE_MODELS["cortex-m4"], CLOCK)
         report = {**about, "notes": [], "inputs": "generated", **figures, "memory": memory}
         jsonschema.validate(report, schema)
     with pytest.raises(jsonschema.ValidationError):
@@ -89,7 +95,7 @@ def test_what_was_expected_and_considered(plan: dict[str, Any]) -> None:
     (step,) = [step["index"] for step in plan["steps"] if step["kind"] == "operator"]
     other = {"kernel": "slower", "variant": "portable", "instructions": 70, "cycles": 90}
     described = _operator(plan, expected={"instructions": 40, "cycles": 50}, considered=[other])
-    report = bench_json(described, [_measured(50, OperatorCount(step, 1, 40))], CYCLE_MODELS["cortex-m4"])
+    report = bench_json(described, [_measured(50, OperatorCount(step, 1, 40))], CYCLE_MODELS["cortex-m4"], CLOCK)
     assert report["operators"][0]["expected"] == {"instructions": 40, "cycles": 50}
     assert report["operators"][0]["considered"] == [other]
     assert report["worst_path"] is None
@@ -98,6 +104,55 @@ def test_what_was_expected_and_considered(plan: dict[str, Any]) -> None:
 def test_a_loop_without_limit_is_named(plan: dict[str, Any]) -> None:
     loop = {"index": 1, "kind": "while", "function": plan["signatures"][0]["function"], "parent": 0}
     loop |= {"subgraph": 3, "operator": 4}
-    report = bench_json({**plan, "steps": [*plan["steps"], loop]}, [_measured(50)], CYCLE_MODELS["cortex-m4"])
+    report = bench_json({**plan, "steps": [*plan["steps"], loop]}, [_measured(50)], CYCLE_MODELS["cortex-m4"], CLOCK)
     assert report["worst_path"]["instructions"] is None
     assert report["worst_path"]["unbounded_loops"] == ["3:4"]
+
+
+def _step(plan: dict[str, Any]) -> int:
+    (step,) = [step["index"] for step in plan["steps"] if step["kind"] == "operator"]
+    return int(step)
+
+
+def test_one_invoke_is_the_median_and_one_the_worst(plan: dict[str, Any]) -> None:
+    step = _step(plan)
+    sets = [_measured(n, OperatorCount(step, n // 40, n - 10, Cycles(n, n))) for n in (400, 40, 2000, 80)]
+    report = bench_json(_operator(plan, macs=5), sets, CYCLE_MODELS["cortex-m4"], CLOCK)
+    typical = {"set": 3, "instructions": 80, "cycles_estimated": 160, "milliseconds_estimated": 0.006}
+    worst = {"set": 2, "instructions": 2000, "cycles_estimated": 4000, "milliseconds_estimated": 0.16}
+    assert report["per_invoke"] == {"typical": typical, "worst": worst}
+    assert report["clock_hz"] == CLOCK
+    assert [s["control"]["instructions"] for s in report["sets"]] == [10, 10, 10, 10]
+    assert [[(o["step"], o["executions"], o["macs"]) for o in s["operators"]] for s in report["sets"]] == [
+        [(step, 10, 50)],
+        [(step, 1, 5)],
+        [(step, 50, 250)],
+        [(step, 2, 10)],
+    ]
+
+
+def test_instructions_decide_where_cycles_are_not_estimated(plan: dict[str, Any]) -> None:
+    report = bench_json(plan, [_measured(30), _measured(10), _measured(20)], CYCLE_MODELS["cortex-m4"], CLOCK)
+    assert [report["per_invoke"][name]["set"] for name in ("typical", "worst")] == [2, 0]
+    assert report["per_invoke"]["worst"]["milliseconds_estimated"] is None
+
+
+def _removed(plan: dict[str, Any], operator: int, macs: int) -> dict[str, Any]:
+    entry = {"what": "channels", "name": "a tensor", "subgraph": 0, "operator": operator, "channels": 1, "macs": macs}
+    return {**_operator(plan, macs=5), "removed": [entry]}
+
+
+@pytest.mark.parametrize("operator", [0, 7], ids=["a part of an operator", "an operator"])
+def test_macs_of_the_file_are_those_computed_and_those_removed(plan: dict[str, Any], operator: int) -> None:
+    measured = [_measured(50, OperatorCount(_step(plan), 1, 40))] * 2
+    total = bench_json(_removed(plan, operator, 20), measured, CYCLE_MODELS["cortex-m4"], CLOCK)["total"]
+    assert (total["macs"], total["instructions_per_mac"]) == (10, 10)
+    assert (total["macs_of_file"], total["instructions_per_mac_of_file"]) == (50, 2)
+
+
+def test_macs_of_an_operator_removed_from_control_flow_are_not_known(plan: dict[str, Any]) -> None:
+    loop = {"index": 1, "kind": "while", "function": "another", "parent": 0, "subgraph": 3, "operator": 4}
+    looping = {**_removed(plan, 7, 20), "steps": [*plan["steps"], loop]}
+    measured = [_measured(50, OperatorCount(_step(plan), 1, 40))]
+    total = bench_json(looping, measured, CYCLE_MODELS["cortex-m4"], CLOCK)["total"]
+    assert total["macs_of_file"] is None

@@ -12,7 +12,7 @@ from tflmgen.board import Board
 from tflmgen.code_size import code_bytes
 from tflmgen.commands.bench_port import bench_port
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console, Table
+from tflmgen.console import Console
 from tflmgen.emulator.cycle_models import CYCLE_MODELS, CycleModel
 from tflmgen.emulator.executed import Cycles
 from tflmgen.emulator.session import Session
@@ -29,10 +29,40 @@ from tflmgen.placement import board_for
 from tflmgen.platformio import Firmware
 from tflmgen.report import report_html
 from tflmgen.seeded import generator_inputs
+from tflmgen.text_table import Column, Table
 from tflmgen.units import count
 
 GENERATED = "generated"
-CYCLES = "cycles (estimated)>"
+
+INVOKE = (
+    Column("invoke"),
+    Column("input set", least=16),
+    Column("instructions", numeric=True),
+    Column("cycles", numeric=True),
+)
+STACK = Column("stack", numeric=True, priority=2)
+OPERATORS = (
+    Column("#", least=8),
+    Column("operator", least=17),
+    Column("outputs", priority=6, least=16),
+    Column("variant", priority=4, least=8),
+    Column("runs", numeric=True),
+    Column("instructions", numeric=True),
+    Column("%", numeric=True),
+    Column("cycles", numeric=True),
+    Column("computed MACs", numeric=True, priority=3),
+    Column("per MAC", numeric=True, priority=2),
+    Column("next best, cycles of a run", priority=5),
+)
+
+NOT_RUN = {
+    "executions": 0,
+    "instructions": None,
+    "cycles_estimated": None,
+    "macs": None,
+    "instructions_per_mac": None,
+}
+"""The figures of an operator in an invoke that did not reach it."""
 
 
 def bench_command(
@@ -82,7 +112,7 @@ def bench_command(
         "emulator": emulator,
         "notes": [*notes, *_removed(compilation.plan)],
         "inputs": GENERATED if inputs is None else inputs.name,
-        **bench_json(compilation.plan, measured, cycle_model),
+        **bench_json(compilation.plan, measured, cycle_model, board.clock),
         "memory": sizes,
     }
     if page is not None:
@@ -127,50 +157,27 @@ def _sizes(firmware: Firmware, compilation: Compilation, code: int) -> dict[str,
 
 
 def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: CycleModel) -> None:
-    total = report["total"]
-    rows = [
-        _row(one, total["instructions"], indent)
-        for operator in report["operators"]
-        for indent, one in (("", operator), *(("  ", stage) for stage in operator["stages"]))
-    ]
-    columns = (
-        "#",
-        "operator",
-        "outputs",
-        "variant",
-        "runs>",
-        "instructions>",
-        "%>",
-        "cycles (estimated)>",
-        "MACs>",
-        "per MAC>",
-        "next best, cycles of a run",
-    )
-    title = f"{report['model']['path']} on {board.id} in {report['emulator']}"
-    console.table(Table(title, columns, rows))
-    if len(report["sets"]) > 1:
-        sets = [
-            (
-                str(k),
-                one["label"],
-                _count(one["instructions"]),
-                _count(one["cycles_estimated"]),
-                count(one["stack_bytes"]),
-            )
-            for k, one in enumerate(report["sets"])
-        ]
-        console.table(Table("Sets", ("#>", "label", "instructions>", CYCLES, "stack>"), sets))
-    per_mac = f", {_decimal(total['instructions_per_mac'])} per MAC" if total["macs"] else ""
-    console.line(f"Total: {count(total['instructions'])} instructions{per_mac}.")
-    if report["control"]["instructions"]:
+    sets, worst = report["sets"], report["sets"][report["per_invoke"]["worst"]["set"]]
+    columns = (*INVOKE, Column(f"ms at {_megahertz(board)}", numeric=True), STACK)
+    title = f"{report['model']['path']} on {board.id} in {report['emulator']}, per invoke"
+    console.table(Table(title, columns, [(words, *_invoke(sets, k)) for words, k in _invokes(report)]))
+    if len(sets) > 1:
+        console.table(Table("Input sets", columns[1:], [_invoke(sets, k) for k in range(len(sets))]))
+    of_worst = {one["step"]: one for one in worst["operators"]}
+    rows = [row for one in report["operators"] for row in _rows(one, of_worst.get(one["step"]), worst["instructions"])]
+    console.table(Table("Operators, in the worst invoke" if len(sets) > 1 else "Operators", OPERATORS, rows))
+    if report["total"]["cycles_estimated"] is not None:
+        console.line("Cycles and milliseconds: estimated, no wait states.")
+        if words := cycle_model.explain(Cycles(*worst["cycles_range"])):
+            console.line(f"Cycles{' of the worst invoke' if len(sets) > 1 else ''}: {words}.")
+    if per_mac := _per_mac(report["total"]):
+        console.line(per_mac)
+    if worst["control"]["instructions"]:
         console.line(
-            f"Of these, {count(report['control']['instructions'])} are no operator's: control flow and copies."
+            f"{count(worst['control']['instructions'])} instructions are no operator's: control flow and copies."
         )
     if report["worst_path"] is not None:
         console.line(_worst_path(report["worst_path"]))
-    if total["cycles_range"]:
-        words = cycle_model.explain(Cycles(*total["cycles_range"])) or count(total["cycles_estimated"])
-        console.line(f"Cycles (estimated, without wait states): {words}.")
     memory = report["memory"]
     console.line(
         f"Stack {count(report['stack_bytes'])} bytes; arena {count(memory['arena_bytes'])}, static RAM "
@@ -181,21 +188,65 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
         console.line(f"note: {note}")
 
 
-def _row(operator: dict[str, Any], total: int, indent: str) -> tuple[str, ...]:
-    """An operator, or indented one of the stream above it, whose runs are calls."""
+def _invokes(report: dict[str, Any]) -> list[tuple[str, int]]:
+    """What the first table shows: words and a set's index."""
+    if len(report["sets"]) == 1:
+        return [("each", 0)]
+    chosen = report["per_invoke"]
+    return [("typical (median)", chosen["typical"]["set"]), ("worst", chosen["worst"]["set"])]
+
+
+def _invoke(sets: list[dict[str, Any]], number: int) -> tuple[str, ...]:
+    one = sets[number]
     return (
-        f"{indent}{operator['subgraph']}.{operator['operator']}",
-        indent + operator["name"],
-        " ".join(operator["outputs"]),
-        operator["variant"],
-        count(operator["executions"]),
-        _count(operator["instructions"]),
-        _share(operator["instructions"], total),
-        _count(operator["cycles_estimated"]),
-        count(operator["macs"]) if operator["macs"] else "",
-        _decimal(operator["instructions_per_mac"]),
-        _next_best(operator.get("considered", [])),
+        f"{number}: {one['label']}" if len(sets) > 1 else one["label"],
+        _count(one["instructions"]),
+        _count(one["cycles_estimated"]),
+        _milliseconds(one["milliseconds_estimated"]),
+        count(one["stack_bytes"]),
     )
+
+
+def _rows(operator: dict[str, Any], in_worst: dict[str, Any] | None, total: int) -> list[tuple[str, ...]]:
+    """An operator, and below it, indented, those that a stream computes, whose runs are calls."""
+    stages = in_worst["stages"] if in_worst else [None] * len(operator["stages"])
+    parts = [("", operator, in_worst), *(("  ", *pair) for pair in zip(operator["stages"], stages, strict=True))]
+    return [_row(indent, described, figures or NOT_RUN, total) for indent, described, figures in parts]
+
+
+def _row(indent: str, described: dict[str, Any], figures: dict[str, Any], total: int) -> tuple[str, ...]:
+    return (
+        f"{indent}{described['subgraph']}.{described['operator']}",
+        indent + described["name"],
+        " ".join(described["outputs"]),
+        described["variant"],
+        count(figures["executions"]),
+        _count(figures["instructions"]),
+        _share(figures["instructions"], total),
+        _count(figures["cycles_estimated"]),
+        count(figures["macs"]) if figures["macs"] else "",
+        _decimal(figures["instructions_per_mac"]),
+        _next_best(described.get("considered", [])),
+    )
+
+
+def _per_mac(total: dict[str, Any]) -> str:
+    """Instructions per multiply-accumulate, by those that are computed and by those that the file has."""
+    if not total["macs"]:
+        return ""
+    computed = f"{_decimal(total['instructions_per_mac'])} instructions per computed MAC"
+    if total["macs_of_file"] in (None, total["macs"]):
+        return f"{computed}."
+    share = f"{_share(total['macs'], total['macs_of_file'])} % of the file's are computed"
+    return f"{computed}, {_decimal(total['instructions_per_mac_of_file'])} per MAC of the file: {share}."
+
+
+def _megahertz(board: Board) -> str:
+    return f"{board.clock / 1_000_000:g} MHz"
+
+
+def _milliseconds(value: float | None) -> str:
+    return "" if value is None else f"{value:,.3f}"
 
 
 def _count(value: int | None) -> str:
@@ -208,7 +259,10 @@ def _decimal(value: float | None) -> str:
 
 def _worst_path(path: dict[str, Any]) -> str:
     if path["instructions"] is not None:
-        figures = f"{count(path['instructions'])} instructions, {count(path['cycles_estimated'])} cycles (estimated)"
+        figures = (
+            f"{count(path['instructions'])} instructions, {count(path['cycles_estimated'])} cycles, "
+            f"{_milliseconds(path['milliseconds_estimated'])} ms"
+        )
         return f"Worst path through If and While: {figures}, of operators; control flow and copies come on top."
     if path["unbounded_loops"]:
         loops = ", ".join(path["unbounded_loops"])

@@ -8,12 +8,13 @@ from tflmgen import __version__
 from tflmgen.bench_report import Measured
 from tflmgen.board import Board
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console, Table
+from tflmgen.console import Console
 from tflmgen.execute import run_set, run_sets
 from tflmgen.firmware_build import running
 from tflmgen.npz import Vectors
 from tflmgen.option_groups import SessionOptions
 from tflmgen.options import BuildOptions
+from tflmgen.text_table import Column, Table
 from tflmgen.units import count
 
 
@@ -78,7 +79,14 @@ def _print(console: Console, title: str, board: Board, sets: list[dict[str, Any]
         )
         for number, one in enumerate(sets)
     ]
-    console.table(Table(title, ("#>", "inputs", "cycles>", "ms>", "stack>"), rows))
+    columns = (
+        Column("#", numeric=True),
+        Column("input set", least=20),
+        Column("cycles", numeric=True),
+        Column("ms", numeric=True),
+        Column("stack", numeric=True),
+    )
+    console.table(Table(title, columns, rows))
     if any(one["cycles"] is None for one in sets):
         console.line(f"{board.core} counts no cycles here: it has no DWT cycle counter, or an emulator stands for it.")
     else:

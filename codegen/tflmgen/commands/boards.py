@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tflmgen.board import HOST, Board, list_boards
-from tflmgen.console import Console, Table
+from tflmgen.console import Console
 from tflmgen.option_groups import OutputOptions
+from tflmgen.text_table import Column, Table
 from tflmgen.toolchain import ToolchainError, find_program, find_renode
-from tflmgen.units import count
+from tflmgen.units import readable
 
 
 def boards_command(output: OutputOptions) -> None:
@@ -17,7 +18,16 @@ def boards_command(output: OutputOptions) -> None:
     found = _emulators()
     boards = [_describe(board, found) for board in (*list_boards(), HOST)]
     console.json(boards)
-    columns = ("board", "core", "features", "flash>", "RAM>", "emulators here", "flashed by", "what it is")
+    columns = (
+        Column("board", least=16),
+        Column("core"),
+        Column("features", priority=4),
+        Column("flash", numeric=True),
+        Column("RAM", numeric=True),
+        Column("emulators here", least=11, wraps=True),
+        Column("flashed by", priority=3),
+        Column("what it is", priority=2, least=20, wraps=True),
+    )
     console.table(Table("", columns, [_row(b) for b in boards]))
     missing = [name for name in ("QEMU", "Renode") if name not in found]
     if missing:
@@ -57,7 +67,7 @@ def _describe(board: Board, found: set[str]) -> dict[str, Any]:
 
 
 def _row(board: dict[str, Any]) -> tuple[str, ...]:
-    sizes = [count(board[key]) if board[key] else "-" for key in ("flash_bytes", "ram_bytes")]
+    sizes = [readable(board[key]) if board[key] else "-" for key in ("flash_bytes", "ram_bytes")]
     emulators = ", ".join(board["emulators_found"]) or ("none needed" if board["id"] == HOST.id else "none")
     uploader = (board["upload"] or "-").split("@")[0].removeprefix("platformio/")
     return (board["id"], board["core"], " ".join(board["features"]) or "-", *sizes, emulators, uploader, board["title"])

@@ -11,7 +11,7 @@ from tflmgen.board import Board
 from tflmgen.budget import peak_operator
 from tflmgen.code_size import code_bytes
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console, Table
+from tflmgen.console import Console
 from tflmgen.dead_channels import dead_channel_lines
 from tflmgen.emit import entry_names
 from tflmgen.firmware_build import (
@@ -30,6 +30,7 @@ from tflmgen.platformio import Firmware
 from tflmgen.project import write
 from tflmgen.report import report_html
 from tflmgen.stack import stack_worst_case
+from tflmgen.text_table import Column, Table
 from tflmgen.units import count, readable, share
 
 
@@ -110,7 +111,15 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
             use = plan["firmware"]["memories"]
             rows += [_row(f"in {m.name}", use[m.name], m.size, _held(board, m.name)) for m in board.memories]
     title = f"{plan['model']['path']} on {board.id}"
-    console.table(Table(title, ("", "bytes>", ">", "board has>", "%>", ""), rows))
+    columns = (
+        Column("what", least=20),
+        Column("bytes", numeric=True),
+        Column("size", numeric=True, priority=3),
+        Column("board has", numeric=True),
+        Column("%", numeric=True),
+        Column("", priority=2, least=32, wraps=True),
+    )
+    console.table(Table(title, columns, rows))
     for line in dead_channel_lines(plan):
         console.line(line)
     for note in plan["notes"]:

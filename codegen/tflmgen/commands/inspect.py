@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console, Table
+from tflmgen.console import Console
 from tflmgen.dead_channels import dead_channel_lines
 from tflmgen.files import check_writable, write_whole
 from tflmgen.firmware_build import plan_for
@@ -17,10 +17,46 @@ from tflmgen.option_groups import OutputOptions
 from tflmgen.options import BuildOptions
 from tflmgen.placement import board_for
 from tflmgen.report import report_html
+from tflmgen.text_table import Column, Table
 from tflmgen.tflite.model import SubGraph, Tensor
 from tflmgen.tflite.reader import read_model
 from tflmgen.types import Quantization
 from tflmgen.units import count
+
+OPERATORS = (
+    Column("#", numeric=True),
+    Column("operator", least=20),
+    Column("inputs", least=20, wraps=True),
+    Column("outputs", least=20, wraps=True),
+)
+TENSORS = (
+    Column("#", numeric=True),
+    Column("name", least=12),
+    Column("type", least=16),
+    Column("quantization", priority=2),
+    Column("role", least=13, wraps=True),
+)
+SIGNATURES = (
+    Column("signature", least=10),
+    Column("role"),
+    Column("name", least=12),
+    Column("type", least=16),
+    Column("quantization"),
+)
+BUFFERS = (
+    Column("memory", priority=2),
+    Column("offset", numeric=True),
+    Column("bytes", numeric=True),
+    Column("live in steps", least=13, wraps=True),
+    Column("buffer", least=20),
+)
+REMOVED = (
+    Column("#"),
+    Column("what"),
+    Column("channels", numeric=True),
+    Column("MACs", numeric=True),
+    Column("tensor or subgraph", least=20),
+)
 
 
 def inspect_command(
@@ -62,14 +98,14 @@ def inspect_command(
 def _print_subgraph(console: Console, graph: SubGraph) -> None:
     title = f"Subgraph {graph.index} '{graph.name}': operators"
     rows = [(str(op.index), op.name, _types(graph, op.inputs), _types(graph, op.outputs)) for op in graph.operators]
-    console.table(Table(title, ("#>", "operator", "inputs", "outputs"), rows))
+    console.table(Table(title, OPERATORS, rows))
     roles = {**dict.fromkeys(graph.inputs, "input"), **dict.fromkeys(graph.outputs, "output")}
     tensors = [
         (str(t.index), t.name, _type(t), _quantization(t.quantization), _role(t, roles.get(t.index, "")))
         for t in graph.tensors
     ]
     title = f"Subgraph {graph.index} '{graph.name}': tensors"
-    console.table(Table(title, ("#>", "name", "type", "quantization", ""), tensors))
+    console.table(Table(title, TENSORS, tensors))
 
 
 def _print_signatures(console: Console, compilation: Compilation) -> None:
@@ -79,7 +115,7 @@ def _print_signatures(console: Console, compilation: Compilation) -> None:
         for role, ports in (("input", signature.inputs), ("output", signature.outputs))
         for port in ports
     ]
-    console.table(Table("Signatures", ("signature", "", "name", "type", "quantization"), rows))
+    console.table(Table("Signatures", SIGNATURES, rows))
 
 
 def _print_arena(console: Console, plan: dict[str, Any]) -> None:
@@ -94,11 +130,11 @@ def _print_arena(console: Console, plan: dict[str, Any]) -> None:
         )
         for buffer in sorted(plan["buffers"], key=lambda b: (b["memory"], b["offset"], b["ranges"]))
     ]
+    console.table(Table("Buffers", BUFFERS, rows))
     console.line(
         f"Arena: {count(arena['bytes'])} bytes; no plan of this schedule can have less than "
         f"{count(arena['lower_bound'])}; fullest at step {arena['peak_step']}"
     )
-    console.table(Table("Buffers", ("memory", "offset>", "bytes>", "live in steps", "buffer"), rows))
     over = [step for step in plan["steps"] if step.get("overlapped_bytes")]
     back = sum(step["backward"] for step in over)
     console.line(f"{len(over)} outputs lie over inputs that are no longer needed; {back} kernels go backward for that.")
@@ -122,8 +158,7 @@ def _print_removed(console: Console, plan: dict[str, Any]) -> None:
         )
         for one in removed
     ]
-    columns = ("#", "what", "channels>", "MACs>", "tensor or subgraph")
-    console.table(Table("Left out by value-range analysis", columns, rows))
+    console.table(Table("Left out by value-range analysis", REMOVED, rows))
     for line in dead_channel_lines(plan):
         console.line(line)
 

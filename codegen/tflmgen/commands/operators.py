@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.console import Console, Table
+from tflmgen.console import Console
 from tflmgen.errors import TflmgenError
 from tflmgen.operator_table import OperatorRow, operator_rows, type_lines
 from tflmgen.ops import BUILT_IN
 from tflmgen.ops.accepted import ANY, Types
 from tflmgen.option_groups import OutputOptions
 from tflmgen.plugin_loader import installed_names, load_operators
+from tflmgen.text_table import Column, Table
 from tflmgen.types import DType
+
+RULES = (Column(), Column(least=40, wraps=True))
+COMPARED = (Column("element type"), Column("reference", least=24, wraps=True))
 
 
 def operators_command(names: Sequence[str], plugins: Sequence[Path], output: OutputOptions) -> None:
@@ -30,7 +34,7 @@ def operators_command(names: Sequence[str], plugins: Sequence[Path], output: Out
     if len(rows) == 1:
         _print_one(console, rows[0])
         return
-    columns = ("operator", "in TFLM", "element types")
+    columns = (Column("operator", least=28), Column("in TFLM"), Column("element types", least=24, wraps=True))
     cells = [(row.name, "yes" if row.in_tflm else "no", ", ".join(t.label for t in row.references)) for row in rows]
     console.table(Table("", columns, cells))
     console.line(f"{len(rows)} operators. `tflmgen operators NAME` shows the types and rules of one.")
@@ -40,14 +44,11 @@ def _print_one(console: Console, row: OperatorRow) -> None:
     console.line(row.name)
     for line in type_lines(row.signatures):
         console.line(f"  {line}")
-    console.table(
-        Table("Compared with", ("element type", ""), [(t.label, w or "-") for t, w in row.references.items()])
-    )
+    console.table(Table("Compared with", COMPARED, [(t.label, w or "-") for t, w in row.references.items()]))
     if row.fault:
         console.line(f"TFLM*: {row.fault}")
-    console.line("Rules")
-    for rule in row.rules:
-        console.line(f"  {rule}")
+        console.line("")
+    console.table(Table("Rules", RULES, [("-", rule) for rule in row.rules]))
 
 
 def _describe(row: OperatorRow) -> dict[str, Any]:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tflmgen.compiler import ram_curve
-from tflmgen.console import Console, Table
+from tflmgen.console import Console
 from tflmgen.graph import Op, walk
 from tflmgen.kernel import Kernel, LineMove, RowPlan
 from tflmgen.option_groups import OutputOptions
 from tflmgen.options import BuildOptions
 from tflmgen.placement import board_for
 from tflmgen.ram import Choice
+from tflmgen.text_table import Column, Table
 from tflmgen.units import count
 
 
@@ -23,9 +24,10 @@ def pareto_command(path: Path, board_name: str, options: BuildOptions, output: O
     board = board_for(board_name, options)
     with console.progress(f"Planning {path.name}"):
         points = [_point(c) for c in ram_curve(path, replace(board.target, optimize=options.optimize.value), options)]
-    titles = ("RAM>", "MACs>", "instructions more, about>", "row calls>", "bytes moved>", "operators in streams>")
+    titles = ("RAM", "MACs", "instructions more, about", "row calls", "bytes moved", "operators in streams")
+    columns = tuple(Column(title, numeric=True) for title in titles)
     rows = [tuple(count(number) for number in point.values()) for point in points]
-    console.table(Table(f"RAM of {path.name} and what it costs per invoke", titles, rows))
+    console.table(Table(f"RAM of {path.name} and what it costs per invoke", columns, rows))
     console.line("Each of these is what --ram-budget with its RAM gives. No way computes anything twice.")
     console.json({"model": path.name, "board": board.id, "points": points})
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tflmgen.board import Board
 from tflmgen.compare import Difference, Tolerance, difference, largest_distance
-from tflmgen.console import Console, Table
+from tflmgen.console import Console
 from tflmgen.errors import TflmgenError
 from tflmgen.execute import Result, run_sets
 from tflmgen.files import check_writable, write_whole
@@ -23,6 +23,7 @@ from tflmgen.options import BuildOptions
 from tflmgen.placement import board_for
 from tflmgen.references import VECTORS, Reference, find_references
 from tflmgen.seeded import seeded_sets
+from tflmgen.text_table import Column, Table
 
 
 class MismatchError(TflmgenError):
@@ -148,7 +149,14 @@ def _report(
         for check in checks
     ]
     where = emulator if board.is_host else f"{board.id} {place}"
-    columns = ("set", "output", "type", "compared with", "largest difference>", "")
+    columns = (
+        Column("set", least=16),
+        Column("output", least=8),
+        Column("type", priority=2, least=12),
+        Column("compared with", least=10, wraps=True),
+        Column("largest difference", numeric=True),
+        Column("result", least=16, wraps=True),
+    )
     console.table(Table(f"{model.name} on {where}", columns, rows))
     for line in (*notes, *_about(references)):
         console.line(line)

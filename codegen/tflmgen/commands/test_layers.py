@@ -14,7 +14,7 @@ from tflmgen.board import HOST, Board, load_board
 from tflmgen.commands.test import MismatchError, sets_of
 from tflmgen.compare import Tolerance
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console, Table
+from tflmgen.console import Console
 from tflmgen.errors import UsageError
 from tflmgen.execute import run_sets
 from tflmgen.files import check_writable, write_whole
@@ -36,6 +36,7 @@ from tflmgen.options import BuildOptions
 from tflmgen.oracle import NAME as TFLM
 from tflmgen.oracle import OracleError, tflm_tensors
 from tflmgen.references import HOST_BUILD, NoReferenceError
+from tflmgen.text_table import Column, Table
 from tflmgen.tflite.model import SubGraph
 from tflmgen.tflite.reader import read_model
 
@@ -212,7 +213,12 @@ def _report(
         (one.set, one.reference, f"{one.compared} of {one.shown}", "differs" if one.difference else "ok")
         for one in sets
     ]
-    columns = ("set", "compared with", "values>", "")
+    columns = (
+        Column("set", least=16),
+        Column("compared with", least=10, wraps=True),
+        Column("values", numeric=True),
+        Column("result"),
+    )
     console.table(Table(f"{model.name} on {where}, operator by operator", columns, rows))
     if why_not:
         console.line(f"{TFLM} not: {why_not}")

@@ -39,8 +39,9 @@ INVOKE = (
     Column("input set", least=16),
     Column("instructions", numeric=True),
     Column("cycles", numeric=True),
+    Column("ms", numeric=True),
+    Column("stack", numeric=True, priority=2),
 )
-STACK = Column("stack", numeric=True, priority=2)
 OPERATORS = (
     Column("#", least=8),
     Column("operator", least=17),
@@ -52,7 +53,7 @@ OPERATORS = (
     Column("cycles", numeric=True),
     Column("computed MACs", numeric=True, priority=3),
     Column("per MAC", numeric=True, priority=2),
-    Column("next best, cycles of a run", priority=5),
+    Column("next best (cycles)", priority=5),
 )
 
 NOT_RUN = {
@@ -158,16 +159,16 @@ def _sizes(firmware: Firmware, compilation: Compilation, code: int) -> dict[str,
 
 def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: CycleModel) -> None:
     sets, worst = report["sets"], report["sets"][report["per_invoke"]["worst"]["set"]]
-    columns = (*INVOKE, Column(f"ms at {_megahertz(board)}", numeric=True), STACK)
     title = f"{report['model']['path']} on {board.id} in {report['emulator']}, per invoke"
-    console.table(Table(title, columns, [(words, *_invoke(sets, k)) for words, k in _invokes(report)]))
+    console.table(Table(title, INVOKE, [(words, *_invoke(sets, k)) for words, k in _invokes(report)]))
     if len(sets) > 1:
-        console.table(Table("Input sets", columns[1:], [_invoke(sets, k) for k in range(len(sets))]))
+        console.table(Table("Input sets", INVOKE[1:], [_invoke(sets, k) for k in range(len(sets))]))
     of_worst = {one["step"]: one for one in worst["operators"]}
     rows = [row for one in report["operators"] for row in _rows(one, of_worst.get(one["step"]), worst["instructions"])]
     console.table(Table("Operators, in the worst invoke" if len(sets) > 1 else "Operators", OPERATORS, rows))
     if report["total"]["cycles_estimated"] is not None:
-        console.line("Cycles and milliseconds: estimated, no wait states.")
+        clock = f"{board.clock / 1_000_000:g} MHz"
+        console.line(f"Cycles, and milliseconds at {clock}: estimated, no wait states.")
         if words := cycle_model.explain(Cycles(*worst["cycles_range"])):
             console.line(f"Cycles{' of the worst invoke' if len(sets) > 1 else ''}: {words}.")
     if per_mac := _per_mac(report["total"]):
@@ -239,10 +240,6 @@ def _per_mac(total: dict[str, Any]) -> str:
         return f"{computed}."
     share = f"{_share(total['macs'], total['macs_of_file'])} % of the file's are computed"
     return f"{computed}, {_decimal(total['instructions_per_mac_of_file'])} per MAC of the file: {share}."
-
-
-def _megahertz(board: Board) -> str:
-    return f"{board.clock / 1_000_000:g} MHz"
 
 
 def _milliseconds(value: float | None) -> str:

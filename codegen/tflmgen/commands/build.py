@@ -114,8 +114,7 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
     columns = (
         Column("what", least=20),
         Column("bytes", numeric=True),
-        Column("size", numeric=True, priority=3),
-        Column("board has", numeric=True),
+        Column("board", numeric=True),
         Column("%", numeric=True),
         Column("", priority=2, least=32, wraps=True),
     )
@@ -127,7 +126,7 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
 
 
 def _row(what: str, used: int, budget: int, note: str) -> tuple[str, ...]:
-    return what, count(used), readable(used), readable(budget) if budget else "-", share(used, budget), note
+    return what, count(used), readable(budget) if budget else "-", share(used, budget), note
 
 
 def _held(board: Board, memory: str) -> str:

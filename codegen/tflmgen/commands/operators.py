@@ -44,6 +44,7 @@ def _print_one(console: Console, row: OperatorRow) -> None:
     console.line(row.name)
     for line in type_lines(row.signatures):
         console.line(f"  {line}")
+    console.line("")
     console.table(Table("Compared with", COMPARED, [(t.label, w or "-") for t, w in row.references.items()]))
     if row.fault:
         console.line(f"TFLM*: {row.fault}")

@@ -82,24 +82,13 @@ def bench_json(plan: Plan, measured: Sequence[Measured], model: CycleModel, cloc
     clock: Hz, by which cycles become milliseconds
     """
     operators = operator_figures(plan, measured)
-    total = sum(one.invocation.instructions or 0 for one in measured)
-    macs = None if operators is None else sum(operator.macs for operator in operators)
-    removed = None if operators is None else _macs_removed(plan, operators, len(measured))
-    of_file = None if macs is None or removed is None else macs + removed
-    all_cycles = _sum([one.invocation.cycles_estimated for one in measured])
+    total = _sums_json(plan, measured, operators, model)
     sets = [_set_json(plan, one, model, clock) for one in measured]
     return {
         "clock_hz": clock,
         "per_invoke": _per_invoke(sets),
-        "total": {
-            "instructions": total,
-            **_cycles_json(all_cycles, model),
-            "macs": macs,
-            "instructions_per_mac": _ratio(total, macs),
-            "macs_of_file": of_file,
-            "instructions_per_mac_of_file": _ratio(total, of_file),
-        },
-        "control": _control_json(total, operators),
+        "total": total,
+        "control": _control_json(total["instructions"], operators),
         "worst_path": _worst_json(_worst(plan, measured, operators, model), plan, clock),
         "operators": [_operator_json(operator, model) for operator in operators or ()],
         "sets": sets,
@@ -107,18 +96,35 @@ def bench_json(plan: Plan, measured: Sequence[Measured], model: CycleModel, cloc
     }
 
 
+def _sums_json(
+    plan: Plan, measured: Sequence[Measured], operators: Sequence[OperatorFigures] | None, model: CycleModel
+) -> Json:
+    """What the invokes took together; `operators` are those that ran in them."""
+    instructions = sum(one.invocation.instructions or 0 for one in measured)
+    macs = None if operators is None else sum(operator.macs for operator in operators)
+    removed = None if operators is None else _macs_removed(plan, operators, len(measured))
+    of_file = None if macs is None or removed is None else macs + removed
+    return {
+        "instructions": instructions,
+        **_cycles_json(_sum([one.invocation.cycles_estimated for one in measured]), model),
+        "macs": macs,
+        "instructions_per_mac": _ratio(instructions, macs),
+        "macs_of_file": of_file,
+        "instructions_per_mac_of_file": _ratio(instructions, of_file),
+    }
+
+
 def _set_json(plan: Plan, one: Measured, model: CycleModel, clock: int) -> Json:
     """One invoke, and what each operator that ran in it took."""
-    operators, invocation = operator_figures(plan, [one]), one.invocation
-    cycles = _cycles_json(invocation.cycles_estimated, model)
+    operators = operator_figures(plan, [one])
+    sums = _sums_json(plan, [one], operators, model)
     return {
         "label": one.label,
         "signature": plan["signatures"][one.signature]["key"],
-        "instructions": invocation.instructions,
-        **cycles,
-        "milliseconds_estimated": milliseconds(cycles["cycles_estimated"], clock),
-        "stack_bytes": invocation.stack_bytes,
-        "control": _control_json(invocation.instructions or 0, operators),
+        **sums,
+        "milliseconds_estimated": milliseconds(sums["cycles_estimated"], clock),
+        "stack_bytes": one.invocation.stack_bytes,
+        "control": _control_json(sums["instructions"], operators),
         "operators": [{"step": o.step["index"], **_figures_json(o, model)} for o in operators or ()],
     }
 

@@ -68,7 +68,7 @@ def table_lines(table: Table, width: int | None) -> Iterator[Line]:
         yield from _row_lines(parts, columns, widths, [_style(row[i]) for i in shown])
     hidden = [column.title for i, column in enumerate(table.columns) if i not in shown]
     if hidden:
-        for text in textwrap.wrap(f"(--wide: {', '.join(hidden)})", width or 80):
+        for text in textwrap.wrap(f"(--wide: {', '.join(hidden)})", width or 80, break_long_words=False):
             yield [(text, "")]
 
 

@@ -122,6 +122,7 @@ def test_one_invoke_is_the_median_and_one_the_worst(plan: dict[str, Any]) -> Non
     worst = {"set": 2, "instructions": 2000, "cycles_estimated": 4000, "milliseconds_estimated": 0.16}
     assert report["per_invoke"] == {"typical": typical, "worst": worst}
     assert report["clock_hz"] == CLOCK
+    assert [(s["macs"], s["instructions_per_mac"]) for s in report["sets"]] == [(50, 8), (5, 8), (250, 8), (10, 8)]
     assert [s["control"]["instructions"] for s in report["sets"]] == [10, 10, 10, 10]
     assert [[(o["step"], o["executions"], o["macs"]) for o in s["operators"]] for s in report["sets"]] == [
         [(step, 10, 50)],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
 import subprocess
 import sys
@@ -12,36 +10,11 @@ from pathlib import Path
 import pytest
 from support.commands import write_adder
 from support.repository import ROOT
+from support.terminal import on_a_terminal
 
 GATE = ROOT / "examples" / "gate.tflite"
 COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-7][0-9;]*m")
 ESCAPE = "\x1b"
-
-
-def on_a_terminal(words: list[object], **environment: str) -> str:
-    """All that `tflmgen WORDS...` writes to a terminal of 200 columns."""
-    ours, theirs = pty.openpty()
-    variables = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "CI")}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tflmgen", *map(str, words)],
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        env={**variables, "TERM": "xterm-256color", "COLUMNS": "200", **environment},
-    )
-    os.close(theirs)
-    text = b""
-    while True:
-        try:
-            read = os.read(ours, 4096)
-        except OSError:  # Linux says so that nobody has the other end any more
-            break
-        if not read:
-            break
-        text += read
-    os.close(ours)
-    assert process.wait() == 0
-    return text.decode()
 
 
 @pytest.fixture
@@ -51,21 +24,21 @@ def adder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_terminal_sees_progress_and_colours(adder: Path) -> None:
-    shown = on_a_terminal(["test", adder, "--board", "host"])
+    shown = on_a_terminal(["test", adder, "--board", "host"], 200)
     assert "Planning adder.tflite" in shown
     assert "Compiling adder for host" in shown
     assert COLOUR.search(shown)
 
 
 def test_no_color_is_kept_to(adder: Path) -> None:
-    shown = on_a_terminal(["test", adder, "--board", "host"], NO_COLOR="1")
+    shown = on_a_terminal(["test", adder, "--board", "host"], 200, NO_COLOR="1")
     assert "passed: all" in shown
     assert not COLOUR.search(shown)
 
 
 @pytest.mark.parametrize("option", ["--quiet", "--json"])
 def test_no_progress_where_none_is_wanted(adder: Path, option: str) -> None:
-    shown = on_a_terminal(["inspect", adder, option])
+    shown = on_a_terminal(["inspect", adder, option], 200)
     assert "Planning" not in shown
     assert ESCAPE not in shown
 
@@ -81,4 +54,4 @@ def test_a_pipe_sees_text_alone(adder: Path) -> None:
 @pytest.mark.parametrize("command", [["inspect", GATE], ["export", GATE, "--format", "plain"]], ids=lambda c: c[0])
 def test_planning_is_shown(adder: Path, command: list[object]) -> None:
     del adder
-    assert "Planning gate.tflite" in on_a_terminal(command)
+    assert "Planning gate.tflite" in on_a_terminal(command, 200)

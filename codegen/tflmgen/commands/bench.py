@@ -159,20 +159,21 @@ def _sizes(firmware: Firmware, compilation: Compilation, code: int) -> dict[str,
 
 def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: CycleModel) -> None:
     sets, worst = report["sets"], report["sets"][report["per_invoke"]["worst"]["set"]]
+    of_worst = " of the worst invoke" if len(sets) > 1 else ""
     title = f"{report['model']['path']} on {board.id} in {report['emulator']}, per invoke"
     console.table(Table(title, INVOKE, [(words, *_invoke(sets, k)) for words, k in _invokes(report)]))
     if len(sets) > 1:
         console.table(Table("Input sets", INVOKE[1:], [_invoke(sets, k) for k in range(len(sets))]))
-    of_worst = {one["step"]: one for one in worst["operators"]}
-    rows = [row for one in report["operators"] for row in _rows(one, of_worst.get(one["step"]), worst["instructions"])]
-    console.table(Table("Operators, in the worst invoke" if len(sets) > 1 else "Operators", OPERATORS, rows))
+    ran = {one["step"]: one for one in worst["operators"]}
+    rows = [row for one in report["operators"] for row in _rows(one, ran.get(one["step"]), worst["instructions"])]
+    console.table(Table(f"Operators{of_worst}", OPERATORS, rows))
     if report["total"]["cycles_estimated"] is not None:
         clock = f"{board.clock / 1_000_000:g} MHz"
         console.line(f"Cycles, and milliseconds at {clock}: estimated, no wait states.")
         if words := cycle_model.explain(Cycles(*worst["cycles_range"])):
-            console.line(f"Cycles{' of the worst invoke' if len(sets) > 1 else ''}: {words}.")
-    if per_mac := _per_mac(report["total"]):
-        console.line(per_mac)
+            console.line(f"Cycles{of_worst}: {words}.")
+    if worst["macs"]:
+        console.line(f"Instructions per MAC{of_worst}: {_per_mac(worst)}.")
     if worst["control"]["instructions"]:
         console.line(
             f"{count(worst['control']['instructions'])} instructions are no operator's: control flow and copies."
@@ -231,15 +232,13 @@ def _row(indent: str, described: dict[str, Any], figures: dict[str, Any], total:
     )
 
 
-def _per_mac(total: dict[str, Any]) -> str:
-    """Instructions per multiply-accumulate, by those that are computed and by those that the file has."""
-    if not total["macs"]:
-        return ""
-    computed = f"{_decimal(total['instructions_per_mac'])} instructions per computed MAC"
-    if total["macs_of_file"] in (None, total["macs"]):
-        return f"{computed}."
-    share = f"{_share(total['macs'], total['macs_of_file'])} % of the file's are computed"
-    return f"{computed}, {_decimal(total['instructions_per_mac_of_file'])} per MAC of the file: {share}."
+def _per_mac(invoke: dict[str, Any]) -> str:
+    """Which multiply-accumulates the ratios are of: those that are computed, and all that the file has."""
+    computed, of_file = invoke["macs"], invoke["macs_of_file"]
+    words = f"{_decimal(invoke['instructions_per_mac'])} of the {count(computed)} computed"
+    if of_file in (None, computed):
+        return words
+    return f"{words}, {_decimal(invoke['instructions_per_mac_of_file'])} of the {count(of_file)} in the file"
 
 
 def _milliseconds(value: float | None) -> str:

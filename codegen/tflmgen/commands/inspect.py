@@ -47,7 +47,7 @@ BUFFERS = (
     Column("memory", priority=2),
     Column("offset", numeric=True),
     Column("bytes", numeric=True),
-    Column("live in steps", least=13, wraps=True),
+    Column("steps", least=13, wraps=True),
     Column("buffer", least=20),
 )
 REMOVED = (

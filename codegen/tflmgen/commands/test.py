@@ -152,7 +152,7 @@ def _report(
     columns = (
         Column("set", least=16),
         Column("output", least=8),
-        Column("type", priority=2, least=12),
+        Column("type", priority=2),
         Column("compared with", least=10, wraps=True),
         Column("largest difference", numeric=True),
         Column("result", least=16, wraps=True),

@@ -18,13 +18,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.cells import cell_len
 from support.model_writer import ModelWriter
 from support.repository import ROOT
 from support.terminal import on_a_terminal
 from support.tools import requires_compiler, requires_qemu
 from tflmgen import cli
 from tflmgen.board import load_board
+from tflmgen.text_table import text_width
 
 WIDTH = 80
 SCREENS = Path(__file__).parent / "screens"
@@ -143,7 +143,7 @@ def test_screen(name: str, screen: Screen, terminal: Callable[[str], str], updat
     shown = text_of(terminal(screen.words), screen.figures)
     tables = tables_of(shown.splitlines())
     assert len(tables) >= screen.tables
-    assert [line for table in tables for line in table if cell_len(line) > WIDTH] == []
+    assert [line for table in tables for line in table if text_width(line) > WIDTH] == []
     assert [line for line in shown.splitlines() if line != line.rstrip()] == []
     kept = SCREENS / f"{name}.txt"
     if update_golden:

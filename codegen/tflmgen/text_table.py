@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-
-from rich.cells import cell_len, set_cell_size
+from itertools import accumulate
 
 GAP = "  "
 ELLIPSIS = "…"
@@ -52,7 +52,7 @@ def table_lines(table: Table, width: int | None) -> Iterator[Line]:
     `width` is as wide as they are.
     """
     cells = [[_printable(cell) for cell in row] for row in table.rows]
-    natural = [max([cell_len(row[i]) for row in cells], default=0) for i in range(len(table.columns))]
+    natural = [max([text_width(row[i]) for row in cells], default=0) for i in range(len(table.columns))]
     shown = _columns_that_fit(table.columns, natural, width)
     columns = [table.columns[i] for i in shown]
     widths = _widths(columns, [natural[i] for i in shown], width)
@@ -75,6 +75,22 @@ def table_lines(table: Table, width: int | None) -> Iterator[Line]:
 def _printable(text: str) -> str:
     """The text with characters that would move the cursor, or do worse, as escapes: names come from models."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _columns_of(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def text_width(text: str) -> int:
+    """How many columns of a terminal the text takes."""
+    return sum(map(_columns_of, text))
+
+
+def _count_within(characters: Iterable[str], width: int) -> int:
+    """How many of the characters take `width` columns at most."""
+    return sum(total <= width for total in accumulate(map(_columns_of, characters)))
 
 
 def _style(cell: str) -> str:
@@ -117,13 +133,13 @@ def _widths(columns: Sequence[Column], natural: Sequence[int], width: int | None
 
 def _fitted(cell: str, column: Column, width: int) -> list[str]:
     """A cell's lines."""
-    if cell_len(cell) <= width:
+    if text_width(cell) <= width:
         return [cell]
     if column.wraps:
         return textwrap.wrap(cell, width, break_on_hyphens=False)
     head = width // 2
-    tail = width - head - cell_len(ELLIPSIS)
-    return [set_cell_size(cell, head) + ELLIPSIS + set_cell_size(cell[::-1], tail)[::-1]]
+    tail = width - head - len(ELLIPSIS)
+    return [cell[: _count_within(cell, head)] + ELLIPSIS + cell[len(cell) - _count_within(reversed(cell), tail) :]]
 
 
 def _row_lines(
@@ -134,7 +150,7 @@ def _row_lines(
         line: Line = []
         for i, (column, width) in enumerate(zip(columns, widths, strict=True)):
             text = cells[i][k] if k < len(cells[i]) else ""
-            blanks = " " * (width - cell_len(text))
+            blanks = " " * (width - text_width(text))
             before, after = (blanks, "") if column.numeric else ("", blanks)
             line += [(before, ""), (text, styles[i] if styles else HEADER), (after + GAP, "")]
         while line and not line[-1][0].strip():

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tflmgen.tflite.model import Model, Operator, SubGraph
 
+from support.reference_operators import EVALUATIONS
+
 Array = NDArray[Any]
 
 STEPS_LIMIT = 100_000
@@ -119,4 +121,4 @@ class Reference:
         if op.name == "SLICE":
             begin, size = inputs[1].item(), inputs[2].item()
             return (inputs[0][begin : begin + size],)
-        raise NotImplementedError(op.name)
+        return (np.asarray(EVALUATIONS[op.name](inputs, options, output.shape)),)

@@ -1,0 +1,88 @@
+"""Models that were once refused or did not assemble: they build everywhere, and compute what the runtimes do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.litert import run_litert_model
+from support.native import Invocation, build_native, run_native
+from support.repository import ROOT
+from tflmgen.board import load_board
+from tflmgen.compiler import compile_model
+from tflmgen.errors import ModelError
+from tflmgen.options import BuildOptions, Optimize
+from tflmgen.oracle import OracleError, tflm_outputs
+from tflmgen.seeded import seeded_sets
+
+FINDINGS = ROOT.parent / "shared" / "findings"
+MODELS = sorted(FINDINGS.glob("*.tflite"))
+REFUSED = "min_resource"
+"""Its ADD reads a constant of type RESOURCE, which has no meaning."""
+
+BY_NEITHER = {"exc_i8deadconstcf_500068", "fail_i8chain_2"}
+"""LiteRT demands a bias of DEPTHWISE_CONV_2D; TFLite Micro crashes, or pads SPACE_TO_BATCH_ND at random."""
+
+BOARDS = ("host", "mps2_an385", "mps2_an385_m0", "mps2_an386", "mps2_an500", "mps3_an547")
+OPTIONS = {
+    "default": BuildOptions("m"),
+    "size": BuildOptions("m", optimize=Optimize.SIZE),
+    "ram": BuildOptions("m", optimize=Optimize.RAM),
+    "no-range-analysis": BuildOptions("m", no_range_analysis=True),
+    "no-overlap": BuildOptions("m", no_overlap=True),
+}
+
+runnable = pytest.mark.parametrize("model", [m for m in MODELS if m.stem != REFUSED], ids=lambda m: m.stem)
+
+
+@runnable
+def test_builds_on_every_board_with_every_option(model: Path) -> None:
+    for board in BOARDS:
+        for options in OPTIONS.values():
+            compile_model(model, load_board(board).target, options)
+
+
+@runnable
+def test_computes_what_the_runtimes_do(model: Path) -> None:
+    compiled = [compile_model(model, load_board("host").target, options) for options in OPTIONS.values()]
+    program = build_native({f"m{i}": _renamed(model, i, o) for i, o in enumerate(OPTIONS.values())})
+    signatures = [one.program.signatures for one in compiled]
+    sets = seeded_sets(signatures[0], [0])
+    expected = _expected(model, [one.inputs for one in sets], sets)
+    calls = [Invocation(i, 0, tuple(one.inputs)) for i in range(len(compiled)) for one in sets]
+    results = run_native(program, calls, signatures)
+    for number, outputs in enumerate(results):
+        for got, want in zip(outputs, (expected or results)[number % len(sets)], strict=True):
+            tolerance = 1e-5 if got.dtype.kind == "f" else 0
+            np.testing.assert_allclose(got, np.reshape(want, got.shape), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.skipif(not MODELS, reason="needs ../shared/findings")
+def test_a_resource_with_contents_is_refused() -> None:
+    with pytest.raises(ModelError, match="which has no contents"):
+        compile_model(FINDINGS / f"{REFUSED}.tflite", load_board("host").target, BuildOptions())
+
+
+def _renamed(model: Path, number: int, options: BuildOptions) -> Any:
+    """The library under a name of its own."""
+    named = {field: getattr(options, field) for field in ("optimize", "no_overlap", "no_range_analysis")}
+    return compile_model(model, load_board("host").target, BuildOptions(f"m{number}", **named)).sources
+
+
+def _expected(model: Path, inputs: Sequence[Any], sets: Any) -> Sequence[Sequence[Any]]:
+    """By TFLite Micro where it runs the model and is right, else by LiteRT; none where neither runs it.
+
+    Then all options have to give the same at least.
+    """
+    try:
+        return tflm_outputs(model, sets, 1 << 20, 60)
+    except OracleError:
+        pass
+    try:
+        return [run_litert_model(model.read_bytes(), list(arrays)) for arrays in inputs]
+    except RuntimeError:
+        assert model.stem in BY_NEITHER
+        return []

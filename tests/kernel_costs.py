@@ -1,4 +1,4 @@
-"""Fits the cost models of kernels (codegen/tflmgen/ops/costs/estimate.py) to what layers take in the emulator.
+"""Fits the cost models of kernels (codegen/tflmgen/kernels/costs/estimate.py) to what layers take in the emulator.
 
     PYTHONPATH=tests python -m kernel_costs [--board BOARD] [--family FAMILY] [--check]
 
@@ -25,9 +25,9 @@ from support.cost_layers import lstm_layer, svdf_layer, typed
 from support.cost_products import product
 from support.cost_samples import Layer, Measured, Sample, measure
 from support.repository import ROOT
-from tflmgen.board import load_board
-from tflmgen.ops.costs.estimate import CORES, terms_of
-from tflmgen.ops.costs.shapes import up
+from tflmgen.kernels.costs.estimate import CORES, terms_of
+from tflmgen.kernels.costs.shapes import up
+from tflmgen.project.board import load_board
 
 TABLES = ROOT / "codegen" / "tflmgen" / "ops" / "costs"
 BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547")

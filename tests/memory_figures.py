@@ -18,10 +18,10 @@ from typing import Any
 
 from tflmgen.compiler import compile_model
 from tflmgen.errors import TflmgenError
-from tflmgen.kernel import Target
+from tflmgen.frontend.tflite.model import Model, Tensor
+from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.tflite.model import Model, Tensor
-from tflmgen.tflite.reader import read_model
 
 M4 = Target("cortex-m4", frozenset({"dsp", "fpu"}))
 COLUMNS = ("TFLM", "packing bound", "tflmgen", "for RAM")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 
 from support.planner_instances import published
-from tflmgen.arena.layout import EFFORT
-from tflmgen.arena.place import place
+from tflmgen.memory.offsets import EFFORT
+from tflmgen.memory.placement import place
 
 
 def main() -> None:

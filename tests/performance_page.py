@@ -18,7 +18,7 @@ from performance_winograd import winograd_section
 from support.commands import tflmgen
 from support.corpus import CORPUS
 from support.repository import ROOT
-from tflmgen.board import load_board
+from tflmgen.project.board import load_board
 
 PAGE = ROOT / "docs" / "performance.md"
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from support.repository import ROOT
 from support.tools import may_lack
-from tflmgen.board import list_boards, load_board
 from tflmgen.compiler import compile_model
-from tflmgen.firmware_build import plan_for, project_of
 from tflmgen.options import BuildOptions
-from tflmgen.project import write
+from tflmgen.project.assemble import write
+from tflmgen.project.board import list_boards, load_board
+from tflmgen.project.firmware_build import plan_for, project_of
 
 FIRMWARE = ROOT / "firmware"
 KERNELS = sorted((FIRMWARE / "kernels").glob("*.h"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.repository import ROOT
 from tflmgen.compiler import compile_model
-from tflmgen.kernel import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 
 PAGE = ROOT / "docs" / "control-flow.md"

@@ -11,11 +11,11 @@ import pytest
 import typer
 from support import kernel_harness
 from support.repository import ROOT
-from tflmgen import kernel, types
 from tflmgen.cli import app
 from tflmgen.compiler import compile_model
-from tflmgen.kernel import Target
-from tflmgen.ops import OPERATORS, operator, rules
+from tflmgen.ir import kernel, types
+from tflmgen.ir.kernel import Target
+from tflmgen.kernels import OPERATORS, operator, rules
 from tflmgen.options import BuildOptions
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from support.commands import tflmgen
 from support.repository import ROOT
-from tflmgen.operator_table import CONTROL, SPLIT_UP, VARIABLES, operator_rows
-from tflmgen.operators_page import page
-from tflmgen.ops import BUILT_IN
-from tflmgen.tflite.names import BUILTIN_OPERATORS
+from tflmgen.commands.operator_table import CONTROL, SPLIT_UP, VARIABLES, operator_rows
+from tflmgen.commands.operators_page import page
+from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
+from tflmgen.kernels import BUILT_IN
 
 PAGE = ROOT / "docs" / "operators.md"
 

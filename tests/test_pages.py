@@ -16,9 +16,9 @@ import pytest
 from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu
 from support.transcripts import Shown, agrees, parts_of, run_page, updated
-from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
 from tflmgen.options import BuildOptions, Optimize
+from tflmgen.project.board import load_board
 
 DOCS = ROOT / "docs"
 TRANSCRIPTS = ("getting-started.md", "export.md", "streams.md", "transcripts.md")

@@ -14,10 +14,10 @@ from support.browser import PROGRAM, browser
 from support.repository import ROOT
 from support.tools import requires_qemu
 from support.transcripts import PLAIN_80_COLUMNS
-from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
-from tflmgen.firmware_build import plan_for
 from tflmgen.options import BuildOptions
+from tflmgen.project.board import load_board
+from tflmgen.project.firmware_build import plan_for
 from tflmgen.report import report_html
 
 README = ROOT / "README.md"

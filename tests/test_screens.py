@@ -23,8 +23,8 @@ from support.repository import ROOT
 from support.terminal import on_a_terminal
 from support.tools import requires_compiler, requires_qemu
 from tflmgen import cli
-from tflmgen.board import load_board
-from tflmgen.text_table import text_width
+from tflmgen.project.board import load_board
+from tflmgen.terminal.text_table import text_width
 
 WIDTH = 80
 SCREENS = Path(__file__).parent / "screens"

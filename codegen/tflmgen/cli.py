@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from tflmgen import __version__
-from tflmgen.failure import guarded, leave_on_sigterm
-from tflmgen.option_groups import OutputOptions, SessionOptions, with_groups
+from tflmgen.commands.failure import guarded, leave_on_sigterm
+from tflmgen.commands.option_groups import OutputOptions, SessionOptions, with_groups
 from tflmgen.options import BuildOptions, Format
 from tflmgen.typer_classes import Command, Group
 
@@ -151,7 +151,7 @@ def compare(
     """Show that MODEL's firmware computes what it should: integers exactly, floats within a tolerance."""
     from tflmgen.commands.test import test_command
     from tflmgen.commands.test_layers import layers_command
-    from tflmgen.compare import Tolerance
+    from tflmgen.compare.verdict import Tolerance
 
     chosen = layers_command if layers else test_command
     chosen(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
@@ -342,8 +342,8 @@ def boards_new(
     output: OutputOptions,
 ) -> None:
     """Make the folder of a board of your own, for --board DIR."""
-    from tflmgen.board_new import Answers
     from tflmgen.commands.boards_new import boards_new_command
+    from tflmgen.project.board_new import Answers
 
     answers = Answers(like, title, core, fpu, memory or (), uart, stack, place or (), qemu)
     boards_new_command(directory, answers, output)

@@ -6,25 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflmgen.arena.check import check
-from tflmgen.bounds import TensorKey, find_bounds
-from tflmgen.emit import Sources, emit
+from tflmgen.backend.c_library import Sources, emit
+from tflmgen.backend.lowering import lower
+from tflmgen.backend.plan_report import Json, plan_json
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.graph import Module, Op, walk
-from tflmgen.importer import import_model
-from tflmgen.kernel import Target
-from tflmgen.loop_limits import check_names, limits_by_loop, parse_limits
-from tflmgen.lower import lower
-from tflmgen.ops import OPERATORS, plugged_in
+from tflmgen.explore.channel_multiples import prepare, prepare_trade_offs
+from tflmgen.explore.ram_trade_offs import Choice, apart, choose, curve, parse_budget
+from tflmgen.explore.search import Candidate
+from tflmgen.explore.streams.push_rows import push_rows
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.shape_bounds import TensorKey, find_bounds
+from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.ir.graph import Module, Op, walk
+from tflmgen.ir.kernel import Target
+from tflmgen.ir.program import Program
+from tflmgen.kernels import OPERATORS, plugged_in
+from tflmgen.memory.proof.check import check
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.plan import Json, plan_json
-from tflmgen.plugin_loader import load_operators
-from tflmgen.prepare import prepare, prepare_trade_offs
-from tflmgen.program import Program
-from tflmgen.ram import Choice, apart, choose, curve, parse_budget
-from tflmgen.search import Candidate
-from tflmgen.streams.push import push_rows
-from tflmgen.tflite.reader import read_model
+from tflmgen.passes.loop_limits import check_names, limits_by_loop, parse_limits
+from tflmgen.plugins.plugin_loader import load_operators
 
 ARENA_LIMIT = 1 << 30
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from tflmgen.c_names import library_name
+from tflmgen.backend.c_names import library_name
 
 
 class Optimize(str, Enum):

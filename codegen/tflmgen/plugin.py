@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.kernel import (
+from tflmgen.ir.kernel import (
     ConstantArray,
     Input,
     Kernel,
@@ -15,9 +15,10 @@ from tflmgen.kernel import (
     Target,
     View,
 )
-from tflmgen.ops.custom import CustomOperator
-from tflmgen.ops.operator import CUSTOM_OPTIONS, Options, Rule, Shape, State
-from tflmgen.ops.rules import (
+from tflmgen.ir.types import DType, Quantization, TensorType
+from tflmgen.kernels.operator import CUSTOM_OPTIONS, Options, Rule, Shape, State
+from tflmgen.kernels.operators.custom import CustomOperator
+from tflmgen.kernels.rules import (
     COMMON,
     PRESENT,
     QUANTIZED_PER_TENSOR,
@@ -32,7 +33,6 @@ from tflmgen.ops.rules import (
     static_shape,
     zero_point,
 )
-from tflmgen.types import DType, Quantization, TensorType
 
 __all__ = [
     "COMMON",

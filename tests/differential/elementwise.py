@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from support.differential import Family, Rng, Run, finished, shape_of, typed
 from support.kernel_harness import Array, Case, Tensor, constant, make_case, run_tflm, tensor
-from tflmgen.types import DType, TensorType
+from tflmgen.ir.types import DType, TensorType
 
 Maker = Callable[[Rng, str], Run]
 FIXED_OUTPUT = {

@@ -8,7 +8,7 @@ import numpy as np
 from support.differential import Family, Rng, Run, finished, shape_of, typed
 from support.kernel_harness import Array, Case, Tensor, constant, make_case, tensor
 from support.litert import run_litert
-from tflmgen.types import DType, TensorType
+from tflmgen.ir.types import DType, TensorType
 
 from differential.movement import index_type, like, moved, numpy_as, operands
 

@@ -19,8 +19,8 @@ from support.differential import (
 )
 from support.kernel_harness import Array, Case
 from support.recurrent import check_steps
-from tflmgen.ops import OPERATORS
-from tflmgen.tflite.names import BUILTIN_OPERATORS
+from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
+from tflmgen.kernels import OPERATORS
 
 from differential import elementwise, mixed, movement, picking, recurrent, reduction, weighted
 

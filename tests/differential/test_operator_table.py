@@ -11,9 +11,9 @@ import pytest
 from support.differential import Family, askings, draw
 from support.kernel_harness import Array, Case, run_tflm
 from support.litert import run_litert
-from tflmgen.operator_table import main_operand, operator_rows
-from tflmgen.ops import BUILT_IN, reference_types
-from tflmgen.types import DType
+from tflmgen.commands.operator_table import main_operand, operator_rows
+from tflmgen.ir.types import DType
+from tflmgen.kernels import BUILT_IN, reference_types
 
 from differential import recurrent
 from differential.test_differential import FAMILIES, IN_FILES, PACKED

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from support import tiny
 from support.tools import requires_compiler, requires_qemu
-from tflmgen.board import Board, list_boards
-from tflmgen.elf import SHF_ALLOC, read_elf
-from tflmgen.emulator.run import open_session
-from tflmgen.emulator.session import EmulatorError, Session
-from tflmgen.platformio import Firmware, build, environment_variables
+from tflmgen.emulators.open_session import open_session
+from tflmgen.emulators.session import EmulatorError, Session
+from tflmgen.project.board import Board, list_boards
+from tflmgen.project.elf import SHF_ALLOC, read_elf
+from tflmgen.project.platformio import Firmware, build, environment_variables
 
 pytestmark = [
     pytest.mark.emulator,

@@ -13,10 +13,10 @@ import pytest
 from support import tiny
 from support.commands import tflmgen, write_adder
 from support.tools import requires_compiler
-from tflmgen.board import load_board
-from tflmgen.elf import ElfError, read_elf
-from tflmgen.platformio import BuildError, Firmware, build
-from tflmgen.toolchain import ToolchainError
+from tflmgen.project.board import load_board
+from tflmgen.project.elf import ElfError, read_elf
+from tflmgen.project.platformio import BuildError, Firmware, build
+from tflmgen.project.toolchain import ToolchainError
 
 pytestmark = [
     pytest.mark.emulator,
@@ -116,8 +116,8 @@ def test_not_an_elf(tmp_path: Path, data: bytes) -> None:
 
 def test_two_projects_build_at_once(tmp_path: Path) -> None:
     script = """if True:
-        import pathlib, sys, tflmgen.platformio
-        tflmgen.platformio.build(pathlib.Path(sys.argv[1]), sys.argv[2])
+        import pathlib, sys, tflmgen.project.platformio
+        tflmgen.project.platformio.build(pathlib.Path(sys.argv[1]), sys.argv[2])
     """
     running = []
     for board in (BOARD, "microbit"):
@@ -131,7 +131,7 @@ def test_interrupt_leaves_no_process(project: Path) -> None:
     endless.write_text("/* slow */\n" + "".join(f"int f{i}(int x) {{ return x * {i}; }}\n" for i in range(60000)))
     script = textwrap.dedent(f"""
         from pathlib import Path
-        from tflmgen.platformio import build
+        from tflmgen.project.platformio import build
         build(Path({str(project)!r}), {BOARD!r}, lambda line: print(line, flush=True))
     """)
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

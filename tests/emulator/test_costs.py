@@ -12,8 +12,8 @@ from kernel_costs import CHECK_SEED, layers_of
 from support.cost_families import FAMILIES, SPECIALISED
 from support.cost_samples import LSTM, Layer, Sample, measure
 from support.tools import requires_compiler, requires_qemu
-from tflmgen.board import load_board
-from tflmgen.ops.costs.estimate import CORES, estimate
+from tflmgen.kernels.costs.estimate import CORES, estimate
+from tflmgen.project.board import load_board
 
 pytestmark = [
     pytest.mark.emulator,

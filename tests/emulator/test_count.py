@@ -12,14 +12,14 @@ from support import tiny
 from support.commands import tflmgen
 from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu
-from tflmgen.board import Board, list_boards, load_board
-from tflmgen.elf import read_elf
-from tflmgen.emulator.executed import Cycles
-from tflmgen.emulator.process import open_child
-from tflmgen.emulator.qemu import run_qemu
-from tflmgen.emulator.run import open_session
-from tflmgen.emulator.session import Session
-from tflmgen.platformio import build
+from tflmgen.emulators.invoke_cost import Cycles
+from tflmgen.emulators.open_session import open_session
+from tflmgen.emulators.process import open_child
+from tflmgen.emulators.qemu import run_qemu
+from tflmgen.emulators.session import Session
+from tflmgen.project.board import Board, list_boards, load_board
+from tflmgen.project.elf import read_elf
+from tflmgen.project.platformio import build
 
 pytestmark = [
     pytest.mark.emulator,
@@ -176,7 +176,7 @@ def test_counts_can_be_repeated(gate: Any) -> None:
 
 
 def test_the_plugin_explains_what_it_lacks(tmp_path: Path) -> None:
-    from tflmgen.emulator.plugin import build_plugin
+    from tflmgen.emulators.qemu_plugin import build_plugin
 
     options = f"{build_plugin()},from=0,to=0,core=z80,out={tmp_path / 'out'}"
     machine = ["qemu-system-arm", "-machine", "mps2-an386", "-display", "none", "-plugin", options]

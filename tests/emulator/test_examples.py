@@ -19,8 +19,8 @@ from support.commands import tflmgen
 from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu
 from support.transcripts import PLAIN_80_COLUMNS
-from tflmgen.board import load_board
-from tflmgen.platformio import build
+from tflmgen.project.board import load_board
+from tflmgen.project.platformio import build
 
 EXAMPLES = ROOT / "examples"
 PAGE = ROOT / "docs" / "examples.md"

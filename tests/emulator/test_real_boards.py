@@ -10,9 +10,9 @@ import pytest
 from support import tiny
 from support.repository import ROOT
 from support.tools import requires_compiler
-from tflmgen.board import Board, list_boards
-from tflmgen.elf import SHF_ALLOC, read_elf
-from tflmgen.platformio import build
+from tflmgen.project.board import Board, list_boards
+from tflmgen.project.elf import SHF_ALLOC, read_elf
+from tflmgen.project.platformio import build
 
 pytestmark = [
     pytest.mark.emulator,

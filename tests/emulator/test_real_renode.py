@@ -14,10 +14,10 @@ import pytest
 from support.commands import Finished, tflmgen
 from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu, requires_renode
-from tflmgen.board import Board, list_boards, load_board
-from tflmgen.emulator.run import NO_MVE
-from tflmgen.platformio import environment_variables
-from tflmgen.toolchain import find_renode
+from tflmgen.emulators.open_session import NO_MVE
+from tflmgen.project.board import Board, list_boards, load_board
+from tflmgen.project.platformio import environment_variables
+from tflmgen.project.toolchain import find_renode
 
 pytestmark = [pytest.mark.emulator, requires_compiler, requires_renode]
 

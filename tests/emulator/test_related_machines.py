@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from support import tiny
 from support.tools import requires_compiler, requires_qemu
-from tflmgen.board import load_board
-from tflmgen.emulator.run import open_session
-from tflmgen.platformio import build
+from tflmgen.emulators.open_session import open_session
+from tflmgen.project.board import load_board
+from tflmgen.project.platformio import build
 
 pytestmark = [
     pytest.mark.emulator,

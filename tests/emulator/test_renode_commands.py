@@ -15,9 +15,9 @@ from support import tiny
 from support.commands import tflmgen, write_adder
 from support.renode import StandIn, survivors
 from support.tools import requires_compiler
-from tflmgen.board import list_boards, load_board
-from tflmgen.emulator.link import Client
-from tflmgen.platformio import environment_variables
+from tflmgen.emulators.link import Client
+from tflmgen.project.board import list_boards, load_board
+from tflmgen.project.platformio import environment_variables
 
 pytestmark = [pytest.mark.emulator, requires_compiler]
 

@@ -13,10 +13,10 @@ from support.commands import Finished, tflmgen
 from support.repository import ROOT
 from support.serial_device import Device, Faults, device
 from support.tools import requires_compiler, requires_qemu
-from tflmgen.board import Board, load_board
-from tflmgen.emulator.run import open_port
-from tflmgen.emulator.session import EmulatorError, RestartError
-from tflmgen.platformio import build
+from tflmgen.emulators.open_session import open_port
+from tflmgen.emulators.session import EmulatorError, RestartError
+from tflmgen.project.board import Board, load_board
+from tflmgen.project.platformio import build
 
 pytestmark = [
     pytest.mark.emulator,

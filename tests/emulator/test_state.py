@@ -7,14 +7,14 @@ import shutil
 import numpy as np
 import pytest
 from support.model_writer import ModelWriter
-from tflmgen.board import load_board
+from tflmgen.commands.option_groups import OutputOptions, SessionOptions
 from tflmgen.compiler import compile_module
-from tflmgen.console import Console
-from tflmgen.firmware_build import running
-from tflmgen.importer import import_model
-from tflmgen.option_groups import OutputOptions, SessionOptions
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.options import BuildOptions
-from tflmgen.tflite.reader import parse_model
+from tflmgen.project.board import load_board
+from tflmgen.project.firmware_build import running
+from tflmgen.terminal.console import Console
 
 
 def summing_model() -> bytes:

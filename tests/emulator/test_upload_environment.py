@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from support import tiny
 from support.tools import requires_compiler, requires_qemu
-from tflmgen.board import Board, list_boards, load_board
-from tflmgen.elf import read_elf
-from tflmgen.emulator.run import open_session
-from tflmgen.platformio import UploadError, environment_variables, upload
+from tflmgen.emulators.open_session import open_session
+from tflmgen.project.board import Board, list_boards, load_board
+from tflmgen.project.elf import read_elf
+from tflmgen.project.platformio import UploadError, environment_variables, upload
 
 STAND_IN = Path(__file__).parents[1] / "support" / "upload_platform"
 BARE = [b for b in list_boards() if b.platformio and not b.platformio.framework]

@@ -19,9 +19,9 @@ import pytest
 from support.commands import Finished, tflmgen, write_adder
 from support.model_writer import ModelWriter
 from support.repository import ROOT
+from tflmgen.commands.failure import guarded
 from tflmgen.crash_site import where_to_report
-from tflmgen.failure import guarded
-from tflmgen.folder import FolderError
+from tflmgen.project.folder import FolderError
 from typer import Exit
 
 BOARD = ("--board", "mps2_an386")
@@ -238,7 +238,7 @@ def test_an_internal_error_says_where_it_arose(monkeypatch: pytest.MonkeyPatch) 
     def fails(*_: object) -> None:
         raise KeyError("bias")
 
-    monkeypatch.setattr("tflmgen.select.instance_of", fails)
+    monkeypatch.setattr("tflmgen.kernels.selection.instance_of", fails)
     finished = tflmgen("build", "adder.tflite", "--board", "host", "--optimize", "size", "--no-compile", "-o", "out")
     assert finished.code == 1
     assert "adder.tflite: internal error: KeyError: 'bias'; in stage ram (select.py, line " in finished.err

@@ -10,7 +10,7 @@ import pytest
 from support.flatbuffer_tables import build
 from support.model_writer import ModelWriter
 from tflmgen.errors import ModelError
-from tflmgen.tflite.reader import parse_model, read_model
+from tflmgen.frontend.tflite.reader import parse_model, read_model
 
 
 def refusal(data: bytes) -> str:

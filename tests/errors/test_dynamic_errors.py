@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 from support.dynamic_models import growing_loop, one_graph, open_tensor
 from support.model_writer import SubgraphWriter
-from tflmgen.bounds import find_bounds
 from tflmgen.errors import ModelError
-from tflmgen.graph import Module
-from tflmgen.importer import import_model
-from tflmgen.tflite.reader import parse_model
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.shape_bounds import find_bounds
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.ir.graph import Module
 
 
 def imported(data: bytes, max_shape: Sequence[str] = (), max_dim: int | None = None) -> Module:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.model_writer import ModelWriter, SubgraphWriter
 from tflmgen.errors import ModelError
-from tflmgen.importer import import_model
-from tflmgen.tflite.reader import parse_model
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.reader import parse_model
 
 Fault = Callable[[SubgraphWriter], object]
 """Writes a faulty model around its empty entry `g`."""

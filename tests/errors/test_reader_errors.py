@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.model_writer import ModelWriter, SubgraphWriter
 from tflmgen.errors import ModelError
-from tflmgen.tflite.reader import parse_model
+from tflmgen.frontend.tflite.reader import parse_model
 
 Fault = Callable[[SubgraphWriter], object]
 """Puts something wrong into a model (`g.model`) whose only subgraph `g` is empty."""

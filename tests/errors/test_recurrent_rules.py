@@ -10,11 +10,11 @@ import pytest
 from support.kernel_harness import Case, Tensor, broken_rules, constant, quantization, tensor
 from support.model_writer import ModelWriter
 from tflmgen.errors import ModelError
-from tflmgen.importer import import_model
-from tflmgen.ops import OPERATORS
-from tflmgen.ops.operator import INTERMEDIATES
-from tflmgen.tflite.model import Model
-from tflmgen.tflite.reader import parse_model
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.model import Model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.operator import INTERMEDIATES
 
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 LSTM_OPTIONS = {"fused_activation_function": 4}

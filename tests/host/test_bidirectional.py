@@ -12,7 +12,7 @@ from support.model_writer import ModelWriter
 from support.native import Array, Invocation, build_native, run_native
 from support.pipeline import compile_bytes
 from tflmgen.errors import ModelError
-from tflmgen.graph import Op, walk
+from tflmgen.ir.graph import Op, walk
 
 STEPS = 3
 Rng = np.random.Generator

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 from support.c_program import run_c
 from support.model_writer import ModelWriter
-from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
-from tflmgen.emulator.run import open_session
-from tflmgen.firmware_build import compile_for, project_of
-from tflmgen.kernel import Target
+from tflmgen.emulators.open_session import open_session
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
-from tflmgen.project import write
-from tflmgen.tflite.reader import parse_model
+from tflmgen.project.assemble import write
+from tflmgen.project.board import load_board
+from tflmgen.project.firmware_build import compile_for, project_of
 
 BYTES = (0, 1, 2, 255)
 EXPECTED = "0111 1000 0 1 0111 0111 10:20:20:20 3"

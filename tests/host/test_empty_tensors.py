@@ -13,12 +13,12 @@ from support.litert import run_litert
 from support.model_writer import ModelWriter
 from support.native import Invocation, build_native, run_native
 from support.pipeline import compile_bytes
-from tflmgen.board import load_board
-from tflmgen.emulator.run import open_session
+from tflmgen.emulators.open_session import open_session
 from tflmgen.errors import ModelError
-from tflmgen.firmware_build import compile_for, project_of
 from tflmgen.options import BuildOptions
-from tflmgen.project import write
+from tflmgen.project.assemble import write
+from tflmgen.project.board import load_board
+from tflmgen.project.firmware_build import compile_for, project_of
 
 CASES: dict[str, Case] = {}
 

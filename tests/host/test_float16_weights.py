@@ -8,9 +8,9 @@ from support import conv_cases
 from support.kernel_harness import Case, constant, make_case, tensor
 from support.model_writer import ModelWriter
 from support.pipeline import compile_bytes
-from tflmgen.graph import Op
-from tflmgen.ops import OPERATORS
-from tflmgen.support import constant_array
+from tflmgen.frontend.operator_check import constant_array
+from tflmgen.ir.graph import Op
+from tflmgen.kernels import OPERATORS
 
 RNG = np.random.default_rng(5)
 

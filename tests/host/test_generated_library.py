@@ -12,10 +12,10 @@ from support.native import FIRMWARE, WARNINGS
 from support.repository import ROOT
 from support.tiny_graphs import branch_model, straight_model
 from tflmgen.compiler import Compilation, compile_module
-from tflmgen.importer import import_model
-from tflmgen.kernel import Target
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.reader import parse_model, read_model
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
-from tflmgen.tflite.reader import parse_model, read_model
 
 M4 = Target("cortex-m4", frozenset({"dsp", "fpu"}))
 

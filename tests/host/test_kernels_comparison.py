@@ -15,8 +15,8 @@ from support.kernel_harness import (
     random_values,
     tensor,
 )
-from tflmgen.kernel import View
-from tflmgen.ops import OPERATORS
+from tflmgen.ir.kernel import View
+from tflmgen.kernels import OPERATORS
 
 NUMPY = {
     "EQUAL": np.equal,

@@ -16,8 +16,8 @@ from support.kernel_harness import (
     random_values,
     tensor,
 )
-from tflmgen.kernel import View
-from tflmgen.ops import OPERATORS
+from tflmgen.ir.kernel import View
+from tflmgen.kernels import OPERATORS
 
 SIZES = [
     ((1, 4, 4, 3), (8, 8)),

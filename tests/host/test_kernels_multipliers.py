@@ -9,8 +9,8 @@ import pytest
 from support.conv_cases import Run
 from support.kernel_harness import check_against_tflm, constant, make_case, random_values, tensor
 from support.recurrent import check_steps, tflm_steps
-from tflmgen.ops.fixed_point import requantize
-from tflmgen.ops.quantize_math import quantize_multiplier
+from tflmgen.kernels.numeric.fixed_point import requantize
+from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
 

@@ -15,7 +15,7 @@ from support.kernel_harness import (
     random_values,
     tensor,
 )
-from tflmgen.kernel import Target
+from tflmgen.ir.kernel import Target
 
 INTEGERS = [
     ("int8", "int8"),

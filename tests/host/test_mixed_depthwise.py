@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from support.model_writer import ModelWriter
 from support.native import Invocation, build_native, run_native
 from support.pipeline import Stages, compile_bytes
-from tflmgen.graph import Op, walk
+from tflmgen.ir.graph import Op, walk
 
 Array = NDArray[Any]
 COLUMNS = 3

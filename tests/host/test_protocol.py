@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import tiny
-from tflmgen.board import load_board
-from tflmgen.emulator.host import HostBuildError, compile_host
-from tflmgen.emulator.link import (
+from tflmgen.emulators.host import HostBuildError, compile_host
+from tflmgen.emulators.link import (
     NOT_OPEN,
     REFUSED,
     Client,
@@ -29,9 +28,10 @@ from tflmgen.emulator.link import (
     Stream,
     encode,
 )
-from tflmgen.emulator.process import PipeStream, open_pipe
-from tflmgen.emulator.run import open_session
-from tflmgen.emulator.session import EmulatorError
+from tflmgen.emulators.open_session import open_session
+from tflmgen.emulators.process import PipeStream, open_pipe
+from tflmgen.emulators.session import EmulatorError
+from tflmgen.project.board import load_board
 
 X = bytes(range(16))
 Y = bytes(range(1, 17))

@@ -13,13 +13,13 @@ import pytest
 from support import tiny
 from support.renode import StandIn, survivors
 from support.tools import requires_compiler
-from tflmgen.board import Board, list_boards, load_board
-from tflmgen.emulator.host import compile_host, run_host
-from tflmgen.emulator.renode import RenodeError
-from tflmgen.emulator.renode_count import NOTE
-from tflmgen.emulator.run import open_session
-from tflmgen.emulator.session import EmulatorError
-from tflmgen.platformio import build
+from tflmgen.emulators.host import compile_host, run_host
+from tflmgen.emulators.open_session import open_session
+from tflmgen.emulators.renode import RenodeError
+from tflmgen.emulators.renode_count import NOTE
+from tflmgen.emulators.session import EmulatorError
+from tflmgen.project.board import Board, list_boards, load_board
+from tflmgen.project.platformio import build
 
 BOARD = "mps2_an386"
 INVOKE = (1, [tiny.VALUES, tiny.mode(0)])
@@ -27,9 +27,9 @@ INVOKE = (1, [tiny.VALUES, tiny.mode(0)])
 HOLD = """
 import sys, time
 from pathlib import Path
-from tflmgen.board import load_board
-from tflmgen.emulator.run import open_session
-from tflmgen.failure import leave_on_sigterm
+from tflmgen.project.board import load_board
+from tflmgen.emulators.open_session import open_session
+from tflmgen.commands.failure import leave_on_sigterm
 
 leave_on_sigterm()
 project, renode = Path(sys.argv[1]), sys.argv[2]
@@ -82,7 +82,7 @@ def test_a_slow_start_is_no_timeout(tmp_path: Path, program: str) -> None:
 
 
 def test_renode_that_does_not_listen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflmgen.emulator.renode.START_LIMIT", 1.5)
+    monkeypatch.setattr("tflmgen.emulators.renode.START_LIMIT", 1.5)
     says = [f"line {number}" for number in range(20)]
     message = _refused(StandIn(listens=False, says=says), tmp_path)
     assert message == "Renode does not listen after 1.5 s; its last lines:\n  " + "\n  ".join(says[-8:])
@@ -101,7 +101,7 @@ def test_renode_that_ends_early(says: list[str], last: str, tmp_path: Path) -> N
 
 
 def test_a_script_that_fails_shows_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflmgen.emulator.renode.START_LIMIT", 3)
+    monkeypatch.setattr("tflmgen.emulators.renode.START_LIMIT", 3)
     message = _refused(StandIn(), tmp_path, firmware="gone.elf")
     assert message.startswith("Renode does not listen after 3 s; its last lines:\n  Could not find file '")
 
@@ -181,7 +181,7 @@ def test_instructions_by_executed_instructions(tmp_path: Path, temporary: Path, 
 def test_auto_takes_qemu_for_boards_with_mve_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     board = load_board("mps3_an547")
     project = _project(board, tmp_path)
-    monkeypatch.setattr("tflmgen.emulator.run.run_qemu", lambda *_: run_host(project))
+    monkeypatch.setattr("tflmgen.emulators.open_session.run_qemu", lambda *_: run_host(project))
     renode = str(StandIn(ends=1).install(tmp_path))
     with open_session(board, project, project / "plan.json", "auto", renode=renode) as session:
         reason = "Renode's releases, up to 1.16.1, do not run all of MVE: ran in QEMU"

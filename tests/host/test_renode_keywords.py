@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 from support import tiny
-from tflmgen.board import load_board
-from tflmgen.emulator.host import compile_host
+from tflmgen.emulators.host import compile_host
+from tflmgen.project.board import load_board
 
 X = np.arange(16, dtype=np.int8)
 VALUES = np.frombuffer(tiny.VALUES, np.int32)

@@ -13,11 +13,11 @@ from support.dead_channels import dead_channels
 from support.random_program import Seeded, random_program
 from support.repository import ROOT
 from support.well_known import well_known
-from tflmgen.board import HOST, load_board
-from tflmgen.dead_channels import dead_channels as layers_with_dead_channels
-from tflmgen.firmware_build import plan_for
 from tflmgen.options import BuildOptions
+from tflmgen.project.board import HOST, load_board
+from tflmgen.project.firmware_build import plan_for
 from tflmgen.report import report_html
+from tflmgen.report.dead_channels import dead_channels as layers_with_dead_channels
 
 pytestmark = requires_browser
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from support import tiny
-from tflmgen.board import load_board
-from tflmgen.emulator.host import compile_host
-from tflmgen.emulator.process import PipeStream, open_pipe
-from tflmgen.emulator.session import RestartError, Session
+from tflmgen.emulators.host import compile_host
+from tflmgen.emulators.process import PipeStream, open_pipe
+from tflmgen.emulators.session import RestartError, Session
+from tflmgen.project.board import load_board
 
 
 class RestartingLine:

@@ -11,7 +11,7 @@ from support.model_writer import ModelWriter
 from support.tiny_graphs import swap_model
 from tflmgen.compiler import Compilation, compile_model
 from tflmgen.errors import ModelError, UsageError
-from tflmgen.kernel import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 
 INCLUDES = "#include <stdio.h>\n#include <string.h>\n"

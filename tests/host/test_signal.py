@@ -17,8 +17,8 @@ from support.model_writer import ModelWriter
 from support.native import RESET, Invocation, build_native, run_native
 from support.pipeline import compile_bytes
 from tflmgen.errors import ModelError
-from tflmgen.graph import Signature
-from tflmgen.ops import OPERATORS
+from tflmgen.ir.graph import Signature
+from tflmgen.kernels import OPERATORS
 
 Array = NDArray[Any]
 TENSOR_TYPES = {"float32": 0, "int32": 2, "int16": 7}

@@ -13,9 +13,9 @@ from support.corpus import CORPUS, requires_corpus
 from support.well_known import MADE, well_known
 from tflmgen.compiler import compile_model
 from tflmgen.errors import TflmgenError
-from tflmgen.kernel import Target
+from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
-from tflmgen.tflite.reader import read_model
 
 MOST = 0.80
 """Of the packing bound, in the geometric mean."""

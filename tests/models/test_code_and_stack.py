@@ -10,9 +10,9 @@ from support.corpus import requires_corpus
 from support.tools import requires_compiler
 from support.well_known import BENCHMARKS, well_known
 from tflmgen.compiler import compile_model
-from tflmgen.kernel import Target
+from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
-from tflmgen.tflite.reader import read_model
 
 pytestmark = [pytest.mark.emulator, requires_compiler]
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from support.native import Invocation, build_native, run_native
 from support.repository import ROOT
 from tflmgen.compiler import Compilation, compile_model
-from tflmgen.kernel import Target
+from tflmgen.ir.kernel import Target
+from tflmgen.ir.program import Assembly, Flash, Instruction, KernelCall, Loop, Transfer
 from tflmgen.options import BuildOptions
-from tflmgen.program import Assembly, Flash, Instruction, KernelCall, Loop, Transfer
 
 Array = NDArray[Any]
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from support.corpus import CORPUS
 from support.native import Invocation, NativeError, build_native, run_native
 from support.pipeline import Stages, compile_bytes
-from tflmgen.arena.check import check
 from tflmgen.errors import ModelError
+from tflmgen.memory.proof.check import check
 
 Array = NDArray[Any]
 

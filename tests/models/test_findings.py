@@ -11,12 +11,12 @@ import pytest
 from support.litert import run_litert_model, with_biases
 from support.native import Invocation, build_native, run_native
 from support.repository import ROOT
-from tflmgen.board import load_board
+from tflmgen.compare.oracle import OracleError, tflm_outputs
 from tflmgen.compiler import compile_model
+from tflmgen.emulators.seeded import seeded_sets
 from tflmgen.errors import ModelError
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.oracle import OracleError, tflm_outputs
-from tflmgen.seeded import seeded_sets
+from tflmgen.project.board import load_board
 
 FINDINGS = ROOT.parent / "shared" / "findings"
 MODELS = sorted(FINDINGS.glob("*.tflite"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from support.planner_instances import Problem, is_legal, published, tiling
-from tflmgen.arena.place import place
+from tflmgen.memory.placement import place
 
 TILINGS = [tiling(seed) for seed in range(8)]
 SOON = [*TILINGS, *published("ABCEFGHK")]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.corpus import CORPUS, corpus_models, malformed_models, requires_corpus
 from tflmgen.errors import ModelError
-from tflmgen.tflite.reader import read_model
+from tflmgen.frontend.tflite.reader import read_model
 
 READER_REFUSES = frozenset(
     """

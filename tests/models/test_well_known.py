@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.corpus import CORPUS, requires_corpus
 from support.well_known import MADE
-from tflmgen.tflite.reader import read_model
+from tflmgen.frontend.tflite.reader import read_model
 
 
 def layers(path: Path) -> list[tuple[str, list[tuple[int, ...]]]]:

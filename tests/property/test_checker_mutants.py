@@ -9,9 +9,9 @@ import pytest
 from support.mutate import MUTATIONS
 from support.random_program import Seeded
 from support.trial import Trial, failures_in_c, seeded_trials
-from tflmgen.arena.check import check
 from tflmgen.errors import InternalError
-from tflmgen.program import Program
+from tflmgen.ir.program import Program
+from tflmgen.memory.proof.check import check
 
 ROUNDS = 4
 

@@ -11,10 +11,10 @@ from support.pipeline import compile_bytes
 from support.random_constants import SHAPE, constant_program
 from support.reference import Reference
 from support.trial import LEAST
-from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.passes import PIPELINE
+from tflmgen.project.board import load_board
 
 BOARDS = ("host", "mps2_an385_m0", "mps2_an386", "mps2_an500", "mps3_an547")
 OPTIONS = (

@@ -11,7 +11,7 @@ from support.features import features
 from support.random_program import Drawn, random_program
 from support.reference import TooLongError
 from support.trial import failures_in_c, make_trial, seeded_trials
-from tflmgen.arena.check import check
+from tflmgen.memory.proof.check import check
 
 BATCH = 40
 QUICK = range(5)

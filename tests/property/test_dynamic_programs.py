@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from support.native import Invocation, build_native, run_native
 from support.random_rows import MOST, TooManyRowsError, random_model, run_rows
 from tflmgen.compiler import Compilation, compile_model
-from tflmgen.kernel import Target
+from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
-from tflmgen.tflite.reader import read_model
 
 MODELS = 12
 INPUT_ROWS = 4

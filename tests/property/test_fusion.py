@@ -10,8 +10,8 @@ from support.native import Invocation, build_native, run_native
 from support.pipeline import Stages, compile_bytes
 from support.random_layers import random_layers
 from support.trial import LEAST
-from tflmgen.graph import walk
-from tflmgen.types import TensorType
+from tflmgen.ir.graph import walk
+from tflmgen.ir.types import TensorType
 
 COUNT = 25
 SETS = 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tflmgen.kernel import OperatorInstance, Target
-from tflmgen.ops import OPERATORS
-from tflmgen.tflite.names import BUILTIN_OPERATORS
-from tflmgen.types import DType, Quantization, TensorType
+from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
+from tflmgen.ir.kernel import OperatorInstance, Target
+from tflmgen.ir.types import DType, Quantization, TensorType
+from tflmgen.kernels import OPERATORS
 
 OPTIONS = (
     *("axis", "batch_dims", "num_splits", "num", "values_count", "block_size", "mode", "fused_activation_function"),

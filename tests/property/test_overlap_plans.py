@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from support.pipeline import Stages, compile_bytes
 from support.random_chain import random_chain
-from tflmgen.arena.check import check
 from tflmgen.errors import InternalError
-from tflmgen.program import Fixed, InputArgument, KernelCall, OutputArgument, Program
+from tflmgen.ir.program import Fixed, InputArgument, KernelCall, OutputArgument, Program
+from tflmgen.memory.proof.check import check
 
 SEEDS = range(60)
 

@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 from support.graph_evaluator import Instance, TooLongError
 from support.random_program import Seeded, random_inputs, random_program
-from tflmgen.graph import Module
-from tflmgen.importer import import_model
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.ir.graph import Module
+from tflmgen.ir.well_formed import verify
 from tflmgen.passes import MAX_ROUNDS, PIPELINE, run_passes
-from tflmgen.tflite.reader import parse_model
-from tflmgen.verify import verify
 
 PROGRAMS = 40
 Results = list[tuple[NDArray[np.generic], ...]]

@@ -10,11 +10,11 @@ from support.graph_evaluator import TooLongError, evaluate
 from support.native import Invocation, build_native, run_native
 from support.pipeline import compile_bytes
 from support.random_program import Seeded, random_inputs, random_program
-from tflmgen.importer import import_model
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.ir.types import TensorType
 from tflmgen.passes import WITHOUT_RANGES, run_passes, with_ranges
-from tflmgen.passes.ranges import analyze_ranges
-from tflmgen.tflite.reader import parse_model
-from tflmgen.types import TensorType
+from tflmgen.passes.range_analysis import analyze_ranges
 
 COUNT = 25
 SETS = 4

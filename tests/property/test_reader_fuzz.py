@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.model_writer import ModelWriter
 from tflmgen.errors import ModelError
-from tflmgen.tflite.model import Model
-from tflmgen.tflite.reader import parse_model
+from tflmgen.frontend.tflite.model import Model
+from tflmgen.frontend.tflite.reader import parse_model
 
 
 def seed_model() -> bytes:

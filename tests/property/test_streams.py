@@ -12,25 +12,25 @@ from support.kernel_harness import constant, make_case, model_bytes, tensor
 from support.model_writer import ModelWriter
 from support.native import Invocation, build_native, run_native
 from support.random_chain import random_chain
-from tflmgen.arena.check import check
-from tflmgen.emit import Sources, emit
+from tflmgen.backend.c_library import Sources, emit
+from tflmgen.backend.lowering import lower
 from tflmgen.errors import InternalError, ModelError, UsageError
-from tflmgen.graph import Block, Module, Op
-from tflmgen.importer import import_model
-from tflmgen.kernel import Line, Target
-from tflmgen.lower import lower
+from tflmgen.explore.ram_trade_offs import choose
+from tflmgen.explore.search import Candidate, best_candidate
+from tflmgen.explore.streams.chain import STREAM, stream_op
+from tflmgen.explore.streams.push_rows import push_rows
+from tflmgen.explore.streams.row_kernels import RowKernels
+from tflmgen.explore.streams.stream_kernel import stream_kernels
+from tflmgen.explore.streams.stream_memory import BlockLiveness, streams
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.ir.graph import Block, Module, Op
+from tflmgen.ir.kernel import Line, Target
+from tflmgen.ir.program import KernelCall, Program, RowCallAt, RowProgram
+from tflmgen.kernels.selection import select
+from tflmgen.memory.proof.check import check
 from tflmgen.options import Optimize
 from tflmgen.passes import run_passes
-from tflmgen.program import KernelCall, Program, RowCallAt, RowProgram
-from tflmgen.ram import choose
-from tflmgen.search import Candidate, best_candidate
-from tflmgen.select import select
-from tflmgen.streams.chain import STREAM, stream_op
-from tflmgen.streams.kernel import stream_kernels
-from tflmgen.streams.push import push_rows
-from tflmgen.streams.row_kernels import RowKernels
-from tflmgen.streams.segments import BlockLiveness, streams
-from tflmgen.tflite.reader import parse_model
 
 HOST = Target(core="host")
 MORE = 5

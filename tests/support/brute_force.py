@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.arena.blocks import Block
+from tflmgen.memory.blocks import Block
 
 
 def smallest_arena(blocks: Sequence[Block]) -> int:

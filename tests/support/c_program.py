@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tflmgen.emit import Sources
+from tflmgen.backend.c_library import Sources
 
 from support.native import FIRMWARE, SANITIZED, WARNINGS
 

@@ -12,15 +12,24 @@ from typing import Any, Protocol
 from unittest import mock
 
 import numpy as np
-from tflmgen.board import load_board
 from tflmgen.compiler import compile_model
-from tflmgen.kernel import Kernel, Target
-from tflmgen.ops import arithmetic, batch_matmul, conv, depthwise_conv, fully_connected, lookup, pool, transpose_conv
-from tflmgen.ops import lstm as lstm_operators
-from tflmgen.ops import svdf as svdf_operators
-from tflmgen.ops.costs.estimate import family
+from tflmgen.ir.kernel import Kernel, Target
+from tflmgen.ir.program import KernelCall, walk_instructions
+from tflmgen.kernels.costs.estimate import family
+from tflmgen.kernels.operators import (
+    arithmetic,
+    batch_matmul,
+    conv,
+    depthwise_conv,
+    fully_connected,
+    lookup,
+    pool,
+    transpose_conv,
+)
+from tflmgen.kernels.operators import lstm as lstm_operators
+from tflmgen.kernels.operators import svdf as svdf_operators
 from tflmgen.options import BuildOptions
-from tflmgen.program import KernelCall, walk_instructions
+from tflmgen.project.board import load_board
 
 from support.commands import tflmgen
 from support.model_writer import ModelWriter, SubgraphWriter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from tflmgen.types import TensorType
+from tflmgen.ir.types import TensorType
 
 from support.kernel_harness import Tensor, constant
 from support.random_layers import Layers, Node, activation, elementwise, reduced, same

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from tflmgen.ops import OPERATORS
-from tflmgen.types import DType, Quantization, TensorType
+from tflmgen.ir.types import DType, Quantization, TensorType
+from tflmgen.kernels import OPERATORS
 
 from support.kernel_harness import Array, Case, Tensor, broken_rules, model_bytes, random_values, run_tflm, tensor
 from support.litert import run_litert

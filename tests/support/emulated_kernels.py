@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tflmgen.kernel import ConstantArray, Input, Kernel, Output, Overlap, Scratch, Target
-from tflmgen.ops import OPERATORS
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Output, Overlap, Scratch, Target
+from tflmgen.kernels import OPERATORS
 
 from support.kernel_harness import KERNELS, POISON, WARNINGS, Array, Case, _argument, c_value, facing, offsets
 

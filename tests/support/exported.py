@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tflmgen.board import HOST
-from tflmgen.export import PRINTED
-from tflmgen.firmware_build import plan_for
 from tflmgen.options import BuildOptions
+from tflmgen.project.board import HOST
+from tflmgen.project.firmware_build import plan_for
+from tflmgen.project.library_export import PRINTED
 
 from support.commands import tflmgen
 

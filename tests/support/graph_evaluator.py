@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.graph import Block, If, Module, Node, Op, Signature, Value, While
-from tflmgen.kernel import OperatorInstance
-from tflmgen.ops.folding import fold
-from tflmgen.support import constant_array
+from tflmgen.frontend.operator_check import constant_array
+from tflmgen.ir.graph import Block, If, Module, Node, Op, Signature, Value, While
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels.folding.evaluate import fold
 
 Array = NDArray[Any]
 

@@ -12,12 +12,12 @@ from ast import literal_eval
 from collections.abc import Iterator
 
 import numpy as np
-from tflmgen.graph import Block, Call, Function, If, Module, Node, Op, Origin, Port, Signature, Value, While
-from tflmgen.graph_text import module_text
-from tflmgen.ops import OPERATORS
-from tflmgen.passes.pool import encode
-from tflmgen.types import DType, Quantization, TensorType
-from tflmgen.verify import verify
+from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Origin, Port, Signature, Value, While
+from tflmgen.ir.text import module_text
+from tflmgen.ir.types import DType, Quantization, TensorType
+from tflmgen.ir.well_formed import verify
+from tflmgen.kernels import OPERATORS
+from tflmgen.passes.constant_pool import encode
 
 TYPED = re.compile(r"([%#]\w+): (\w+)\[([\d,]*)\](?:@([-.\de]+):(-?\d+))?")
 OP = re.compile(r"(.*) = (\w+)\((.*)\)(?: \{(.*)\})?")

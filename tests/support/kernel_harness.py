@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from tflmgen.kernel import ConstantArray, Input, Kernel, Null, OperatorInstance, Output, Overlap, Scratch, Target
-from tflmgen.ops import OPERATORS
-from tflmgen.ops.operator import INTERMEDIATES
-from tflmgen.passes.pool import encode
-from tflmgen.types import DType, Quantization, TensorType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Null, OperatorInstance, Output, Overlap, Scratch, Target
+from tflmgen.ir.types import DType, Quantization, TensorType
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.operator import INTERMEDIATES
+from tflmgen.passes.constant_pool import encode
 
 from support.kernel_main import MAIN
 from support.model_writer import ModelWriter

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from tflmgen.kernel import Kernel, Pieces, View
-from tflmgen.ops import OPERATORS
+from tflmgen.ir.kernel import Kernel, Pieces, View
+from tflmgen.kernels import OPERATORS
 
 from support.kernel_harness import HOST, Array, Case, broken_rules, check_against
 

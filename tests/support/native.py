@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.emit import Sources
-from tflmgen.graph import Port, Signature
+from tflmgen.backend.c_library import Sources
+from tflmgen.ir.graph import Port, Signature
 
 Array = NDArray[Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from tflmgen.ops import OPERATORS
-from tflmgen.ops.pool import ZEROS
-from tflmgen.ops.window import EXPLICIT_PADDING
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.numeric.window import EXPLICIT_PADDING
+from tflmgen.kernels.operators.pool import ZEROS
 
 from support.conv_cases import Run
 from support.kernel_harness import Case, Tensor

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.arena.layout import lay_out
-from tflmgen.emit import Sources, emit
-from tflmgen.graph import Module
-from tflmgen.importer import import_model
-from tflmgen.kernel import Target
-from tflmgen.liveness import analyze
-from tflmgen.lower import lower
+from tflmgen.backend.c_library import Sources, emit
+from tflmgen.backend.lowering import lower
+from tflmgen.explore.search import Candidate, best_candidate
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.model import Model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.ir.graph import Module
+from tflmgen.ir.kernel import Target
+from tflmgen.ir.program import Program
+from tflmgen.kernels.selection import Selection, select
+from tflmgen.memory.offsets import lay_out
+from tflmgen.memory.storage import assign
 from tflmgen.passes import PIPELINE, Pass, run_passes
-from tflmgen.program import Program
-from tflmgen.schedule import schedule
-from tflmgen.search import Candidate, best_candidate
-from tflmgen.select import Selection, select
-from tflmgen.storage import assign
-from tflmgen.tflite.model import Model
-from tflmgen.tflite.reader import parse_model
+from tflmgen.schedule.liveness import analyze
+from tflmgen.schedule.tree import schedule
 
 HOST = Target(core="host")
 

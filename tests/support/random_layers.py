@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.types import TensorType
+from tflmgen.ir.types import TensorType
 
 from support.kernel_harness import Case, Tensor, broken_rules, constant, make_case, tensor
 from support.model_writer import ModelWriter

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.tflite.model import Model, Operator, SubGraph
+from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
 
 from support.dynamic_models import finish
 from support.model_writer import ModelWriter, SubgraphWriter

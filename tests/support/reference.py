@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.tflite.model import Model, Operator, SubGraph
+from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
 
 from support.reference_operators import EVALUATIONS
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tflmgen.board import Board
+from tflmgen.project.board import Board
 
 
 @dataclass

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.program import (
+from tflmgen.ir.program import (
     Access,
     Assembly,
     Branch,
@@ -30,7 +30,7 @@ from tflmgen.program import (
     Slot,
     Transfer,
 )
-from tflmgen.types import TensorType
+from tflmgen.ir.types import TensorType
 
 from support.reference import BINARY
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.arena.layout import lay_out
-from tflmgen.arena.place import ArenaPlan
-from tflmgen.graph import Value
-from tflmgen.kernel import Target
-from tflmgen.liveness import Liveness, analyze, runs
-from tflmgen.schedule import Schedule, schedule
-from tflmgen.select import select
-from tflmgen.storage import Storage, assign
+from tflmgen.ir.graph import Value
+from tflmgen.ir.kernel import Target
+from tflmgen.kernels.selection import select
+from tflmgen.memory.offsets import lay_out
+from tflmgen.memory.placement import ArenaPlan
+from tflmgen.memory.storage import Storage, assign
+from tflmgen.schedule.liveness import Liveness, analyze, runs
+from tflmgen.schedule.tree import Schedule, schedule
 
 from support.graph_parser import parse_graph
 

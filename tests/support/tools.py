@@ -6,7 +6,7 @@ import os
 import shutil
 
 import pytest
-from tflmgen.toolchain import find_renode
+from tflmgen.project.toolchain import find_renode
 
 
 def may_lack(*programs: str) -> bool:

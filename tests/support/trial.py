@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tflmgen.ir.program import Program
 from tflmgen.passes import PIPELINE, Pass
-from tflmgen.program import Program
 
 from support.native import RESET, Invocation, build_native, run_native
 from support.pipeline import Stages, compile_bytes

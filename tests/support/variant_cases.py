@@ -12,9 +12,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from tflmgen.kernel import Kernel, Overlap
-from tflmgen.ops.dsp import add, common_shift, depthwise
-from tflmgen.types import TensorType
+from tflmgen.ir.kernel import Kernel, Overlap
+from tflmgen.ir.types import TensorType
+from tflmgen.kernels.dsp import add, common_shift, depthwise
 
 from support import dsp_cases, int16_cases
 from support.emulated_kernels import M0, M4, M55, Machine, kernel_for

@@ -9,13 +9,13 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from support.commands import write_adder
-from tflmgen.bench_report import Measured, bench_json, operator_figures
-from tflmgen.board import load_board
-from tflmgen.emulator.cycle_models import CYCLE_MODELS
-from tflmgen.emulator.executed import Cycles, OperatorCount
-from tflmgen.emulator.session import Invocation
-from tflmgen.firmware_build import plan_for
+from tflmgen.commands.bench_report import Measured, bench_json, operator_figures
+from tflmgen.emulators.cycle_models import CYCLE_MODELS
+from tflmgen.emulators.invoke_cost import Cycles, OperatorCount
+from tflmgen.emulators.session import Invocation
 from tflmgen.options import BuildOptions
+from tflmgen.project.board import load_board
+from tflmgen.project.firmware_build import plan_for
 
 CLOCK = 25_000_000
 

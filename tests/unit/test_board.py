@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tflmgen.board import BoardError, list_boards, load_board
+from tflmgen.project.board import BoardError, list_boards, load_board
 
 IDS = {
     "microbit",

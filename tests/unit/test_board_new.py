@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from support.commands import tflmgen
-from tflmgen.board import BoardError, list_boards, load_board
-from tflmgen.board_new import CORES, Answers, new_board
 from tflmgen.errors import UsageError
+from tflmgen.project.board import BoardError, list_boards, load_board
+from tflmgen.project.board_new import CORES, Answers, new_board
 
 ANY = Answers(
     core="cortex-m33",

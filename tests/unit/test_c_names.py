@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tflmgen.c_names import identifier, library_name, unique_identifiers
+from tflmgen.backend.c_names import identifier, library_name, unique_identifiers
 
 
 @pytest.mark.parametrize(

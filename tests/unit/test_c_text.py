@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support.native import WARNINGS
-from tflmgen.c_text import array_lines, comment, float_literal, integer_literal, literal
-from tflmgen.kernel import ConstantArray
-from tflmgen.types import DType
+from tflmgen.backend.c_text import array_lines, comment, float_literal, integer_literal, literal
+from tflmgen.ir.kernel import ConstantArray
+from tflmgen.ir.types import DType
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from support.model_writer import ModelWriter
 from support.native import Invocation, build_native, run_native
-from tflmgen.case_operators import without_cases
 from tflmgen.compiler import compile_module
 from tflmgen.errors import ModelError
-from tflmgen.importer import import_model
-from tflmgen.kernel import Target
+from tflmgen.frontend.case_operators import without_cases
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.model import Model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.frontend.tflite.schema import fields, union_tables
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
-from tflmgen.tflite.model import Model
-from tflmgen.tflite.reader import parse_model
-from tflmgen.tflite.schema import fields, union_tables
 
 
 def case_model(branches: tuple[int, ...], index_type: str = "int32") -> Model:

@@ -10,9 +10,9 @@ import pytest
 from support.mutate import Rewriter
 from support.pipeline import Stages, compile_bytes
 from support.tiny_graphs import branch_model, straight_model, swap_model
-from tflmgen.arena.check import check
 from tflmgen.errors import InternalError
-from tflmgen.program import Fixed, Flash, KernelCall, OutputArgument, Place, Program, Slot, Transfer
+from tflmgen.ir.program import Fixed, Flash, KernelCall, OutputArgument, Place, Program, Slot, Transfer
+from tflmgen.memory.proof.check import check
 
 STRAIGHT, BRANCH = compile_bytes(straight_model()), compile_bytes(branch_model())
 SWAP, SMALL_SWAP = compile_bytes(swap_model()), compile_bytes(swap_model(2))

@@ -12,7 +12,7 @@ import pytest
 from support.commands import tflmgen, write_adder, write_two_signatures
 from support.model_writer import ModelWriter
 from support.random_chain import random_chain
-from tflmgen.board import list_boards
+from tflmgen.project.board import list_boards
 
 LEFT = np.array([[1, 2, 3, 4]], np.float32)
 RIGHT = np.array([[10, 20, 30, 40]], np.float32)

@@ -15,7 +15,7 @@ import typer
 from support.commands import tflmgen
 from support.repository import ROOT
 from tflmgen import __version__, cli
-from tflmgen.option_groups import OPTIONS, OutputOptions, SessionOptions, with_groups
+from tflmgen.commands.option_groups import OPTIONS, OutputOptions, SessionOptions, with_groups
 from tflmgen.options import BuildOptions
 
 if sys.version_info >= (3, 11):
@@ -117,7 +117,7 @@ def test_version() -> None:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    heavy = {"numpy", "jinja2", "jsonschema", "flatbuffers", "platformio", "tflmgen.types"}
+    heavy = {"numpy", "jinja2", "jsonschema", "flatbuffers", "platformio", "tflmgen.ir.types"}
     code = f"import sys, tflmgen.cli; print(*({heavy!r} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from support.commands import tflmgen, write_adder
 from tflmgen.commands import build as build_module
-from tflmgen.option_groups import command_line, option_words
+from tflmgen.commands.option_groups import command_line, option_words
 from tflmgen.options import BuildOptions
-from tflmgen.platformio import Firmware
+from tflmgen.project.platformio import Firmware
 
 TYPED: dict[str, Any] = {
     "name": "net of mine",

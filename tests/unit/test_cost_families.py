@@ -14,9 +14,9 @@ from support.kernel_harness import Array, Case, broken_rules
 from support.padded_cases import explicitly_padded
 from support.recurrent_sizes import lstm, svdf_in
 from support.repository import ROOT
-from tflmgen.kernel import Kernel
-from tflmgen.ops import fast
-from tflmgen.ops.costs.estimate import estimate
+from tflmgen.ir.kernel import Kernel
+from tflmgen.kernels import candidates as fast
+from tflmgen.kernels.costs.estimate import estimate
 
 Make = Callable[[np.random.Generator], tuple[Case, Sequence[Array | None]]]
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.kernel_harness import constant, make_case, tensor
-from tflmgen.kernel import Kernel, Params, Scratch, Target
-from tflmgen.ops import fast
-from tflmgen.ops.costs.estimate import CORES, FAMILIES, Estimate, estimate, terms_of
-from tflmgen.ops.costs.table import COSTS
+from tflmgen.ir.kernel import Kernel, Params, Scratch, Target
+from tflmgen.kernels import candidates as fast
+from tflmgen.kernels.costs.estimate import CORES, FAMILIES, Estimate, estimate, terms_of
+from tflmgen.kernels.costs.table import COSTS
 
 SHAPE = {
     "batches": 1,

@@ -10,11 +10,11 @@ import pytest
 from support.commands import tflmgen
 from support.dead_channels import dead_channels as random_model
 from support.model_writer import ModelWriter
+from tflmgen.backend.plan_macs import total_macs, with_file_macs
 from tflmgen.compiler import compile_model
-from tflmgen.dead_channels import DeadChannels, dead_channel_lines, dead_channels
-from tflmgen.kernel import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.plan_macs import total_macs, with_file_macs
+from tflmgen.report.dead_channels import DeadChannels, dead_channel_lines, dead_channels
 
 HOST = Target("host")
 

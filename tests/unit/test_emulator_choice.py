@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tflmgen.board import load_board
-from tflmgen.emulator.run import open_session
-from tflmgen.emulator.session import EmulatorError
+from tflmgen.emulators.open_session import open_session
+from tflmgen.emulators.session import EmulatorError
+from tflmgen.project.board import load_board
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from tflmgen.emulator.session import EmulatorError
     [("nucleo_f767zi", "Renode is not installed"), ("pico", "none of Renode's either")],
 )
 def test_a_board_that_nothing_here_runs(board: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflmgen.emulator.run.find_renode", lambda _: None)
+    monkeypatch.setattr("tflmgen.emulators.open_session.find_renode", lambda _: None)
     problem = rf"board {board} has no QEMU machine, and {why}\. Attached to this computer, it is tested by --port PORT"
     with (
         pytest.raises(EmulatorError, match=problem),

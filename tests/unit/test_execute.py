@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from tflmgen.emulator.session import EmulatorError, Invocation, RestartError
-from tflmgen.execute import MOST_RESTARTS, run_sets
-from tflmgen.graph import Port, Signature
-from tflmgen.npz import VectorSet
-from tflmgen.types import DType, TensorType
+from tflmgen.emulators.execute import MOST_RESTARTS, run_sets
+from tflmgen.emulators.npz import VectorSet
+from tflmgen.emulators.session import EmulatorError, Invocation, RestartError
+from tflmgen.ir.graph import Port, Signature
+from tflmgen.ir.types import DType, TensorType
 
 
 class Restarting:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tflmgen.emulator.executed import Cycles, OperatorCount, Tally, executed
-from tflmgen.emulator.executions import executions
-from tflmgen.emulator.runs import mark_steps
+from tflmgen.emulators.invoke_cost import Cycles, OperatorCount, Tally, executed
+from tflmgen.emulators.step_counts import executions
+from tflmgen.emulators.step_runs import mark_steps
 
 
 def step(index: int, kind: str, parent: int | None, function: str = "main", **more: Any) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from support.commands import tflmgen, write_two_signatures
 from support.exported import exported
 from support.repository import ROOT
 from tflmgen import __version__
-from tflmgen.board import HOST
-from tflmgen.export import _arduino_name, export
-from tflmgen.firmware_build import plan_for, project_of
 from tflmgen.options import BuildOptions, Format
+from tflmgen.project.board import HOST
+from tflmgen.project.firmware_build import plan_for, project_of
+from tflmgen.project.library_export import _arduino_name, export
 
 GATE = ROOT / "examples" / "gate.tflite"
 FORMATS = [form.value for form in Format]
@@ -93,7 +93,7 @@ def test_arduino_keywords_are_what_the_header_declares(tmp_path: Path) -> None:
 def test_arduino_url_is_the_address_in_the_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And none where there is none: a page of somebody else's would mislead."""
     for address in ("https://example.org/tflmgen", ""):
-        monkeypatch.setattr("tflmgen.export.homepage", lambda address=address: address)
+        monkeypatch.setattr("tflmgen.project.library_export.homepage", lambda address=address: address)
         folder = exported(GATE, "arduino", tmp_path / str(bool(address)))
         urls = re.findall(r"^url=(.*)$", (folder / "library.properties").read_text(encoding="utf-8"), re.MULTILINE)
         assert urls == ([address] if address else [])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tflmgen.kernel import Kernel, Scratch, Target
-from tflmgen.ops.fast import fastest
+from tflmgen.ir.kernel import Kernel, Scratch, Target
+from tflmgen.kernels.candidates import fastest
 
 
 def test_a_kernel_keeps_its_own_alternatives() -> None:

@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tflmgen.files import OutputFileError, check_writable, write_whole
+from tflmgen.project.files import OutputFileError, check_writable, write_whole
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from flatbuffers import flexbuffers
 from hypothesis import given
 from hypothesis import strategies as st
-from tflmgen.tflite.flexbuffer import flexbuffer_map
+from tflmgen.frontend.tflite.flexbuffer import flexbuffer_map
 
 FIELDS = {"i": -3, "f": 0.5, "t": True, "s": "text", "v": [1, 2, 3], "m": {"inner": [1.5, "x", None]}, "b": b"abc"}
 READ = {**FIELDS, "v": (1, 2, 3), "m": {"inner": (1.5, "x", None)}}

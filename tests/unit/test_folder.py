@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tflmgen import folder
-from tflmgen.folder import BEGIN, END, MANIFEST, Content, FolderError, read_about, write_folder
+from tflmgen.project import folder
+from tflmgen.project.folder import BEGIN, END, MANIFEST, Content, FolderError, read_about, write_folder
 
 
 def content(files: Mapping[str, str], ini: str = "a = 1", once: str = "main", form: str = "project") -> Content:

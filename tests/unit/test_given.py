@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.dynamic_models import one_graph, open_tensor
 from support.model_writer import SubgraphWriter
-from tflmgen.bounds import Shape, TensorKey
-from tflmgen.given import given_shapes
+from tflmgen.emulators.input_bounds import given_shapes
+from tflmgen.frontend.shape_bounds import Shape, TensorKey
 
 
 def _model(g: SubgraphWriter) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.kernel_harness import Case, constant, make_case, tensor
-from tflmgen.kernel import Kernel, Target
-from tflmgen.ops import OPERATORS
+from tflmgen.ir.kernel import Kernel, Target
+from tflmgen.kernels import OPERATORS
 
 M4 = Target("cortex-m4", frozenset({"dsp"}))
 

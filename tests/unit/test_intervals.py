@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tflmgen.kernel import OperatorInstance
-from tflmgen.ops.arithmetic import Fused
-from tflmgen.ops.concatenation import Axis
-from tflmgen.ops.conv import ConvAttributes
-from tflmgen.ops.fixed_point import requantize
-from tflmgen.ops.folding import fold
-from tflmgen.ops.fully_connected import FullyConnectedAttributes
-from tflmgen.ops.intervals import Interval, of_array, whole
-from tflmgen.ops.pool import PoolAttributes
-from tflmgen.ops.quantize_math import Activation, activation_range, quantize_multiplier
-from tflmgen.ops.ranges import output_ranges
-from tflmgen.ops.reduce import ReduceAttributes
-from tflmgen.ops.window import Steps
-from tflmgen.types import DType, Quantization, TensorType
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.ir.types import DType, Quantization, TensorType
+from tflmgen.kernels.folding.evaluate import fold
+from tflmgen.kernels.numeric.fixed_point import requantize
+from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, quantize_multiplier
+from tflmgen.kernels.numeric.window import Steps
+from tflmgen.kernels.operators.arithmetic import Fused
+from tflmgen.kernels.operators.concatenation import Axis
+from tflmgen.kernels.operators.conv import ConvAttributes
+from tflmgen.kernels.operators.fully_connected import FullyConnectedAttributes
+from tflmgen.kernels.operators.pool import PoolAttributes
+from tflmgen.kernels.operators.reduce import ReduceAttributes
+from tflmgen.kernels.ranges.intervals import Interval, of_array, whole
+from tflmgen.kernels.ranges.transfer import output_ranges
 
 Array = NDArray[Any]
 EVERY = np.arange(-128, 128)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from tflmgen.junit import Case, junit_xml
+from tflmgen.compare.junit import Case, junit_xml
 
 
 def test_counts_and_failures() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tflmgen.kernel import Overlap
+from tflmgen.ir.kernel import Overlap
 
 
 @pytest.mark.parametrize(

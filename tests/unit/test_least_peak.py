@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from itertools import permutations
 
-from tflmgen.least_peak import Task, least_peak
+from tflmgen.explore.least_peak import Task, least_peak
 
 
 def random_tasks(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.stages import plan_graph
-from tflmgen.liveness import runs
+from tflmgen.schedule.liveness import runs
 
 
 @pytest.mark.parametrize(

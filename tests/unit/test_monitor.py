@@ -5,8 +5,8 @@ import struct
 import pytest
 from support.commands import tflmgen
 from tflmgen.commands.monitor import Watcher
-from tflmgen.emulator.link import FAULT, REFUSED, REPLY, Frame, Request, encode
-from tflmgen.emulator.serial_port import LARGEST_FRAME, PortError, find_port, first_wait
+from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Frame, Request, encode
+from tflmgen.emulators.serial_port import LARGEST_FRAME, PortError, find_port, first_wait
 
 FAULTED = encode(Frame(FAULT, 0, struct.pack("<5I", 5, 0x8000100, 0x8000200, 0x8200, 0xF0000000)))
 

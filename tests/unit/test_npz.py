@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tflmgen.graph import Port, Signature
-from tflmgen.npz import Vectors, VectorsError, VectorSet, read_vectors, write_outputs
-from tflmgen.types import DType, TensorType
+from tflmgen.emulators.npz import Vectors, VectorsError, VectorSet, read_vectors, write_outputs
+from tflmgen.ir.graph import Port, Signature
+from tflmgen.ir.types import DType, TensorType
 
 X = Port("x", TensorType(DType.INT8, (2,)))
 W = Port("w", TensorType(DType.FLOAT32, ()))

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from support import tiny
-from tflmgen.board import Board, BoardError, list_boards, load_board
-from tflmgen.platformio import environment_variables
+from tflmgen.project.board import Board, BoardError, list_boards, load_board
+from tflmgen.project.platformio import environment_variables
 
 STM32 = ("stlink", "jlink", "cmsis-dap", "blackmagic", "mbed")
 MANIFESTS: dict[str, tuple[str, str, tuple[str, ...], int, int]] = {

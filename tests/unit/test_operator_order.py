@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tflmgen.tflite.model import Operator
-from tflmgen.tflite.order import execution_order
+from tflmgen.frontend.tflite.model import Operator
+from tflmgen.frontend.tflite.topological_order import execution_order
 
 
 def operator(index: int, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Operator:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from support.model_writer import ModelWriter
 from support.pipeline import HOST
-from tflmgen.graph import Module, Op, walk
-from tflmgen.importer import import_model
-from tflmgen.kernel import Kernel, Target
-from tflmgen.overlap import has_multiples
-from tflmgen.search import best_candidate
-from tflmgen.select import select
-from tflmgen.tflite.reader import parse_model
+from tflmgen.explore.search import best_candidate
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.ir.graph import Module, Op, walk
+from tflmgen.ir.kernel import Kernel, Target
+from tflmgen.kernels.selection import select
+from tflmgen.memory.overlap import has_multiples
 
 M55 = Target("cortex-m55", frozenset({"dsp", "mve", "fpu"}))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tflmgen.arena.blocks import Block
-from tflmgen.arena.bounds import peak
-from tflmgen.arena.place import place
+from tflmgen.memory.blocks import Block
+from tflmgen.memory.lower_bounds import peak
+from tflmgen.memory.placement import place
 
 
 def live(first: int, last: int) -> int:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from support import tiny
 from support.commands import tflmgen, write_adder
-from tflmgen.board import load_board
 from tflmgen.errors import UsageError
-from tflmgen.placement import placed
+from tflmgen.project.board import load_board
+from tflmgen.project.memory_regions import placed
 
 
 def test_places_replace_the_boards_own() -> None:

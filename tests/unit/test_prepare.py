@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.model_writer import ModelWriter
-from tflmgen.graph import Module, Op, walk
-from tflmgen.importer import import_model
-from tflmgen.kernel import Target
+from tflmgen.explore.channel_multiples import prepare, prepare_trade_offs
+from tflmgen.explore.ram_trade_offs import choose, curve
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.ir.graph import Module, Op, walk
+from tflmgen.ir.kernel import Target
 from tflmgen.options import Optimize
 from tflmgen.passes import WITHOUT_RANGES, run_passes
-from tflmgen.prepare import prepare, prepare_trade_offs
-from tflmgen.ram import choose, curve
-from tflmgen.tflite.reader import parse_model
 
 M4 = Target("cortex-m4", frozenset({"dsp", "fpu"}))
 M0 = Target("cortex-m0")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from support import tiny
-from tflmgen.board import Board, list_boards, load_board
-from tflmgen.folder import FolderError
-from tflmgen.project import assemble, write
+from tflmgen.project.assemble import assemble, write
+from tflmgen.project.board import Board, list_boards, load_board
+from tflmgen.project.folder import FolderError
 
 BOARDS = [*list_boards(), load_board("host")]
 

@@ -7,7 +7,8 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tflmgen.ops.quantize_math import (
+from tflmgen.ir.types import DType, Quantization
+from tflmgen.kernels.numeric.quantize_math import (
     Activation,
     activation_range,
     is_representable,
@@ -16,7 +17,6 @@ from tflmgen.ops.quantize_math import (
     quantize_value,
     round_half_away,
 )
-from tflmgen.types import DType, Quantization
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from support.model_writer import ModelWriter
 from tflmgen.errors import ModelError, UsageError
-from tflmgen.graph import Module, Op
-from tflmgen.importer import import_model
-from tflmgen.kernel import Target
+from tflmgen.explore.ram_trade_offs import Choice, choose, curve, parse_budget
+from tflmgen.explore.streams.chain import STREAM
+from tflmgen.explore.streams.row_kernels import RowKernels
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.ir.graph import Module, Op
+from tflmgen.ir.kernel import Target
 from tflmgen.options import Optimize
 from tflmgen.passes import run_passes
-from tflmgen.ram import Choice, choose, curve, parse_budget
-from tflmgen.streams.chain import STREAM
-from tflmgen.streams.row_kernels import RowKernels
-from tflmgen.tflite.reader import parse_model
 
 HOST = Target(core="host")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.model_writer import ModelWriter, SubgraphWriter
-from tflmgen.tflite.model import Model
-from tflmgen.tflite.reader import parse_model, read_model
-from tflmgen.types import DType, Quantization
+from tflmgen.frontend.tflite.model import Model
+from tflmgen.frontend.tflite.reader import parse_model, read_model
+from tflmgen.ir.types import DType, Quantization
 
 
 def read(writer: ModelWriter) -> Model:

@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tflmgen.emulator.executed import CountError
-from tflmgen.emulator.link import Invoked
-from tflmgen.emulator.renode_count import RenodeCounter
+from tflmgen.emulators.invoke_cost import CountError
+from tflmgen.emulators.link import Invoked
+from tflmgen.emulators.renode_count import RenodeCounter
 
 DONE = Invoked(status=0, stack_bytes=0, stack_room=0, cycles=0)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support import tiny
-from tflmgen.board import Board, list_boards, load_board
+from tflmgen.project.board import Board, list_boards, load_board
 
 robot_api = pytest.importorskip("robot.api", reason="Robot Framework is not installed")
 robot_parsing = pytest.importorskip("robot.api.parsing")

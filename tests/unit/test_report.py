@@ -14,9 +14,9 @@ from support.model_writer import ModelWriter
 from support.random_chain import random_chain
 from support.random_program import Seeded, random_program
 from support.repository import ROOT
-from tflmgen.board import HOST, load_board
-from tflmgen.firmware_build import plan_for
 from tflmgen.options import BuildOptions, Optimize
+from tflmgen.project.board import HOST, load_board
+from tflmgen.project.firmware_build import plan_for
 from tflmgen.report import report_html
 from tflmgen.report.advice import advice
 from tflmgen.report.arena_map import arena_map
@@ -28,7 +28,7 @@ from tflmgen.report.palette import Palette
 from tflmgen.report.steps import TIMES, Steps, fitting, shape, shapes, telling_ends
 from tflmgen.report.tables import layer_parts, work_parts
 from tflmgen.report.timeline import Timeline
-from tflmgen.units import readable, share
+from tflmgen.terminal.units import readable, share
 
 GATE = ROOT / "examples" / "gate.tflite"
 SEEDS = range(25)

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tflmgen.emulators.seeded import SETS, generator_inputs, seeded_sets
 from tflmgen.errors import UsageError
-from tflmgen.graph import Port, Signature
-from tflmgen.seeded import SETS, generator_inputs, seeded_sets
-from tflmgen.types import DType, TensorType
+from tflmgen.ir.graph import Port, Signature
+from tflmgen.ir.types import DType, TensorType
 
 
 def _signature(*ports: tuple[DType, int]) -> Signature:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.model_writer import ModelWriter
-from tflmgen.graph_text import module_text
-from tflmgen.importer import import_model
-from tflmgen.tflite.reader import parse_model
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.ir.text import module_text
 
 
 def counting_model(operator: str) -> bytes:

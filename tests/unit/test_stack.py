@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.stack import deepest, parse_disassembly, reported_frames
+from tflmgen.project.stack import deepest, parse_disassembly, reported_frames
 
 LISTING = """
 SYMBOL TABLE:

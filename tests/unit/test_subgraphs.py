@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from support.model_writer import ModelWriter
 from tflmgen.errors import ModelError
-from tflmgen.subgraphs import assigning_subgraphs, call_order, stateful_subgraphs
-from tflmgen.tflite.model import Model
-from tflmgen.tflite.reader import parse_model
+from tflmgen.frontend.subgraphs import assigning_subgraphs, call_order, stateful_subgraphs
+from tflmgen.frontend.tflite.model import Model
+from tflmgen.frontend.tflite.reader import parse_model
 
 
 def calls(*edges: tuple[int, ...]) -> Model:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tflmgen.text_table import Column, Table, table_lines, text_width
+from tflmgen.terminal.text_table import Column, Table, table_lines, text_width
 
 NAME = "sequential/block_1/depthwise/BatchNorm/Relu6"
 TABLE = Table(

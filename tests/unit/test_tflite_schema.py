@@ -3,8 +3,14 @@ from __future__ import annotations
 import pytest
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
-from tflmgen.tflite.names import BUILTIN_OPERATORS, TENSOR_TYPES, operator_name, options_table, tensor_type_name
-from tflmgen.tflite.schema import Field, Kind, fields, union_tables
+from tflmgen.frontend.tflite.names import (
+    BUILTIN_OPERATORS,
+    TENSOR_TYPES,
+    operator_name,
+    options_table,
+    tensor_type_name,
+)
+from tflmgen.frontend.tflite.schema import Field, Kind, fields, union_tables
 
 
 def test_fields_of_each_kind() -> None:

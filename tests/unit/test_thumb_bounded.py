@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tflmgen.ops.dsp.channels import Integers, Layer, accumulators
-from tflmgen.ops.fixed_point import requantize
-from tflmgen.ops.quantize_math import quantize_multiplier
-from tflmgen.ops.thumb.bounded import Bounded, bounded
-from tflmgen.ops.thumb.channels import output_of
+from tflmgen.kernels.dsp.channels import Integers, Layer, accumulators
+from tflmgen.kernels.numeric.fixed_point import requantize
+from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
+from tflmgen.kernels.thumb.bounded import Bounded, bounded
+from tflmgen.kernels.thumb.channels import output_of
 
 
 def as_kernels_do(exact: Bounded, layer: Layer, channel: int, accumulators: Integers) -> Integers:

@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tflmgen.board import load_board
-from tflmgen.emulator.run import open_session
-from tflmgen.emulator.session import EmulatorError
-from tflmgen.toolchain import ToolchainError, find_host_compiler, find_program, find_renode
+from tflmgen.emulators.open_session import open_session
+from tflmgen.emulators.session import EmulatorError
+from tflmgen.project.board import load_board
+from tflmgen.project.toolchain import ToolchainError, find_host_compiler, find_program, find_renode
 
 
 def program(folder: Path, name: str) -> Path:

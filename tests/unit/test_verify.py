@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from support.graph_parser import parse_graph
 from tflmgen.errors import InternalError
-from tflmgen.graph import Block, Call, Function, If, Module, Node, Op, While
-from tflmgen.verify import verify
+from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, While
+from tflmgen.ir.well_formed import verify
 
 GRAPH = """
     constant #zero: int32[1] = 0

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from support.cost_samples import Layer, write_model
 from support.dsp_cases import winograd
-from tflmgen.board import HOST, load_board
-from tflmgen.budget import BudgetError, room_for_weights
 from tflmgen.compiler import compile_model
 from tflmgen.errors import UsageError
-from tflmgen.firmware_build import compile_for
-from tflmgen.graph import Op, walk
-from tflmgen.importer import import_model
-from tflmgen.kernel import ConstantArray, Kernel, Target
-from tflmgen.ops import OPERATORS
+from tflmgen.explore.channel_multiples import prepare
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.kernel import ConstantArray, Kernel, Target
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.selection import select
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.prepare import prepare
-from tflmgen.select import select
-from tflmgen.tflite.reader import read_model
+from tflmgen.project.board import HOST, load_board
+from tflmgen.project.budget import BudgetError, room_for_weights
+from tflmgen.project.firmware_build import compile_for
 
 M4 = Target("cortex-m4", frozenset({"dsp"}))
 PLENTY = 1 << 20

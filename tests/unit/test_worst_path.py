@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tflmgen.worst_path import Cost, WorstPath, worst_path
+from tflmgen.commands.worst_path import Cost, WorstPath, worst_path
 
 
 def plan(trips: int | None, limit: int | None) -> dict[str, Any]:

@@ -7,30 +7,30 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen import __version__
-from tflmgen.bench_report import Measured, bench_json
-from tflmgen.board import Board
-from tflmgen.code_size import code_bytes
 from tflmgen.commands.bench_port import bench_port
+from tflmgen.commands.bench_report import Measured, bench_json
+from tflmgen.commands.option_groups import OutputOptions, SessionOptions
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console
-from tflmgen.emulator.cycle_models import CYCLE_MODELS, CycleModel
-from tflmgen.emulator.executed import Cycles
-from tflmgen.emulator.session import Session
+from tflmgen.emulators.cycle_models import CYCLE_MODELS, CycleModel
+from tflmgen.emulators.execute import run_set, run_sets
+from tflmgen.emulators.input_bounds import given_shapes
+from tflmgen.emulators.invoke_cost import Cycles
+from tflmgen.emulators.npz import Vectors, VectorSet, choose_signature, read_vectors
+from tflmgen.emulators.seeded import generator_inputs
+from tflmgen.emulators.session import Session
 from tflmgen.errors import UsageError
-from tflmgen.execute import run_set, run_sets
-from tflmgen.files import check_writable, write_whole
-from tflmgen.firmware_build import check_session_options, compile_for, require_compiler, running
-from tflmgen.given import given_shapes
-from tflmgen.graph import Signature
-from tflmgen.npz import Vectors, VectorSet, choose_signature, read_vectors
-from tflmgen.option_groups import OutputOptions, SessionOptions
+from tflmgen.ir.graph import Signature
 from tflmgen.options import BuildOptions
-from tflmgen.placement import board_for
-from tflmgen.platformio import Firmware
+from tflmgen.project.board import Board
+from tflmgen.project.code_size import code_bytes
+from tflmgen.project.files import check_writable, write_whole
+from tflmgen.project.firmware_build import check_session_options, compile_for, require_compiler, running
+from tflmgen.project.memory_regions import board_for
+from tflmgen.project.platformio import Firmware
 from tflmgen.report import report_html
-from tflmgen.seeded import generator_inputs
-from tflmgen.text_table import Column, Table
-from tflmgen.units import count
+from tflmgen.terminal.console import Console
+from tflmgen.terminal.text_table import Column, Table
+from tflmgen.terminal.units import count
 
 GENERATED = "generated"
 

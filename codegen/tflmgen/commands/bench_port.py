@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from tflmgen import __version__
-from tflmgen.bench_report import Measured
-from tflmgen.board import Board
+from tflmgen.commands.bench_report import Measured
+from tflmgen.commands.option_groups import SessionOptions
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console
-from tflmgen.execute import run_set, run_sets
-from tflmgen.firmware_build import running
-from tflmgen.npz import Vectors
-from tflmgen.option_groups import SessionOptions
+from tflmgen.emulators.execute import run_set, run_sets
+from tflmgen.emulators.npz import Vectors
 from tflmgen.options import BuildOptions
-from tflmgen.text_table import Column, Table
-from tflmgen.units import count
+from tflmgen.project.board import Board
+from tflmgen.project.firmware_build import running
+from tflmgen.terminal.console import Console
+from tflmgen.terminal.text_table import Column, Table
+from tflmgen.terminal.units import count
 
 
 def bench_port(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tflmgen.board import HOST, Board, list_boards
-from tflmgen.console import Console
-from tflmgen.option_groups import OutputOptions
-from tflmgen.text_table import Column, Table
-from tflmgen.toolchain import ToolchainError, find_program, find_renode
-from tflmgen.units import readable
+from tflmgen.commands.option_groups import OutputOptions
+from tflmgen.project.board import HOST, Board, list_boards
+from tflmgen.project.toolchain import ToolchainError, find_program, find_renode
+from tflmgen.terminal.console import Console
+from tflmgen.terminal.text_table import Column, Table
+from tflmgen.terminal.units import readable
 
 
 def boards_command(output: OutputOptions) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import typer
 
-from tflmgen.board_new import CORES, Answers, missing, new_board
-from tflmgen.console import Console
-from tflmgen.option_groups import OutputOptions
+from tflmgen.commands.option_groups import OutputOptions
+from tflmgen.project.board_new import CORES, Answers, missing, new_board
+from tflmgen.terminal.console import Console
 
 
 def boards_new_command(directory: Path, answers: Answers, output: OutputOptions) -> None:

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tflmgen.board import Board
-from tflmgen.budget import peak_operator
-from tflmgen.code_size import code_bytes
+from tflmgen.backend.c_library import entry_names
+from tflmgen.commands.option_groups import OutputOptions, command_line
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console
-from tflmgen.dead_channels import dead_channel_lines
-from tflmgen.emit import entry_names
-from tflmgen.firmware_build import (
+from tflmgen.options import BuildOptions
+from tflmgen.project.assemble import write
+from tflmgen.project.board import Board
+from tflmgen.project.budget import peak_operator
+from tflmgen.project.code_size import code_bytes
+from tflmgen.project.firmware_build import (
     compile_for,
     compile_project,
     kept_if_whole,
@@ -22,16 +23,15 @@ from tflmgen.firmware_build import (
     project_of,
     require_compiler,
 )
-from tflmgen.folder import PROJECT, check_folder
-from tflmgen.option_groups import OutputOptions, command_line
-from tflmgen.options import BuildOptions
-from tflmgen.placement import board_for, memory_use
-from tflmgen.platformio import Firmware
-from tflmgen.project import write
+from tflmgen.project.folder import PROJECT, check_folder
+from tflmgen.project.memory_regions import board_for, memory_use
+from tflmgen.project.platformio import Firmware
+from tflmgen.project.stack import stack_worst_case
 from tflmgen.report import report_html
-from tflmgen.stack import stack_worst_case
-from tflmgen.text_table import Column, Table
-from tflmgen.units import count, readable, share
+from tflmgen.report.dead_channels import dead_channel_lines
+from tflmgen.terminal.console import Console
+from tflmgen.terminal.text_table import Column, Table
+from tflmgen.terminal.units import count, readable, share
 
 
 def build_command(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tflmgen.console import Console
+from tflmgen.commands.option_groups import OutputOptions
 from tflmgen.errors import UsageError
-from tflmgen.export import export, write_export
-from tflmgen.firmware_build import plan_for, print_kept, project_of
-from tflmgen.folder import check_folder
-from tflmgen.option_groups import OutputOptions
 from tflmgen.options import BuildOptions, Format
-from tflmgen.placement import board_for
-from tflmgen.units import readable
+from tflmgen.project.firmware_build import plan_for, print_kept, project_of
+from tflmgen.project.folder import check_folder
+from tflmgen.project.library_export import export, write_export
+from tflmgen.project.memory_regions import board_for
+from tflmgen.terminal.console import Console
+from tflmgen.terminal.units import readable
 
 NEXT = {
     Format.PLATFORMIO: "Copy it into your project's lib/.",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tflmgen.console import Console
-from tflmgen.firmware_build import compile_for, kept_if_whole, print_kept, project_of
-from tflmgen.flash import check_flashable, flash
-from tflmgen.folder import PROJECT, check_folder
-from tflmgen.option_groups import OutputOptions, command_line
+from tflmgen.commands.option_groups import OutputOptions, command_line
 from tflmgen.options import BuildOptions
-from tflmgen.placement import board_for
-from tflmgen.project import write
+from tflmgen.project.assemble import write
+from tflmgen.project.firmware_build import compile_for, kept_if_whole, print_kept, project_of
+from tflmgen.project.folder import PROJECT, check_folder
+from tflmgen.project.memory_regions import board_for
+from tflmgen.project.upload import check_flashable, flash
+from tflmgen.terminal.console import Console
 
 
 def flash_command(

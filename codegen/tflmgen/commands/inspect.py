@@ -6,22 +6,22 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tflmgen.commands.option_groups import OutputOptions
 from tflmgen.compiler import Compilation
-from tflmgen.console import Console
-from tflmgen.dead_channels import dead_channel_lines
-from tflmgen.files import check_writable, write_whole
-from tflmgen.firmware_build import plan_for
-from tflmgen.graph_json import module_json
-from tflmgen.graph_text import module_text
-from tflmgen.option_groups import OutputOptions
+from tflmgen.frontend.tflite.model import SubGraph, Tensor
+from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.ir.json_form import module_json
+from tflmgen.ir.text import module_text
+from tflmgen.ir.types import Quantization
 from tflmgen.options import BuildOptions
-from tflmgen.placement import board_for
+from tflmgen.project.files import check_writable, write_whole
+from tflmgen.project.firmware_build import plan_for
+from tflmgen.project.memory_regions import board_for
 from tflmgen.report import report_html
-from tflmgen.text_table import Column, Table
-from tflmgen.tflite.model import SubGraph, Tensor
-from tflmgen.tflite.reader import read_model
-from tflmgen.types import Quantization
-from tflmgen.units import count
+from tflmgen.report.dead_channels import dead_channel_lines
+from tflmgen.terminal.console import Console
+from tflmgen.terminal.text_table import Column, Table
+from tflmgen.terminal.units import count
 
 OPERATORS = (
     Column("#", numeric=True),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 import time
 
-from tflmgen.board import load_board
-from tflmgen.console import Console
-from tflmgen.emulator.link import FAULT, REFUSED, REPLY, Decoder, Frame, Request
-from tflmgen.emulator.serial_port import LARGEST_FRAME, find_port, open_serial
+from tflmgen.commands.option_groups import OutputOptions
+from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Decoder, Frame, Request
+from tflmgen.emulators.serial_port import LARGEST_FRAME, find_port, open_serial
 from tflmgen.errors import TflmgenError, UsageError
-from tflmgen.option_groups import OutputOptions
+from tflmgen.project.board import load_board
+from tflmgen.terminal.console import Console
 
 DEFAULT_BAUD = 115200
 SYNC = 0x7E

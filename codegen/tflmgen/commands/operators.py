@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.console import Console
+from tflmgen.commands.operator_table import OperatorRow, operator_rows, type_lines
+from tflmgen.commands.option_groups import OutputOptions
 from tflmgen.errors import TflmgenError
-from tflmgen.operator_table import OperatorRow, operator_rows, type_lines
-from tflmgen.ops import BUILT_IN
-from tflmgen.ops.accepted import ANY, Types
-from tflmgen.option_groups import OutputOptions
-from tflmgen.plugin_loader import installed_names, load_operators
-from tflmgen.text_table import Column, Table
-from tflmgen.types import DType
+from tflmgen.ir.types import DType
+from tflmgen.kernels import BUILT_IN
+from tflmgen.kernels.accepted import ANY, Types
+from tflmgen.plugins.plugin_loader import installed_names, load_operators
+from tflmgen.terminal.console import Console
+from tflmgen.terminal.text_table import Column, Table
 
 RULES = (Column(), Column(least=40, wraps=True))
 COMPARED = (Column("element type"), Column("reference", least=24, wraps=True))

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from tflmgen.commands.option_groups import OutputOptions
 from tflmgen.compiler import ram_curve
-from tflmgen.console import Console
-from tflmgen.graph import Op, walk
-from tflmgen.kernel import Kernel, LineMove, RowPlan
-from tflmgen.option_groups import OutputOptions
+from tflmgen.explore.ram_trade_offs import Choice
+from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.kernel import Kernel, LineMove, RowPlan
 from tflmgen.options import BuildOptions
-from tflmgen.placement import board_for
-from tflmgen.ram import Choice
-from tflmgen.text_table import Column, Table
-from tflmgen.units import count
+from tflmgen.project.memory_regions import board_for
+from tflmgen.terminal.console import Console
+from tflmgen.terminal.text_table import Column, Table
+from tflmgen.terminal.units import count
 
 
 def pareto_command(path: Path, board_name: str, options: BuildOptions, output: OutputOptions) -> None:

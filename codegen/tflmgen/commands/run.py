@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tflmgen.console import Console
-from tflmgen.execute import run_sets
-from tflmgen.files import check_writable
-from tflmgen.firmware_build import check_session_options, compile_for, require_compiler, running
-from tflmgen.given import given_shapes
-from tflmgen.npz import read_vectors, write_outputs
-from tflmgen.option_groups import OutputOptions, SessionOptions
+from tflmgen.commands.option_groups import OutputOptions, SessionOptions
+from tflmgen.emulators.execute import run_sets
+from tflmgen.emulators.input_bounds import given_shapes
+from tflmgen.emulators.npz import read_vectors, write_outputs
 from tflmgen.options import BuildOptions
-from tflmgen.placement import board_for
-from tflmgen.units import count
+from tflmgen.project.files import check_writable
+from tflmgen.project.firmware_build import check_session_options, compile_for, require_compiler, running
+from tflmgen.project.memory_regions import board_for
+from tflmgen.terminal.console import Console
+from tflmgen.terminal.units import count
 
 
 def run_command(

@@ -10,17 +10,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.board import HOST, Board, load_board
+from tflmgen.commands.option_groups import Emulator, OutputOptions, SessionOptions
 from tflmgen.commands.test import MismatchError, sets_of
-from tflmgen.compare import Tolerance
-from tflmgen.compiler import Compilation
-from tflmgen.console import Console
-from tflmgen.errors import UsageError
-from tflmgen.execute import run_sets
-from tflmgen.files import check_writable, write_whole
-from tflmgen.firmware_build import check_session_options, compile_for, plan_for, require_compiler, running
-from tflmgen.junit import Case, junit_xml
-from tflmgen.layers import (
+from tflmgen.compare.junit import Case, junit_xml
+from tflmgen.compare.layers import (
     Expected,
     Layer,
     LayerDifference,
@@ -30,15 +23,22 @@ from tflmgen.layers import (
     read_layers,
     with_layers,
 )
-from tflmgen.npz import Vectors
-from tflmgen.option_groups import Emulator, OutputOptions, SessionOptions
+from tflmgen.compare.oracle import NAME as TFLM
+from tflmgen.compare.oracle import OracleError, tflm_tensors
+from tflmgen.compare.references import HOST_BUILD, NoReferenceError
+from tflmgen.compare.verdict import Tolerance
+from tflmgen.compiler import Compilation
+from tflmgen.emulators.execute import run_sets
+from tflmgen.emulators.npz import Vectors
+from tflmgen.errors import UsageError
+from tflmgen.frontend.tflite.model import SubGraph
+from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.options import BuildOptions
-from tflmgen.oracle import NAME as TFLM
-from tflmgen.oracle import OracleError, tflm_tensors
-from tflmgen.references import HOST_BUILD, NoReferenceError
-from tflmgen.text_table import Column, Table
-from tflmgen.tflite.model import SubGraph
-from tflmgen.tflite.reader import read_model
+from tflmgen.project.board import HOST, Board, load_board
+from tflmgen.project.files import check_writable, write_whole
+from tflmgen.project.firmware_build import check_session_options, compile_for, plan_for, require_compiler, running
+from tflmgen.terminal.console import Console
+from tflmgen.terminal.text_table import Column, Table
 
 Array = NDArray[Any]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.graph import Module, Node, Op, Value
-from tflmgen.ops.quantize_math import FLOAT_MAX, Activation, activation_range
-from tflmgen.ops.ranges import CLAMPED
-from tflmgen.passes.dataflow import is_legal
-from tflmgen.passes.fuser import Fuser
-from tflmgen.types import DType, TensorType
+from tflmgen.ir.graph import Module, Node, Op, Value
+from tflmgen.ir.types import DType, TensorType
+from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, activation_range
+from tflmgen.kernels.ranges.transfer import CLAMPED
+from tflmgen.passes.def_use import is_legal
+from tflmgen.passes.fusion import Fuser
 
 CLAMPS = {
     "RELU": Activation.RELU,

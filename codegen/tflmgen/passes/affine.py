@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.graph import Module, Node, Op, Value
-from tflmgen.ops import conv, depthwise_conv, fully_connected
-from tflmgen.ops.quantize_math import Activation
-from tflmgen.passes.dataflow import Dataflow, is_legal
-from tflmgen.passes.pool import Pool
-from tflmgen.passes.rewrite import Rewriter, resolve
-from tflmgen.types import DType, TensorType
+from tflmgen.ir.graph import Module, Node, Op, Value
+from tflmgen.ir.rewrite import Rewriter, resolve
+from tflmgen.ir.types import DType, TensorType
+from tflmgen.kernels.numeric.quantize_math import Activation
+from tflmgen.kernels.operators import conv, depthwise_conv, fully_connected
+from tflmgen.passes.constant_pool import Pool
+from tflmgen.passes.def_use import Dataflow, is_legal
 
 Array = NDArray[Any]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflmgen.graph import Module
+from tflmgen.ir.graph import Module
+from tflmgen.passes.apply_ranges import use_known_values
 from tflmgen.passes.drop_channels import drop_channels
-from tflmgen.passes.known import use_known_values
-from tflmgen.passes.ranges import analyze_ranges
+from tflmgen.passes.range_analysis import analyze_ranges
 
 
 def range_pass(multiple: int) -> Callable[[Module], Module]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.graph import If, Module, Node, Value, While
-from tflmgen.passes.pool import Pool
-from tflmgen.passes.rewrite import Rewriter
+from tflmgen.ir.graph import If, Module, Node, Value, While
+from tflmgen.ir.rewrite import Rewriter
+from tflmgen.passes.constant_pool import Pool
 
 
 def fold_branches(module: Module) -> Module:

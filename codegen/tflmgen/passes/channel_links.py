@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tflmgen.graph import Op, Value
-from tflmgen.kernel import OperatorInstance
-from tflmgen.ops.concatenation import axis_of
-from tflmgen.ops.int8_tables import TABLES
-from tflmgen.ops.intervals import Integers, channels_of
-from tflmgen.ops.pad import paddings
-from tflmgen.ops.reduce import axes
-from tflmgen.ops.reshape import VIEWS
-from tflmgen.ops.rules import input_type
-from tflmgen.types import DType
+from tflmgen.ir.graph import Op, Value
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.int8_tables import TABLES
+from tflmgen.kernels.operators.concatenation import axis_of
+from tflmgen.kernels.operators.pad import paddings
+from tflmgen.kernels.operators.reduce import axes
+from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.kernels.ranges.intervals import Integers, channels_of
+from tflmgen.kernels.rules import input_type
 
 Link = tuple[Value, Integers, Value, Integers]
 """Channel a[i] of one value goes with channel b[i] of another."""

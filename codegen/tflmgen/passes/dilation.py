@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.graph import Module, Node, Op, Value
-from tflmgen.ops.copying import constants_of
-from tflmgen.ops.reshape import VIEWS
-from tflmgen.ops.window import Window, four
-from tflmgen.passes.dataflow import is_legal
-from tflmgen.passes.fuser import Fuser
+from tflmgen.ir.graph import Module, Node, Op, Value
+from tflmgen.kernels.numeric.window import Window, four
+from tflmgen.kernels.operators.copying import constants_of
+from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.passes.def_use import is_legal
+from tflmgen.passes.fusion import Fuser
 from tflmgen.passes.permutation import view
 
 CONVOLUTIONS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})

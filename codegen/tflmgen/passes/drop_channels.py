@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.graph import Module, Narrowed, Node, Op, Removed, Value
-from tflmgen.ops.intervals import Integers, channels_of
-from tflmgen.ops.reshape import VIEWS
+from tflmgen.frontend.operator_check import instance_of
+from tflmgen.ir.graph import Module, Narrowed, Node, Op, Removed, Value
+from tflmgen.ir.rewrite import Rewriter
+from tflmgen.ir.types import DType, TensorType
+from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.kernels.ranges.intervals import Integers, channels_of
 from tflmgen.passes.affine import CHANNELS
 from tflmgen.passes.channel_links import BINARY
-from tflmgen.passes.channels import kept_channels, known_inputs
+from tflmgen.passes.constant_pool import Pool
+from tflmgen.passes.dead_channels import kept_channels, known_inputs
 from tflmgen.passes.macs import macs_of
 from tflmgen.passes.permutation import view
-from tflmgen.passes.pool import Pool
-from tflmgen.passes.ranges import Ranges
-from tflmgen.passes.rewrite import Rewriter
-from tflmgen.support import instance_of
-from tflmgen.types import DType, TensorType
+from tflmgen.passes.range_analysis import Ranges
 
 INPUT_AXIS = {"CONV_2D": 3, "FULLY_CONNECTED": 1}
 """The filter's dimension of the channels, or columns, of the input."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.graph import Module, Node, Op
-from tflmgen.ops.folding import fold
-from tflmgen.passes.pool import Pool
-from tflmgen.passes.rewrite import Rewriter
-from tflmgen.support import instance_of
+from tflmgen.frontend.operator_check import instance_of
+from tflmgen.ir.graph import Module, Node, Op
+from tflmgen.ir.rewrite import Rewriter
+from tflmgen.kernels.folding.evaluate import fold
+from tflmgen.passes.constant_pool import Pool
 
 GROWTH_LIMIT = 4096
 """Bytes by which a folded result may exceed the operator's inputs, unless it only widens their elements."""

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.graph import If, Module, Node, Op, Value
-from tflmgen.ops.quantize_math import Activation
-from tflmgen.ops.reshape import VIEWS
-from tflmgen.passes.pool import Pool
-from tflmgen.passes.rewrite import Rewriter
+from tflmgen.ir.graph import If, Module, Node, Op, Value
+from tflmgen.ir.rewrite import Rewriter
+from tflmgen.kernels.numeric.quantize_math import Activation
+from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.passes.constant_pool import Pool
 
 IDEMPOTENT = frozenset({"LOGICAL_AND", "LOGICAL_OR", "MAXIMUM", "MINIMUM"})
 SELECTS = frozenset({"SELECT", "SELECT_V2"})

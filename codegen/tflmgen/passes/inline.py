@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.graph import Call, Function, Module, Node, Op, walk
-from tflmgen.passes.rewrite import Ids, Rewriter, clone, substitute
+from tflmgen.ir.graph import Call, Function, Module, Node, Op, walk
+from tflmgen.ir.rewrite import Ids, Rewriter, clone, substitute
 
 TINY = 2
 """Operators in a function that is copied to a few call sites."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tflmgen.graph import Module, Op, walk
+from tflmgen.ir.graph import Module, Op, walk
 from tflmgen.passes.affine import CHANNELS
 
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.graph import Module, Node, Op, Value
-from tflmgen.ops.normalize import NormalizeAttributes
-from tflmgen.ops.reshape import VIEWS
-from tflmgen.ops.softmax import SoftmaxAttributes
-from tflmgen.passes.dataflow import Dataflow, is_legal
-from tflmgen.passes.pool import Pool
-from tflmgen.passes.reals import ARITHMETIC, ELEMENTWISE, REDUCTIONS, Array, evaluate, is_real
-from tflmgen.passes.regions import Region, Regions
-from tflmgen.passes.rewrite import Rewriter, resolve
-from tflmgen.types import DType, TensorType
+from tflmgen.ir.graph import Module, Node, Op, Value
+from tflmgen.ir.rewrite import Rewriter, resolve
+from tflmgen.ir.types import DType, TensorType
+from tflmgen.kernels.operators.normalize import NormalizeAttributes
+from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.kernels.operators.softmax import SoftmaxAttributes
+from tflmgen.passes.constant_pool import Pool
+from tflmgen.passes.def_use import Dataflow, is_legal
+from tflmgen.passes.fused_regions import Region, Regions
+from tflmgen.passes.real_evaluation import ARITHMETIC, ELEMENTWISE, REDUCTIONS, Array, evaluate, is_real
 
 TAKEN = ELEMENTWISE | REDUCTIONS.keys() | VIEWS | {"BROADCAST_TO"}
 SAMPLES = 8

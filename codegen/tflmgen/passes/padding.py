@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.graph import Module, Node, Op, Value
-from tflmgen.ops.pad import paddings
-from tflmgen.ops.quantize_math import Activation
-from tflmgen.ops.reshape import VIEWS
-from tflmgen.ops.window import Steps, Window, four
-from tflmgen.passes.dataflow import is_legal
-from tflmgen.passes.fuser import Fuser
+from tflmgen.ir.graph import Module, Node, Op, Value
+from tflmgen.kernels.numeric.quantize_math import Activation
+from tflmgen.kernels.numeric.window import Steps, Window, four
+from tflmgen.kernels.operators.pad import paddings
+from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.passes.def_use import is_legal
+from tflmgen.passes.fusion import Fuser
 from tflmgen.passes.permutation import view
 
 CONVOLUTIONS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.graph import Op, Value
-from tflmgen.ops.reshape import Dimensions
-from tflmgen.ops.transpose import permutation_of
-from tflmgen.passes.dataflow import Dataflow
-from tflmgen.types import Dim
+from tflmgen.ir.graph import Op, Value
+from tflmgen.ir.types import Dim
+from tflmgen.kernels.operators.reshape import Dimensions
+from tflmgen.kernels.operators.transpose import permutation_of
+from tflmgen.passes.def_use import Dataflow
 
 Permutation = tuple[int, ...]
 

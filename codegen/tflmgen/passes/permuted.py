@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.graph import Op, Value
-from tflmgen.ops.pad import paddings
-from tflmgen.ops.reduce import axes
-from tflmgen.ops.unary import PLAIN
-from tflmgen.passes.dataflow import Dataflow, is_legal
+from tflmgen.ir.graph import Op, Value
+from tflmgen.kernels.operators.pad import paddings
+from tflmgen.kernels.operators.reduce import axes
+from tflmgen.kernels.operators.unary import PLAIN
+from tflmgen.passes.constant_pool import Pool
+from tflmgen.passes.def_use import Dataflow, is_legal
 from tflmgen.passes.permutation import Permutation, inverse, is_identity, moves_nothing, permuted, view
-from tflmgen.passes.pool import Pool
 
 UNARY = frozenset(PLAIN) | {"CAST", "DEQUANTIZE", "QUANTIZE", "REQUANTIZE"}
 BINARY = frozenset({"ADD", "ATAN2", "DIV", "FLOOR_DIV", "FLOOR_MOD", "MUL", "POW", "SQUARED_DIFFERENCE", "SUB"})

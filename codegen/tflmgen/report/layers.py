@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.dead_channels import dead_channels
+from tflmgen.report.dead_channels import dead_channels
 from tflmgen.report.palette import Palette
 from tflmgen.report.steps import TIMES, Json, Plan, Steps, shapes
-from tflmgen.units import count, share
+from tflmgen.terminal.units import count, share
 
 
 def window_text(step: Json) -> str:

@@ -8,7 +8,7 @@ import pytest
 from support.graph_parser import parse_graph, same_graph
 from tflmgen.passes import run_passes
 from tflmgen.passes.activation import fuse_activation
-from tflmgen.passes.prune import prune
+from tflmgen.passes.dead_code import prune
 
 NONE, RELU, N1_TO_1, RELU6 = 0, 1, 2, 3
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.graph_parser import parse_graph, same_graph
 from tflmgen.passes.affine import fold_affine
+from tflmgen.passes.dead_code import prune
 from tflmgen.passes.identities import drop_identities
-from tflmgen.passes.prune import prune
 
 CONSTANTS = """
     constant #w: float32[2,3] = 1.0, 2.0, 3.0, 4.0, 5.0, 6.0

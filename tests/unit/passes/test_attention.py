@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.graph_parser import parse_graph, same_graph
 from tflmgen.passes.attention import fuse_attention
-from tflmgen.passes.prune import prune
+from tflmgen.passes.dead_code import prune
 
 
 def test_heads_stay_where_they_are() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.graph_parser import parse_graph, same_graph
 from tflmgen.passes import run_passes
-from tflmgen.passes.calls import resolve_calls
+from tflmgen.passes.call_constants import resolve_calls
 from tflmgen.passes.inline import inline
 from tflmgen.passes.specialize import specialize
 

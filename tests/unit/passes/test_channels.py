@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.graph_parser import parse_graph
-from tflmgen.graph import Module, Op, walk
+from tflmgen.frontend.operator_check import constant_array
+from tflmgen.ir.graph import Module, Op, walk
 from tflmgen.passes.analysed import range_pass
-from tflmgen.support import constant_array
 
 STEPS = "stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1"
 X = "int8[1,4,4,2]@0.1:-128"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.passes.common import merge_common
+from tflmgen.passes.common_subexpressions import merge_common
 from tflmgen.passes.identities import drop_identities
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.passes.constants import unify_constants
+from tflmgen.ir.types import DType
+from tflmgen.passes.constant_pool import encode
 from tflmgen.passes.fold import fold_constants
-from tflmgen.passes.pool import encode
-from tflmgen.types import DType
+from tflmgen.passes.unique_constants import unify_constants
 
 
 def test_equal_constants_are_one_value() -> None:

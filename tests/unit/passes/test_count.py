@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.passes.count import count_trips
-from tflmgen.passes.prune import prune
-from tflmgen.trips import MIRRORED, Counter, first_failure
+from tflmgen.frontend.trips import MIRRORED, Counter, first_failure
+from tflmgen.passes.counted_loops import count_trips
+from tflmgen.passes.dead_code import prune
 
 HOLDS = {
     "LESS": lambda a, b: a < b,

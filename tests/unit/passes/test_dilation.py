@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
+from tflmgen.passes.dead_code import prune
 from tflmgen.passes.dilation import fuse_dilation
-from tflmgen.passes.prune import prune
 
 STEPS = "stride_h=1, stride_w=1"
 CONV = f"padding={{padding}}, {STEPS}, dilation_h_factor=1, dilation_w_factor=1"

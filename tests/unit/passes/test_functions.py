@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from support.graph_evaluator import evaluate
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.graph import Module, Op, walk
+from tflmgen.ir.graph import Module, Op, walk
 from tflmgen.passes import run_passes
-from tflmgen.passes.functions import fuse_functions
-from tflmgen.passes.lookup import fuse_lookups
-from tflmgen.passes.prune import prune
+from tflmgen.passes.activation_functions import fuse_functions
+from tflmgen.passes.dead_code import prune
+from tflmgen.passes.fuse_lookups import fuse_lookups
 
 F = "float32[2,9]"
 

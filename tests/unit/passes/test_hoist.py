@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.passes.hoist import hoist
+from tflmgen.passes.loop_invariant_code import hoist
 
 LOOP = """
     constant #one: int32[] = 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
+from tflmgen.passes.dead_code import prune
 from tflmgen.passes.normalization import fuse_normalization
-from tflmgen.passes.prune import prune
 
 X, R = "float32[2,6]", "float32[2,1]"
 CONSTANTS = """

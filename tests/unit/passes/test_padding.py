@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
+from tflmgen.passes.dead_code import prune
 from tflmgen.passes.padding import fuse_padding
-from tflmgen.passes.prune import prune
 
 TABLE = "constant #pad: int32[4,2] = 0, 0, 1, 1, 2, 0, 0, 0"
 WEIGHTS = "constant #w: float32[2,3,3,1] = 1.0, 2.0"

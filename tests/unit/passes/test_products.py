@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.passes.products import use_fully_connected
-from tflmgen.passes.views import delay_views
+from tflmgen.passes.matrix_products import use_fully_connected
+from tflmgen.passes.move_views import delay_views
 
 DENSE = "{keep_num_dims=True}"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.graph import Module, Value, Variable
-from tflmgen.passes.frozen import freeze_variables
-from tflmgen.passes.prune import prune
+from tflmgen.ir.graph import Module, Value, Variable
+from tflmgen.passes.constant_variables import freeze_variables
+from tflmgen.passes.dead_code import prune
 
 
 def test_unused_variables_results_and_parameters_go_away_with_what_makes_them() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 from support.graph_evaluator import evaluate
 from support.graph_parser import parse_graph, same_graph
 from tflmgen.passes import run_passes
-from tflmgen.passes.narrow import narrow
 from tflmgen.passes.quantization import cancel_quantization
+from tflmgen.passes.quantize_boundaries import narrow
 
 
 def test_quantize_after_dequantize_needs_no_floats() -> None:

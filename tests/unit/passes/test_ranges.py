@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.graph import Module, Op, While, walk
-from tflmgen.ops.arithmetic import Fused
-from tflmgen.ops.intervals import Interval
-from tflmgen.ops.quantize_math import Activation
+from tflmgen.ir.graph import Module, Op, While, walk
+from tflmgen.kernels.numeric.quantize_math import Activation
+from tflmgen.kernels.operators.arithmetic import Fused
+from tflmgen.kernels.ranges.intervals import Interval
 from tflmgen.passes import run_passes
 from tflmgen.passes.analysed import range_pass
-from tflmgen.passes.known import use_known_values
-from tflmgen.passes.ranges import analyze_ranges
+from tflmgen.passes.apply_ranges import use_known_values
+from tflmgen.passes.range_analysis import analyze_ranges
 
 LEAST, MOST = -(2**31), 2**31 - 1
 

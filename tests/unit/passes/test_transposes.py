@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from support.graph_evaluator import evaluate
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.graph import Op, walk
+from tflmgen.ir.graph import Op, walk
 from tflmgen.passes import run_passes
-from tflmgen.passes.layout import sink_transposes
-from tflmgen.passes.prune import prune
-from tflmgen.passes.transposes import fuse_transposes
+from tflmgen.passes.dead_code import prune
+from tflmgen.passes.merge_transposes import fuse_transposes
+from tflmgen.passes.move_transposes import sink_transposes
 
 TO_FIRST = "constant #first: int32[4] = 0, 3, 1, 2"
 TO_LAST = "constant #last: int32[4] = 0, 2, 3, 1"

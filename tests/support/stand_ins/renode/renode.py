@@ -22,8 +22,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from monitor import Machine, Monitor, MonitorError
-from tflmgen.emulator.host import compile_host
-from tflmgen.emulator.link import REPLY, Decoder, Request
+from tflmgen.emulators.host import compile_host
+from tflmgen.emulators.link import REPLY, Decoder, Request
 
 PER_INVOKE = 250
 """Instructions of the first invoke; the second takes twice as many, and so on."""

@@ -1,0 +1,316 @@
+"""The Program as C: a library of a header, the plan as functions, its weights and a descriptor."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tflmgen import __version__
+from tflmgen.backend.c_names import identifier, unique_identifiers
+from tflmgen.backend.c_text import array_lines, comment, float_literal
+from tflmgen.backend.emit_body import Body, BodyWriter
+from tflmgen.backend.rendering import render
+from tflmgen.backend.state_blob import HEADER_BYTES, blob_header
+from tflmgen.ir.graph import Port, Signature
+from tflmgen.ir.kernel import ConstantArray
+from tflmgen.ir.program import Access, Fixed, Program, Slot
+from tflmgen.ir.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class ApiDim:
+    """A dimension known at run time only: its axis, the most that it can be, the place where the plan has it."""
+
+    axis: int
+    most: int
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRows:
+    """What a tensor has with dimensions known at run time only; `bytes` are those for each element of these.
+
+    function: sets them (an input; `is_shape`: by the whole shape, not by the number of rows) or gets the shape (an
+    output); variable: keeps the shape, of an input the dimensions.
+    """
+
+    dims: tuple[ApiDim, ...]
+    bytes: int
+    function: str
+    variable: str
+
+    @property
+    def is_shape(self) -> bool:
+        return [dim.axis for dim in self.dims] != [0]
+
+    @property
+    def most(self) -> int:
+        return self.dims[0].most
+
+
+@dataclass(frozen=True, slots=True)
+class ApiTensor:
+    """One input or output in the C API. pushed: how many rows make one input, one for each invoke; 0: it is whole."""
+
+    port: Port
+    role: str
+    macro: str
+    function: str
+    place: str
+    rows: ApiRows | None
+    pushed: int = 0
+
+    @property
+    def c_type(self) -> str:
+        return self.port.type.dtype.c_type
+
+    @property
+    def is_bool(self) -> bool:
+        return self.port.type.dtype is DType.BOOL
+
+    @property
+    def items(self) -> int:
+        """Elements of the C array: bytes, where a byte holds two."""
+        return self.port.type.elements if self.port.type.dtype.bits >= 8 else self.port.type.bytes
+
+    @property
+    def text(self) -> str:
+        return comment(f"'{self.port.name}': {self.port.type}")
+
+    @property
+    def scale(self) -> str | None:
+        quantization = self.port.type.quantization
+        return float_literal(quantization.scale) if quantization and not quantization.per_channel else None
+
+    @property
+    def zero_point(self) -> int | None:
+        quantization = self.port.type.quantization
+        return quantization.zero_point if quantization and not quantization.per_channel else None
+
+    @property
+    def fixed_dims(self) -> tuple[tuple[int, int], ...]:
+        """The dimensions that are known, with their axes."""
+        return tuple((axis, dim) for axis, dim in enumerate(self.port.type.shape) if isinstance(dim, int))
+
+    @property
+    def shape(self) -> str:
+        return ", ".join(map(str, self.port.type.max_shape)) or "1"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiEntry:
+    """One signature in the C API."""
+
+    key: str
+    invoke: str
+    push: str
+    body: str
+    fails: bool
+    inputs: tuple[ApiTensor, ...]
+    outputs: tuple[ApiTensor, ...]
+
+    @property
+    def text(self) -> str:
+        return comment(f"Signature '{self.key}': runs" if self.key else "Runs")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The generated library: path below its folder -> text; its kernel headers; step -> line of the plan.
+
+    stage_lines: (step of a stream, number of a stage) -> where its calls begin. weights: the constants in flash, with
+    their bytes. entries: the functions and macros of each signature.
+    fingerprint: 32 bits of the model, the options, the version of tflmgen and the plan's size.
+    """
+
+    files: Mapping[str, str]
+    headers: tuple[str, ...]
+    lines: Mapping[int, int]
+    stage_lines: Mapping[tuple[int, int], Sequence[int]]
+    weights: Mapping[str, int]
+    entries: tuple[ApiEntry, ...]
+    fingerprint: int
+
+    @property
+    def weight_bytes(self) -> int:
+        return sum(self.weights.values())
+
+
+def emit(
+    program: Program, name: str, model_sha256: str, options: str, progress_hook: bool = False, layers: bool = False
+) -> Sources:
+    """C for `program`; every public name begins with `name`, a C identifier.
+
+    layers: after each operator the C shows its outputs (TFLMGEN_LAYER_LOOP in tflmgen/memory.h).
+    """
+    made_of = (__version__, model_sha256, name, options, program.arena_bytes, program.state_bytes)
+    fingerprint = int.from_bytes(hashlib.sha256(repr(made_of).encode()).digest()[:4], "big")
+    writer = BodyWriter(program, progress_hook, layers)
+    bodies = [body for f in program.functions for body in (*writer.streams(f), writer.function(f))]
+    entries = tuple(_entries(program, writer))
+    checked = {"bools.h"} if any(tensor.is_bool for entry in entries for tensor in entry.inputs) else set()
+    headers = tuple(sorted({*writer.headers, *checked}))
+    common = {
+        "name": name,
+        "NAME": name.upper(),
+        "version": __version__,
+        "sha256": model_sha256,
+        "options": options,
+        "entries": entries,
+        "arena_bytes": program.arena_bytes,
+        "state_bytes": program.state_bytes,
+        "fingerprint": fingerprint,
+        "blob_bytes": HEADER_BYTES + program.state_bytes,
+    }
+    pointers = _result_pointers(program, writer)
+    source = render(
+        "library/plan.c.j2",
+        bodies=bodies,
+        headers=headers,
+        params=writer.params,
+        weights=bool(writer.used),
+        pointers=pointers,
+        uses_arena=writer.uses_arena,
+        statics=writer.statics,
+        image=_state_image(program),
+        header=_bytes_lines(blob_header(program, model_sha256)),
+        header_bytes=HEADER_BYTES,
+        **common,
+    )
+    files = {
+        f"include/{name}.h": render("library/model.h.j2", **common),
+        f"src/{name}.c": source,
+        f"src/{name}_model.c": render("library/descriptor.c.j2", **common),
+        f"src/{name}_weights.h": render("library/weights.h.j2", arrays=_arrays(writer), **common),
+        "library.json": render("library/library.json.j2", **common),
+    }
+    weights = {name: len(array.data) for name, array in writer.used.items()}
+    return Sources(files, headers, *_step_lines(source, bodies), weights, entries, fingerprint)
+
+
+def _arrays(writer: BodyWriter) -> list[dict[str, object]]:
+    return [
+        {
+            "name": writer.constant(key),
+            "c_type": array.dtype.c_type,
+            "count": max(1, len(array.data) * 8 // max(8, array.dtype.bits)),
+            "shape": ", ".join(map(str, array.shape)),
+            "lines": array_lines(array) or ["0"],
+        }
+        for key, array in writer.used.items()
+    ]
+
+
+def entry_names(keys: Sequence[str]) -> tuple[str, ...]:
+    """What follows a model's name in the names of each signature's functions; empty where there is but one."""
+    if len(keys) == 1:
+        return ("",)
+    names = unique_identifiers(keys, _RESERVED)
+    tensors = tuple(f"{name}_{role}" for name in names for role in ("input", "output"))
+    # A signature must not be called what a function for another one's tensor may be called.
+    return tuple(f"_{name}_signature" if name.startswith(tensors) else f"_{name}" for name in names)
+
+
+_RESERVED = ("invoke", "push_row", "model", "reset", "state_save", "state_load")
+
+
+def _entries(program: Program, writer: BodyWriter) -> list[ApiEntry]:
+    names = entry_names([s.key for s in program.signatures])
+    return [_entry(program, writer, signature, name) for signature, name in zip(program.signatures, names, strict=True)]
+
+
+def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: str) -> ApiEntry:
+    function = program.function(signature.function)
+
+    def place(access: Access, index: int, role: str) -> str:
+        if not isinstance(access.place, Slot):
+            return writer.pointer(access.place)
+        if role == "output":
+            return writer.result_pointer(function.name, index)
+        return writer.pointer(function.slots[access.place.index].place)
+
+    def tensors(ports: tuple[Port, ...], accesses: tuple[Access, ...], role: str) -> tuple[ApiTensor, ...]:
+        def verb(port: Port) -> str:
+            return "shape" if role == "output" else "set_rows" if port.type.dynamic_axes == (0,) else "set_shape"
+
+        taken = [f"{identifier(p.name)}_{verb(p)}" for p in ports if not p.type.is_static]
+        suffixes = [""] if len(ports) == 1 else [f"_{n}" for n in unique_identifiers((p.name for p in ports), taken)]
+        names = [f"{infix}_{role}{suffix}" for suffix in suffixes]
+        places = [place(access, i, role) for i, access in enumerate(accesses)]
+        rows: dict[int, ApiRows] = {}
+        further = iter(places[len(ports) :])
+        for i, port in enumerate(ports):
+            if port.type.is_static:
+                continue
+            kept = {"shape": "shape", "set_rows": "rows", "set_shape": "dims"}[verb(port)]
+            variable = f"{writer.function_name(signature.function)}{names[i]}_{kept}"
+            dims = tuple(ApiDim(axis, port.type.max_shape[axis], next(further)) for axis in port.type.dynamic_axes)
+            rows[i] = ApiRows(dims, port.type.unit_bytes, f"{names[i]}_{verb(port)}", variable)
+        return tuple(
+            ApiTensor(_taken(port), role, name.upper(), name, at, rows.get(i), _pushed_rows(port))
+            for i, (port, name, at) in enumerate(zip(ports, names, places, strict=False))
+        )
+
+    return ApiEntry(
+        signature.key,
+        infix or "_invoke",
+        f"{infix}_push_row",
+        writer.function_name(signature.function),
+        writer.fails(signature.function),
+        tensors(signature.inputs, function.inputs, "input"),
+        tensors(signature.outputs, function.results, "output"),
+    )
+
+
+def _taken(port: Port) -> Port:
+    """The port as one invoke takes it."""
+    return replace(port, type=port.taken)
+
+
+def _pushed_rows(port: Port) -> int:
+    return port.type.max_shape[1] if port.pushed else 0
+
+
+def _result_pointers(program: Program, writer: BodyWriter) -> list[dict[str, str]]:
+    """Static pointers to the results that an exchange of pointers may put in one home or another."""
+    return [
+        {
+            "name": writer.result_pointer(function.name, i),
+            "initial": writer.pointer(function.slots[access.place.index].place),
+        }
+        for function in program.functions
+        if function.is_entry
+        for i, access in enumerate(function.results)
+        if isinstance(access.place, Slot)
+    ]
+
+
+def _state_image(program: Program) -> list[str]:
+    """The initial contents of the state as lines of C."""
+    image = bytearray(program.state_bytes)
+    for variable in program.state:
+        data, place = program.images[variable.initial].data, variable.access.place
+        assert isinstance(place, Fixed)
+        image[place.offset : place.offset + len(data)] = data
+    return _bytes_lines(bytes(image))
+
+
+def _bytes_lines(data: bytes) -> list[str]:
+    return array_lines(ConstantArray("bytes", DType.UINT8, (len(data),), data))
+
+
+def _step_lines(source: str, bodies: list[Body]) -> tuple[dict[int, int], dict[tuple[int, int], list[int]]]:
+    """The lines of the plan's source where the code of steps, and of stages of streams, begins (1 is the first)."""
+    numbers: dict[int, int] = {}
+    stages: dict[tuple[int, int], list[int]] = {}
+    lines = source.splitlines()
+    at = 0
+    for body in bodies:
+        at = lines.index(body.opening, at) + 1
+        for offset, line in enumerate(body.lines):
+            if line.step is not None:
+                numbers.setdefault(line.step, at + offset + 2)
+            if line.step is not None and line.stage is not None:
+                stages.setdefault((line.step, line.stage), []).append(at + offset + 2)
+    return numbers, stages

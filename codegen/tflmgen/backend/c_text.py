@@ -1,0 +1,75 @@
+"""Numbers, arrays and comments as C text."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray, ParamValue
+from tflmgen.ir.types import DType
+
+_MIN = {-(2**31): "INT32_MIN", -(2**63): "INT64_MIN"}
+_WIDTH = 116
+
+
+def float_literal(value: float) -> str:
+    """The shortest decimal that reads back as the same float."""
+    single = np.float32(value)
+    if math.isnan(single):
+        return "NAN"
+    if math.isinf(single):
+        return "INFINITY" if single > 0 else "-INFINITY"
+    text = repr(float(str(single)))
+    return f"{text}f"
+
+
+def integer_literal(value: int) -> str:
+    if value in _MIN:
+        return _MIN[value]
+    if not -(2**31) < value < 2**31:
+        if value >= 2**63:
+            return f"UINT64_C({value})"
+        return f"UINT32_C({value})" if 0 < value < 2**32 else f"INT64_C({value})"
+    return str(value)
+
+
+def literal(value: ParamValue) -> str:
+    """A field of a params struct; a tuple becomes a braced list."""
+    if isinstance(value, tuple):
+        return "{" + ", ".join(map(literal, value)) + "}" if value else "{0}"
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating):
+        return float_literal(float(value))
+    return integer_literal(int(value))
+
+
+def array_lines(array: ConstantArray) -> list[str]:
+    """The elements of an array in lines of moderate length."""
+    values: list[Any] = np.frombuffer(array.data, dtype=_stored(array.dtype)).tolist()
+    if array.dtype is DType.FLOAT32:
+        texts = [float_literal(v) for v in values]
+    elif array.dtype in (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64):
+        texts = [integer_literal(v) for v in values]
+    elif array.dtype is DType.BOOL:
+        texts = ["true" if v else "false" for v in values]
+    else:
+        texts = list(map(str, values))
+    widest = max(map(len, texts), default=1) + 2
+    per_line = max(1, _WIDTH // widest)
+    return [", ".join(texts[i : i + per_line]) + "," for i in range(0, len(texts), per_line)]
+
+
+def _stored(dtype: DType) -> np.dtype[Any]:
+    """How an array's bytes lie in flash: half floats and packed nibbles as raw unsigned integers."""
+    if dtype is DType.FLOAT16:
+        return np.dtype("<u2")
+    return np.dtype("|u1") if dtype is DType.INT4 else dtype.numpy
+
+
+def comment(text: str) -> str:
+    """Text that is safe inside a C comment."""
+    printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in text)
+    return printable.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")

@@ -1,0 +1,128 @@
+"""A stream as a C function: a table that says which call comes next, and a switch with each different call once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.backend.c_text import array_lines, comment
+from tflmgen.ir.kernel import ConstantArray, Line, Running
+from tflmgen.ir.program import Place, RowArgument, RowCallAt, RowProgram
+from tflmgen.ir.types import DType
+
+PARAMETERS = "const void *input, void *scratch, void *output"
+_TAB = "    "
+
+Pointer = Callable[[Place], str]
+"""C for a place in memory."""
+Caller = Callable[[RowCallAt, list[str]], str]
+"""C for the call of a kernel with these pointers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Static variables of a stream whose input comes by rows: the next entry of its table, the bytes of its output."""
+
+    next: str
+    written: str
+
+
+Marked = tuple[str, int | None]
+"""A line of C, and the stage of the stream whose code begins there, if one does."""
+
+
+def stream_lines(rows: RowProgram, pointer: Pointer, caller: Caller, resume: Resume | None) -> Iterator[Marked]:
+    """The body of the function, whose parameters are PARAMETERS.
+
+    With `resume` it returns false where it waits for the next row, true after the last.
+    """
+    yield from ((line, None) for line in _head(rows, resume))
+    for number, call in enumerate(rows.calls):
+        origin = rows.stages[call.stage].op.origin
+        yield f"{_TAB * 2}case {number}: /* {comment(f'operator {origin.operator}: {origin.operator_name}')} */", None
+        taken = resume and not call.function
+        lines = _taken(call, rows.input_row_bytes, resume) if taken and resume else _case(call, pointer, caller)
+        for at, line in enumerate(lines):
+            yield f"{_TAB * 3}{line}", None if at else call.stage
+    yield from ((line, None) for line in _tail(resume))
+
+
+def _head(rows: RowProgram, resume: Resume | None) -> Iterator[str]:
+    dtype = DType.UINT8 if len(rows.calls) <= 256 else DType.UINT16
+    order = ConstantArray.of("order", np.array(rows.order), dtype)
+    yield f"{_TAB}static const {dtype.c_type} order[{len(rows.order)}] = {{"
+    yield from (f"{_TAB * 2}{line}" for line in array_lines(order))
+    yield f"{_TAB}}};"
+    used = any(isinstance(place, Line) for call in rows.calls for place in (*call.arguments, *call.reads, call.write))
+    yield f"{_TAB}uint8_t *const lines = scratch;" if used else f"{_TAB}(void)scratch;"
+    for number in sorted(
+        {p.pointer for call in rows.calls for p in (*call.reads, call.write) if isinstance(p, Running)}
+    ):
+        kind, role = ("const uint8_t", "input") if number else ("uint8_t", "output")
+        begin = f"(uint8_t *)output + {resume.written}" if resume and not number else role
+        yield f"{_TAB}{kind} *{_running(number)} = {begin};"
+    if resume:
+        yield f"{_TAB}bool taken = false;"
+    yield f"{_TAB}for (size_t i = {resume.next if resume else 0}; i < {len(rows.order)}u; ++i) {{"
+    yield f"{_TAB * 2}switch (order[i]) {{"
+
+
+def _tail(resume: Resume | None) -> Iterator[str]:
+    yield f"{_TAB * 2}default:"
+    yield f"{_TAB * 3}break;"
+    yield f"{_TAB * 2}}}"
+    yield f"{_TAB}}}"
+    if resume:
+        yield f"{_TAB}{resume.next} = 0;"
+        yield f"{_TAB}{resume.written} = 0;"
+        yield f"{_TAB}return true;"
+
+
+def _taken(call: RowCallAt, row_bytes: int, resume: Resume) -> Iterator[str]:
+    yield "if (taken) {"
+    yield f"{_TAB}{resume.next} = (uint32_t)i;"
+    yield f"{_TAB}{resume.written} = (uint32_t)(out - (uint8_t *)output);"
+    yield f"{_TAB}return false;"
+    yield "}"
+    yield "taken = true;"
+    yield from _moves(call)
+    yield f"memcpy({_pointer(call.write)}, {_pointer(call.reads[0])}, {row_bytes});"
+    yield from _advances(call)
+    yield "break;"
+
+
+def _case(call: RowCallAt, pointer: Pointer, caller: Caller) -> Iterator[str]:
+    yield from _moves(call)
+    yield caller(call, [_argument(argument, pointer) for argument in call.arguments])
+    yield from _advances(call)
+    yield "break;"
+
+
+def _moves(call: RowCallAt) -> Iterator[str]:
+    for move in call.moves:
+        function = "memmove" if abs(move.destination - move.source) < move.bytes else "memcpy"
+        yield f"{function}(lines + {move.destination}, lines + {move.source}, {move.bytes});"
+
+
+def _advances(call: RowCallAt) -> Iterator[str]:
+    for place in dict.fromkeys((*call.reads, call.write)):
+        if isinstance(place, Running) and place.advance:
+            yield f"{_running(place.pointer)} += {place.advance};"
+
+
+def _argument(argument: RowArgument, pointer: Pointer) -> str:
+    if isinstance(argument, Line | Running):
+        return _pointer(argument)
+    return "NULL" if argument.place is None else pointer(argument.place)
+
+
+def _pointer(place: Line | Running) -> str:
+    if isinstance(place, Line):
+        return f"(void *)(lines + {place.offset})"
+    return f"({'const ' if place.pointer else ''}void *){_running(place.pointer)}"
+
+
+def _running(pointer: int) -> str:
+    return f"in_{pointer}" if pointer else "out"

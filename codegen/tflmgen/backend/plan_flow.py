@@ -1,0 +1,188 @@
+"""Who reads what, for plan.json: the tensors of each buffer, where each step's operands come from, whose weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tflmgen.backend.plan_layers import layer_of, stage_memory
+from tflmgen.ir.graph import Function, Module, Op, Value, walk
+from tflmgen.ir.kernel import Kernel
+from tflmgen.ir.program import (
+    Assembly,
+    Branch,
+    Flash,
+    InputArgument,
+    Instruction,
+    KernelCall,
+    Loop,
+    OutputArgument,
+    Place,
+    Program,
+    Transfer,
+    Work,
+    walk_instructions,
+)
+from tflmgen.kernels.selection import Selection
+from tflmgen.memory.storage import Storage
+from tflmgen.schedule.liveness import Liveness, runs
+from tflmgen.schedule.tree import (
+    Boundary,
+    CallStep,
+    IfStep,
+    Schedule,
+    ScheduledFunction,
+    ScheduleItem,
+    Step,
+    WhileStep,
+    boundaries,
+    walk_items,
+)
+
+Json = dict[str, Any]
+
+
+def tensors_of(buffer: int, storage: Storage, liveness: Liveness, subgraphs: Mapping[Value, int]) -> Iterator[Json]:
+    """The tensors that a buffer holds, in turn or side by side."""
+    for value in storage.buffers[buffer].values:
+        yield {
+            "name": value.name,
+            "type": str(value.type),
+            "subgraph": subgraphs.get(value),
+            "offset": storage.home[value].offset,
+            "bytes": value.type.bytes,
+            "ranges": [list(run) for run in runs(liveness.ranges[value])],
+        }
+
+
+def subgraph_names(module: Module) -> dict[int, str]:
+    """Names of the file's subgraphs that any node comes from, by index."""
+    origins = {node.origin for function in module.functions for node in walk(function.body)}
+    return {origin.subgraph: origin.subgraph_name for origin in sorted(origins, key=lambda o: o.subgraph)}
+
+
+def operand_steps(schedule: Schedule) -> dict[int, list[int]]:
+    """Step -> the steps that made what it reads: a function's entry for its inputs, a loop's init for its variables."""
+    makers: dict[Value, int] = {}
+    read: dict[int, tuple[Value, ...]] = {}
+    for scheduled in schedule.functions:
+        makers |= _made_at_entry(scheduled)
+        for item, _ in walk_items(scheduled.body):
+            makers |= _made_by(item)
+            read |= _read_by(item)
+        read[scheduled.exit] = _results(scheduled.function)
+    for boundary, _ in boundaries(schedule):
+        read[boundary.index] = boundary.sources
+    return {step: sorted({makers[v] for v in values if v in makers}) for step, values in read.items()}
+
+
+def _made_at_entry(scheduled: ScheduledFunction) -> dict[Value, int]:
+    return {**dict.fromkeys(scheduled.function.inputs, scheduled.entry), **_made(scheduled.load)}
+
+
+def _made(boundary: Boundary) -> dict[Value, int]:
+    return dict.fromkeys(boundary.values, boundary.index)
+
+
+def _made_by(item: ScheduleItem) -> dict[Value, int]:
+    if isinstance(item, Step):
+        return dict.fromkeys(item.op.outputs, item.index)
+    if isinstance(item, CallStep):
+        return dict.fromkeys(item.node.outputs, item.results.index)
+    made = dict.fromkeys(item.node.outputs, item.index)
+    return made | _made(item.init) if isinstance(item, WhileStep) else made
+
+
+def _read_by(item: ScheduleItem) -> dict[int, tuple[Value, ...]]:
+    if isinstance(item, Step):
+        return {item.index: tuple(v for v in item.op.inputs if v is not None)}
+    if isinstance(item, IfStep):
+        return {item.index: (item.node.condition,)}
+    if isinstance(item, WhileStep):
+        return {item.index: item.node.condition.results[:1]}
+    return {}
+
+
+def _results(function: Function) -> tuple[Value, ...]:
+    return function.body.results[: len(function.body.results) - len(function.state)]
+
+
+def stages_of(op: Op, selection: Selection, step: int, lines: Mapping[tuple[int, int], Sequence[int]]) -> list[Json]:
+    """The operators of a stream, in the order in which they were; none for an operator that is no stream."""
+    kernel = selection.of(op)
+    if not isinstance(kernel, Kernel) or kernel.rows is None:
+        return []
+    calls: dict[int, list[Kernel]] = {number: [] for number in range(len(kernel.rows.stages))}
+    for number in kernel.rows.order:
+        calls[kernel.rows.calls[number].stage].append(kernel.rows.calls[number].kernel)
+    return [
+        {
+            "subgraph": stage.op.origin.subgraph,
+            "operator": stage.op.origin.operator,
+            "name": stage.op.operator,
+            "outputs": [str(v.type) for v in stage.op.outputs],
+            "kernels": list(dict.fromkeys(call.function for call in calls[number] if call.function)),
+            "variant": " ".join(dict.fromkeys(call.variant for call in calls[number])),
+            "calls": len(calls[number]),
+            "macs": sum(call.macs for call in calls[number]),
+            **stage_memory(kernel.rows, number),
+            **layer_of(stage.op),
+            "lines": list(lines.get((step, number), ())),
+        }
+        for number, stage in enumerate(kernel.rows.stages)
+    ]
+
+
+def overlaps_by_step(program: Program) -> dict[int, Json]:
+    """Step of a kernel's call -> how many bytes outputs and inputs have in common, and whether it goes backward."""
+    return {
+        one.step: {"overlapped_bytes": _overlapped(one), "backward": any(o.behind for o in one.overlaps)}
+        for function in program.functions
+        for one in walk_instructions(function.body)
+        if isinstance(one, KernelCall)
+    }
+
+
+def _overlapped(call: KernelCall) -> int:
+    common = 0
+    for output in call.arguments:
+        for source in call.arguments:
+            if isinstance(output, OutputArgument) and isinstance(source, InputArgument):
+                here, there = output.access.place, source.access.place
+                if isinstance(here, Flash) or isinstance(there, Flash):
+                    continue
+                if replace(here, offset=0) == replace(there, offset=0):
+                    end = min(here.offset + output.access.bytes, there.offset + source.access.bytes)
+                    common += max(0, end - max(here.offset, there.offset))
+    return common
+
+
+def weights_by_step(program: Program, used: Mapping[str, int]) -> dict[int, int]:
+    """Step -> bytes of constants that it is the first to read; `used` are the bytes of those in flash, by name."""
+    found: dict[int, int] = {}
+    charged: set[str] = set()
+    for function in program.functions:
+        for one in sorted(walk_instructions(function.body), key=lambda i: i.step):
+            new = {p.name for p in _places(one) if isinstance(p, Flash)} & used.keys() - charged
+            if new:
+                found[one.step] = found.get(one.step, 0) + sum(used[name] for name in new)
+            charged |= new
+    return found
+
+
+def _places(one: Instruction) -> Iterator[Place | None]:
+    if isinstance(one, KernelCall):
+        for argument in one.arguments:
+            if isinstance(argument, InputArgument | OutputArgument):
+                yield argument.access.place
+            elif isinstance(argument, Work):
+                yield argument.place
+        if one.rows is not None:
+            yield from (a.place for call in one.rows.calls for a in call.arguments if isinstance(a, Work))
+    elif isinstance(one, Assembly | Transfer):
+        yield from (copy.source for copy in one.copies)
+    elif isinstance(one, Branch):
+        yield one.condition.place
+    elif isinstance(one, Loop) and one.test is not None:
+        yield one.test.place

@@ -1,0 +1,78 @@
+"""What a layer is, for plan.json: its window, its quantisation; of an operator in a stream, also its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tflmgen.ir.graph import Op, Value
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Line, RowCall, RowPlan
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.window import Steps
+
+Json = dict[str, Any]
+
+FILTERED = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
+"""Operators whose filter is [.., height, width, ..]."""
+
+
+def layer_of(op: Op) -> Json:
+    """`window` of an operator that moves one over an image; `quantization` of one with quantised operands."""
+    window, quantization = _window(op), _quantization(op)
+    return {**({"window": window} if window else {}), **({"quantization": quantization} if quantization else {})}
+
+
+def _window(op: Op) -> Json | None:
+    steps = getattr(op.attributes, "steps", None)
+    weights = op.inputs[1] if op.operator in FILTERED else None
+    taps = getattr(op.attributes, "taps", None) if weights is None else weights.type.max_shape[1:3]
+    if not isinstance(steps, Steps) or not taps:
+        return None
+    explicit = any((*steps.before, *steps.after))
+    return {
+        "size": list(taps),
+        "stride": [steps.stride_height, steps.stride_width],
+        "dilation": [steps.dilation_height, steps.dilation_width],
+        "padding": "SAME" if steps.same else "explicit" if explicit else "VALID",
+    }
+
+
+def _quantization(op: Op) -> Json:
+    source, weights = ([*op.inputs, None, None])[:2]
+    constant = weights if weights is not None and weights.is_constant else None
+    named = (("input", source), ("weights", constant), ("output", op.outputs[0] if op.outputs else None))
+    return {name: found for name, value in named if (found := _quantized(value))}
+
+
+def _quantized(value: Value | None) -> Json | None:
+    quantization = value.type.quantization if value is not None else None
+    if value is None or quantization is None or value.type.dtype in (DType.FLOAT32, DType.FLOAT16):
+        return None
+    return {
+        "dtype": value.type.dtype.label,
+        "scale": None if quantization.per_channel else quantization.scale,
+        "zero_point": quantization.zero_point,
+        "scales": len(quantization.scales),
+    }
+
+
+def stage_memory(plan: RowPlan, stage: int) -> Json:
+    """Of an operator in a stream: bytes of the constants that it reads, and of its output's line buffer."""
+    calls = [call for number, call in enumerate(plan.calls) if call.stage == stage and number in set(plan.order)]
+    return {
+        "weights_bytes": _constant_bytes(plan.stages[stage].op, [call.kernel for call in calls]),
+        "line_bytes": _line_bytes(calls, plan.stages[stage].row_bytes),
+    }
+
+
+def _constant_bytes(op: Op, kernels: Sequence[Kernel]) -> int:
+    packed = {o.data for kernel in kernels for o in kernel.operands if isinstance(o, ConstantArray)}
+    read = {o.index for kernel in kernels for o in kernel.operands if isinstance(o, Input)}
+    values = {v for i, v in enumerate(op.inputs) if i in read and v is not None and v.is_constant}
+    return sum(map(len, packed)) + sum(value.type.bytes for value in values)
+
+
+def _line_bytes(calls: Sequence[RowCall], row_bytes: int) -> int:
+    """From the first to the last row that is written into the stream's scratch; none of what goes to its output."""
+    offsets = [call.write.offset for call in calls if isinstance(call.write, Line)]
+    return max(offsets) - min(offsets) + row_bytes if offsets else 0

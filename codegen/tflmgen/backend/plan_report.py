@@ -1,0 +1,306 @@
+"""plan.json: everything that was decided, for reports, tests and other tools. Its schema is schema/plan.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tflmgen import __version__
+from tflmgen.backend.c_library import Sources
+from tflmgen.backend.plan_flow import (
+    operand_steps,
+    overlaps_by_step,
+    stages_of,
+    subgraph_names,
+    tensors_of,
+    weights_by_step,
+)
+from tflmgen.backend.plan_layers import layer_of
+from tflmgen.backend.plan_macs import total_macs, with_file_macs
+from tflmgen.explore.search import Candidate
+from tflmgen.ir.graph import Module, Op, Port, Removed, Value, walk
+from tflmgen.ir.kernel import Kernel
+from tflmgen.ir.program import Access, Assembly, Fixed, Loop, Program, StateVariable, walk_instructions
+from tflmgen.kernels.selection import Selection
+from tflmgen.memory.lower_bounds import peak
+from tflmgen.memory.storage import Storage
+from tflmgen.schedule.liveness import Liveness, runs
+from tflmgen.schedule.tree import (
+    Boundary,
+    CallStep,
+    IfStep,
+    Schedule,
+    ScheduleItem,
+    Sequence,
+    Step,
+    WhileStep,
+    walk_items,
+)
+
+Json = dict[str, Any]
+
+
+def packing_bound(liveness: Liveness, storage: Storage, steps: int) -> int:
+    """Most bytes live at one step if each value and scratch had its own place, rounded up to 4 bytes."""
+    variables = {v for buffer in storage.buffers if buffer.memory == "state" for v in buffer.values}
+    scratch = [(storage.buffers[i].bytes, storage.buffers[i].steps) for i in storage.scratch.values()]
+    return peak(liveness.blocks(variables) + scratch, steps)[0]
+
+
+def plan_json(
+    module: Module,
+    selection: Selection,
+    best: Candidate,
+    program: Program,
+    sources: Sources,
+    options: Mapping[str, Any],
+) -> Json:
+    """The plan as JSON values; see schema/plan.json for each field."""
+    subgraphs = _subgraphs(module)
+    schedule, storage, layout = best.schedule, best.storage, best.layout
+    copied = _copied_pieces(program)
+    read, weights = operand_steps(schedule), weights_by_step(program, sources.weights)
+    overlaps = overlaps_by_step(program)
+    plain = [_with_pieces(step, copied) for step in _steps(schedule, selection, sources)]
+    steps = with_file_macs(plain, module.removed_macs)
+    return {
+        "tflmgen": __version__,
+        "model": {"path": Path(module.path).name, "sha256": module.sha256},
+        "options": dict(options),
+        "notes": [*module.notes, *selection.notes],
+        "removed": [_removed(one) for one in module.removed],
+        "macs": total_macs(steps, module.removed_macs),
+        "arena": {
+            "bytes": program.arena_bytes,
+            "packing_bound": packing_bound(best.liveness, storage, schedule.steps),
+            "lower_bound": layout.arena.lower_bound,
+            "peak_step": layout.arena.peak_step,
+            "order_proved": best.order_proved,
+        },
+        "subgraphs": [{"index": index, "name": name} for index, name in subgraph_names(module).items()],
+        "buffers": [
+            {
+                "name": buffer.name,
+                "subgraph": subgraphs.get(buffer.values[0]) if buffer.values else None,
+                "memory": buffer.memory,
+                "bytes": buffer.bytes,
+                "offset": offset,
+                "ranges": [list(run) for run in runs(buffer.steps)],
+                "tensors": list(tensors_of(number, storage, best.liveness, subgraphs)),
+            }
+            for number, (buffer, offset) in enumerate(zip(storage.buffers, layout.offsets, strict=True))
+        ],
+        "steps": [_with_flow(step, read, weights) | overlaps.get(step["index"], {}) for step in steps],
+        "copies": list(_copies(storage)),
+        "loops": list(_loops(schedule, program)),
+        "state": [_variable(v, storage) for v in program.state],
+        "weights": {"bytes": sources.weight_bytes},
+        "signatures": [_signature(program, i) for i in range(len(program.signatures))],
+    }
+
+
+def _removed(one: Removed) -> Json:
+    return {
+        "what": one.what,
+        "name": one.name,
+        "subgraph": one.origin.subgraph,
+        "operator": one.origin.operator,
+        "channels": one.channels,
+        "of_channels": one.of,
+        "known_channels": one.known,
+        "macs": one.macs,
+    }
+
+
+def _copied_pieces(program: Program) -> dict[int, int]:
+    """Step of an operator whose outputs are made of pieces -> bytes of those that do not lie in place."""
+    return {
+        one.step: sum(copy.bytes for copy in one.copies)
+        for function in program.functions
+        for one in walk_instructions(function.body)
+        if isinstance(one, Assembly)
+    }
+
+
+def _with_pieces(step: Json, copied: Mapping[int, int]) -> Json:
+    moved = copied.get(step["index"])
+    return step if moved is None else {**step, "variant": "copy" if moved else "view", "copied_bytes": moved}
+
+
+def _with_flow(step: Json, read: Mapping[int, list[int]], weights: Mapping[int, int]) -> Json:
+    return {**step, "inputs": read.get(step["index"], []), "weights_bytes": weights.get(step["index"], 0)}
+
+
+def _loops(schedule: Schedule, program: Program) -> Iterator[Json]:
+    limits = {
+        loop.step: loop.limit
+        for function in program.functions
+        for loop in walk_instructions(function.body)
+        if isinstance(loop, Loop)
+    }
+    for function in schedule.functions:
+        for item, _ in walk_items(function.body):
+            if isinstance(item, WhileStep):
+                node = item.node
+                yield {
+                    "step": item.index,
+                    "function": function.function.name,
+                    "subgraph": node.origin.subgraph,
+                    "operator": node.origin.operator,
+                    "body": node.body.name,
+                    "trips": node.trips,
+                    "max_iterations": limits[item.index],
+                }
+
+
+def _variable(variable: StateVariable, storage: Storage) -> Json:
+    """A variable; its home may be larger than itself, where it shares it with what it is a piece of."""
+    value, place = variable.access.value, variable.access.place
+    return {
+        "name": variable.name,
+        "bytes": storage.buffers[storage.home[value].buffer].bytes,
+        "dtype": value.type.dtype.label,
+        "shape": list(value.type.max_shape),
+        "offset": place.offset if isinstance(place, Fixed) else None,
+    }
+
+
+def _subgraphs(module: Module) -> dict[Value, int]:
+    """The subgraph of the file that each value comes from, by the node that defines it."""
+    found = {}
+    for function in module.functions:
+        for node in walk(function.body):
+            found.update(dict.fromkeys(node.outputs, node.origin.subgraph))
+    return found
+
+
+def _steps(schedule: Schedule, selection: Selection, sources: Sources) -> Iterator[Json]:
+    for function in schedule.functions:
+        name = function.function.name
+        yield {"index": function.entry, "kind": "entry", "function": name, "parent": None}
+        yield _boundary(function.load, name, function.entry, sources)
+        yield from _sequence(function.body, function.entry, name, selection, sources)
+        yield _boundary(function.store, name, function.entry, sources)
+        yield {"index": function.exit, "kind": "exit", "function": name, "parent": function.entry}
+
+
+def _sequence(part: Sequence, parent: int, function: str, selection: Selection, sources: Sources) -> Iterator[Json]:
+    for item in part.items:
+        yield from _item(item, parent, function, selection, sources)
+
+
+def _boundary(boundary: Boundary, function: str, parent: int, sources: Sources) -> Json:
+    line = sources.lines.get(boundary.index)
+    return {"index": boundary.index, "kind": boundary.what, "function": function, "parent": parent, "line": line}
+
+
+def _item(item: ScheduleItem, parent: int, function: str, selection: Selection, sources: Sources) -> Iterator[Json]:
+    def boundary(b: Boundary, of: int) -> Json:
+        return _boundary(b, function, of, sources)
+
+    if isinstance(item, Step):
+        yield _step(item.op, item.index, parent, function, selection, sources)
+        return
+    kind = "if" if isinstance(item, IfStep) else "while" if isinstance(item, WhileStep) else "call"
+    origin = item.node.origin
+    own = {
+        "index": item.index,
+        "kind": kind,
+        "function": function,
+        "parent": parent,
+        "subgraph": origin.subgraph,
+        "operator": origin.operator,
+        "line": sources.lines.get(item.index),
+    }
+    if isinstance(item, IfStep):
+        yield own
+        yield from _sequence(item.then, item.index, function, selection, sources)
+        yield boundary(item.then_end, item.index)
+        yield from _sequence(item.orelse, item.index, function, selection, sources)
+        yield boundary(item.else_end, item.index)
+    elif isinstance(item, WhileStep):
+        yield boundary(item.init, parent)
+        yield from _sequence(item.condition, item.index, function, selection, sources)
+        yield {**own, "trips": item.node.trips}
+        yield from _sequence(item.body, item.index, function, selection, sources)
+        yield boundary(item.next, item.index)
+    else:
+        assert isinstance(item, CallStep)
+        yield boundary(item.arguments, parent)
+        yield {**own, "callee": item.node.function}
+        yield boundary(item.results, parent)
+
+
+def _step(op: Op, index: int, parent: int, function: str, selection: Selection, sources: Sources) -> Json:
+    kernel = selection.of(op)
+    called = kernel if isinstance(kernel, Kernel) else None
+    return {
+        "index": index,
+        "kind": "operator",
+        "function": function,
+        "parent": parent,
+        "subgraph": op.origin.subgraph,
+        "operator": op.origin.operator,
+        "name": op.operator,
+        "outputs": [str(v.type) for v in op.outputs],
+        "kernel": called.function if called else None,
+        "variant": called.variant if called else "view",
+        "macs": called.macs if called else 0,
+        **(layer_of(op) if called is None or called.rows is None else {}),
+        **_choice(called),
+        **({"stages": stages} if (stages := stages_of(op, selection, index, sources.stage_lines)) else {}),
+        "line": sources.lines.get(index),
+    }
+
+
+def _choice(kernel: Kernel | None) -> Json:
+    """What a kernel was expected to take, and those that it was preferred to, the next best one first."""
+    if kernel is None or not kernel.cycles:
+        return {}
+    others = [
+        {"kernel": k.function, "variant": k.variant, "instructions": k.instructions, "cycles": k.cycles}
+        for k in kernel.considered
+    ]
+    return {"expected": {"instructions": kernel.instructions, "cycles": kernel.cycles}, "considered": others}
+
+
+def _copies(storage: Storage) -> Iterator[Json]:
+    for index, move in sorted(storage.moves.items()):
+        for copy in move.copies:
+            source = copy.source
+            yield {
+                "step": index,
+                "where": move.boundary.what,
+                "bytes": copy.bytes,
+                "kind": "store" if isinstance(source, Value) else "copy",
+                "per": "iteration" if move.in_loop else "call",
+                "to": storage.buffers[copy.destination.buffer].name,
+                "from": source.name if isinstance(source, Value) else storage.buffers[source.buffer].name,
+                "why": copy.why,
+            }
+
+
+def _signature(program: Program, index: int) -> Json:
+    signature = program.signatures[index]
+    function = program.function(signature.function)
+    return {
+        "key": signature.key,
+        "function": signature.function,
+        "inputs": [_port(p, a) for p, a in zip(signature.inputs, function.inputs, strict=False)],
+        "outputs": [_port(p, a) for p, a in zip(signature.outputs, function.results, strict=False)],
+    }
+
+
+def _port(port: Port, access: Access) -> Json:
+    quantization = port.type.quantization
+    return {
+        "name": port.name,
+        "dtype": port.type.dtype.label,
+        "shape": list(port.type.max_shape),
+        "dynamic": not port.type.is_static,
+        "pushed_rows": port.type.max_shape[1] if port.pushed else 0,
+        "scale": quantization.scale if quantization else None,
+        "zero_point": quantization.zero_point if quantization else None,
+        "offset": access.place.offset if isinstance(access.place, Fixed) else None,
+    }

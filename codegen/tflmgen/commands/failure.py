@@ -1,0 +1,110 @@
+"""Errors at the command line's edge: one problem a line, or JSON, on standard error; an exit code; no traceback."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import typer
+
+from tflmgen.crash_site import crash_site, options_given, where_to_report
+from tflmgen.errors import InternalError, ModelError, Problem, TflmgenError, UsageError
+from tflmgen.terminal.console import error_line
+
+FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How a command ended. `kind` is one of schema/error.json's; `problems` are those of a model."""
+
+    kind: str
+    text: str
+    code: int
+    problems: tuple[Problem, ...] = ()
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with every exception turned into a message and an exit code."""
+
+    @functools.wraps(command)
+    def run(**arguments: Any) -> None:
+        try:
+            command(**arguments)
+        except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise
+            failure = failure_of(error, arguments)
+            if failure.kind == "internal":
+                _print_traceback()
+            print_failure(failure, getattr(arguments.get("output"), "json", False))
+            raise typer.Exit(failure.code) from None
+
+    return run
+
+
+def failure_of(error: BaseException, arguments: Mapping[str, object]) -> Failure:
+    """What to say of an exception of a command with these arguments."""
+    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        return Failure("interrupted", "interrupted", INTERRUPTED)
+    if isinstance(error, UsageError):
+        return Failure("usage", str(error), USAGE)
+    if isinstance(error, ModelError):
+        return Failure("model", str(error), FAILED, error.problems)
+    if isinstance(error, TflmgenError) and not isinstance(error, InternalError):
+        return Failure("failed", str(error), FAILED)
+    if isinstance(error, OSError):
+        return Failure("failed", _os_error(error), FAILED)
+    name = "" if isinstance(error, InternalError) else f"internal error: {type(error).__name__}: "
+    return Failure("internal", _report(error, name + " ".join(str(error).split()), arguments), FAILED)
+
+
+def print_failure(failure: Failure, as_json: bool) -> None:
+    """On standard error, where it cannot be taken for a part of the command's result."""
+    if as_json:
+        error_line(json.dumps(_failure_json(failure), indent=2))
+    else:
+        error_line(f"Usage error: {failure.text}" if failure.kind == "usage" else failure.text)
+
+
+def leave_on_sigterm() -> None:
+    """Make SIGTERM leave as Ctrl-C does, through every `finally`: no process and no half-made folder stays."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+
+
+def _failure_json(failure: Failure) -> dict[str, Any]:
+    problems = [{"location": asdict(p.where), "rule": p.rule, "hint": p.advice} for p in failure.problems]
+    return {
+        "error": failure.text,
+        "kind": failure.kind,
+        "exit_code": failure.code,
+        "problems": problems or [{"location": None, "rule": failure.text, "hint": ""}],
+    }
+
+
+def _os_error(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"
+
+
+def _print_traceback() -> None:
+    """Of the exception at hand, for those who ask for it."""
+    if os.environ.get("TFLMGEN_DEBUG"):
+        traceback.print_exc()
+
+
+def _report(error: BaseException, text: str, arguments: Mapping[str, object]) -> str:
+    """A fault of ours with what its report needs: where it arose, and with which options."""
+    model, options = arguments.get("model"), options_given(arguments)
+    found = [f"{model}: {text}" if model else text, crash_site(error), f"with {options}" if options else ""]
+    attached = f"this line and {model}" if model else "this line"
+    report = f"This is a fault of tflmgen's: please report it to {where_to_report()}, with {attached}"
+    return f"{'; '.join(filter(None, found))}. {report}. TFLMGEN_DEBUG=1 shows the traceback"

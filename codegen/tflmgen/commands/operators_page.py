@@ -1,0 +1,85 @@
+"""docs/operators.md, made from the operator table: `python -m tflmgen.commands.operators_page` prints it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from tflmgen.commands.operator_table import CONTROL, SPLIT_UP, VARIABLES, OperatorRow, operator_rows, type_lines
+from tflmgen.ir.types import DType
+from tflmgen.kernels import BUILT_IN
+
+COLUMNS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.UINT8, DType.INT32, DType.INT64, DType.BOOL)
+
+_HEAD = """\
+# Operators
+
+This page is made from the support rules in `codegen/tflmgen/kernels/` by
+`python -m tflmgen.commands.operators_page`; `tflmgen operators` prints the same, `tflmgen operators NAME` one operator
+with its rules. A test holds the page to the code, and the differential tests hold the code to the references.
+
+{count} operators have kernels. Each is compared with a reference in each type: **TFLM** is TFLite Micro, integers bit
+for bit, floats within 1e-5; **LiteRT**, its reference kernels, where TFLite Micro has no kernel or not for this type; ✓
+where neither takes the type, and the operator's definition says what comes out. **TFLM\\*** is the same where TFLite
+Micro has a kernel that loses bits, is wrong or sums in another order.
+
+{control} are compiled without kernels: they become C's own control flow, calls, or nothing. {variables} become the
+model's state, {split_up} two layers of one direction each. [Custom operators](custom-operators.md) come from plug-ins;
+any other operator is refused by name.
+
+## Types
+
+The element type is that of the operand that decides on the kernel: mostly the first input.
+
+"""
+
+
+def page(rows: list[OperatorRow]) -> str:
+    """The whole page."""
+    names = [[f"`{name}`" for name in group] for group in (CONTROL, VARIABLES, SPLIT_UP)]
+    control, variables, split_up = (", ".join(group[:-1]) + " and " + group[-1] for group in names)
+    head = _wrapped(_HEAD.format(count=len(rows), control=control, variables=variables, split_up=split_up))
+    titles = ["operator", *(dtype.label for dtype in COLUMNS), "other types"]
+    grid = [_line(titles), _line(["---"] * len(titles)), *(_line(_cells(row)) for row in rows)]
+    details = [_section(row) for row in rows]
+    return head + "\n".join(grid) + "\n\n## Signatures and rules\n\n" + "\n".join(details)
+
+
+def _cells(row: OperatorRow) -> list[str]:
+    known = [_cell(row, dtype) for dtype in COLUMNS]
+    others = ((dtype.label, who) for dtype, who in row.references.items() if dtype not in COLUMNS)
+    return [
+        f"[{row.name}](#{_anchor(row)})",
+        *known,
+        ", ".join(f"{label} ({who})" if who else label for label, who in others),
+    ]
+
+
+def _cell(row: OperatorRow, dtype: DType) -> str:
+    return (row.references[dtype] or "✓") if dtype in row.references else ""
+
+
+def _section(row: OperatorRow) -> str:
+    types = [f"- {line}" for line in type_lines(row.signatures)]
+    rules = [f"  - {rule}" for rule in row.rules]
+    fault = [f"- TFLM\\*: {row.fault}"] if row.fault else []
+    return "\n".join([f"### {row.name}", "", *types, *fault, "- rules:", *rules, ""])
+
+
+def _anchor(row: OperatorRow) -> str:
+    return "".join(c for c in row.name.lower() if c.isalnum() or c == "_")
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _wrapped(text: str) -> str:
+    """Paragraphs of at most 120 columns."""
+    blocks = text.split("\n\n")
+    filled = (b if b.startswith("#") else textwrap.fill(b, 120, break_long_words=False) for b in blocks)
+    return "\n\n".join(filled)
+
+
+if __name__ == "__main__":
+    print(page(operator_rows(BUILT_IN.values())), end="")

@@ -1,0 +1,89 @@
+"""What an invoke can take at most: the dearer branch of each If, every While as often as it may run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tflmgen.emulators.step_counts import Blocks, blocks_of
+
+Plan = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    instructions: int = 0
+    cycles: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.instructions + other.instructions, self.cycles + other.cycles)
+
+    def times(self, runs: int) -> Cost:
+        return Cost(self.instructions * runs, self.cycles * runs)
+
+
+@dataclass(frozen=True, slots=True)
+class WorstPath:
+    """`cost` is that of the operators alone; None where a step's is not known, or how often a loop may run.
+
+    unbounded  steps of loops that run any number of times
+    unknown    steps of operators that nothing is known of
+    """
+
+    cost: Cost | None
+    unbounded: tuple[int, ...]
+    unknown: tuple[int, ...]
+
+
+def worst_path(plan: Plan, function: str, costs: Mapping[int, Cost]) -> WorstPath | None:
+    """For one invoke of `function`; None where it has neither If nor While. costs: per step, of one execution."""
+    search = _Search(plan, costs)
+    cost = search.function(function)
+    if not search.branches:
+        return None
+    unbounded, unknown = tuple(search.unbounded), tuple(search.unknown)
+    return WorstPath(None if unbounded or unknown else cost, unbounded, unknown)
+
+
+class _Search:
+    def __init__(self, plan: Plan, costs: Mapping[int, Cost]) -> None:
+        self._costs = costs
+        self._blocks: Blocks = blocks_of(plan["steps"])
+        self._entries = {s["function"]: s["index"] for s in plan["steps"] if s["kind"] == "entry"}
+        self._limits = {loop["step"]: loop["max_iterations"] for loop in plan.get("loops", ())}
+        self._functions: dict[str, Cost] = {}
+        self.branches = False
+        self.unbounded: dict[int, None] = {}
+        self.unknown: dict[int, None] = {}
+
+    def function(self, name: str) -> Cost:
+        if name not in self._functions:
+            self._functions[name] = self._block(self._entries[name], 0)
+        return self._functions[name]
+
+    def _block(self, parent: int, number: int) -> Cost:
+        total = Cost()
+        for step in self._blocks.get((parent, number), ()):
+            total += self._step(step)
+        return total
+
+    def _step(self, step: Mapping[str, Any]) -> Cost:
+        index, kind = step["index"], step["kind"]
+        if kind == "operator":
+            if step["kernel"] is not None and index not in self._costs:
+                self.unknown[index] = None
+            return self._costs.get(index, Cost())
+        if kind == "call":
+            return self.function(step["callee"])
+        if kind not in ("if", "while"):
+            return Cost()
+        self.branches = True
+        first, second = self._block(index, 0), self._block(index, 1)
+        if kind == "if":
+            return Cost(max(first.instructions, second.instructions), max(first.cycles, second.cycles))
+        trips = self._limits.get(index) if step.get("trips") is None else step["trips"]
+        if trips is None:
+            self.unbounded[index] = None
+            return Cost()
+        return first.times(trips + 1) + second.times(trips)

@@ -1,0 +1,81 @@
+"""What a firmware's outputs are compared with where there are no golden vectors: the host build, and TFLite Micro."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tflmgen.commands.option_groups import Emulator, SessionOptions
+from tflmgen.compare.oracle import NAME as TFLM
+from tflmgen.compare.oracle import OracleError, tflm_outputs
+from tflmgen.compiler import Compilation
+from tflmgen.emulators.execute import run_sets
+from tflmgen.emulators.npz import VectorSet
+from tflmgen.errors import TflmgenError
+from tflmgen.options import BuildOptions
+from tflmgen.project.board import HOST, Board
+from tflmgen.project.firmware_build import plan_for, running
+from tflmgen.terminal.console import Console
+
+HOST_BUILD = "host build"
+VECTORS = "vectors"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Expected outputs of each set; none, and `unused` says why, where there is no such reference."""
+
+    name: str
+    outputs: Sequence[Sequence[NDArray[Any]]] = ()
+    unused: str = ""
+
+
+class NoReferenceError(TflmgenError):
+    """There is nothing that a test could compare with."""
+
+
+def find_references(
+    model: Path,
+    board: Board,
+    compilation: Compilation,
+    sets: Sequence[VectorSet],
+    options: BuildOptions,
+    session: SessionOptions,
+    console: Console,
+) -> list[Reference]:
+    """The references for seeded sets, the unused ones too. NoReferenceError if none can be used."""
+    references = []
+    if not board.is_host:
+        host = plan_for(model, HOST, options)
+        with running(host, HOST, options, replace(session, emulator=Emulator.AUTO, port=None), console) as run:
+            results = run_sets(run.session, host.module.signatures, sets)
+        references.append(Reference(HOST_BUILD, [result.outputs for result in results]))
+    try:
+        ports = (p for s in compilation.module.signatures for p in (*s.inputs, *s.outputs))
+        if not all(port.type.is_static for port in ports):
+            raise OracleError("the model's shapes are known at run time only")
+        with console.progress(f"Running {TFLM}"):
+            outputs = tflm_outputs(model, sets, int(compilation.plan["arena"]["bytes"]), session.timeout)
+        references.append(_checked(outputs, compilation, sets))
+    except OracleError as error:
+        references.append(Reference(TFLM, unused=str(error)))
+    if all(reference.unused for reference in references):
+        why = "; ".join(f"{reference.name}: {reference.unused}" for reference in references)
+        raise NoReferenceError(f"{model}: nothing to compare with. {why}. Give --vectors")
+    return references
+
+
+def _checked(
+    outputs: Sequence[Sequence[NDArray[Any]]], compilation: Compilation, sets: Sequence[VectorSet]
+) -> Reference:
+    """The outputs as a reference, if they have the shapes and types that the file declares."""
+    for arrays, one in zip(outputs, sets, strict=True):
+        ports = compilation.module.signatures[one.signature].outputs
+        declared = [(port.type.dtype.numpy, port.type.max_shape) for port in ports]
+        if [(array.dtype, array.shape) for array in arrays] != declared:
+            raise OracleError("its outputs have other shapes or types than the file declares")
+    return Reference(TFLM, outputs)

@@ -1,0 +1,198 @@
+"""Inputs, outputs and expected outputs in .npz files (NumPy archives, no pickles).
+
+Two forms are read. Sets: `n_sets`, `s{k}_in_{i}` and `s{k}_out_{j}` in the order of the model's inputs and outputs,
+`s{k}_sig` the signature's key where the model has several, `s{k}_label` a word for people, and `stateful`: the sets run
+in order on one instance, else each starts afresh. Simple: one array per input or output name. Other arrays are ignored.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.errors import TflmgenError
+from tflmgen.frontend.tflite.names import printable
+from tflmgen.ir.graph import Port, Signature
+from tflmgen.ir.types import TensorType
+from tflmgen.project.files import write_whole
+
+Array = NDArray[Any]
+
+DAMAGED = (ValueError, EOFError, MemoryError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile)
+"""What zipfile and NumPy raise for bytes that make no sense to them."""
+
+
+class VectorsError(TflmgenError):
+    """A file of inputs or expected outputs that cannot be used; the text names the file and the array."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSet:
+    """One invoke: the number of its signature, its inputs, and the outputs to expect (empty where not asked for)."""
+
+    label: str
+    signature: int
+    inputs: tuple[Array, ...]
+    expected: tuple[Array, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Invokes in order, on one instance if `stateful`; `simple` is the form of the file."""
+
+    sets: tuple[VectorSet, ...]
+    stateful: bool = False
+    simple: bool = False
+
+
+def choose_signature(signatures: Sequence[Signature], key: str | None, where: str) -> int:
+    """The number of the signature called `key`, or of the only one."""
+    keys = [signature.key for signature in signatures]
+    if key in keys:
+        return keys.index(key)
+    known = ", ".join(f"'{k}'" for k in keys)
+    if key is not None:
+        raise VectorsError(f"{where}: the model has no signature '{key}', only {known}")
+    if len(keys) > 1:
+        raise VectorsError(f"{where}: the model has several signatures: choose one of {known} with --signature")
+    return 0
+
+
+def read_vectors(path: Path, signatures: Sequence[Signature], key: str | None, expected: bool) -> Vectors:
+    """The sets of a file, checked against the model's signatures; with expected outputs if `expected`."""
+    return _Reader(path, _read_arrays(path), signatures, key, expected).read()
+
+
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of a file's arrays, by name."""
+    return {name: array.shape for name, array in _read_arrays(path).items()}
+
+
+def write_outputs(
+    path: Path, vectors: Vectors, signatures: Sequence[Signature], outputs: Sequence[Sequence[Array]]
+) -> None:
+    """Write the outputs of each set, in the form that `vectors` had; the file appears whole or not at all."""
+    if vectors.simple:
+        names = [port.name for port in signatures[vectors.sets[0].signature].outputs]
+        arrays = dict(zip(names, outputs[0], strict=True))
+    else:
+        arrays = {f"s{k}_out_{j}": array for k, of_set in enumerate(outputs) for j, array in enumerate(of_set)}
+        arrays["n_sets"] = np.array(len(outputs))
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as members:
+        for name, array in arrays.items():
+            with members.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    write_whole(path, archive.getvalue())
+
+
+def _read_arrays(path: Path) -> Mapping[str, Array]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [m for m in archive.namelist() if m.endswith(".npy")]
+            return {member.removesuffix(".npy"): _read_array(path, archive, member) for member in members}
+    except OSError as error:
+        raise VectorsError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except DAMAGED as error:
+        raise VectorsError(f"{path}: not an .npz file, or a damaged one. Make one with numpy.savez") from error
+
+
+def _read_array(path: Path, archive: zipfile.ZipFile, member: str) -> Array:
+    try:
+        with archive.open(member) as data:
+            array: Array = np.lib.format.read_array(data, allow_pickle=False)
+            return array
+    except DAMAGED as error:
+        raise VectorsError(f"{path}: array '{member.removesuffix('.npy')}' cannot be read: {error}") from error
+
+
+def _has_shape(array: Array, type_: TensorType) -> bool:
+    """Whether the shape fits: a dimension known at run time only may be anything up to its bound."""
+    dynamic = type_.dynamic_axes
+    return len(array.shape) == len(type_.shape) and all(
+        size <= most if axis in dynamic else size == most
+        for axis, (size, most) in enumerate(zip(array.shape, type_.max_shape, strict=True))
+    )
+
+
+class _Reader:
+    def __init__(
+        self, path: Path, arrays: Mapping[str, Array], signatures: Sequence[Signature], key: str | None, expected: bool
+    ) -> None:
+        self._path = path
+        self._arrays = arrays
+        self._signatures = signatures
+        self._key = key
+        self._expected = expected
+
+    def read(self) -> Vectors:
+        if "n_sets" in self._arrays or any(re.fullmatch(r"s\d+_(in|out)_\d+", name) for name in self._arrays):
+            stateful = bool(self._scalar("stateful", False))
+            return Vectors(tuple(self._set(k) for k in range(self._count())), stateful)
+        number = choose_signature(self._signatures, self._key, str(self._path))
+        signature = self._signatures[number]
+        inputs = self._ports(signature.inputs, [p.name for p in signature.inputs], "input")
+        expected = (
+            self._ports(signature.outputs, [p.name for p in signature.outputs], "output") if self._expected else ()
+        )
+        return Vectors((VectorSet("", number, inputs, expected),), simple=True)
+
+    def _count(self) -> int:
+        numbers = [int(found[1]) for name in self._arrays if (found := re.match(r"s(\d+)_(?:in|out)_\d+$", name))]
+        value = self._scalar("n_sets", max(numbers, default=-1) + 1)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise VectorsError(f"{self._path}: array 'n_sets' must be a whole number from 1 on, and is {value!r}")
+        return value
+
+    def _set(self, k: int) -> VectorSet:
+        own = self._scalar(f"s{k}_sig", None)
+        key = self._key if own is None else str(own)
+        number = choose_signature(self._signatures, key, f"{self._path}: set {k}")
+        signature = self._signatures[number]
+        inputs = self._ports(signature.inputs, [f"s{k}_in_{i}" for i in range(len(signature.inputs))], "input")
+        expected: tuple[Array, ...] = ()
+        if self._expected:
+            names = [f"s{k}_out_{j}" for j in range(len(signature.outputs))]
+            expected = self._ports(signature.outputs, names, "output")
+        return VectorSet(printable(str(self._scalar(f"s{k}_label", ""))), number, inputs, expected)
+
+    def _scalar(self, name: str, default: object) -> object:
+        if name not in self._arrays:
+            return default
+        array = self._arrays[name]
+        if array.size != 1:
+            raise VectorsError(f"{self._path}: array '{name}' must hold one value, and has shape {list(array.shape)}")
+        return array.reshape(()).item()
+
+    def _ports(self, ports: Iterable[Port], names: Sequence[str], role: str) -> tuple[Array, ...]:
+        return tuple(self._port(port, name, role) for port, name in zip(ports, names, strict=True))
+
+    def _port(self, port: Port, name: str, role: str) -> Array:
+        what = f"{role} '{port.name}'" if port.name != name else role
+        wanted = port.type.dtype.numpy
+        if name not in self._arrays:
+            raise VectorsError(f"{self._path}: array '{name}' is missing: {what} is {port.type}{self._present(role)}")
+        array = self._arrays[name]
+        if array.dtype.newbyteorder("=") != wanted.newbyteorder("=") or not _has_shape(array, port.type):
+            got = f"{array.dtype}[{','.join(map(str, array.shape))}]"
+            raise VectorsError(f"{self._path}: array '{name}' is {got}, but {what} is {port.type}")
+        return np.ascontiguousarray(array, dtype=wanted).reshape(array.shape)
+
+    def _present(self, role: str) -> str:
+        names = sorted(self._arrays)
+        if not names:
+            return ". The file holds no arrays"
+        if role == "output":
+            return ""
+        shown = ", ".join(f"'{name}'" for name in names[:8])
+        return f". The file holds {shown}{' ...' if len(names) > 8 else ''}"

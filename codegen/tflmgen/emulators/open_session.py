@@ -1,0 +1,112 @@
+"""Opens a session with a board: in Renode, in QEMU, or on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from tflmgen.emulators.host import run_host
+from tflmgen.emulators.link import Stream
+from tflmgen.emulators.qemu import run_qemu
+from tflmgen.emulators.qemu_count import qemu_counter
+from tflmgen.emulators.renode import run_renode
+from tflmgen.emulators.renode_count import NOTE as COUNT_NOTE
+from tflmgen.emulators.renode_count import renode_counter
+from tflmgen.emulators.serial_port import first_wait, open_serial
+from tflmgen.emulators.session import EmulatorError, Meter, Session
+from tflmgen.project.board import Board
+from tflmgen.project.toolchain import find_renode
+
+HOST, QEMU, RENODE = "host", "QEMU", "Renode"
+
+NO_MVE = "Renode's releases, up to 1.16.1, do not run all of MVE"
+
+
+@contextmanager
+def open_session(
+    board: Board,
+    project_dir: Path,
+    firmware: Path | None,
+    emulator: str = "auto",
+    timeout: float = 60.0,
+    sanitize: bool = False,
+    renode: str | None = None,
+    count: Mapping[str, Any] | None = None,
+) -> Iterator[Session]:
+    """The model of the project in `project_dir`, running on `board`; it ends with the context, whatever happens.
+
+    firmware  the ELF file; None for the host, which compiles the project by itself, with `sanitize` under sanitizers
+    emulator  auto, renode or qemu: auto takes Renode where it is installed, else QEMU, and a note says so; for a board
+              with MVE it takes QEMU in any case
+    timeout   seconds for each answer; an emulator's own start has a limit of its own
+    renode    Renode's program, as find_renode() takes it
+    count     the project's plan: count what each invoke executes (not on the host); auto is QEMU then, by operator
+    """
+    if board.is_host:
+        with run_host(project_dir, sanitize) as pipe:
+            yield Session(pipe, HOST, timeout)
+        return
+    if firmware is None:
+        raise EmulatorError(f"{project_dir}: no firmware to run")
+    if count is not None and emulator == "auto" and board.qemu is not None:
+        emulator = "qemu"  # which counts by operator
+    chosen, program, notes = _choose(board, emulator, renode)
+    with ExitStack() as stack:
+        stream: Stream
+        meter: Meter | None = None
+        if chosen == RENODE and program is not None:
+            hooks: Sequence[str] = ()
+            if count is not None:
+                counter = stack.enter_context(renode_counter(firmware))
+                hooks, meter, notes = counter.hooks, counter, (*notes, COUNT_NOTE)
+            stream = stack.enter_context(run_renode(program, board, project_dir, firmware, hooks))
+        else:
+            arguments: Sequence[str] = ()
+            if count is not None:
+                plugin = stack.enter_context(qemu_counter(board, firmware, project_dir, count, timeout))
+                arguments, meter = plugin.arguments, plugin
+            stream = stack.enter_context(run_qemu(board, firmware, arguments))
+        advice = ""
+        if chosen == RENODE and _needs_mve(board):
+            advice = f"{NO_MVE}: try --emulator qemu" if board.qemu is not None else NO_MVE
+        yield Session(stream, chosen, timeout, firmware, notes, meter, advice=advice)
+
+
+@contextmanager
+def open_port(port: str, baud: int, timeout: float) -> Iterator[Session]:
+    """The model that runs on the board at serial port `port`."""
+    with open_serial(port, baud) as stream:
+        yield Session(stream, port, timeout, retry=first_wait(baud), place=f"at {port}")
+
+
+def _choose(board: Board, emulator: str, renode: str | None) -> tuple[str, Path | None, tuple[str, ...]]:
+    """Which emulator, Renode's program, and what the user should know of the choice."""
+    if emulator == "qemu":
+        if board.qemu is None:
+            raise EmulatorError(f"board {board.id} has no QEMU machine")
+        return QEMU, None, ()
+    if emulator == "auto" and _needs_mve(board) and board.qemu is not None:
+        return QEMU, None, (f"{NO_MVE}: ran in QEMU",) if board.renode is not None else ()
+    program = find_renode(renode)
+    if emulator == "renode":
+        if board.renode is None:
+            raise EmulatorError(f"board {board.id} has no Renode platform")
+        if program is None:
+            raise EmulatorError(
+                "Renode is not installed. Unpack a portable package of https://github.com/renode/renode/releases "
+                "and put it on PATH, or name its program by --renode or TFLMGEN_RENODE"
+            )
+        return RENODE, program, ()
+    if program is not None and board.renode is not None:
+        return RENODE, program, ()
+    if board.qemu is None:
+        renode_too = "Renode is not installed" if board.renode else "none of Renode's either"
+        attached = "Attached to this computer, it is tested by --port PORT"
+        raise EmulatorError(f"board {board.id} has no QEMU machine, and {renode_too}. {attached}")
+    return QEMU, None, ("Renode is not installed: ran in QEMU",) if program is None else ()
+
+
+def _needs_mve(board: Board) -> bool:
+    return "mve" in board.features

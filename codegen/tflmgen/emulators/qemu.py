@@ -1,0 +1,19 @@
+"""QEMU: the board's machine with its UART on standard input and output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tflmgen.emulators.process import PipeStream, open_pipe
+from tflmgen.project.board import Board
+from tflmgen.project.toolchain import find_program
+
+
+@contextmanager
+def run_qemu(board: Board, firmware: Path, extra: Sequence[str] = ()) -> Iterator[PipeStream]:
+    """`firmware` running on `board` in QEMU; `extra` arguments go to QEMU."""
+    _, *arguments = board.qemu_command
+    with open_pipe([str(find_program("qemu-system-arm")), *arguments, *extra, "-kernel", str(firmware)]) as stream:
+        yield stream

@@ -1,0 +1,46 @@
+"""Counts what each invoke executes in QEMU, by step of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tflmgen.emulators.attribution import attribute
+from tflmgen.emulators.invoke_cost import Executed, executed
+from tflmgen.emulators.link import Invoked
+from tflmgen.emulators.qemu_plugin import Plugin, plugin
+from tflmgen.emulators.session import Dims
+from tflmgen.emulators.step_runs import StepRuns, step_runs
+from tflmgen.project.board import Board
+from tflmgen.project.folder import read_about
+
+Plan = Mapping[str, Any]
+
+
+class QemuCounter:
+    """A session.Meter for the session with a QEMU that `arguments` were given to."""
+
+    def __init__(self, plan: Plan, counting: Plugin, runs: StepRuns) -> None:
+        self.arguments = counting.arguments
+        self._plan = plan
+        self._counting = counting
+        self._runs = runs
+
+    def reset(self) -> None:
+        self._runs.reset()
+
+    def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:  # noqa: ARG002
+        """See session.Meter."""
+        runs, shares = self._runs.invoke(signature, inputs, dims)
+        return executed(self._plan, self._counting.read(), runs, shares)
+
+
+@contextmanager
+def qemu_counter(board: Board, elf: Path, project: Path, plan: Plan, timeout: float) -> Iterator[QemuCounter]:
+    """For the firmware `elf` of the project in folder `project`, whose plan is `plan`."""
+    lines = {step["index"]: step["line"] for step in plan["steps"] if step.get("line")}
+    steps = attribute(elf, f"{read_about(project)['name']}.c", lines)
+    with plugin(board.core, elf, steps) as counting, step_runs(board, project, plan, timeout) as runs:
+        yield QemuCounter(plan, counting, runs)

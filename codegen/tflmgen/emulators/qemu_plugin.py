@@ -1,0 +1,101 @@
+"""The plugin for QEMU that counts what invokes execute (firmware/count), compiled when it is first used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from tflmgen.emulators.cycle_models import CYCLE_MODELS
+from tflmgen.emulators.invoke_cost import NOTHING, CountError, Counts, Cycles, Tally
+from tflmgen.project.elf import read_elf
+from tflmgen.project.toolchain import find_host_compiler, find_program, run_tool
+
+FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
+FROM, TO = "tflmgen_count_from", "tflmgen_count_to"
+
+
+class Plugin:
+    """The plugin in one run of QEMU, which `arguments` start."""
+
+    def __init__(self, arguments: Sequence[str], output: Path) -> None:
+        self.arguments = tuple(arguments)
+        self._output = output
+        self._position = 0
+
+    def read(self) -> Counts:
+        """The counts of the invokes after the last one read, one or one per row, together. They must have ended."""
+        with self._output.open(encoding="ascii") as file:
+            file.seek(self._position)
+            lines = file.readlines()
+            self._position = file.tell()
+        if not lines or not lines[-1].endswith("\n"):
+            raise CountError("the counting plugin has recorded no invoke")
+        counts: dict[int, Tally] = {}
+        for line in lines:
+            for step, count, low, high in json.loads(line):
+                counts[step] = counts.get(step, NOTHING) + Tally(count, Cycles(low, high))
+        return counts
+
+
+@contextmanager
+def plugin(core: str, elf: Path, steps: Mapping[int, int]) -> Iterator[Plugin]:
+    """For a firmware; `steps`: address of an instruction -> the step that it counts for, and all up to the next one."""
+    marks = count_marks(elf)
+    if core not in CYCLE_MODELS:
+        raise CountError(f"no cost model for {core}")
+    compiled = build_plugin()
+    with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
+        sites, output = Path(folder) / "sites", Path(folder) / "counts"
+        sites.write_text("".join(f"{address:x} {steps[address]}\n" for address in sorted(steps)), encoding="ascii")
+        output.touch()
+        options = {"from": marks[0], "to": marks[1], "core": CYCLE_MODELS[core].name, "sites": sites, "out": output}
+        words = [str(compiled), *(f"{name}={value}" for name, value in options.items())]
+        yield Plugin(("-plugin", ",".join(words)), output)
+
+
+def count_marks(elf: Path) -> tuple[int, int]:
+    """The addresses of the call of the invoke in a firmware, and of the instruction behind it."""
+    symbols = read_elf(elf).symbols
+    if not {FROM, TO} <= symbols.keys():
+        raise CountError(f"{elf}: the firmware has no symbols {FROM} and {TO}")
+    return symbols[FROM] & ~1, symbols[TO] & ~1
+
+
+def build_plugin() -> Path:
+    """The compiled plugin, from the user's cache if it is there. Needs a C compiler for this computer."""
+    root = files("tflmgen.firmware").joinpath("count")
+    sources = {entry.name: entry.read_bytes() for entry in root.iterdir() if entry.name.endswith((".c", ".h"))}
+    interface = _interface()
+    digest = hashlib.sha256(repr((sorted(sources.items()), interface, FLAGS)).encode()).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tflmgen" / "count"
+    compiled = cache / f"count-{digest}.so"
+    if compiled.is_file():
+        return compiled
+    cache.mkdir(parents=True, exist_ok=True)
+    compiler = find_host_compiler()
+    with tempfile.TemporaryDirectory(dir=cache) as folder, as_file(root) as source_folder:
+        made = Path(folder) / compiled.name
+        names = [str(source_folder / name) for name in sorted(sources) if name.endswith(".c")]
+        command = [str(compiler), *FLAGS, f"-DTFLMGEN_PLUGIN_API={interface}", *names, "-o", str(made)]
+        done = run_tool(command)
+        if done.returncode != 0:
+            raise CountError(f"{compiler} cannot compile the counting plugin\n{done.stderr}")
+        made.replace(compiled)
+    return compiled
+
+
+def _interface() -> int:
+    """The version of the plugin interface that the installed QEMU has; see firmware/count/qemu_plugin.h."""
+    command = [str(find_program("qemu-system-arm")), "--version"]
+    text = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    found = re.search(r"version (\d+)\.(\d+)", text)
+    version = (int(found[1]), int(found[2])) if found else (0, 0)
+    return 1 if version < (8, 2) else 2 if version < (9, 1) else 3

@@ -1,0 +1,121 @@
+"""Renode: the board's .repl with its UART on a TCP socket."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tflmgen.emulators.process import Child, open_child
+from tflmgen.errors import TflmgenError
+from tflmgen.project.board import Board
+
+SCRIPT = """\
+mach create "board"
+machine LoadPlatformDescription {platform}
+sysbus LoadELF {firmware}
+{hooks}emulation CreateServerSocketTerminal {port} "protocol" false
+connector Connect {uart} protocol
+start
+"""
+"""Renode listens last: whoever gets a connection talks to a machine that is complete."""
+
+START_LIMIT = 60.0
+"""Seconds until Renode must listen: some ten times what it takes on a computer that does nothing else."""
+
+LAST_LINES = 8
+LAST_COLUMNS = 200
+"""How much of Renode's log an error shows."""
+
+
+class RenodeError(TflmgenError):
+    """Renode did not start."""
+
+
+class SocketStream:
+    """A link.Stream over a TCP connection to Renode, whose log explains its end."""
+
+    def __init__(self, connection: socket.socket, process: Child) -> None:
+        self._connection, self._process = connection, process
+
+    def read(self, timeout: float) -> bytes:
+        if not select.select([self._connection], [], [], max(0.0, timeout))[0]:
+            return b""
+        try:
+            data = self._connection.recv(65536)
+        except ConnectionError:
+            data = b""
+        if not data:
+            raise EOFError(self._explain_end())
+        return data
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._connection.sendall(data)
+        except OSError as error:
+            raise EOFError(self._explain_end()) from error
+
+    def _explain_end(self) -> str:
+        return f"{self._process.end() or 'it closed the connection'}; {_last_lines(self._process)}"
+
+
+@contextmanager
+def run_renode(
+    program: Path, board: Board, project: Path, firmware: Path, hooks: Sequence[str] = ()
+) -> Iterator[SocketStream]:
+    """`firmware` running on `board` in Renode; `hooks` are commands of Renode's monitor, run before the start.
+
+    Renode reads its monitor's commands from standard input, which open_child() keeps open, and quits where that ends.
+    """
+    assert board.renode is not None
+    platform = board.renode.platform
+    repl = platform if platform.startswith("@") else f"@{_escaped(project / 'renode' / platform)}"
+    # Renode deletes folders renode-* of others in its temporary folder, and leaves its own there when it is killed.
+    with tempfile.TemporaryDirectory(prefix="tflmgen-", ignore_cleanup_errors=True) as folder:
+        port = _free_port()
+        script = Path(folder) / "board.resc"
+        elf, lines = f"@{_escaped(firmware)}", "".join(f"{hook}\n" for hook in hooks)
+        text = SCRIPT.format(platform=repl, port=port, uart=board.renode.uart, firmware=elf, hooks=lines)
+        script.write_text(text, encoding="utf-8")
+        command = [str(program), "--disable-gui", "--console", "--plain", _escaped(script)]
+        environment = {**os.environ, "TMPDIR": folder}
+        with open_child(command, piped=False, environment=environment) as child, _connect(port, child) as link:
+            yield SocketStream(link, child)
+
+
+def _escaped(path: Path) -> str:
+    """An absolute path as Renode's monitor reads it, on its command line too."""
+    return str(path.resolve()).replace(" ", "\\ ")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _connect(port: int, child: Child) -> socket.socket:
+    """The connection, once Renode listens."""
+    deadline = time.monotonic() + START_LIMIT
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=5)
+        except OSError:
+            if child.process.poll() is not None:
+                end = f"Renode ended before it ran the firmware ({child.end()})"
+            elif time.monotonic() > deadline:
+                end = f"Renode does not listen after {START_LIMIT:g} s"
+            else:
+                time.sleep(0.1)
+                continue
+            raise RenodeError(f"{end}; {_last_lines(child)}") from None
+
+
+def _last_lines(child: Child) -> str:
+    lines = [line.rstrip()[:LAST_COLUMNS] for line in child.said().splitlines() if line.strip()]
+    return "\n  ".join(["its last lines:", *lines[-LAST_LINES:]]) if lines else "it said nothing"

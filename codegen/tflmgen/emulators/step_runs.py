@@ -1,0 +1,115 @@
+"""How often each step of a plan runs, by a second firmware that follows the first: the same, with a mark at each step.
+
+In the firmware itself this cannot be seen, since compilers merge branches and rotate, unroll and empty loops. Nor can
+be seen there which operator of a stream calls a kernel, since they merge equal calls: marks tell that, too.
+"""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import tempfile
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tflmgen.emulators.invoke_cost import NOTHING, Counts, Cycles, Shares, Tally
+from tflmgen.emulators.qemu import run_qemu
+from tflmgen.emulators.qemu_plugin import Plugin, plugin
+from tflmgen.emulators.session import Dims, Session
+from tflmgen.emulators.step_counts import executions
+from tflmgen.project.board import Board
+from tflmgen.project.elf import read_elf
+from tflmgen.project.folder import read_about
+from tflmgen.project.platformio import build
+
+Plan = Mapping[str, Any]
+
+CONTROL = ("if", "while", "call")
+SECTION = ".debug_tflmgen"
+
+
+class StepRuns:
+    """Follows a session: the same resets and invokes in the same order."""
+
+    def __init__(self, plan: Plan, marked: tuple[Session, Plugin] | None = None) -> None:
+        self._plan = plan
+        self._marked = marked
+
+    def reset(self) -> None:
+        if self._marked:
+            self._marked[0].reset()
+
+    def invoke(self, signature: int, inputs: Sequence[bytes], dims: Dims = None) -> tuple[dict[int, int], Shares]:
+        """Step -> how often it runs in this invoke of signature number `signature`; what the stages of streams take."""
+        counts: dict[int, int] = {}
+        tallies: Counts = {}
+        if self._marked:
+            session, counting = self._marked
+            session.invoke(signature, inputs, dims)
+            tallies = counting.read()
+            steps = (step["index"] for step in self._plan["steps"] if step.get("line"))
+            counts = {step: tallies[step].instructions if step in tallies else 0 for step in steps}
+        runs = executions(self._plan, self._plan["signatures"][signature]["function"], counts)
+        return runs, _shares(self._plan, tallies, runs)
+
+
+def _shares(plan: Plan, tallies: Counts, runs: Mapping[int, int]) -> dict[int, list[Tally]]:
+    """Less the marks: an instruction, and a cycle, of each call."""
+    shares: dict[int, list[Tally]] = {}
+    for number, (step, stage) in stage_marks(plan).items():
+        tally, marks = tallies.get(number, NOTHING), runs.get(step["index"], 0) * stage["calls"]
+        cycles = Cycles(max(0, tally.cycles.low - marks), max(0, tally.cycles.high - marks))
+        shares.setdefault(step["index"], []).append(Tally(max(0, tally.instructions - marks), cycles))
+    return shares
+
+
+def stage_marks(plan: Plan) -> dict[int, tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """The number of each mark of a stream, above those of the steps -> the stream's step, and the stage."""
+    above = 1 + max((step["index"] for step in plan["steps"]), default=0)
+    stages = [(step, stage) for step in plan["steps"] for stage in step.get("stages", ())]
+    return dict(enumerate(stages, above))
+
+
+@contextmanager
+def step_runs(board: Board, project: Path, plan: Plan, timeout: float) -> Iterator[StepRuns]:
+    """For the project in folder `project`, whose plan is `plan`. With neither control flow nor streams nothing runs."""
+    if not any(step["kind"] in CONTROL or step.get("stages") for step in plan["steps"]):
+        yield StepRuns(plan)
+        return
+    with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
+        copy = Path(folder) / project.name
+        shutil.copytree(project, copy, ignore=shutil.ignore_patterns(".pio"))
+        name = read_about(project)["name"]
+        source = copy / "lib" / name / "src" / f"{name}.c"
+        source.write_text(mark_steps(source.read_text(encoding="utf-8"), plan), encoding="utf-8")
+        elf = build(copy, board.id).elf
+        with (
+            plugin(board.core, elf, _sites(elf, stage_marks(plan))) as counting,
+            run_qemu(board, elf, counting.arguments) as stream,
+        ):
+            yield StepRuns(plan, (Session(stream, "QEMU", timeout, elf), counting))
+
+
+def mark_steps(source: str, plan: Plan) -> str:
+    """The model's C with TFLMGEN_RAN(number) before the statement of each step, and of each call in a stream."""
+    lines = source.splitlines()
+    marks = [(step["line"], step["index"]) for step in plan["steps"] if step.get("line")]
+    marks += [(line, number) for number, (_, stage) in stage_marks(plan).items() for line in stage["lines"]]
+    for line, number in marks:
+        lines[line - 1] = f"TFLMGEN_RAN({number}) {lines[line - 1]}"
+    header = files("tflmgen.firmware").joinpath("count/mark.h").read_text(encoding="utf-8")
+    return header + "\n".join(lines) + "\n"
+
+
+def _sites(elf: Path, stages: Container[int]) -> dict[int, int]:
+    """The instruction of each mark counts for its step, the next one for none; for a stage all up to the next mark."""
+    data = b"".join(
+        elf.read_bytes()[section.offset : section.offset + section.size]
+        for section in read_elf(elf).sections
+        if section.name == SECTION
+    )
+    marks = dict(struct.iter_unpack("<II", data))
+    return {address + 2: -1 for address, number in marks.items() if number not in stages} | marks

@@ -1,0 +1,155 @@
+"""Line buffers of a stream: in which slot each row lies at each tick, and whose rows need no line buffer.
+
+A row that one operator makes and the next one takes at once may lie over the rows that its operator has just finished
+with, as far as the kernel allows its output over its input: it is then a guest in their line buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+from tflmgen.explore.streams.row_order import INPUT, RowOrder, Rows, Tick, Wiring
+from tflmgen.ir.kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """One tick: the slot of the row that is written (None: it goes elsewhere), those of the first rows read (None for
+    the stream's input and for guests), and the rows that move before: (to slot, from slot, count).
+    """
+
+    write: int | None
+    reads: tuple[int | None, ...]
+    move: tuple[int, int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """Where a tensor lies in the line buffer of `host`: `lead` bytes before its first slot."""
+
+    host: int
+    lead: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """ticks: the slots at each tick; slots: how many each line buffer has; guests: tensors without one."""
+
+    ticks: tuple[Slots, ...]
+    slots: tuple[int, ...]
+    guests: Mapping[int, Guest]
+
+
+def lay_lines(wiring: Wiring, order: RowOrder, kernels: Sequence[Kernel], row_bytes: Sequence[int]) -> Lines:
+    """The line buffers of a stream; kernels[i] runs tick i; row_bytes: those of each operator's output."""
+    guests: dict[int, Guest] = {}
+    calls: list[list[tuple[int, Tick, Kernel]]] = [[] for _ in wiring.operators]
+    for number, (tick, kernel) in enumerate(zip(order.ticks, kernels, strict=True)):
+        calls[tick.stage].append((number, tick, kernel))
+    for stage in range(len(wiring.operators) - 1):
+        guest = _as_guest(stage, wiring, order, calls, row_bytes, guests)
+        if guest is not None:
+            guests[stage] = guest
+    ticks = tuple(slots for slots, _ in _walk(wiring, order.ticks, order.capacity, guests))
+    count = [0] * len(wiring.operators)
+    for tick, slots in zip(order.ticks, ticks, strict=True):
+        if slots.write is not None:
+            count[tick.stage] = max(count[tick.stage], slots.write + 1)
+    return Lines(ticks, tuple(count), guests)
+
+
+def _as_guest(
+    stage: int,
+    wiring: Wiring,
+    order: RowOrder,
+    calls: Sequence[Sequence[tuple[int, Tick, Kernel]]],
+    row_bytes: Sequence[int],
+    guests: Mapping[int, Guest],
+) -> Guest | None:
+    """Where the rows of `stage` may lie over those that it reads, at every tick; None if they can't.
+
+    calls: of each operator, the number of each of its ticks in the stream, the tick and its kernel.
+    """
+    operator, sources = wiring.operators[stage], wiring.sources[stage]
+    if order.capacity[stage] != 1 or operator.window is None or len(sources) != 1:
+        return None
+    host = sources[0]
+    if (
+        host == INPUT
+        or host in guests
+        or wiring.readers[host] != (stage,)
+        or any(g.host == host for g in guests.values())
+    ):
+        return None
+    claims = [next((o for o in k.overlaps if o.input == operator.data[0]), None) for _, _, k in calls[stage]]
+    lead = max((-(-o.distance // 4) * 4 for o in claims if o is not None and not o.exact), default=0)
+    size, host_size = row_bytes[stage], row_bytes[host]
+    trial = {**guests, stage: Guest(host, lead)}
+    at = 0
+    around = sorted((call for s in (host, stage, *wiring.readers[stage]) for call in calls[s]), key=itemgetter(0))
+    ticks = [tick for _, tick, _ in around]
+    for (slots, rows), tick in zip(_walk(wiring, ticks, order.capacity, trial), ticks, strict=True):
+        if tick.stage == host and rows.made[stage] > rows.first_needed(stage):
+            return None
+        if tick.stage != stage:
+            continue
+        claim, read = claims[at], slots.reads[0]
+        at += 1
+        assert read is not None
+        ahead = read * host_size + lead
+        allowed = claim is not None and claim.allows(ahead)
+        rows.next[stage] += 1
+        survivor = rows.first_needed(host)
+        rows.next[stage] -= 1
+        first, _ = operator.needs[tick.index]
+        survives = (read + survivor - first) * host_size + lead if survivor < rows.made[host] else size
+        if (ahead < size and not allowed) or survives < size:
+            return None
+    return Guest(host, lead)
+
+
+def _walk(
+    wiring: Wiring, ticks: Sequence[Tick], capacity: Sequence[int], guests: Mapping[int, Guest]
+) -> Iterator[tuple[Slots, Rows]]:
+    """The slots at each tick, and the rows that exist before it.
+
+    Without the ticks of some operators it is true of those of which the readers' and the guest's ticks are there.
+    """
+    rows = Rows(wiring)
+    visitors = {guest.host: stage for stage, guest in guests.items()}
+    base = [0] * len(wiring.operators)
+    for host, stage in visitors.items():
+        base[host] = _first_slot(wiring, stage, 0)
+    for tick in ticks:
+        stage = tick.stage
+        write, move = None, None
+        if stage < len(wiring.operators) - 1 and stage not in guests:
+            made = rows.made[stage]
+            first = min(rows.first_needed(stage), made)
+            following = base[stage]
+            if stage in visitors:
+                ahead = _first_slot(wiring, visitors[stage], rows.next[visitors[stage]])
+                following = max(following, min(ahead, made))
+            elif made == first:
+                following = made
+            elif made + 1 - base[stage] > capacity[stage]:
+                following = first
+            if following > base[stage] and made > first:
+                move = first - following, first - base[stage], made - first
+            base[stage] = following
+            write = made - base[stage]
+        first_read, _ = wiring.operators[stage].needs[tick.index]
+        sources = wiring.sources[stage]
+        reads = tuple(None if t == INPUT or t in guests else first_read - base[t] for t in sources)
+        yield Slots(write, reads, move), rows
+        rows.advance(stage)
+
+
+def _first_slot(wiring: Wiring, stage: int, tick: int) -> int:
+    """The row that a window's first line would have at a tick, were the padding rows like others."""
+    operator = wiring.operators[stage]
+    assert operator.window is not None
+    tick = min(tick, operator.ticks - 1)
+    return tick * operator.window.steps.stride_height - operator.window.height.padding

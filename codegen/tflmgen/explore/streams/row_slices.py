@@ -1,0 +1,177 @@
+"""Operators by rows: which input rows each output row needs, and the operator over those rows alone.
+
+Tensors are [1, height, width, channels]; a row is [1, 1, width, channels]. An operator runs in ticks: tick j makes
+output row j, or, where it reduces its whole input to one row, takes in input row j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tflmgen.explore.streams.push_rows import PUSH
+from tflmgen.frontend.operator_check import instance_of
+from tflmgen.ir.graph import Op, Value
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ir.types import TensorType
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.numeric.weights import is_hybrid
+from tflmgen.kernels.numeric.window import Steps, Window, four
+from tflmgen.kernels.operators.pool_rows import pool_by_rows, reduces_rows
+
+WINDOWED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D"})
+ELEMENTWISE = frozenset(
+    {
+        "ADD",
+        "SUB",
+        "MUL",
+        "MAXIMUM",
+        "MINIMUM",
+        "RELU",
+        "RELU6",
+        "RELU_0_TO_1",
+        "RELU_N1_TO_1",
+        "LEAKY_RELU",
+        "HARD_SWISH",
+        "LOGISTIC",
+        "LOOKUP",
+        "SILU",
+        "TANH",
+        "QUANTIZE",
+        "REQUANTIZE",
+        "DEQUANTIZE",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RowOperator:
+    """One operator of a stream. `data` are the indices of the inputs that come by rows; the others are constant.
+
+    reduces        all input rows make the one output row, which is there after the last tick
+    height         rows of the output
+    input_height   rows of every data input
+    needs          the input rows [first, end) that each tick reads, of every data input
+    """
+
+    op: Op
+    instance: OperatorInstance
+    data: tuple[int, ...]
+    window: Window | None
+    reduces: bool
+    height: int
+    input_height: int
+    needs: tuple[tuple[int, int], ...]
+
+    @property
+    def output(self) -> TensorType:
+        return self.instance.outputs[0]
+
+    @property
+    def ticks(self) -> int:
+        return len(self.needs)
+
+    def borders(self, tick: int) -> tuple[int, int]:
+        """How many rows of a window lie above the input and below it; for a reduction, whether it begins and ends."""
+        if self.reduces:
+            return int(tick == 0), int(tick == self.ticks - 1)
+        if self.window is None:
+            return 0, 0
+        first = tick * self.window.steps.stride_height - self.window.height.padding
+        return max(-first, 0), max(first + self.window.reach[0] - self.input_height, 0)
+
+    def kernel(self, tick: int, target: Target) -> Kernel | None:
+        """What computes one tick; Input(i) are the operator's own, of which the data inputs begin at needs[tick]."""
+        if self.op.operator == PUSH:
+            return Kernel("", "", (Input(0), Output(0)))
+        if self.reduces:
+            return pool_by_rows(self.instance, tick)
+        first, end = self.needs[tick]
+        inputs = tuple(
+            _rows(type_, end - first) if type_ is not None and index in self.data else type_
+            for index, type_ in enumerate(self.instance.inputs)
+        )
+        attributes = self.instance.attributes
+        if self.window is not None:
+            attributes = replace(attributes, steps=self._steps(self.window, tick))
+        instance = replace(self.instance, inputs=inputs, outputs=(_rows(self.output, 1),), attributes=attributes)
+        made = OPERATORS[self.op.operator].kernel(instance, target)
+        return made if isinstance(made, Kernel) and not made.error else None
+
+    def _steps(self, window: Window, tick: int) -> Steps:
+        """The same window with the padding that this tick meets written out."""
+        steps, width = window.steps, window.width
+        above, below = self.borders(tick)
+        right = (width.output - 1) * steps.stride_width + window.reach[1] - window.input[2] - width.padding
+        return replace(steps, same=False, before=(above, width.padding), after=(below, max(right, 0)))
+
+
+def row_operator(op: Op, constants: Mapping[str, bytes]) -> RowOperator | None:
+    """The operator by rows; None for one that cannot be computed so."""
+    if op.operator == PUSH:
+        instance = instance_of(op.inputs, [op.outputs[0].type], None, constants)
+        height = four(op.outputs[0].type.max_shape)[1]
+        return RowOperator(op, instance, (0,), None, False, height, 1, ((0, 1),) * height)
+    if len(op.outputs) != 1 or not op.inputs or op.operator not in WINDOWED | ELEMENTWISE:
+        return None
+    data = tuple(i for i, value in enumerate(op.inputs) if value is not None and not value.is_constant)
+    types = [value.type for value in (*(op.inputs[i] for i in data), op.outputs[0]) if value is not None]
+    if not data or not all(_is_image(type_) for type_ in types):
+        return None
+    instance = instance_of(op.inputs, [op.outputs[0].type], op.attributes, constants)
+    if op.operator in WINDOWED:
+        taps = _taps(op)
+        if data != (0,) or taps is None or _quantizes_as_a_whole(op, instance):
+            return None
+        window = Window(op.attributes.steps, four(types[0].max_shape), taps)
+        return _made(op, instance, data, window, reduces_rows(op.operator, instance))
+    if any(type_.max_shape != types[-1].max_shape for type_ in types) or not _broadcasts_over_rows(op):
+        return None
+    return _made(op, instance, data, None, False)
+
+
+def _made(
+    op: Op, instance: OperatorInstance, data: tuple[int, ...], window: Window | None, reduces: bool
+) -> RowOperator:
+    source = instance.inputs[data[0]]
+    assert source is not None
+    above, height = four(source.max_shape)[1], four(instance.outputs[0].max_shape)[1]
+    needs = [(row, row + 1) for row in range(above)]
+    if window is not None and not reduces:
+        firsts = range(-window.height.padding, height * window.steps.stride_height, window.steps.stride_height)
+        needs = [(max(first, 0), min(first + window.reach[0], above)) for first in firsts[:height]]
+    return RowOperator(op, instance, data, window, reduces, height, above, tuple(needs))
+
+
+def _taps(op: Op) -> tuple[int, int] | None:
+    if op.operator.endswith("POOL_2D"):
+        taps: tuple[int, int] = op.attributes.taps
+        return taps
+    weights = op.inputs[1]
+    if weights is None or not weights.is_constant or len(weights.type.shape) != 4:
+        return None
+    return four(weights.type.max_shape)[1:3]
+
+
+def _quantizes_as_a_whole(op: Op, instance: OperatorInstance) -> bool:
+    """Whether the operator must see its whole input before it knows how to quantise it."""
+    return not op.operator.endswith("POOL_2D") and is_hybrid(instance)
+
+
+def _broadcasts_over_rows(op: Op) -> bool:
+    """Whether the constant inputs are the same for every row."""
+    fixed = [v.type.max_shape for v in op.inputs if v is not None and v.is_constant]
+    return all(len(shape) < 3 or shape[-3] == 1 for shape in fixed)
+
+
+def _is_image(type_: TensorType) -> bool:
+    return len(type_.shape) == 4 and type_.is_static and type_.shape[0] == 1 and type_.elements > 0
+
+
+def _rows(type_: TensorType, count: int) -> TensorType:
+    return type_.with_shape((1, count, *type_.shape[2:]))
+
+
+def row_bytes(value: Value) -> int:
+    """Bytes of one row of a value."""
+    return value.type.bytes // four(value.type.max_shape)[1]

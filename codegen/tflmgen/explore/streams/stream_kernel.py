@@ -1,0 +1,51 @@
+"""A STREAM as a kernel: one call that computes a chain of operators row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tflmgen.explore.streams.chain import STREAM, Chain, stream_op, wire
+from tflmgen.explore.streams.push_rows import PUSH
+from tflmgen.explore.streams.row_kernels import RowKernels
+from tflmgen.explore.streams.row_order import Wiring
+from tflmgen.explore.streams.row_slices import row_bytes
+from tflmgen.explore.streams.stream_plan import plan_stream
+from tflmgen.ir.graph import Module, Op, walk
+from tflmgen.ir.kernel import Input, Kernel, Operand, Output, Overlap, RowPlan, RowStage, Scratch, Target
+
+
+def stream_kernels(module: Module, target: Target) -> dict[int, Kernel]:
+    """The kernel of each STREAM of a module and of each PUSH, by Op.id."""
+    nodes = (node for function in module.functions for node in walk(function.body))
+    streams = [node for node in nodes if isinstance(node, Op) and node.operator in (STREAM, PUSH)]
+    whole = {op.id: op if op.operator == STREAM else stream_op([op]) for op in streams}
+    return {key: stream_kernel(op, module.constants, target) for key, op in whole.items()}
+
+
+def stream_kernel(op: Op, constants: Mapping[str, bytes], target: Target) -> Kernel:
+    """The kernel of a STREAM that `wire` and `plan_stream` accept."""
+    chain: Chain = op.attributes
+    kernels = RowKernels(constants, target)
+    wiring = wire(chain.ops, kernels)
+    plan = plan_stream(wiring, kernels, chain.choice) if wiring is not None else None
+    assert wiring is not None
+    assert plan is not None
+    source = op.inputs[0]
+    assert source is not None
+    pushed = chain.ops[0].operator == PUSH
+    may_overlap = not pushed and plan.distance < op.outputs[0].type.bytes
+    overlaps = (Overlap(0, 0, plan.distance),) if may_overlap else ()
+    operands: tuple[Operand, ...] = (Input(0), Scratch(plan.work), Output(0))
+    rows = RowPlan(_stages(wiring), plan.calls, plan.order, row_bytes(source))
+    error = "TFLMGEN_MORE" if pushed else ""
+    return Kernel("", "", operands, None, overlaps, plan.macs, "stream", error, rows=rows)
+
+
+def _stages(wiring: Wiring) -> tuple[RowStage, ...]:
+    stages = []
+    for operator, sources in zip(wiring.operators, wiring.sources, strict=True):
+        ticks = range(operator.ticks)
+        made = tuple(int(not operator.reduces or tick == operator.ticks - 1) for tick in ticks)
+        size = row_bytes(operator.op.outputs[0])
+        stages.append(RowStage(operator.op, operator.data, sources, operator.needs, made, size))
+    return tuple(stages)

@@ -1,0 +1,141 @@
+"""What a block needs at each operator, and what it would need with some of its operators as one stream."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tflmgen.explore.streams.chain import wire
+from tflmgen.explore.streams.row_kernels import Choice, RowKernels
+from tflmgen.explore.streams.stream_plan import estimates
+from tflmgen.ir.graph import Block, Node, Op, Value, blocks_of, operands_of, uses_in
+from tflmgen.ir.kernel import Kernel, Pieces, Scratch, View
+from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.kernels.selection import Selection
+
+CALL = 100
+"""Instructions, roughly, of a row's call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Nodes [first, end) of a block, as a stream where there are more than one; the most bytes that live meanwhile.
+
+    cost: instructions, roughly, by which a stream is slower; 0 where it is an operator as it is. choice: its kernels.
+    """
+
+    first: int
+    end: int
+    bytes: int
+    cost: int = 0
+    choice: Choice = ()
+
+
+class BlockLiveness:
+    """First and last use of the values of one block, in indices of its nodes; views are other names of one value."""
+
+    def __init__(self, block: Block) -> None:
+        self.nodes = block.nodes
+        self._root: dict[Value, Value] = {}
+        self.defined: dict[Value, int] = {}
+        self.last: dict[Value, int] = {}
+        for index, node in enumerate(block.nodes):
+            if isinstance(node, Op) and node.operator in VIEWS and node.inputs[0] is not None:
+                self._root[node.outputs[0]] = self.root(node.inputs[0])
+            for value in node.outputs:
+                self.defined.setdefault(self.root(value), index)
+            for value in _read(node):
+                self._use(value, index)
+        for value in block.results:
+            self._use(value, len(block.nodes))
+
+    def _use(self, value: Value, index: int) -> None:
+        if not value.is_constant:
+            root = self.root(value)
+            self.defined.setdefault(root, -1)
+            self.last[root] = index
+
+    def root(self, value: Value) -> Value:
+        return self._root.get(value, value)
+
+    def through(self, first: int, end: int) -> int:
+        """Bytes of the values that are there before node `first` and still needed after node `end` - 1."""
+        return sum(value.type.bytes for value, at in self.last.items() if at >= end and self.defined[value] < first)
+
+    def dies(self, value: Value, end: int) -> bool:
+        """Whether nothing after node `end` - 1 reads a value."""
+        return self.last.get(self.root(value), -1) < end
+
+
+def single(live: BlockLiveness, index: int, selection: Selection) -> Segment:
+    """One operator as it is. Control flow counts with what enters and leaves it; its inside is a block of its own."""
+    node = live.nodes[index]
+    roots = dict.fromkeys(live.root(v) for v in _read(node) if not v.is_constant)
+    inputs = [v for v in roots if live.dies(v, index + 1)]
+    outputs = [v for v in node.outputs if live.root(v) == v]
+    total = live.through(index, index + 1) + sum(v.type.bytes for v in (*inputs, *outputs))
+    kernel = selection.of(node) if isinstance(node, Op) else None
+    if isinstance(kernel, Kernel):
+        total += sum(o.bytes for o in kernel.operands if isinstance(o, Scratch))
+        total -= max((_saved(node, o.input, o.output, o.distance, inputs) for o in kernel.overlaps), default=0)
+    return Segment(index, index + 1, total)
+
+
+def _saved(node: Node, source: int, result: int, distance: int, dying: Sequence[Value]) -> int:
+    """Bytes that an output shares with an input that it may overlap."""
+    value = node.inputs[source] if isinstance(node, Op) else None
+    if value is None or value not in dying:
+        return 0
+    into, out = value.type.bytes, node.outputs[result].type.bytes
+    return max(0, into + out - max(into + distance, out))
+
+
+def streams(
+    live: BlockLiveness, kernels: RowKernels, limit: int = sys.maxsize, selection: Selection | None = None
+) -> Iterator[Segment]:
+    """All streams of two or more operators of a block that follow each other, those that need less than `limit` bytes.
+
+    The ones of slower kernels are there where they need less than those of faster ones. selection: the kernels that
+    costs are measured against.
+    """
+    for first in range(len(live.nodes)):
+        for end in range(first + 1, len(live.nodes) + 1):
+            node = live.nodes[end - 1]
+            if not isinstance(node, Op) or kernels.operator(node) is None:
+                break
+            if end - first > 1 and live.through(first, end) < limit:
+                yield from (one for one in _streams(live, first, end, kernels, selection) if one.bytes < limit)
+
+
+def _streams(
+    live: BlockLiveness, first: int, end: int, kernels: RowKernels, selection: Selection | None
+) -> Iterator[Segment]:
+    ops = [node for node in live.nodes[first:end] if isinstance(node, Op)]
+    wiring = wire(ops, kernels) if all(live.dies(op.outputs[0], end) for op in ops[:-1]) else None
+    if wiring is None:
+        return
+    made = {op.outputs[0] for op in ops}
+    source = next(v for op in ops for v in op.inputs if v is not None and not v.is_constant and v not in made)
+    into, out = live.root(source).type.bytes, ops[-1].outputs[0].type.bytes
+    calls = CALL * sum(operator.ticks for operator in wiring.operators)
+    whole = sum(map(instructions, map(selection.of, ops))) if selection is not None else 0
+    for found in estimates(wiring, kernels):
+        together = max(into + found.distance, out) if live.dies(source, end) else out
+        total = live.through(first, end) + found.work + min(together, into + out)
+        yield Segment(first, end, total, calls + max(0, found.instructions - whole), found.choice)
+
+
+def instructions(kernel: Kernel | View | Pieces) -> int:
+    """Roughly; 0 where nothing is known."""
+    return kernel.instructions if isinstance(kernel, Kernel) else 0
+
+
+def _read(node: Node) -> Sequence[Value]:
+    """What a node and the regions in it read."""
+    return (*operands_of(node), *_inner(node))
+
+
+def _inner(node: Node) -> Iterator[Value]:
+    for region in blocks_of(node):
+        yield from uses_in(region)

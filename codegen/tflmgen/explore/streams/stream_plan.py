@@ -1,0 +1,254 @@
+"""Where the rows of a stream lie, and what is called on them: line buffers in one piece of scratch.
+
+Each inner tensor has a line buffer for as many rows as exist at once; when it is full, the rows that are still needed
+move to its front. Line buffers and scratch that are not in use at the same ticks share bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tflmgen.explore.streams.lines import Lines, lay_lines
+from tflmgen.explore.streams.row_kernels import Choice, RowKernels, scratch_bytes
+from tflmgen.explore.streams.row_order import INPUT, RowOrder, Rows, Wiring, order_rows
+from tflmgen.explore.streams.row_slices import row_bytes
+from tflmgen.ir.kernel import Kernel, Line, LineMove, RowCall, Running, Scratch
+from tflmgen.memory.blocks import Block
+from tflmgen.memory.lower_bounds import peak
+from tflmgen.memory.placement import place
+
+WORD = 4
+EFFORT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlan:
+    """calls: what is called, each different call once; order: indices into calls. work: bytes of line buffers and
+    scratch. distance: by how many bytes the output must begin before the input to lie over it.
+    """
+
+    calls: tuple[RowCall, ...]
+    order: tuple[int, ...]
+    work: int
+    distance: int
+    macs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a stream needs with one choice of kernels: `work` is a lower bound, `instructions` of the kernels a rough
+    estimate.
+    """
+
+    choice: Choice
+    work: int
+    distance: int
+    instructions: int
+
+
+def plan_stream(wiring: Wiring, kernels: RowKernels, choice: Choice) -> StreamPlan | None:
+    """The plan of a stream; None where an operator has no kernel for single rows."""
+    planner = _Planner(wiring, kernels)
+    found = planner.kernels(choice)
+    return planner.plan(found) if found is not None else None
+
+
+def estimates(wiring: Wiring, kernels: RowKernels) -> Iterator[Estimate]:
+    """What a stream needs with the fastest kernels, then with slower ones, each needing less than the one before.
+
+    Where the work is fullest, the operators that run take the next slower kernel, as long as they use scratch.
+    """
+    planner = _Planner(wiring, kernels)
+    choice = [0] * len(wiring.operators)
+    least: int | None = None
+    while (found := planner.kernels(choice)) is not None:
+        blocks = planner.blocks(found).blocks
+        work, fullest = peak(((b.bytes, b.steps) for b in blocks), len(found))
+        if least is None or work < least:
+            least = work
+            instructions = sum(kernel.instructions for kernel in found)
+            yield Estimate(tuple(choice), work, planner.distance(), instructions)
+        slower = {planner.stage(tick) for tick in fullest if scratch_bytes(found[tick])}
+        slower = {stage for stage in slower if choice[stage] < planner.most(stage)}
+        if not slower:
+            return
+        for stage in slower:
+            choice[stage] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """What needs room: line buffers by tensor, kernels' scratch by operator and operand position."""
+
+    blocks: tuple[Block, ...]
+    lines: Lines
+    placed: Mapping[int, int]
+    scratch: Mapping[tuple[int, int], int]
+
+
+class _Planner:
+    def __init__(self, wiring: Wiring, kernels: RowKernels) -> None:
+        self._wiring = wiring
+        self._source = kernels
+        self._last = len(wiring.operators) - 1
+        self._bytes = [row_bytes(operator.op.outputs[0]) for operator in wiring.operators]
+        self._input_bytes = _input_row_bytes(wiring)
+        self._order: RowOrder = order_rows(wiring)
+        self._live = self._live_ticks()
+        self._aligned = [self._is_aligned(stage) for stage in range(len(wiring.operators))]
+
+    def stage(self, tick: int) -> int:
+        return self._order.ticks[tick].stage
+
+    def most(self, stage: int) -> int:
+        """The slowest choice for an operator."""
+        return self._source.most(self._wiring.operators[stage], self._aligned[stage])
+
+    def kernels(self, choice: Sequence[int]) -> list[Kernel] | None:
+        """The kernel of each tick."""
+        found = []
+        for tick in self._order.ticks:
+            operator = self._wiring.operators[tick.stage]
+            kernel = self._source.kernel(operator, tick.index, self._aligned[tick.stage], choice[tick.stage])
+            if kernel is None:
+                return None
+            found.append(kernel)
+        return found
+
+    def plan(self, kernels: Sequence[Kernel]) -> StreamPlan:
+        needed = self.blocks(kernels)
+        packed = place(needed.blocks, len(kernels), effort=EFFORT)
+        calls = list(self._calls(kernels, packed.offsets, needed))
+        distinct = list(dict.fromkeys(calls))
+        index = {call: i for i, call in enumerate(distinct)}
+        macs = sum(kernel.macs for kernel in kernels)
+        return StreamPlan(tuple(distinct), tuple(index[c] for c in calls), packed.bytes, self.distance(), macs)
+
+    def _is_aligned(self, stage: int) -> bool:
+        """Whether all rows that an operator reads and writes begin at words, as fast kernels want them."""
+        operator = self._wiring.operators[stage]
+        one_row = stage == self._last and operator.height == 1
+        starts = [] if one_row else [self._bytes[stage]]
+        for tensor in self._wiring.sources[stage]:
+            if tensor == INPUT:
+                starts += [operator.needs[tick][0] * self._input_bytes for tick in range(operator.ticks)]
+            elif self._order.capacity[tensor] > 1:
+                starts.append(self._bytes[tensor])
+        return all(start % WORD == 0 for start in starts)
+
+    def _live_ticks(self) -> list[int]:
+        """The ticks before which rows of each inner tensor exist that are needed, or that make one; as bit sets."""
+        rows = Rows(self._wiring)
+        live = [0] * len(self._wiring.operators)
+        since: dict[int, int] = {}
+        for number, tick in enumerate(self._order.ticks):
+            rows.advance(tick.stage)
+            live[tick.stage] |= 1 << number
+            for tensor in {tick.stage, *self._wiring.sources[tick.stage]} - {INPUT}:
+                if rows.made[tensor] > rows.first_needed(tensor):
+                    since.setdefault(tensor, number + 1)
+                elif tensor in since:
+                    live[tensor] |= (1 << number + 1) - (1 << since.pop(tensor))
+        for tensor, first in since.items():
+            live[tensor] |= (1 << len(self._order.ticks)) - (1 << first)
+        return live
+
+    def blocks(self, kernels: Sequence[Kernel]) -> _Blocks:
+        live = list(self._live)
+        scratch_bytes: dict[tuple[int, int], int] = {}
+        scratch_live: dict[tuple[int, int], int] = {}
+        for number, (tick, kernel) in enumerate(zip(self._order.ticks, kernels, strict=True)):
+            bit = 1 << number
+            for position, operand in enumerate(kernel.operands):
+                if isinstance(operand, Scratch) and operand.bytes:
+                    key = tick.stage, position
+                    scratch_bytes[key] = max(scratch_bytes.get(key, 0), operand.bytes)
+                    scratch_live[key] = scratch_live.get(key, 0) | bit
+        blocks: list[Block] = []
+        placed: dict[int, int] = {}
+        lines = lay_lines(self._wiring, self._order, kernels, self._bytes)
+        for stage, guest in lines.guests.items():
+            live[guest.host] |= live[stage]
+        visitors = {guest.host: (guest.lead, self._bytes[stage]) for stage, guest in lines.guests.items()}
+        for tensor in range(self._last):
+            if tensor not in lines.guests:
+                placed[tensor] = len(blocks)
+                lead, visitor = visitors.get(tensor, (0, 0))
+                size = max(lead + lines.slots[tensor] * self._bytes[tensor], visitor)
+                blocks.append(Block(_words(size), WORD, live[tensor]))
+        scratch: dict[tuple[int, int], int] = {}
+        for key, size in scratch_bytes.items():
+            scratch[key] = len(blocks)
+            steps = scratch_live[key]
+            if self._wiring.operators[key[0]].reduces:
+                steps = _from_first_to_last(steps)
+            blocks.append(Block(_words(size), WORD, steps))
+        return _Blocks(tuple(blocks), lines, placed, scratch)
+
+    def _calls(self, kernels: Sequence[Kernel], offsets: Sequence[int], needed: _Blocks) -> Iterator[RowCall]:
+        lines = needed.lines
+        begins = {tensor: offsets[block] for tensor, block in needed.placed.items()}
+        for stage, guest in lines.guests.items():
+            begins[stage] = begins[guest.host]
+        for guest in lines.guests.values():
+            begins[guest.host] += guest.lead
+
+        def line(tensor: int, slot: int | None) -> Line:
+            return Line(begins[tensor] + (slot or 0) * self._bytes[tensor])
+
+        for tick, kernel, slots in zip(self._order.ticks, kernels, lines.ticks, strict=True):
+            stage = tick.stage
+            operator = self._wiring.operators[stage]
+            moves: tuple[LineMove, ...] = ()
+            if slots.move is not None:
+                to, source, count = slots.move
+                moves = (LineMove(line(stage, to).offset, line(stage, source).offset, count * self._bytes[stage]),)
+            write: Line | Running = line(stage, slots.write) if stage < self._last else Running(0, self._bytes[stage])
+            if stage == self._last and operator.height == 1:
+                write = Running(0, 0)
+            reads: list[Line | Running] = []
+            for tensor, slot in zip(self._wiring.sources[stage], slots.reads, strict=True):
+                if tensor == INPUT:
+                    first, following = (
+                        operator.needs[min(t, operator.ticks - 1)][0] for t in (tick.index, tick.index + 1)
+                    )
+                    reads.append(Running(1 + self._pointer(stage), (following - first) * self._input_bytes))
+                else:
+                    reads.append(line(tensor, slot))
+            spots = {p: offsets[i] for (s, p), i in needed.scratch.items() if s == stage}
+            places = tuple(
+                Line(spots[position]) if position in spots else None for position in range(len(kernel.operands))
+            )
+            yield RowCall(stage, kernel, moves, tuple(reads), write, places)
+
+    def _pointer(self, stage: int) -> int:
+        """Which of the pointers into the input an operator uses; each reader has one."""
+        return [s for s, sources in enumerate(self._wiring.sources) if INPUT in sources].index(stage)
+
+    def distance(self) -> int:
+        rows = Rows(self._wiring)
+        distance = 0
+        for tick in self._order.ticks:
+            needed = rows.first_needed(INPUT) * self._input_bytes
+            if rows.advance(tick.stage) and tick.stage == self._last:
+                distance = max(distance, rows.made[tick.stage] * self._bytes[tick.stage] - needed)
+        return distance
+
+
+def _input_row_bytes(wiring: Wiring) -> int:
+    for operator, sources in zip(wiring.operators, wiring.sources, strict=True):
+        if INPUT in sources:
+            value = operator.op.inputs[operator.data[sources.index(INPUT)]]
+            assert value is not None
+            return row_bytes(value)
+    raise AssertionError("a stream has an input")
+
+
+def _words(size: int) -> int:
+    return -(-size // WORD) * WORD
+
+
+def _from_first_to_last(steps: int) -> int:
+    first = steps & -steps
+    return (1 << steps.bit_length()) - first

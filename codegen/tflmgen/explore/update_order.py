@@ -1,0 +1,131 @@
+"""The order of nodes inside a block: loop variables and state are updated last.
+
+If every reader of a variable's old contents runs before the node that makes the new ones, the two never live together
+and can share one home. Edges reader -> producer are added where they close no cycle, largest variables first; ties
+keep the file's order.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tflmgen.explore.streams.chain import waits_for_rows
+from tflmgen.ir.graph import Block, Function, If, Module, Node, Op, Value, While, blocks_of, operands_of, uses_in
+from tflmgen.kernels.operators.reshape import VIEWS
+
+_MOVES = frozenset({"SLICE", "STRIDED_SLICE"})
+"""Operators whose result may be moved to its place over what they cut it from."""
+
+
+def update_last(module: Module) -> Module:
+    """The module with the nodes of loop bodies and of functions with state so ordered."""
+    return replace(module, functions=tuple(map(_function, module.functions)))
+
+
+def _function(function: Function) -> Function:
+    count = len(function.state)
+    state = function.inputs[len(function.inputs) - count :]
+    following = function.body.results[len(function.body.results) - count :]
+    return replace(function, body=_ordered(_inner(function.body), state, following))
+
+
+def _inner(block: Block) -> Block:
+    return replace(block, nodes=tuple(map(_node, block.nodes)))
+
+
+def _node(node: Node) -> Node:
+    if isinstance(node, If):
+        return replace(node, then=_inner(node.then), orelse=_inner(node.orelse))
+    if isinstance(node, While):
+        body = _ordered(_inner(node.body), node.variables, node.body.results)
+        return replace(node, condition=_inner(node.condition), body=body)
+    return node
+
+
+def _ordered(block: Block, variables: Sequence[Value], following: Sequence[Value]) -> Block:
+    if len(block.nodes) < 2 or not variables:
+        return block
+    after = must_precede(block, variables, following)
+    return replace(block, nodes=tuple(block.nodes[i] for i in _topological(after)))
+
+
+def must_precede(block: Block, variables: Sequence[Value], following: Sequence[Value]) -> list[set[int]]:
+    """For each node of a block those that come after it: its readers, and what renews the variables that it reads.
+
+    What waits for the next row of an input comes before all others, which would run again for each row.
+    """
+    nodes = block.nodes
+    producer = {output: i for i, node in enumerate(nodes) for output in node.outputs}
+    origin = view_origins(nodes)
+    readers: dict[Value, set[int]] = {}
+    after: list[set[int]] = [set() for _ in nodes]
+    for i, node in enumerate(nodes):
+        for value in reads(node):
+            readers.setdefault(origin.get(value, value), set()).add(i)
+            if value in producer:
+                after[producer[value]].add(i)
+    for i, node in enumerate(nodes):
+        if waits_for_rows(node):
+            after[i] = set(range(len(nodes))) - {i}
+    pairs = sorted(zip(variables, following, strict=True), key=lambda pair: -pair[0].type.bytes)
+    for variable, value in pairs:
+        maker = producer.get(origin.get(value, value))
+        if maker is None:
+            continue
+        old = {variable}
+        made_by = nodes[maker]
+        if isinstance(made_by, Op) and made_by.operator in _MOVES and made_by.inputs[0] is not None:
+            old.add(origin.get(made_by.inputs[0], made_by.inputs[0]))
+        for reader in sorted(set().union(*(readers.get(v, ()) for v in old)) - {maker}):
+            if not _reaches(after, maker, reader):
+                after[reader].add(maker)
+    return after
+
+
+def view_origins(nodes: Sequence[Node]) -> dict[Value, Value]:
+    """What each view is a view of."""
+    origin: dict[Value, Value] = {}
+    for node in nodes:
+        if isinstance(node, Op) and node.operator in VIEWS and node.inputs[0] is not None:
+            origin[node.outputs[0]] = origin.get(node.inputs[0], node.inputs[0])
+    return origin
+
+
+def reads(node: Node) -> set[Value]:
+    """Everything that a node and its regions read."""
+    found = set(operands_of(node))
+    for block in blocks_of(node):
+        found.update(uses_in(block))
+    return found
+
+
+def _reaches(after: Sequence[set[int]], start: int, goal: int) -> bool:
+    seen, pending = {start}, [start]
+    while pending:
+        for i in after[pending.pop()]:
+            if i == goal:
+                return True
+            if i not in seen:
+                seen.add(i)
+                pending.append(i)
+    return False
+
+
+def _topological(after: Sequence[set[int]]) -> list[int]:
+    """Kahn's algorithm; of the nodes that are ready the one that came first before."""
+    waiting = [0] * len(after)
+    for successors in after:
+        for i in successors:
+            waiting[i] += 1
+    ready = [i for i, count in enumerate(waiting) if not count]
+    order = []
+    while ready:
+        i = heapq.heappop(ready)
+        order.append(i)
+        for successor in after[i]:
+            waiting[successor] -= 1
+            if not waiting[successor]:
+                heapq.heappush(ready, successor)
+    return order

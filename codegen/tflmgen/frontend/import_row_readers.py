@@ -1,0 +1,223 @@
+"""Operators that read how many rows of a tensor are in use: CONCATENATION, GATHER, reductions, SOFTMAX, PAD.
+
+Each function gives the outputs, or None where the call is none of its kind and may be row-wise (import_row_wise.py).
+SHAPE, RESHAPE and what else is about whole shapes are in import_row_shapes.py, slices in import_row_slices.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tflmgen.frontend.import_build import EXTENT, Builder, with_dim
+from tflmgen.frontend.import_context import Context
+from tflmgen.frontend.import_row_call import RowCall, check_rows, checked
+from tflmgen.frontend.import_row_shapes import filled_shape, fully_connected, reshape, shape_of
+from tflmgen.frontend.import_row_slices import slice_rows, strided_slice_rows
+from tflmgen.frontend.import_row_wise import row_wise, unite
+from tflmgen.frontend.operator_check import constant_array
+from tflmgen.ir.graph import Value
+from tflmgen.ir.types import DType, TensorType
+from tflmgen.kernels.numeric.strides import normalize_axis
+
+Outputs = tuple[Value, ...] | None
+
+
+def _concatenation(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    operands = [v for v in call.inputs if v is not None]
+    rank = len(operands[0].type.shape)
+    axis = normalize_axis(int((call.op.options or {}).get("axis", 0)), rank)
+    if axis is None or any(len(v.type.shape) != rank for v in operands):
+        return None
+    if all(axis not in context.extents.get(v, {}) for v in operands):
+        return None
+    inputs: list[Value | None] = list(operands)
+    kept: dict[int, Value] = {}
+    for other in range(rank):
+        if other != axis and any(other in context.extents.get(v, {}) for v in operands):
+            extent = unite(context, builder, inputs, [(index, other) for index in range(len(inputs))])
+            if extent is not None:
+                kept[other] = extent
+    found = check_rows(context, call, tuple(inputs))
+    if found.problems:
+        return None
+    total = found.outputs[0].max_shape[axis]
+    most = min(total, call.most.get(axis, total))
+    joined = operands[0]
+    for position, operand in enumerate(v for v in inputs if v is not None):
+        if position == 0:
+            joined = operand
+            continue
+        rows = min(joined.type.max_shape[axis] + operand.type.max_shape[axis], most)
+        joined = builder.append(joined, operand, with_dim(found.outputs[0], axis, rows), axis)
+        context.extents[joined].update(kept)
+    return (joined,)
+
+
+def _gather(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """Along a dynamic dimension: as many rows as there are indices, which may be dynamic themselves."""
+    table, indices = (*call.inputs, None)[:2]
+    if table is None or indices is None:
+        return None
+    axis = normalize_axis(int((call.op.options or {}).get("axis", 0)), len(table.type.shape))
+    if axis is None or axis not in context.extents.get(table, {}):
+        return None
+    return row_wise(context, builder, call, frozenset({(0, axis)}))
+
+
+def _reduction(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """Over dynamic dimensions: rows not in use become what changes nothing in the result."""
+    value, axes = call.inputs[0], constant_array(call.inputs[1], context.constants)
+    if value is None or axes is None:
+        return None
+    reduced = {normalize_axis(int(axis), len(value.type.shape)) for axis in axes.reshape(-1)}
+    dynamic = sorted(axis for axis in context.extents.get(value, {}) if axis in reduced)
+    is_mean = call.op.name == "MEAN"
+    if not dynamic or (is_mean and not value.type.dtype.is_float):
+        return None
+    checked(context, call, call.inputs)
+    name = "SUM" if is_mean else call.op.name
+    filled = _filled(builder, value, dynamic, _neutral(name, value.type))
+    summed = replace(call, op=replace(call.op, name=name), inputs=(filled, call.inputs[1]))
+    (result,) = row_wise(context, builder, summed, frozenset((0, axis) for axis in dynamic))
+    if not is_mean:
+        return (result,)
+    count = 1
+    for axis in reduced.difference(dynamic):
+        count *= value.type.max_shape[axis or 0]
+    number = builder.times(builder.product([builder.extent(value, axis) for axis in dynamic]), count)
+    divisor = builder.op("CAST", (number,), replace(EXTENT, dtype=result.type.dtype))
+    mean = builder.op("DIV", (result, divisor), result.type, {"fused_activation_function": 0})
+    if result in context.extents:
+        context.extents[mean] = context.extents[result]
+    return (mean,)
+
+
+def _filled(builder: Builder, value: Value, axes: Iterable[int], number: float) -> Value:
+    for axis in axes:
+        value = builder.fill(value, number, axis)
+    return value
+
+
+def _neutral(name: str, type_: TensorType) -> float:
+    """The number that a reduction takes no notice of."""
+    if name in ("SUM", "L2_NORMALIZATION", "CUMSUM"):
+        return type_.quantization.zero_point if type_.quantization else 0
+    if name in ("REDUCE_PROD", "REDUCE_ALL"):
+        return 1
+    if name == "REDUCE_ANY":
+        return 0
+    greatest = float(np.finfo(np.float32).max)
+    limits = (-greatest, greatest) if type_.dtype is DType.FLOAT32 else type_.dtype.limits
+    return limits[name in ("REDUCE_MIN", "ARG_MIN")]
+
+
+def _along_last(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """SOFTMAX and its like of float: along the last dimension, the rest is as if it were not there."""
+    value = call.inputs[0]
+    if value is None or not value.type.shape:
+        return None
+    axis = len(value.type.shape) - 1
+    extents = context.extents.get(value, {})
+    is_exact = value.type.dtype is DType.FLOAT32 or call.op.name == "L2_NORMALIZATION"
+    if axis not in extents or not is_exact:
+        return None
+    filled = builder.fill(value, _neutral(call.op.name, value.type), axis)
+    (output,) = row_wise(context, builder, replace(call, inputs=(filled,)), frozenset({(0, axis)}))
+    context.extents[output] = {**context.extents.get(output, {}), axis: extents[axis]}
+    return (output,)
+
+
+def _along_named(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """ARG_MAX, ARG_MIN: rows not in use lose against all others, of equals the first one wins."""
+    value, axes = call.inputs[0], constant_array(call.inputs[1], context.constants)
+    if value is None or axes is None or axes.size != 1:
+        return None
+    axis = normalize_axis(int(axes.reshape(-1)[0]), len(value.type.shape))
+    if axis is None or axis not in context.extents.get(value, {}):
+        return None
+    filled = builder.fill(value, _neutral(call.op.name, value.type), axis)
+    return row_wise(context, builder, replace(call, inputs=(filled, call.inputs[1])), frozenset({(0, axis)}))
+
+
+def _reverse(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """CUMSUM from the end on: it begins with zeros."""
+    value, axes = call.inputs[0], constant_array(call.inputs[1], context.constants)
+    if value is None or axes is None or not (call.op.options or {}).get("reverse", False):
+        return None
+    axis = normalize_axis(int(axes.reshape(-1)[0]), len(value.type.shape))
+    extents = context.extents.get(value, {})
+    if axis is None or axis not in extents:
+        return None
+    filled = builder.fill(value, 0, axis)
+    inputs = (filled, call.inputs[1])
+    (output,) = row_wise(context, builder, replace(call, inputs=inputs), frozenset({(0, axis)}))
+    context.extents[output] = {**context.extents.get(output, {}), axis: extents[axis]}
+    return (output,)
+
+
+def _pad(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """Along dynamic dimensions: what follows the rows in use, those not in use too, becomes padding."""
+    value, pads = call.inputs[0], constant_array(call.inputs[1], context.constants)
+    if value is None or pads is None:
+        return None
+    number: float = value.type.quantization.zero_point if value.type.quantization else 0
+    if call.op.name == "PADV2":
+        padding = constant_array(call.inputs[2], context.constants)
+        if padding is None or padding.size != 1:
+            return None
+        number = padding.reshape(-1)[0].item()
+    extents = context.extents.get(value, {})
+    padded = {a: (int(b), int(e)) for a, (b, e) in enumerate(pads.reshape(-1, 2)) if a in extents and (b or e)}
+    if not padded:
+        return None
+    (output,) = row_wise(context, builder, call, frozenset((0, axis) for axis in padded))
+    for axis, (before, after) in padded.items():
+        in_use = builder.plus(extents[axis], before)
+        context.extents[output] = {**context.extents.get(output, {}), axis: in_use}
+        output = builder.fill(output, number, axis)
+        context.extents[output] = {**context.extents[output], axis: builder.plus(in_use, after)}
+    return (output,)
+
+
+def _batch_matmul(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """Over a dynamic depth: rows not in use become zeros on both sides."""
+    inputs = list(call.inputs[:2])
+    options = call.op.options or {}
+    depths = []
+    for index, name in enumerate(("adj_x", "adj_y")):
+        value = inputs[index]
+        if value is None or len(value.type.shape) < 2:
+            return None
+        depths.append((index, len(value.type.shape) - (2 if bool(options.get(name, False)) == (index == 0) else 1)))
+    if not any((v := inputs[index]) is not None and axis in context.extents.get(v, {}) for index, axis in depths):
+        return None
+    extent = unite(context, builder, inputs, depths)
+    for index, axis in depths:
+        value = inputs[index]
+        if value is not None and extent is not None:
+            inputs[index] = builder.fill(value, _neutral("SUM", value.type), axis, extent)
+    return row_wise(context, builder, replace(call, inputs=tuple(inputs)), frozenset(depths))
+
+
+Reader = Callable[[Context, Builder, RowCall], Outputs]
+
+READERS: Mapping[str, Reader] = {
+    "CONCATENATION": _concatenation,
+    "SHAPE": shape_of,
+    "RESHAPE": reshape,
+    "FULLY_CONNECTED": fully_connected,
+    "FILL": filled_shape,
+    "BROADCAST_TO": filled_shape,
+    "GATHER": _gather,
+    "SLICE": slice_rows,
+    "STRIDED_SLICE": strided_slice_rows,
+    "BATCH_MATMUL": _batch_matmul,
+    "CUMSUM": _reverse,
+    **dict.fromkeys(("PAD", "PADV2"), _pad),
+    **dict.fromkeys(("ARG_MAX", "ARG_MIN"), _along_named),
+    **dict.fromkeys(("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION"), _along_last),
+    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL"), _reduction),
+}

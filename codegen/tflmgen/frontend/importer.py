@@ -1,0 +1,157 @@
+"""A file's subgraphs become Functions and regions; TFLite's words and quirks end here.
+
+A subgraph that one IF or WHILE refers to becomes a region inside that node, its inputs renamed to the operands. Every
+other one becomes a Function that is imported once per set of argument types. Variables become values: the contents of
+each are threaded through functions, branches and loops. All problems of the model are collected.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tflmgen.errors import ModelError
+from tflmgen.frontend.bidirectional import without_bidirectional
+from tflmgen.frontend.case_operators import without_cases
+from tflmgen.frontend.import_build import Builder
+from tflmgen.frontend.import_context import Context
+from tflmgen.frontend.import_control import ControlFlowImporter
+from tflmgen.frontend.shape_bounds import NO_BOUNDS, Bounds, is_open, open_axes
+from tflmgen.frontend.subgraphs import CALLS, call_order, references
+from tflmgen.frontend.tflite import model as file
+from tflmgen.frontend.tflite.model import Model, SubGraph
+from tflmgen.frontend.variables import find_variables
+from tflmgen.ir.graph import Block, Call, Function, Module, Origin, Port, Signature, Value, Variable, uses_in, walk
+from tflmgen.ir.types import Bound
+
+
+def import_model(model: Model, bounds: Bounds = NO_BOUNDS) -> Module:
+    """The Module of a file that the reader accepted, with room for dimensions up to `bounds`.
+
+    Raises ModelError with every operator that is unsupported, every broken rule of an operator, every If or While whose
+    sides don't agree, every shape that stays open, and every recursion, with its call chain.
+    """
+    model = without_cases(without_bidirectional(model))
+    entries = sorted({s.subgraph for s in model.signatures} or {0})
+    call_order(model, entries)
+    context = Context(model, find_variables(model), bounds)
+    counts = Counter(index for s in model.subgraphs for op in s.operators for index in references(op))
+    called = {i for s in model.subgraphs for op in s.operators if op.name in CALLS for i in references(op)}
+    shared = {i for i, count in counts.items() if count > 1} | set(entries) | called
+    importer = ControlFlowImporter(context, shared)
+    imported = {index: _entry(context, importer, model.subgraphs[index]) for index in entries}
+    functions = {index: _uncalled(context, importer, index, function) for index, function in imported.items()}
+    signatures = tuple(_signature(context, model, s, functions) for s in _signatures(model))
+    _report_open(context, importer.functions)
+    if context.problems:
+        raise ModelError(dict.fromkeys(context.problems))
+    state = {
+        name: Variable(context.value(name, v.type), _image(context, name, v.initial or bytes(v.type.bytes)))
+        for name, v in context.variables.items()
+    }
+    notes = tuple(dict.fromkeys(context.notes))
+    return Module(model.name, model.sha256, tuple(importer.functions), signatures, context.constants, state, notes)
+
+
+def _image(context: Context, name: str, data: bytes) -> str:
+    key = f"state.{name}"
+    context.constants[key] = data
+    return key
+
+
+def _entry(context: Context, importer: ControlFlowImporter, subgraph: SubGraph) -> Function:
+    types = []
+    for index in subgraph.inputs:
+        tensor = subgraph.tensors[index]
+        types.append(context.declared(subgraph, index))
+        signature = tensor.shape_signature or ()
+        bounds = {axis: context.bounds.of_input((subgraph.index, index), axis) for axis in open_axes(tensor)}
+        dims = [d if (most := bounds.get(axis)) is None else Bound("rows", most) for axis, d in enumerate(tensor.shape)]
+        types[-1] = types[-1].with_shape(tuple(dims))
+        open_dims = any(most is None for most in bounds.values()) or (is_open(tensor) and not signature)
+        if open_dims:
+            shape = "x".join(map(str, tensor.shape)) or "one element"
+            context.notes.append(f"input '{tensor.name}' has an open dimension; compiled for its stored shape, {shape}")
+    return importer.function(subgraph, types)
+
+
+def _uncalled(context: Context, importer: ControlFlowImporter, subgraph: int, function: Function) -> Function:
+    """The function, or one that only calls it where others do too, or where its inputs and results must become dense.
+
+    What a signature enters takes the variables from their homes and leaves them there; a callee gets and returns them.
+    Inputs and results of a signature have their elements in use one after the other, whatever dimensions are dynamic.
+    """
+    nodes = (node for f in importer.functions for node in walk(f.body))
+    is_called = any(isinstance(node, Call) and node.function == function.name for node in nodes)
+    if not is_called and not any(_is_sparse(context, v) for v in (*function.inputs, *function.body.results)):
+        return function
+    inputs = _renamed(context, function.inputs, len(function.state))
+    results = _renamed(context, function.body.results, len(function.state))
+    origin = Origin(subgraph, function.body.name, 0, "ENTRY")
+    start, end = Builder(context, origin), Builder(context, origin)
+    arguments = tuple(_spread(context, start, v) for v in inputs)
+    returned = tuple(end.dense(v) for v in results)
+    call = Call(context.new_id(), function.name, arguments, results, origin)
+    block = Block((*start.nodes, call, *end.nodes), returned, function.body.name)
+    importer.functions.append(Function(importer.unique(f"{function.name}_entry"), inputs, block, function.state))
+    return importer.functions[-1]
+
+
+def _renamed(context: Context, values: Sequence[Value], states: int) -> tuple[Value, ...]:
+    """New values for a function's inputs or results, of which the last are extents and the contents of variables."""
+    renamed = tuple(context.value(v.name, v.type) for v in values)
+    axes = [
+        (new, axis) for old, new in zip(values, renamed, strict=True) for axis in sorted(context.extents.get(old, {}))
+    ]
+    extents = renamed[len(values) - states - len(axes) :]
+    for (value, axis), extent in zip(axes, extents, strict=False):
+        context.extents.setdefault(value, {})[axis] = extent
+    return renamed
+
+
+def _is_sparse(context: Context, value: Value) -> bool:
+    """Whether a dimension other than the first is dynamic."""
+    return any(context.extents.get(value, {}))
+
+
+def _spread(context: Context, builder: Builder, value: Value) -> Value:
+    if not _is_sparse(context, value):
+        return value
+    return builder.spread(value, value.type, builder.shape(value), context.extents[value])
+
+
+def _report_open(context: Context, functions: Sequence[Function]) -> None:
+    """Shapes that stay open are problems where something that is needed reads them."""
+    for function in functions:
+        for value in uses_in(function.body):
+            if value in context.open:
+                context.problems.append(context.open[value])
+
+
+def _signatures(model: Model) -> tuple[file.Signature, ...]:
+    if model.signatures:
+        return model.signatures
+    return (file.Signature("", 0, (), ()),)
+
+
+def _signature(context: Context, model: Model, signature: file.Signature, functions: dict[int, Function]) -> Signature:
+    subgraph, function = model.subgraphs[signature.subgraph], functions[signature.subgraph]
+    inputs = {index: name for name, index in signature.inputs}
+    outputs = {index: name for name, index in signature.outputs}
+
+    def ports(indices: Sequence[int], values: Sequence[Value], names: dict[int, str]) -> tuple[Port, ...]:
+        handles = [i for i in indices if subgraph.tensors[i].dtype is None]
+        for i in handles:
+            context.tensor_problem(subgraph, subgraph.tensors[i], "a resource cannot be a model's input or output")
+        tensors = [i for i in indices if i not in handles]
+        return tuple(
+            Port(names.get(i) or subgraph.tensors[i].name, context.bound_type(v))
+            for i, v in zip(tensors, values, strict=False)
+        )
+
+    return Signature(
+        signature.key,
+        function.name,
+        ports(subgraph.inputs, function.inputs, inputs),
+        ports(subgraph.outputs, function.body.results, outputs),
+    )

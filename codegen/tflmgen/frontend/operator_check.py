@@ -1,0 +1,131 @@
+"""Checks one operator of a file against the operator table: attributes, arity, support rules, shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.frontend.tflite.model import Operator
+from tflmgen.frontend.tflite.names import CUSTOM
+from tflmgen.ir.graph import Value
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.ir.types import DType, TensorType
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.operator import CUSTOM_OPTIONS, Options
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedOperator:
+    """The outcome: attributes and output types, or sentences that say what is wrong.
+
+    `open` says that a shape is known at run time only.
+    """
+
+    attributes: Any
+    outputs: tuple[TensorType, ...]
+    problems: tuple[str, ...] = ()
+    open: str = ""
+
+
+def constant_array(value: Value | None, constants: Mapping[str, bytes]) -> NDArray[Any] | None:
+    """The elements of a constant value (int4 unpacked to int8), or None where it is not constant."""
+    if value is None or value.constant is None:
+        return None
+    return contents(value.type, constants[value.constant])
+
+
+def contents(type_: TensorType, data: bytes) -> NDArray[Any]:
+    """The elements of a constant of this type, int4 unpacked to int8."""
+    raw = np.frombuffer(data, dtype=np.uint8)
+    if type_.dtype is DType.INT4:
+        nibbles = np.stack([raw & 15, raw >> 4], axis=1).reshape(-1)[: type_.elements].astype(np.int8)
+        return np.where(nibbles > 7, nibbles - 16, nibbles).astype(np.int8).reshape(type_.max_shape)
+    return raw.view(type_.dtype.numpy).reshape(type_.max_shape)
+
+
+def options_of(op: Operator) -> Options | None:
+    """The options as ops/ gets to see them."""
+    return {**(op.options or {}), CUSTOM_OPTIONS: op.custom_options} if op.name.startswith(CUSTOM) else op.options
+
+
+def instance_of(
+    inputs: Sequence[Value | None], outputs: Sequence[TensorType], attributes: Any, constants: Mapping[str, bytes]
+) -> OperatorInstance:
+    """What ops/ gets to see of an operator."""
+    return OperatorInstance(
+        tuple(v.type if v is not None else None for v in inputs),
+        tuple(outputs),
+        tuple(constant_array(v, constants) for v in inputs),
+        attributes,
+    )
+
+
+def check_operator(
+    op: Operator,
+    inputs: Sequence[Value | None],
+    declared: tuple[TensorType, ...],
+    open_shapes: Sequence[bool],
+    constants: Mapping[str, bytes],
+) -> CheckedOperator:
+    """Checks `op` in the order table, arity, attributes, rules, shapes; stops at the first kind that fails.
+
+    `open_shapes[i]` tells that output i's shape is declared with -1: the inferred shape then counts, not the stored
+    one.
+    """
+    entry = OPERATORS.get(op.name)
+    if entry is None:
+        return CheckedOperator(None, declared, (_unsupported(op.name),))
+    least, most = entry.inputs
+    if len(op.inputs) < least or (most >= 0 and len(op.inputs) > most):
+        wanted = f"{least}" if least == most else f"at least {least}" if most < 0 else f"{least} to {most}"
+        return CheckedOperator(None, declared, (f"{op.name} takes {wanted} inputs, here it has {len(op.inputs)}",))
+    if any(v is None for v in inputs[:least]):
+        return CheckedOperator(None, declared, (f"{op.name} lacks one of its first {least} inputs",))
+    if entry.outputs >= 0 and len(declared) != entry.outputs:
+        return CheckedOperator(None, declared, (f"{op.name} has {entry.outputs} outputs, here {len(declared)}",))
+    try:
+        attributes = entry.attributes(options_of(op))
+    except ValueError as error:
+        return CheckedOperator(None, declared, (str(error),))
+    instance = instance_of(inputs, declared, attributes, constants)
+    for rule in entry.rules:
+        if not rule.holds(instance):
+            return CheckedOperator(attributes, declared, (f"{op.name}: {rule.sentence} (here {_types(instance)})",))
+    return _check_shapes(op.name, entry.infer(instance), attributes, declared, open_shapes)
+
+
+def _check_shapes(
+    name: str,
+    shapes: Sequence[tuple[Any, ...] | None],
+    attributes: Any,
+    declared: tuple[TensorType, ...],
+    open_shapes: Sequence[bool],
+) -> CheckedOperator:
+    outputs, problems, unknown = [], [], ""
+    for index, (type_, shape, is_open) in enumerate(zip(declared, shapes, open_shapes, strict=True)):
+        if shape is None and is_open:
+            unknown = f"the shape of output {index} of {name} depends on values that only the run time knows"
+        elif shape is not None and shape != type_.shape and not is_open:
+            found = f"declared {list(type_.shape)}, its operands make it {list(shape)}"
+            problems.append(f"output {index} of {name} is {found}")
+        outputs.append(type_.with_shape(shape) if shape is not None else type_)
+    return CheckedOperator(attributes, tuple(outputs), tuple(problems), unknown)
+
+
+def _types(instance: OperatorInstance) -> str:
+    inputs = ", ".join("none" if t is None else str(t) for t in instance.inputs)
+    return f"{inputs} -> {', '.join(map(str, instance.outputs))}"
+
+
+def _unsupported(name: str) -> str:
+    if name.startswith(f"{CUSTOM}Flex"):
+        tensorflow = f"{name.removeprefix(CUSTOM)} is a TensorFlow operator (SELECT_TF_OPS)"
+        return f"{tensorflow}. Convert the model with TFLITE_BUILTINS only"
+    if name.startswith(CUSTOM):
+        name = name.removeprefix(CUSTOM)
+        return f"custom operator '{name}' is not supported. Add it with --plugin FILE: see docs/custom-operators.md"
+    return f"operator {name} is not supported"

@@ -1,0 +1,86 @@
+"""Which subgraphs refer to which: references, call order, recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend.kept_state import keeps_state
+from tflmgen.frontend.tflite.model import Model, Operator
+
+CONTROL_FLOW = {
+    "IF": ("then_subgraph_index", "else_subgraph_index"),
+    "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
+    "STABLEHLO_WHILE": ("cond_subgraph_index", "body_subgraph_index"),
+    "CALL": ("subgraph",),
+    "STABLEHLO_COMPOSITE": ("decomposition_subgraph_index",),
+}
+"""Operators that become control flow, with the options that name their subgraphs, in order."""
+
+
+CALLS = frozenset({"CALL", "STABLEHLO_COMPOSITE"})
+"""Those that run one subgraph, once; that of a composite is its decomposition."""
+
+
+def references(op: Operator) -> tuple[int, ...]:
+    """The subgraphs that an operator refers to."""
+    options = op.options or {}
+    return tuple(int(options[name]) for name in CONTROL_FLOW.get(op.name, ()) if name in options)
+
+
+def call_order(model: Model, entries: Sequence[int]) -> tuple[int, ...]:
+    """The subgraphs that the entries reach, callees before their callers. Raises ModelError on recursion."""
+    done: dict[int, None] = {}
+    stack: list[tuple[int, list[int]]] = []
+
+    def push(index: int) -> None:
+        callees = [i for op in model.subgraphs[index].operators for i in references(op)]
+        stack.append((index, list(dict.fromkeys(callees))))
+
+    for entry in entries:
+        if entry in done:
+            continue
+        push(entry)
+        while stack:
+            index, pending = stack[-1]
+            if not pending:
+                done[index] = None
+                stack.pop()
+                continue
+            callee = pending.pop(0)
+            chain = [i for i, _ in stack]
+            if callee in chain:
+                names = [model.subgraphs[i].name or f"subgraph {i}" for i in [*chain[chain.index(callee) :], callee]]
+                where = Location(model.name, callee, model.subgraphs[callee].name)
+                text = "calls itself: " + " -> ".join(f"'{name}'" for name in names)
+                raise ModelError([Problem(where, text, "Recursion cannot be compiled; write it as a While")])
+            if callee not in done:
+                push(callee)
+    return tuple(done)
+
+
+def stateful_subgraphs(model: Model) -> frozenset[int]:
+    """The subgraphs that touch variables, by themselves or through others."""
+    operators = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
+    also = {s.index for s in model.subgraphs if any(t.is_variable for t in s.tensors)} | _keeping(model)
+    return _reaching(model, operators, also)
+
+
+def assigning_subgraphs(model: Model) -> frozenset[int]:
+    """The subgraphs that assign variables or keep a state, by themselves or through others."""
+    return _reaching(model, frozenset({"ASSIGN_VARIABLE"}), _keeping(model))
+
+
+def _keeping(model: Model) -> set[int]:
+    """The subgraphs with operators that keep a state of their own."""
+    return {s.index for s in model.subgraphs if any(keeps_state(op) for op in s.operators)}
+
+
+def _reaching(model: Model, operators: frozenset[str], also: Collection[int] = ()) -> frozenset[int]:
+    """The subgraphs that contain one of `operators` or are among `also`, or refer to one that does or is."""
+    found = set(also) | {s.index for s in model.subgraphs if any(op.name in operators for op in s.operators)}
+    while True:
+        more = {s.index for s in model.subgraphs if any(i in found for op in s.operators for i in references(op))}
+        if more <= found:
+            return frozenset(found)
+        found |= more

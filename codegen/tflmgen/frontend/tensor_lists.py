@@ -1,0 +1,117 @@
+"""TensorList lowerings: what the TFLite converter makes of a store of one row into a list of rows.
+
+TensorListSetItem(list, index, row) arrives as
+
+    CONCATENATION(axis 0, SLICE(list, 0.., [index, -1..]), row', SLICE(list, [index + 1, 0..], -1..))
+
+where row' is the row with a leading dimension of 1, and both SLICEs have shapes that only the run time knows. It is an
+in-place store of one row. (TensorListGetItem is a GATHER, which is a load of one row as it stands.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.frontend.tflite.model import Operator, SubGraph
+
+
+@dataclass(frozen=True, slots=True)
+class RowStore:
+    """Tensor indices of the list, of the row's index (int32, one element) and of the row (any shape of its size)."""
+
+    list: int
+    index: int
+    row: int
+
+
+def row_stores(subgraph: SubGraph) -> Mapping[int, RowStore]:
+    """The CONCATENATIONs of a subgraph that are stores of one row, by operator index."""
+    if not any(op.name == "SLICE" for op in subgraph.operators):
+        return {}
+    matcher = _Matcher(subgraph)
+    found = {op.index: matcher.match(op) for op in subgraph.operators if op.name == "CONCATENATION"}
+    return {index: store for index, store in found.items() if store is not None}
+
+
+def absorbed(subgraph: SubGraph, stores: Mapping[int, RowStore]) -> frozenset[int]:
+    """The operators whose results only the stores used, by operator index: their work is part of the store."""
+    if not stores:
+        return frozenset()
+    readers: Counter[int] = Counter(subgraph.outputs)
+    originally: set[int] = set()
+    for op in subgraph.operators:
+        store = stores.get(op.index)
+        readers.update(op.inputs if store is None else (store.list, store.index, store.row))
+        originally.update(op.inputs)
+    found = set()
+    for op in reversed(subgraph.operators):
+        used = any(readers[output] for output in op.outputs)
+        if op.outputs and not used and op.index not in stores and originally.intersection(op.outputs):
+            found.add(op.index)
+            readers.subtract(op.inputs)
+    return frozenset(found)
+
+
+class _Matcher:
+    def __init__(self, subgraph: SubGraph) -> None:
+        self._subgraph = subgraph
+        self._producer = {output: op for op in subgraph.operators for output in op.outputs}
+
+    def match(self, op: Operator) -> RowStore | None:
+        if len(op.inputs) != 3 or int((op.options or {}).get("axis", 0)) != 0:
+            return None
+        before, after = self._producer.get(op.inputs[0]), self._producer.get(op.inputs[2])
+        if before is None or after is None or before.name != "SLICE" or after.name != "SLICE":
+            return None
+        if before.inputs[0] != after.inputs[0] or (self._subgraph.tensors[op.inputs[1]].shape or (0,))[0] != 1:
+            return None
+        index = self._leading(before.inputs[2], -1)
+        following = self._leading(after.inputs[1], 0)
+        if index is None or following is None or not self._is_next(following, index):
+            return None
+        if not self._is_all(before.inputs[1], 0) or not self._is_all(after.inputs[2], -1):
+            return None
+        return RowStore(before.inputs[0], index, op.inputs[1])
+
+    def _is_all(self, tensor: int, wanted: int) -> bool:
+        values = self._constant(tensor)
+        return values is not None and all(v == wanted for v in values)
+
+    def _leading(self, tensor: int, rest: int) -> int | None:
+        """The scalar tensor t in a vector [t, rest, rest, ...] made by CONCATENATION, or in [t] of one element."""
+        op = self._producer.get(tensor)
+        if op is None:
+            return None
+        if op.name in ("RESHAPE", "EXPAND_DIMS", "PACK") and (op.name != "PACK" or len(op.inputs) == 1):
+            return self._scalar(op.inputs[0])
+        if op.name == "PACK":
+            return self._scalar(op.inputs[0]) if all(self._is_all(t, rest) for t in op.inputs[1:]) else None
+        if op.name != "CONCATENATION" or not op.inputs or not all(self._is_all(t, rest) for t in op.inputs[1:]):
+            return None
+        return self._scalar(op.inputs[0])
+
+    def _scalar(self, tensor: int) -> int:
+        """Looks through reshapes of one element."""
+        op = self._producer.get(tensor)
+        while op is not None and op.name in ("RESHAPE", "EXPAND_DIMS", "SQUEEZE"):
+            tensor = op.inputs[0]
+            op = self._producer.get(tensor)
+        return tensor
+
+    def _is_next(self, tensor: int, index: int) -> bool:
+        """Whether tensor = index + 1."""
+        op = self._producer.get(tensor)
+        if op is None or op.name != "ADD" or (op.options or {}).get("fused_activation_function", 0):
+            return False
+        operands = [self._scalar(t) for t in op.inputs]
+        return any(operands[i] == index and self._is_all(op.inputs[1 - i], 1) for i in (0, 1))
+
+    def _constant(self, tensor: int) -> list[int] | None:
+        found = self._subgraph.tensors[tensor]
+        if found.data is None or found.dtype is None or found.dtype.is_float:
+            return None
+        return [int(v) for v in np.frombuffer(found.data, found.dtype.numpy)]

@@ -1,0 +1,113 @@
+"""Decodes FlatBuffers tables of the TFLite schema into dicts, never reading outside the file.
+
+The format: https://flatbuffers.dev/internals/. A table begins with a signed offset back to its vtable; the vtable holds
+its own size, the table's size and, for each field, where the field is in the table (0: absent). All is little-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from tflmgen.frontend.tflite.schema import Field, Kind, fields, union_tables
+
+_ROOT_OFFSET_AND_IDENTIFIER = 8
+_FOLLOWED_UNIONS = {"builtin_options": "BuiltinOptions", "builtin_options2": "BuiltinOptions2"}
+
+
+class DamagedFileError(Exception):
+    """The file isn't what its own offsets and lengths say. The text continues "the file is damaged: "."""
+
+
+class Decoder:
+    """One file. `identifier` is the four characters that name the format.
+
+    Its budget bounds the work: tables that many offsets point at would otherwise make a small file take hours.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        if len(data) < _ROOT_OFFSET_AND_IDENTIFIER:
+            raise DamagedFileError(f"it has only {len(data)} bytes")
+        self.data = data
+        self.identifier = data[4:8]
+        self._budget = 4 * len(data) + (1 << 20)
+
+    def root(self, table: str) -> dict[str, Any]:
+        """The file's root table; see `table`."""
+        return self.table(self._follow(0, table), table)
+
+    def table(self, at: int, name: str) -> dict[str, Any]:
+        """The table `name` at byte `at`: each field of the schema, with its default where the file leaves it out.
+
+        Scalars are int, float or bool, strings are str, tables are dicts, vectors are tuples (of bytes: bytes).
+        A union is a dict, or None where it is absent or of a type that the schema doesn't have.
+        """
+        vtable = at - self._scalar("i", at, name)
+        size = self._scalar("H", vtable, name)
+        self._need(vtable, size, name)
+        self._spend(16 + self._scalar("H", vtable + 2, name))
+        values: dict[str, Any] = {}
+        for field in fields(name):
+            offset = self._scalar("H", vtable + field.slot, name) if field.slot + 2 <= size else 0
+            where = f"{name}.{field.name}"
+            if not offset:
+                values[field.name] = field.default
+            elif field.kind is Kind.SCALAR:
+                values[field.name] = self._scalar(field.format, at + offset, where)
+            elif field.kind is Kind.UNION:
+                values[field.name] = self._union(field.name, values, at + offset, where)
+            else:
+                values[field.name] = self._pointed_at(field, self._follow(at + offset, where), where)
+        return values
+
+    def slice(self, start: int, size: int, what: str) -> bytes:
+        """`size` bytes from byte `start` of the file."""
+        self._need(start, size, what)
+        self._spend(size)
+        return self.data[start : start + size]
+
+    def _union(self, name: str, values: dict[str, Any], at: int, where: str) -> dict[str, Any] | None:
+        if name not in _FOLLOWED_UNIONS:
+            return None
+        table = union_tables(_FOLLOWED_UNIONS[name]).get(values[f"{name}_type"])
+        return None if table is None else self.table(self._follow(at, where), table)
+
+    def _pointed_at(self, field: Field, at: int, where: str) -> Any:
+        if field.kind is Kind.TABLE:
+            return self.table(at, field.table)
+        count = self._scalar("I", at, where)
+        start = at + 4
+        if field.kind is Kind.STRING:
+            return self.slice(start, count, where).decode("utf-8", "replace")
+        if field.kind is Kind.SCALARS:
+            if field.format == "B":
+                return self.slice(start, count, where)
+            layout = f"<{count}{field.format}"
+            return struct.unpack(layout, self.slice(start, count * struct.calcsize(f"<{field.format}"), where))
+        self._need(start, 4 * count, where)
+        pointers = range(start, start + 4 * count, 4)
+        element = Field(field.name, field.slot, _ELEMENT[field.kind], table=field.table)
+        return tuple(self._pointed_at(element, self._follow(pointer, where), where) for pointer in pointers)
+
+    def _follow(self, at: int, where: str) -> int:
+        return at + int(self._scalar("I", at, where))
+
+    def _scalar(self, code: str, at: int, where: str) -> Any:
+        layout = _SCALARS[code]
+        self._need(at, layout.size, where)
+        return layout.unpack_from(self.data, at)[0]
+
+    def _need(self, start: int, size: int, where: str) -> None:
+        if start < 0 or start + size > len(self.data):
+            raise DamagedFileError(
+                f"{where} would be at bytes {start} to {start + size}, but the file has {len(self.data)} bytes"
+            )
+
+    def _spend(self, size: int) -> None:
+        self._budget -= size
+        if self._budget < 0:
+            raise DamagedFileError("its tables refer to the same bytes over and over")
+
+
+_SCALARS = {code: struct.Struct(f"<{code}") for code in "?bBhHiIqQfd"}
+_ELEMENT = {Kind.TABLES: Kind.TABLE, Kind.STRINGS: Kind.STRING}

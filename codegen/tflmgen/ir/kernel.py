@@ -1,0 +1,271 @@
+"""What an operator becomes: one call of a C kernel, or a view. A leaf that ops/ and the stages share.
+
+A kernel is a C function in firmware/kernels/. Its C signature is the `operands` as pointers, in order, and last, where
+there are `params`, a pointer to one const struct that holds every number known at compile time:
+
+    void tflmgen_add_s8(const int8_t *input1, const int8_t *input2, int8_t *output, const struct tflmgen_add_s8
+    *params);
+
+The struct is emitted as a static const object beside the call, so that the C compiler folds it where it inlines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.types import DType, TensorType
+
+Memory = Literal["arena", "state"]
+"""The arena is free between invocations; the state keeps what variables hold."""
+
+Number = int | float | bool
+ParamValue = Number | tuple[Number, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The operator's input tensor `index` (its file's order), from the arena or from flash where it is constant."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The operator's output tensor `index`."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """`bytes` of arena that live during this call only. Contents on entry are undefined."""
+
+    bytes: int
+    alignment: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantArray:
+    """An array made at compile time and placed in flash: packed weights, folded biases, multipliers, tables."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    data: bytes
+
+    @staticmethod
+    def of(name: str, values: NDArray[Any], dtype: DType) -> ConstantArray:
+        array = np.ascontiguousarray(values, dtype=dtype.numpy)
+        return ConstantArray(name, dtype, array.shape, array.tobytes())
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """A NULL pointer: an optional operand that is absent."""
+
+
+Operand = Input | Output | Scratch | ConstantArray | Null
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Output `output` may lie over input `input` if it begins at least `distance` bytes before it.
+
+    0 means that the two may begin at the same byte (an element-wise kernel that reads each element before it writes
+    it). `exact`: at this very distance, and no other. `behind`: if it begins at least `distance` bytes after it.
+    `multiple`: only if what is beyond `distance` is a multiple of so many bytes. Pairs that have no Overlap must be
+    disjoint. Each claim has a test that runs the kernel at this very distance.
+    """
+
+    input: int
+    output: int
+    distance: int = 0
+    exact: bool = False
+    behind: bool = False
+    multiple: int = 1
+
+    def allows(self, ahead: int) -> bool:
+        """Whether the output may begin `ahead` bytes before the input."""
+        more = (-ahead if self.behind else ahead) - self.distance
+        return more == 0 if self.exact else more >= 0 and more % self.multiple == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """The const struct of a kernel call: C struct tag and its fields in order."""
+
+    struct: str
+    fields: tuple[tuple[str, ParamValue], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A kernel that was not chosen, with its estimates."""
+
+    function: str
+    variant: str
+    instructions: int
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One C call that computes one operator.
+
+    error: the status to return where the C function returns false; empty where it returns nothing. instructions,
+    cycles: estimates, 0 where there is nothing to choose from. considered: the kernels that were not chosen.
+    alternatives: the same computed more slowly, but perhaps in less memory, the fastest first. backward: the same on
+    the same operands from the last element to the first, for an output that lies over its input and behind it. rows:
+    what a stream calls, which is no function of firmware/kernels but generated.
+    """
+
+    function: str
+    header: str
+    operands: tuple[Operand, ...]
+    params: Params | None = None
+    overlaps: tuple[Overlap, ...] = ()
+    macs: int = 0
+    variant: str = "portable"
+    error: str = ""
+    instructions: int = 0
+    cycles: int = 0
+    considered: tuple[Considered, ...] = ()
+    alternatives: tuple[Kernel, ...] = ()
+    backward: Kernel | None = None
+    rows: RowPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An offset into a stream's scratch, where its line buffers are."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A pointer that moves on by `advance` bytes after the call: 0 into the stream's output, the others into its input,
+    one for each operator that reads it.
+    """
+
+    pointer: int
+    advance: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineMove:
+    """`bytes` of a stream's scratch move from one offset to another; the two may overlap."""
+
+    destination: int
+    source: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowCall:
+    """One call in a stream: operator `stage` makes one row, after `moves`.
+
+    The kernel's Input(data[i]) is at reads[i], its output at `write`; scratch[p] is where its operand p lies. Its other
+    inputs are the constants of the operator.
+    """
+
+    stage: int
+    kernel: Kernel
+    moves: tuple[LineMove, ...]
+    reads: tuple[Line | Running, ...]
+    write: Line | Running
+    scratch: tuple[Line | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowStage:
+    """One operator of a stream by rows.
+
+    op: an Op of the graph. data: its inputs that come by rows, from the tensors `sources`: -1 is the stream's input,
+    others are the outputs of stages. needs[t]: the rows [first, end) of them that tick t reads. row_bytes: of the
+    output. rows: how many each tick makes.
+    """
+
+    op: Any
+    data: tuple[int, ...]
+    sources: tuple[int, ...]
+    needs: tuple[tuple[int, int], ...]
+    rows: tuple[int, ...]
+    row_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlan:
+    """What runs inside the call of a stream: calls[i] for each i of `order`, by `stages` made of rows of
+    `input_row_bytes`.
+    """
+
+    stages: tuple[RowStage, ...]
+    calls: tuple[RowCall, ...]
+    order: tuple[int, ...]
+    input_row_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Output 0 has the bytes of input `input`: no code, no copy (RESHAPE, SQUEEZE, EXPAND_DIMS ...)."""
+
+    input: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`bytes` of input `input` from `input_offset` on are those of output `output` from `output_offset` on."""
+
+    output: int
+    output_offset: int
+    input: int
+    input_offset: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The outputs are made of contiguous pieces of the inputs (SPLIT, CONCATENATION ... along the outermost dimension).
+
+    Each part covers a whole input or a whole output, and together they cover all outputs. What lies in place already
+    needs no code, the rest is copied.
+    """
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What kernels may assume of the processor: `core` is GCC's -mcpu name, features among dsp, mve, fpu.
+
+    winograd: bytes that all weights may take where some of them are transformed for Winograd's minimal filtering; 0 for
+    no such kernels.
+    """
+
+    core: str
+    features: frozenset[str] = frozenset()
+    optimize: str = "balanced"
+    winograd: int = 0
+
+    @property
+    def instructions(self) -> frozenset[str]:
+        """Instruction sets that kernels are written for: the features, and on every Cortex-M `thumb` (Armv6-M)."""
+        return self.features | {"thumb"} if self.core.startswith("cortex-m") else self.features
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorInstance:
+    """One operator of a model as ops/ sees it: types, constant operands and attributes, nothing of the graph around.
+
+    `inputs[i]` is None where an optional input is absent; `constants[i]` is None where input i is not constant.
+    """
+
+    inputs: tuple[TensorType | None, ...]
+    outputs: tuple[TensorType, ...]
+    constants: tuple[NDArray[Any] | None, ...]
+    attributes: Any

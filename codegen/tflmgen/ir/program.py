@@ -1,0 +1,279 @@
+"""The Program: every decision written down, as calls and copies at fixed places, with the SSA values as ghost data.
+
+The emitter prints it; the checker proves it. Neither needs any stage before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tflmgen.ir.graph import Origin, Signature, Value
+from tflmgen.ir.kernel import ConstantArray, Line, LineMove, Memory, Overlap, Params, Part, RowStage, Running
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Bytes from `offset` of a memory."""
+
+    offset: int
+    memory: Memory = "arena"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Bytes from `offset` of what pointer `index` of the running function points to."""
+
+    index: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Flash:
+    """The constant `name` of Program.constants, from `offset` bytes on."""
+
+    name: str
+    offset: int = 0
+
+
+Place = Fixed | Slot | Flash
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A kernel reads or writes all bytes of `value` at `place`."""
+
+    place: Place
+    value: Value
+
+    @property
+    def bytes(self) -> int:
+        return self.value.type.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A pointer argument without a value: scratch in the arena, an array in flash, or NULL where `place` is None."""
+
+    place: Place | None
+    bytes: int = 0
+    c_type: str = "void"
+
+
+@dataclass(frozen=True, slots=True)
+class InputArgument:
+    """A pointer to the operator's input `index`."""
+
+    index: int
+    access: Access
+
+
+@dataclass(frozen=True, slots=True)
+class OutputArgument:
+    """A pointer to the operator's output `index`."""
+
+    index: int
+    access: Access
+
+
+Argument = InputArgument | OutputArgument | Work
+
+
+RowArgument = Line | Running | Work
+"""A pointer inside a stream: into its scratch, into its input or output, or to flash."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCallAt:
+    """A RowCall with its arguments in the kernel's order. scratch: where, and how many bytes. overlaps: what the write
+    may overwrite of the reads, which it counts as inputs.
+    """
+
+    stage: int
+    function: str
+    header: str
+    params: Params | None
+    moves: tuple[LineMove, ...]
+    arguments: tuple[RowArgument, ...]
+    reads: tuple[Line | Running, ...]
+    write: Line | Running
+    scratch: tuple[tuple[Line, int], ...]
+    overlaps: tuple[Overlap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowProgram:
+    """What runs inside a stream: calls[i] for each i of `order`."""
+
+    stages: tuple[RowStage, ...]
+    calls: tuple[RowCallAt, ...]
+    order: tuple[int, ...]
+    input_row_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """function(arguments..., &params). Inputs and outputs may overlap only as `overlaps` allows.
+
+    Where there is an `error`, the function returns false to say that the program must end with this status. rows: what
+    the function does where it is generated.
+    """
+
+    step: int
+    origin: Origin
+    function: str
+    header: str
+    variant: str
+    arguments: tuple[Argument, ...]
+    params: Params | None
+    overlaps: tuple[Overlap, ...]
+    macs: int
+    error: str = ""
+    rows: RowProgram | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """`value` is another name of `source`, at the same place. No code."""
+
+    step: int
+    value: Access
+    source: Access
+
+
+@dataclass(frozen=True, slots=True)
+class ByteCopy:
+    """`bytes` from `source` to `destination`, as if by way of a third place."""
+
+    destination: Fixed | Slot
+    source: Place
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A boundary: the copies in order, then `rotation`: slot i takes the pointer that slot rotation[i] had.
+
+    Afterwards each of `values` is where and what its source was.
+    """
+
+    step: int
+    what: str
+    copies: tuple[ByteCopy, ...]
+    rotation: tuple[tuple[int, int], ...]
+    values: tuple[Access, ...]
+    sources: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """The outputs are made of pieces of the inputs: `copies` of those that are not in place already."""
+
+    step: int
+    origin: Origin
+    copies: tuple[ByteCopy, ...]
+    inputs: tuple[Access | None, ...]
+    outputs: tuple[Access, ...]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """if (condition) then else orelse."""
+
+    step: int
+    origin: Origin
+    condition: Access
+    then: tuple[Instruction, ...]
+    orelse: tuple[Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """for (;;) { condition; if (!test) break; body }, or `trips` times the body where there is no test.
+
+    With a `limit`, the function returns an error instead of running the body once more than that.
+    """
+
+    step: int
+    origin: Origin
+    condition: tuple[Instruction, ...]
+    test: Access | None
+    body: tuple[Instruction, ...]
+    trips: int | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """Runs another function of the program, whose inputs are in place; its results are at its own places afterwards."""
+
+    step: int
+    origin: Origin
+    function: str
+
+
+Instruction = KernelCall | Rename | Assembly | Transfer | Branch | Loop | Invoke
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """What a slot points to at first: `bytes` at a fixed place."""
+
+    place: Fixed
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFunction:
+    """One C function: where its inputs are on entry and its results on exit.
+
+    An entry function is called from outside, when every variable is at home, and leaves them all there. Its slots
+    point to `slots` at first, disjoint homes of which those in one of `groups` may change places.
+    """
+
+    name: str
+    is_entry: bool
+    slots: tuple[Home, ...]
+    groups: tuple[tuple[int, ...], ...]
+    inputs: tuple[Access, ...]
+    results: tuple[Access, ...]
+    body: tuple[Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StateVariable:
+    """A variable's home, and the constant that it begins with."""
+
+    name: str
+    access: Access
+    initial: str
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A whole compiled model. Functions have callees before callers.
+
+    `images` are the constants that variables begin with; no instruction reads them.
+    """
+
+    functions: tuple[ProgramFunction, ...]
+    signatures: tuple[Signature, ...]
+    arena_bytes: int
+    constants: Mapping[str, ConstantArray]
+    state_bytes: int = 0
+    state: tuple[StateVariable, ...] = ()
+    images: Mapping[str, ConstantArray] = field(default_factory=dict)
+
+    def function(self, name: str) -> ProgramFunction:
+        return next(f for f in self.functions if f.name == name)
+
+
+def walk_instructions(body: Iterable[Instruction]) -> Iterator[Instruction]:
+    """Every instruction of a body and of the branches and loops inside, outer ones first."""
+    for one in body:
+        yield one
+        if isinstance(one, Branch):
+            yield from walk_instructions((*one.then, *one.orelse))
+        elif isinstance(one, Loop):
+            yield from walk_instructions((*one.condition, *one.body))

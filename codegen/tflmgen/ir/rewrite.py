@@ -1,0 +1,130 @@
+"""What the passes share: substitution of values, a walk that rebuilds a module, fresh ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value, While, definitions_in, uses_in, walk
+
+
+def resolve(value: Value, mapping: Mapping[Value, Value]) -> Value:
+    """Follows the mapping to its end: a replacement may itself have been replaced."""
+    while value in mapping:
+        value = mapping[value]
+    return value
+
+
+def resolve_all(values: tuple[Value, ...], mapping: Mapping[Value, Value]) -> tuple[Value, ...]:
+    return tuple(resolve(v, mapping) for v in values)
+
+
+def resolve_operands(node: Node, mapping: Mapping[Value, Value]) -> Node:
+    """The node with its own operands replaced; what its regions read stays."""
+    if isinstance(node, Op):
+        return replace(node, inputs=tuple(None if v is None else resolve(v, mapping) for v in node.inputs))
+    if isinstance(node, If):
+        return replace(node, condition=resolve(node.condition, mapping))
+    if isinstance(node, Call):
+        return replace(node, inputs=resolve_all(node.inputs, mapping))
+    return replace(node, inits=resolve_all(node.inits, mapping))
+
+
+def with_regions(node: Node, regions: Sequence[Block]) -> Node:
+    """The node with other regions, in the order of `blocks_of`."""
+    if isinstance(node, If):
+        return replace(node, then=regions[0], orelse=regions[1])
+    if isinstance(node, While):
+        return replace(node, condition=regions[0], body=regions[1])
+    return node
+
+
+def substitute(block: Block, mapping: Mapping[Value, Value]) -> Block:
+    """The block with every use of a key of `mapping` replaced by its value, regions included."""
+    if not mapping:
+        return block
+    rewriter = Rewriter()
+    rewriter.mapping.update(mapping)
+    return rewriter.block(block)
+
+
+def keep(node: While, indices: Sequence[int]) -> While:
+    """The loop with only some of its variables; nothing may use the others any more."""
+
+    def pick(values: Sequence[Value]) -> tuple[Value, ...]:
+        return tuple(values[i] for i in indices)
+
+    return replace(
+        node,
+        variables=pick(node.variables),
+        inits=pick(node.inits),
+        body=replace(node.body, results=pick(node.body.results)),
+        outputs=pick(node.outputs),
+    )
+
+
+class Rewriter:
+    """Rebuilds a module in the order in which it runs, operands resolved through `mapping` on the way.
+
+    Passes override what they change. A value may be mapped up to the moment when its definition has been visited; after
+    that its uses are already rebuilt.
+    """
+
+    def __init__(self) -> None:
+        self.mapping: dict[Value, Value] = {}
+
+    def run(self, module: Module) -> Module:
+        return replace(module, functions=tuple(self.function(f) for f in module.functions))
+
+    def function(self, function: Function) -> Function:
+        return replace(function, body=self.block(function.body))
+
+    def block(self, block: Block) -> Block:
+        nodes = tuple(new for node in block.nodes for new in self.node(resolve_operands(node, self.mapping)))
+        return replace(block, nodes=nodes, results=resolve_all(block.results, self.mapping))
+
+    def node(self, node: Node) -> Sequence[Node]:
+        """What stands in the place of `node`, whose own operands are resolved but whose regions aren't."""
+        return (self.regions(node),)
+
+    def regions(self, node: Node) -> Node:
+        if isinstance(node, If):
+            return replace(node, then=self.block(node.then), orelse=self.block(node.orelse))
+        if isinstance(node, While):
+            return replace(node, condition=self.block(node.condition), body=self.block(node.body))
+        return node
+
+
+class Ids:
+    """Ids that no node or value of a module has."""
+
+    def __init__(self, module: Module) -> None:
+        self._last = max((v.home.id for v in module.state.values()), default=0)
+        for function in module.functions:
+            values = (*function.inputs, *definitions_in(function.body), *uses_in(function.body))
+            self._last = max([self._last, *(v.id for v in values), *(n.id for n in walk(function.body))])
+
+    def take(self) -> int:
+        self._last += 1
+        return self._last
+
+
+def clone(block: Block, mapping: dict[Value, Value], ids: Ids) -> Block:
+    """A copy of a block whose definitions and nodes have fresh ids; `mapping` gains old definition -> new one."""
+
+    def fresh(values: tuple[Value, ...]) -> tuple[Value, ...]:
+        for value in values:
+            mapping[value] = replace(value, id=ids.take())
+        return tuple(mapping[v] for v in values)
+
+    nodes: list[Node] = []
+    for node in block.nodes:
+        node = resolve_operands(node, mapping)
+        if isinstance(node, While):
+            node = replace(node, variables=fresh(node.variables))
+        if isinstance(node, If):
+            node = with_regions(node, [clone(b, mapping, ids) for b in (node.then, node.orelse)])
+        elif isinstance(node, While):
+            node = with_regions(node, [clone(b, mapping, ids) for b in (node.condition, node.body)])
+        nodes.append(replace(node, id=ids.take(), outputs=fresh(node.outputs)))
+    return replace(block, nodes=tuple(nodes), results=resolve_all(block.results, mapping))

@@ -1,0 +1,111 @@
+"""The stable text form of a Module, for `--dump-graph`, for tests of passes and for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from tflmgen.frontend.operator_check import constant_array
+from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value
+
+SHOWN = 8
+"""Elements of a constant that are printed."""
+
+
+def module_text(module: Module) -> str:
+    """One line per node, regions indented, values numbered as they appear, so that equal graphs print equal."""
+    printer = _Printer()
+    lines: list[str] = []
+    for function in module.functions:
+        lines += printer.function(function)
+    lines += printer.constants(module)
+    for signature in module.signatures:
+        inputs = ", ".join(port.name for port in signature.inputs)
+        outputs = ", ".join(port.name for port in signature.outputs)
+        lines.append(f"signature {signature.key}: {signature.function}({inputs}) -> ({outputs})")
+    return "\n".join(lines) + "\n"
+
+
+class ValueNames:
+    """Names of values by the order in which they are asked for: %0, %1, and #2 for constants."""
+
+    def __init__(self) -> None:
+        self._names: dict[Value, str] = {}
+
+    def name(self, value: Value) -> str:
+        return self._names.setdefault(value, f"{'#' if value.is_constant else '%'}{len(self._names)}")
+
+    def items(self) -> Iterable[tuple[Value, str]]:
+        return self._names.items()
+
+
+def shown_elements(value: Value, module: Module) -> list[Any]:
+    """The first elements of a constant, at most SHOWN."""
+    elements: list[Any] = np.ravel(np.asarray(constant_array(value, module.constants)))[:SHOWN].tolist()
+    return elements
+
+
+class _Printer:
+    def __init__(self) -> None:
+        self._names = ValueNames()
+
+    def name(self, value: Value | None) -> str:
+        return "-" if value is None else self._names.name(value)
+
+    def constants(self, module: Module) -> Iterator[str]:
+        """The constants that were named, with their elements where they are few."""
+        for value, name in self._names.items():
+            if value.is_constant:
+                more = ", ..." if value.type.elements > SHOWN else ""
+                yield f"constant {name}: {value.type} = {', '.join(map(str, shown_elements(value, module)))}{more}"
+
+    def names(self, values: tuple[Value | None, ...]) -> str:
+        return ", ".join(self.name(v) for v in values)
+
+    def typed(self, values: tuple[Value, ...]) -> str:
+        return ", ".join(f"{self.name(v)}: {v.type}" for v in values)
+
+    def function(self, function: Function) -> Iterator[str]:
+        yield f"function {function.name}({self.typed(function.inputs)}) {{"
+        yield from self.block(function.body, "  ", "return")
+        yield "}"
+
+    def block(self, block: Block, indent: str, end: str) -> Iterator[str]:
+        for node in block.nodes:
+            for line in self.node(node):
+                yield indent + line
+        yield f"{indent}{end} {self.names(block.results)}".rstrip()
+
+    def node(self, node: Node) -> Iterator[str]:
+        if isinstance(node, Op):
+            inputs = self.names(node.inputs)
+            outputs = self.typed(node.outputs)
+            yield f"{outputs} = {node.operator}({inputs}){_attributes(node.attributes)}"
+        elif isinstance(node, Call):
+            inputs = self.names(node.inputs)
+            yield f"{self.typed(node.outputs)} = call {node.function}({inputs})"
+        elif isinstance(node, If):
+            yield f"if {self.name(node.condition)} {{"
+            yield from self.block(node.then, "  ", "yield")
+            yield "} else {"
+            yield from self.block(node.orelse, "  ", "yield")
+            yield f"}} -> {self.typed(node.outputs)}".rstrip()
+        else:
+            inits = self.names(node.inits)
+            head = "while" if node.trips is None else f"{node.trips} times"
+            yield f"{head} ({self.typed(node.variables)}) = ({inits}) {{"
+            if node.trips is None:
+                yield from self.block(node.condition, "  ", "test")
+                yield "} do {"
+            yield from self.block(node.body, "  ", "next")
+            yield f"}} -> {self.typed(node.outputs)}".rstrip()
+
+
+def _attributes(attributes: Any) -> str:
+    if not is_dataclass(attributes) or isinstance(attributes, type):
+        return ""
+    text = ", ".join(f"{key}={value}" for key, value in asdict(attributes).items())
+    return f" {{{text}}}" if text else ""

@@ -1,0 +1,181 @@
+"""What the DSP kernels need to know of a layer's output channels, and whether their arithmetic is exact for it.
+
+The kernels' requantisation (firmware/kernels/dsp.h) computes (hi32(2^b a m) + ra) >> s for an accumulator a. With
+s = b - 1 + r and ra = 2^(b - 2) + 2^(b - 2 + r) + z 2^s that is TFLite's z + round(round(a m / 2^31) / 2^r), but for
+the direction in which the second rounding takes halves below zero. Every condition is checked here over the
+accumulator's whole range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels.numeric.fixed_point import requantize, wrap
+from tflmgen.kernels.numeric.quantize_math import Activation, activation_range
+from tflmgen.kernels.rules import input_type, zero_point
+
+SCALE_BITS = 8
+"""Accumulators are scaled by 2^8 (shifted pairs), where a kernel doesn't say otherwise."""
+
+_CONSTANT_SHIFT = 10
+_INT32 = 2**31
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """Constants of an int8 layer, one row per output channel.
+
+    weights [channels, terms]; bias [channels], the input's zero point folded in, before it wraps; (multiplier, shift)
+    of tflmgen_requantize per channel; the output's zero point and range.
+    """
+
+    weights: Integers
+    bias: Integers
+    scales: tuple[tuple[int, int], ...]
+    zero_point: int
+    low: int
+    high: int
+
+    def channels(self, rows: NDArray[np.intp]) -> Layer:
+        """The layer of these channels only."""
+        return replace(
+            self, weights=self.weights[rows], bias=self.bias[rows], scales=tuple(self.scales[row] for row in rows)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rescaling:
+    """The kernels' constants of one channel: out = (hi32((2^b a + offset) m) + ra) >> shift. `bias` is the
+    accumulator's start.
+    """
+
+    bias: int
+    multiplier: int
+    addend: int
+    shift: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rescalings:
+    """Those of all channels.
+
+    signed        negative accumulators need the sign fix
+    clamped       outputs can leave the layer's range and not int8's
+    common_shift  the shift is the same for all, as common_shift.py makes it
+    """
+
+    channels: tuple[Rescaling, ...]
+    signed: bool
+    clamped: bool
+    common_shift: bool = False
+
+
+def layer_of(
+    op: OperatorInstance, weights: Integers, scales: Sequence[tuple[int, int]], activation: Activation
+) -> Layer | None:
+    """The layer of an operator [input, filter, bias]; None where the bias is known at run time only.
+
+    weights: the constant filter's, [channels, terms].
+    """
+    bias = np.zeros(len(weights), dtype=np.int64)
+    if len(op.inputs) > 2 and op.inputs[2] is not None:
+        if op.constants[2] is None:
+            return None
+        bias = np.asarray(op.constants[2], dtype=np.int64).reshape(-1)
+    folded = bias - zero_point(input_type(op, 0)) * weights.sum(axis=1)
+    output = op.outputs[0]
+    assert output.quantization is not None
+    low, high = activation_range(activation, output.dtype, output.quantization)
+    return Layer(weights, folded, tuple(scales), zero_point(output), low, high)
+
+
+def accumulators(layer: Layer) -> tuple[Integers, Integers]:
+    """Least and greatest accumulator of each channel, over every input."""
+    positive, negative = np.maximum(layer.weights, 0).sum(axis=1), np.minimum(layer.weights, 0).sum(axis=1)
+    return layer.bias + 127 * negative - 128 * positive, layer.bias + 127 * positive - 128 * negative
+
+
+def rescalings(layer: Layer, scale_bits: int = SCALE_BITS) -> Rescalings | None:
+    """Constants with which the kernels are exact for every input, or None where there are none."""
+    channels: list[Rescaling] = []
+    signed = clamped = rounds_once = False
+    for bias, (multiplier, shift), least, greatest in zip(
+        layer.bias.tolist(), layer.scales, *(bounds.tolist() for bounds in accumulators(layer)), strict=True
+    ):
+        if least < -_INT32 or greatest >= _INT32:
+            return None
+        ends = [layer.zero_point + requantize(a, multiplier, shift) for a in (least, greatest)]
+        outputs = [min(max(end, layer.low), layer.high) for end in ends]
+        if outputs[0] == outputs[1] and max(-least, greatest) << max(shift, 0) < _INT32:
+            channels.append(_constant(outputs[0]))
+            continue
+        exact = exact_rescaling(bias, multiplier, -shift, layer.zero_point, least, greatest, scale_bits)
+        if exact is None:
+            return None
+        channels.append(exact)
+        clamped |= any(min(max(end, -128), 127) != output for end, output in zip(ends, outputs, strict=True))
+        if least < 0:
+            rounds_once |= shift >= 0
+            signed |= shift < 0 and layer.low < layer.zero_point
+    return None if signed and rounds_once else Rescalings(tuple(channels), signed, clamped)
+
+
+def _constant(output: int) -> Rescaling:
+    """A channel whose output is always the same: whatever the accumulator, half a step above `output`."""
+    return Rescaling(0, 0, (output << _CONSTANT_SHIFT) + (1 << (_CONSTANT_SHIFT - 1)), _CONSTANT_SHIFT)
+
+
+def exact_rescaling(
+    bias: int, multiplier: int, right: int, zero: int, least: int, greatest: int, scale_bits: int = SCALE_BITS
+) -> Rescaling | None:
+    """The constants for accumulators from `least` to `greatest`, or None if they are not exact.
+
+    right: the shift to the right, negative for one to the left; zero: the output's zero point.
+    """
+    half = scale_bits - 2
+    shift = half + 1 + right
+    if not (half + 1 >= -right and 1 <= shift <= 31) or max(-least, greatest + 1) > _INT32 >> scale_bits:
+        return None
+    if max(-least, greatest) << max(-right, 0) >= _INT32:
+        return None
+    second = 1 << (half + right) if right > 0 else 0
+    first = 1 << (half + min(right, 0)) if half + min(right, 0) >= 0 else 0
+    if right < -half:
+        return None
+    addend = first + second + (zero << shift)
+    low = (least * multiplier >> (32 - scale_bits)) + addend - (1 << (half + 1))
+    high = (greatest * multiplier >> (32 - scale_bits)) + addend
+    if low < -_INT32 or high >= _INT32 or not -_INT32 <= addend < _INT32:
+        return None
+    return Rescaling(bias, multiplier, addend, shift)
+
+
+def pair_words(weights: Integers) -> NDArray[np.uint32] | None:
+    """Shifted pairs of [channels, terms], terms filled up with zeros to fours: [channels, fours].
+
+    None where a pair does not fit: an odd weight of -128 after an even one below zero.
+    """
+    channels, terms = weights.shape
+    padded = np.zeros((channels, -(-terms // 4) * 4), dtype=np.int64)
+    padded[:, :terms] = weights
+    halves = padded[:, 0::2] + 256 * padded[:, 1::2]
+    if halves.min(initial=0) < -(2**15) or halves.max(initial=0) >= 2**15:
+        return None
+    words: NDArray[np.uint32] = np.ascontiguousarray(halves.astype("<i2")).view("<u4")
+    return words
+
+
+def first_sums(layer: Layer, exact: Rescalings) -> NDArray[np.uint32]:
+    """What the accumulators of shifted pairs start with: 256 * bias + offset, less the constant term of the pairs."""
+    even = layer.weights[:, 0::2].sum(axis=1)
+    channels = zip(exact.channels, even, strict=True)
+    starts = [256 * channel.bias + channel.offset - 127 * int(e) for channel, e in channels]
+    return np.array([wrap(start, 32) for start in starts], dtype=np.int32).view(np.uint32)

@@ -1,0 +1,171 @@
+"""CONV_2D in int8 for cores with the DSP extension: the stream of packed weights, and when it is exact."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Layer, Rescalings, first_sums, pair_words, rescalings
+from tflmgen.kernels.dsp.common_shift import with_common_shift
+from tflmgen.kernels.dsp.dot_rows import pack_rows
+from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.rules import input_type, zero_point
+
+HEADER, OFFSET_HEADER = "conv2d_dsp.h", "conv2d_offset_dsp.h"
+BLOCK = 3
+"""Pixels whose windows are read before any of their outputs is written."""
+
+PART_STEPS = 24
+"""TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS."""
+
+EXACT_STEPS = (2, 4, 8, 16)
+"""Windows that have code of their own: those of pixels with as many channels as most have."""
+
+STACK_WORDS = 6 * 24
+"""TFLMGEN_CONV2D_DSP_STACK_WORDS."""
+
+OFFSET_STEPS = 255
+"""TFLMGEN_CONV2D_OFFSET_DSP_STEPS."""
+
+CORRECTION = 0x80008000
+"""The weights of a step that corrects the sums of offset pairs."""
+
+
+def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool = True) -> Kernel | None:
+    """The kernel of a convolution without groups; None where it would not be exact.
+
+    special: layers with one shift for all channels, and windows by their number of steps, may have code of
+    their own.
+    """
+    channels, terms = layer.weights.shape
+    row = window.taps[1] * window.input[3]
+    pitch = -(-row // 4) * 4
+    if pitch * window.taps[0] > -(-terms // 4) * 4:
+        pitch = row
+    spread = _with_pitch(layer, row, pitch)
+    packed = pack_rows(spread.weights)
+    exact = rescalings(layer) if packed.offset else _rescalings(layer, special)
+    if exact is None or channels < 2:
+        return None
+    steps, words, starts = packed.steps, packed.words, first_sums(spread, exact)
+    more = -(-steps // OFFSET_STEPS) if packed.offset else 0
+    if packed.offset:
+        words = np.pad(words, ((0, 0), (0, more)), constant_values=CORRECTION)
+        starts = packed.starts(channel.bias for channel in exact.channels)
+    fields = params(
+        "tflmgen_conv2d_dsp_s8",
+        window.flat.fields(channels),
+        window.dilation_fields,
+        (("padding_value", zero_point(input_type(op, 0))), ("row_pitch", pitch), ("steps", steps)),
+        FORWARD,
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    column = 6 * steps + max(6 * more, 0 if window.input[3] % 4 == 0 else steps)
+    on_stack = column <= STACK_WORDS
+    stream = ConstantArray.of("stream", channel_pairs(words, starts, exact), DType.UINT32)
+    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
+    count = f"of{4 * steps}" if steps in EXACT_STEPS else "odd" if steps % 2 else "even"
+    counted = f"{_kind(exact)}_{count}" if special else f"any_{_kind(exact)}"
+    kind = f"offset_{_kind(exact)}" if packed.offset else counted
+    function = f"tflmgen_conv2d_dsp_{kind}{'_stack' if on_stack else ''}_s8"
+    operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
+    distance = window.block_distance(channels, BLOCK)
+    overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
+    header = OFFSET_HEADER if packed.offset else HEADER
+    kernel = Kernel(function, header, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
+    instructions, cycles = _estimates(op, steps, 1)
+    kernel = replace(
+        kernel, instructions=instructions, cycles=cycles, alternatives=_split(op, window, layer, special, kernel)
+    )
+    pixels = window.flat.input[2]
+    return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
+
+
+def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, whole: Kernel) -> tuple[Kernel, ...]:
+    """The kernel that goes through the window in parts, where it takes less scratch than `whole`."""
+    channels = len(layer.weights)
+    exact, words = _rescalings(layer, special), pair_words(layer.weights)
+    if exact is None or words is None or window.input[3] % 4 or window.steps.dilation_width > 1:
+        return ()
+    steps, pairs = words.shape[1], -(-channels // 2)
+    row = steps // window.taps[0]
+    part = PART_STEPS // row * row or -(-row // -(-row // PART_STEPS))
+    firsts = [n for first in range(0, steps, max(row, part)) for n in range(first, first + max(row, part), part)]
+    firsts = [n for n in firsts if n < steps]
+    pixels = math.prod(op.outputs[0].max_shape[:3])
+    scratch = Scratch(24 * pairs + (-(-BLOCK * channels // 4) * 4 if pixels % BLOCK else 0))
+    if len(firsts) < 2 or scratch.bytes >= sum(o.bytes for o in whole.operands if isinstance(o, Scratch)):
+        return ()
+    fields = params(
+        "tflmgen_conv2d_split_dsp_s8",
+        window.fields(channels),
+        (("dilation_height", window.steps.dilation_height), ("padding_value", zero_point(input_type(op, 0)))),
+        (("steps", steps), ("part_steps", part)),
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    rows = channel_pairs(words, first_sums(layer, exact), exact).reshape(pairs, -1)
+    cuts = [0, *(2 + 2 * n for n in firsts[1:]), rows.shape[1]]
+    values = np.concatenate([rows[:, a:b].reshape(-1) for a, b in pairwise(cuts)])
+    operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
+    function = f"tflmgen_conv2d_split_dsp_{_kind(exact)}_s8"
+    kernel = Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, whole.macs, "dsp")
+    instructions, cycles = _estimates(op, steps, len(firsts))
+    return (replace(kernel, instructions=instructions, cycles=cycles),)
+
+
+def _estimates(op: OperatorInstance, steps: int, parts: int) -> tuple[int, int]:
+    """Instructions and cycles, counted in the kernels' code, and with what GCC 12 makes of the rest."""
+    *pixels, channels = op.outputs[0].max_shape
+    pairs, blocks = -(-channels // 2), -(-math.prod(pixels) // BLOCK)
+    instructions = pairs * (30 + 17 * steps + 22 * (parts - 1)) + 18 * steps + 100 * parts
+    cycles = pairs * (48 + 25 * steps + 60 * (parts - 1)) + 27 * steps + 100 * parts
+    return blocks * instructions, blocks * cycles
+
+
+def _rescalings(layer: Layer, special: bool) -> Rescalings | None:
+    """With one shift for all channels where there is one; an odd channel needs a control word with its shift."""
+    exact = rescalings(layer)
+    if exact is None or not special or len(layer.weights) % 2:
+        return exact
+    return with_common_shift(layer, exact) or exact
+
+
+def _kind(exact: Rescalings) -> str:
+    if exact.common_shift:
+        return f"shift{exact.channels[0].shift}"
+    return "signed" if exact.signed else "clamped"
+
+
+def _with_pitch(layer: Layer, row: int, pitch: int) -> Layer:
+    """The same layer with zeros behind each row of a window where whole words cost no more steps.
+
+    Else what the rows have beside whole words comes behind all these.
+    """
+    channels, terms = layer.weights.shape
+    rows = layer.weights.reshape(channels, terms // row, row)
+    padded = np.pad(rows, ((0, 0), (0, 0), (0, pitch - row)))
+    whole = pitch // 4 * 4
+    parts = [part.reshape(channels, -1) for part in (padded[:, :, :whole], padded[:, :, whole:])]
+    return replace(layer, weights=np.concatenate(parts, axis=1))
+
+
+def channel_pairs(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Rescalings) -> NDArray[np.uint32]:
+    """Channel pairs; an odd channel at the end is paired with the one before it, computed twice."""
+    channels, steps = words.shape
+    firsts = list(range(0, channels - 1, 2)) + ([channels - 2] if channels % 2 else [])
+    stream = np.zeros((len(firsts), 2 + 2 * steps + (4 if exact.common_shift else 5)), dtype=np.uint32)
+    for row, first, following in zip(stream, firsts, [*firsts[1:], firsts[-1]], strict=True):
+        pair = exact.channels[first : first + 2]
+        scales = [n % 2**32 for channel in pair for n in (channel.multiplier, channel.addend)]
+        control = [] if exact.common_shift else [pair[0].shift + (pair[1].shift << 8) + (following - first << 16)]
+        row[:2] = starts[first : first + 2]
+        row[2 : 2 + 2 * steps] = words[first : first + 2].T.reshape(-1)
+        row[2 + 2 * steps :] = scales + control
+    return stream.reshape(-1)

@@ -1,0 +1,241 @@
+"""DEPTHWISE_CONV_2D in int8 for cores with the DSP extension: 3x3 filters over channel planes, and when it is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Layer, accumulators
+from tflmgen.kernels.numeric.fixed_point import requantize
+from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.rules import input_type, zero_point
+
+HEADER = "depthwise3x3_dsp.h"
+PAIRS_HEADER = "depthwise3x3_pairs_dsp.h"
+SHIFTS = (9, 8, 10, 11, 12)
+"""Shifts that the kernel is compiled for, the one that fits most layers first."""
+
+PITCHES = (16, 32, 64, 128, 256)
+PLANES_BYTES = (2304, 1152, 576, 0)
+"""What four planes may take: the more lines, the fewer strips."""
+
+LEAST_LINES = (6, 3, 3, 3)
+"""What they have in any case."""
+
+LEAST_SCALE, GREATEST_SCALE = 2, 8
+"""Powers of two that weights of 8 bits are scaled by: below, the first rounding is lost; above, 16 bits overflow."""
+
+_INT32 = 2**31
+
+
+def depthwise3x3_dsp(op: OperatorInstance, window: Window, layer: Layer) -> tuple[Kernel, ...]:
+    """The kernels of a layer with one 3x3 filter per channel, with strips of several heights; none is exact for some.
+
+    layer.weights: [channels, 9].
+    """
+    channels, steps = len(layer.weights), window.steps
+    if window.taps != (3, 3) or channels < 4 or (steps.dilation_height, steps.dilation_width) != (1, 1):
+        return ()
+    if steps.stride_width > 1 or steps.stride_height > 2 or window.width.padding > 1:
+        return ()
+    if window.input[2] + window.width.padding < 2:
+        return ()
+    words = -(-window.width.output // 2)
+    pitch = next((p for p in PITCHES if p >= 4 * (words + 1)), None)
+    found = _channels(layer)
+    if pitch is None or found is None:
+        return ()
+    helds = [max(least, size // (4 * pitch)) for size, least in zip(PLANES_BYTES, LEAST_LINES, strict=True)]
+    can_pair = found.kind == "clamped" and steps.stride_height == 1
+    strips = dict.fromkeys(_strip(window, held, can_pair) for held in helds)
+    return tuple(_kernel(op, window, layer, found, pitch, *strip) for strip in strips)
+
+
+def _strip(window: Window, held: int, can_pair: bool) -> tuple[int, bool]:
+    """Output lines that come of `held` lines, and whether they are computed two at a time."""
+    height = window.height.output
+    strip = min(height, (held - 3) // window.steps.stride_height + 1)
+    pairs = strip if strip == height else strip // 2 * 2
+    if can_pair and (pairs > 2 or (pairs == 2 and height % 2 == 0)):
+        return pairs, True
+    return strip, False
+
+
+def _kernel(
+    op: OperatorInstance, window: Window, layer: Layer, found: _Channels, pitch: int, strip: int, pairs: bool
+) -> Kernel:
+    channels = len(layer.weights)
+    lines = (strip - 1) * window.steps.stride_height + 3
+    name = f"pairs_dsp_{pitch}_{found.shift}" if pairs else f"dsp_{pitch}_{found.shift}_{found.kind}"
+    odd = window.width.output % 2 == 1
+    fields = params(
+        "tflmgen_depthwise3x3_dsp_s8",
+        window.fields(channels),
+        (("padding_value", zero_point(input_type(op, 0))), ("output_zero_point", layer.zero_point)),
+        (("output_min", layer.low if found.clamped else -128), ("output_max", layer.high if found.clamped else 127)),
+        (("strip", strip),),
+    )
+    packed = ConstantArray.of("channels", found.packed, DType.UINT32)
+    in_place = channels % 4 == 0 and (window.height.output, window.width.output) == window.input[1:3]
+    return Kernel(
+        f"tflmgen_depthwise3x3_{name}_{'odd' if odd else 'even'}_s8",
+        PAIRS_HEADER if pairs else HEADER,
+        (Input(0), packed, Scratch(4 * lines * pitch + pitch + 4 * (odd and not pairs)), Output(0)),
+        fields,
+        (Overlap(0, 0, 0, exact=True),) if in_place else (),
+        op.outputs[0].elements * 9,
+        "dsp",
+        instructions=_instructions(window, strip, pairs),
+    )
+
+
+def _instructions(window: Window, strip: int, pairs: bool) -> int:
+    """Counted in the kernels' code, and with what GCC 12 makes of the rest."""
+    batches, _, _, channels = window.input
+    height, words = window.height.output, -(-window.width.output // 2)
+    strips = -(-height // strip)
+    filled = height * window.steps.stride_height + 2
+    planes = strips * 300 + filled * (15 * (words + 1) + 14)
+    lines = strips * 95 + (-(-height // 2) * (47 * words + 8) if pairs else height * (26 * words + 9))
+    return batches * -(-channels // 4) * (planes + 4 * lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Channels:
+    """packed: 5 words per channel, as the kernel reads them, for one shift."""
+
+    packed: NDArray[np.uint32]
+    shift: int
+    kind: str
+    clamped: bool
+
+
+def _channels(layer: Layer) -> _Channels | None:
+    """The channels for the first shift that is exact for all of them."""
+    kind = "signed" if layer.low < layer.zero_point else "clamped"
+    bounds = list(zip(*(b.tolist() for b in accumulators(layer)), strict=True))
+    for shift in SHIFTS:
+        rows = []
+        clamped = False
+        for channel, (least, greatest) in enumerate(bounds):
+            found = scaled_channel(layer, channel, shift, least, greatest)
+            if found is None:
+                break
+            rows.append(_words(found))
+            ends = [layer.zero_point + requantize(a, *layer.scales[channel]) for a in (least, greatest)]
+            clamped |= ends[1] > layer.high < 127 or (layer.low > -128 and ends[0] < layer.low)
+        else:
+            return _Channels(np.array(rows, dtype=np.uint32).reshape(-1), shift, kind, clamped)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledChannel:
+    """out = (hi32(2^exponent a multiplier) + addend) >> shift, where 2^exponent a begins as `start`."""
+
+    weights: list[int]
+    exponent: int
+    start: int
+    multiplier: int
+    addend: int
+    shift: int
+
+
+def scaled_channel(layer: Layer, channel: int, shift: int, least: int, greatest: int) -> ScaledChannel | None:
+    """One channel, where (hi32(2^e a m) + ra) >> shift is exact for every accumulator a in the range.
+
+    That is TFLite's rescaling where 2^e is 2 or more bits finer than its first rounding: shift = e - 1 + r.
+    """
+    multiplier, scale_shift = layer.scales[channel]
+    if max(-least, greatest) << max(scale_shift, 0) >= _INT32:
+        return None
+    if least < -_INT32 or greatest >= _INT32:
+        return None
+    ends = [layer.zero_point + requantize(a, multiplier, scale_shift) for a in (least, greatest)]
+    outputs = [min(max(end, layer.low), layer.high) for end in ends]
+    if outputs[0] == outputs[1]:
+        zeros = [0] * layer.weights.shape[1]
+        start = (outputs[0] - layer.zero_point) << (shift + 2)
+        return ScaledChannel(zeros, LEAST_SCALE, start, 2**30, _addend(layer, LEAST_SCALE, shift), shift)
+    right = -scale_shift
+    if right < 1:
+        return None
+    found = _exact(layer, channel, shift, right, least, greatest)
+    if found is None and layer.low >= layer.zero_point:
+        found = _searched(layer, channel, shift, least, greatest)
+    if found is None:
+        return None
+    exponent, start, factor = found
+    addend = _addend(layer, exponent, shift)
+    offset = start - (int(layer.bias[channel]) << exponent)
+    scaled = [(a << exponent) + offset for a in (least, greatest)]
+    rescaled = [(a * factor >> 32) + addend for a in scaled]
+    if min(*scaled, rescaled[0] - (1 << exponent)) < -_INT32 or max(*scaled, *rescaled) >= _INT32:
+        return None
+    return ScaledChannel(layer.weights[channel].tolist(), exponent, start, factor, addend, shift)
+
+
+def _addend(layer: Layer, exponent: int, shift: int) -> int:
+    return ((2 * layer.zero_point + 1) << (shift - 1)) + (1 << (exponent - 2))
+
+
+def _exact(
+    layer: Layer, channel: int, shift: int, right: int, least: int, greatest: int
+) -> tuple[int, int, int] | None:
+    """(e, start, multiplier) with the channel's own multiplier."""
+    exponent = shift + 1 - right
+    if not LEAST_SCALE <= exponent <= GREATEST_SCALE or max(-least, greatest + 1) << exponent > _INT32:
+        return None
+    return exponent, int(layer.bias[channel]) << exponent, layer.scales[channel][0]
+
+
+def _searched(layer: Layer, channel: int, shift: int, least: int, greatest: int) -> tuple[int, int, int] | None:
+    """The same with a multiplier that lost bits, where some offset of the sum makes every threshold the right one.
+
+    A threshold is the least accumulator of an output above the zero point. Each one bounds the offset from both sides:
+    that accumulator must reach the output, the one before must not.
+    """
+    multiplier, scale_shift = layer.scales[channel]
+    thresholds = list(_thresholds(layer, channel, least, greatest))
+    for exponent in range(GREATEST_SCALE, LEAST_SCALE - 1, -1):
+        lost = exponent - scale_shift - shift - 1
+        if lost <= 0 or max(-least, greatest + 1) << exponent > _INT32:
+            continue
+        factor = (multiplier >> (lost - 1)) + 1 >> 1
+        if factor == 0:
+            continue
+        addend = _addend(layer, exponent, shift)
+        low, high = -_INT32, _INT32
+        for output, accumulator in thresholds:
+            needed = -(-(((output << shift) - addend) << 32) // factor)
+            low = max(low, needed - (accumulator << exponent))
+            high = min(high, needed - 1 - ((accumulator - 1) << exponent))
+        if low <= high:
+            return exponent, (int(layer.bias[channel]) << exponent) + (low + high) // 2, factor
+    return None
+
+
+def _thresholds(layer: Layer, channel: int, least: int, greatest: int) -> Iterator[tuple[int, int]]:
+    """(output, least accumulator that gives it or more) for every output above both the zero point and the least."""
+
+    def output(accumulator: int) -> int:
+        return layer.zero_point + requantize(accumulator, *layer.scales[channel])
+
+    at = least
+    for value in range(max(layer.zero_point, output(least)) + 1, min(127, output(greatest)) + 1):
+        high = greatest
+        while at < high:
+            middle = (at + high) // 2
+            at, high = (at, middle) if output(middle) >= value else (middle + 1, high)
+        yield value, at
+
+
+def _words(channel: ScaledChannel) -> list[int]:
+    bytes_ = np.array([*channel.weights, channel.exponent, 0, 0], dtype=np.int8)
+    return [*bytes_.view("<u4").tolist(), channel.start % 2**32, channel.multiplier]

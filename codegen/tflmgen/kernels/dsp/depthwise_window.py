@@ -1,0 +1,144 @@
+"""DEPTHWISE_CONV_2D in int8 with any window for cores with the DSP extension: packed weights, and when it is exact."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import SCALE_BITS, Layer, accumulators, rescalings
+from tflmgen.kernels.dsp.common_shift import with_common_shift
+from tflmgen.kernels.dsp.depthwise import SHIFTS, ScaledChannel, scaled_channel
+from tflmgen.kernels.numeric.weights import overlaps, params
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.rules import input_type, zero_point
+
+HEADER = "depthwise_window_dsp.h"
+NINE = "depthwise_nine_dsp.h"
+"""For nine taps, whole groups and a common shift."""
+
+POINTER_BYTES = 4
+GROUP = 4
+"""Channels that are computed at a time."""
+
+
+def depthwise_window_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool = True) -> Kernel | None:
+    """The kernel of a layer with one filter per channel; None where it would not be exact, or under four channels.
+
+    layer.weights: [channels, taps]. special: nine taps may have code of their own.
+    """
+    channels, taps = layer.weights.shape
+    found = _channels(layer) if channels >= GROUP else None
+    if found is None:
+        return None
+    pairs = -(-taps // 2)
+    fields = params(
+        "tflmgen_depthwise_window_dsp_s8",
+        window.fields(channels),
+        window.dilation_fields,
+        (("padding_value", zero_point(input_type(op, 0))), ("pairs", pairs)),
+        (("output_min", layer.low if found.clamped else -128), ("output_max", layer.high if found.clamped else 127)),
+    )
+    nine = special and taps == 9 and channels % GROUP == 0 and found.common_shift
+    stream = ConstantArray.of("stream", _stream_of_nine(found) if nine else _stream(found), DType.UINT32)
+    scratch = Scratch(2 * pairs * POINTER_BYTES + channels)
+    over_input = overlaps(op.outputs[0], window.group_distance(GROUP))
+    kind = (
+        f"nine_dsp_shift{found.channels[0].shift}"
+        if nine
+        else "window_dsp_signed"
+        if found.signed
+        else "window_dsp_clamped"
+    )
+    function = f"tflmgen_depthwise_{kind}_s8"
+    operands = (Input(0), stream, scratch, Output(0))
+    macs = op.outputs[0].elements * taps
+    instructions = _instructions(window, 90 if nine else 40 + 15 * pairs)
+    return Kernel(
+        function, NINE if nine else HEADER, operands, fields, over_input, macs, "dsp", instructions=instructions
+    )
+
+
+def _instructions(window: Window, of_group: int) -> int:
+    """Counted in the kernels' code, and with what GCC 12 makes of the rest."""
+    batches, height, width, channels = window.input
+    over = window.height.output, window.width.output
+    inside = [
+        max(0, (size - taps) // stride + 1)
+        for size, taps, stride in zip(
+            (height, width), window.taps, (window.steps.stride_height, window.steps.stride_width), strict=True
+        )
+    ]
+    border = over[0] * over[1] - min(inside[0], over[0]) * min(inside[1], over[1])
+    groups = -(-channels // GROUP)
+    border *= 60 + 10 * math.prod(window.taps)
+    return batches * (over[0] * over[1] * (11 + groups * of_group) + border)
+
+
+@dataclass(frozen=True, slots=True)
+class _Channels:
+    channels: tuple[ScaledChannel, ...]
+    signed: bool
+    clamped: bool
+    common_shift: bool = False
+
+
+def _channels(layer: Layer) -> _Channels | None:
+    """All channels at the finest scale; at coarser ones, each its own, where sums are large and none is negative."""
+    exact = rescalings(layer)
+    if exact is not None:
+        exact = with_common_shift(layer, exact) or exact
+        channels = [
+            ScaledChannel(w.tolist(), SCALE_BITS, (c.bias << SCALE_BITS) + c.offset, c.multiplier, c.addend, c.shift)
+            for w, c in zip(layer.weights, exact.channels, strict=True)
+        ]
+        return _Channels(tuple(channels), exact.signed, exact.clamped, exact.common_shift)
+    if layer.low < layer.zero_point:
+        return None
+    scaled = []
+    bounds = zip(*(b.tolist() for b in accumulators(layer)), strict=True)
+    for channel, (least, greatest) in enumerate(bounds):
+        trials = (scaled_channel(layer, channel, shift, least, greatest) for shift in SHIFTS)
+        found = next((trial for trial in trials if trial is not None), None)
+        if found is None:
+            return None
+        scaled.append(found)
+    return _Channels(tuple(scaled), False, layer.low > -128 or layer.high < 127)
+
+
+def _stream(found: _Channels) -> NDArray[np.uint32]:
+    channels, taps = len(found.channels), len(found.channels[0].weights)
+    firsts = [min(first, channels - GROUP) for first in range(0, channels, GROUP)]
+    pairs = -(-taps // 2)
+    padded = np.zeros((channels, 2 * pairs), dtype="<i2")
+    for row, channel in zip(padded, found.channels, strict=True):
+        row[:taps] = np.array(channel.weights) << channel.exponent
+    # [channel, pair] -> both taps of a pair in one word.
+    words = padded.view("<u4")
+    stream = np.zeros((len(firsts), 4 + 4 * pairs + 9), dtype=np.uint32)
+    for row, first in zip(stream, firsts, strict=True):
+        group = found.channels[first : first + GROUP]
+        row[:4] = [channel.start % 2**32 for channel in group]
+        row[4 : 4 + 4 * pairs] = words[first : first + GROUP].T.reshape(-1)
+        row[-9:-5] = [channel.multiplier for channel in group]
+        row[-5:-1] = [channel.addend % 2**32 for channel in group]
+        row[-1] = sum(channel.shift << 8 * i for i, channel in enumerate(group))
+    return stream.reshape(-1)
+
+
+def _stream_of_nine(found: _Channels) -> NDArray[np.uint32]:
+    """Four pairs of taps and the last one, see depthwise_nine_dsp.h."""
+    taps = np.array([np.array(channel.weights) << channel.exponent for channel in found.channels], dtype="<i2")
+    pairs = np.ascontiguousarray(taps[:, :8]).view("<u4").reshape(-1, GROUP, 4)
+    last = np.ascontiguousarray(taps[:, 8]).view("<u4").reshape(-1, 2)
+    groups = []
+    for number, (words, two) in enumerate(zip(pairs, last, strict=True)):
+        group = found.channels[GROUP * number : GROUP * (number + 1)]
+        starts = [channel.start % 2**32 for channel in group]
+        scales = [channel.multiplier for channel in group] + [channel.addend % 2**32 for channel in group]
+        groups.append([*starts, *words.T.reshape(-1).tolist(), *two.tolist(), *scales])
+    return np.array(groups, dtype=np.uint32).reshape(-1)

@@ -1,0 +1,80 @@
+"""Rows of weights as the DSP kernels take them, four rows at a time (firmware/kernels/dot_rows_dsp.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.kernels.dsp.channels import Integers, exact_rescaling, pair_words
+from tflmgen.kernels.numeric.fixed_point import wrap
+
+GROUP = 4
+"""Rows that are computed at a time."""
+
+STACK_STEPS = 72
+"""TFLMGEN_DOT_ROWS_STACK_STEPS."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRows:
+    """words [rows, steps], each of four weights; what the kernels take for the even ones, summed over each row.
+
+    offset: the words are offset pairs.
+    """
+
+    words: NDArray[np.uint32]
+    evens: Integers
+    offset: bool
+
+    @property
+    def steps(self) -> int:
+        return int(self.words.shape[1])
+
+    def starts(self, biases: Iterable[int]) -> NDArray[np.uint32]:
+        """What the sums start with: 256 * bias, less what the pairs add to them for any input."""
+        starts = [wrap(256 * bias - 127 * int(even), 32) for bias, even in zip(biases, self.evens, strict=True)]
+        return np.array(starts, dtype=np.int32).view(np.uint32)
+
+
+def pack_rows(weights: Integers, offset: bool = False) -> PackedRows:
+    """Shifted pairs of [rows, terms], or offset pairs where a shifted pair does not fit, or if asked for."""
+    words = None if offset else pair_words(weights)
+    if words is not None:
+        return PackedRows(words, weights[:, 0::2].sum(axis=1), False)
+    rows, terms = weights.shape
+    padded = np.zeros((rows, -(-terms // GROUP) * GROUP), dtype=np.int64)
+    padded[:, :terms] = weights
+    evens = padded[:, 0::2] + 128
+    halves = np.ascontiguousarray((evens + 256 * padded[:, 1::2]).astype("<i2"))
+    return PackedRows(halves.view("<u4"), evens.sum(axis=1), True)
+
+
+def groups_of(packed: PackedRows, starts: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """[groups, 4 + 4 * steps]: four starts, then the words of each step; rows that the last group lacks are zeros."""
+    rows, steps = packed.words.shape
+    count = -(-rows // GROUP)
+    filled = np.zeros((count * GROUP, 1 + steps), dtype=np.uint32)
+    filled[:rows, 0], filled[:rows, 1:] = starts, packed.words
+    return np.ascontiguousarray(filled.reshape(count, GROUP, 1 + steps).transpose(0, 2, 1)).reshape(count, -1)
+
+
+Scale = tuple[int, int, int, int]
+"""Of tflmgen_rescaled_rows_dsp."""
+
+
+def scale_to_int16(weights: Integers, biases: Integers, multiplier: int, shift: int) -> Scale | None:
+    """What takes sums to int16, as tflmgen_requantize and saturation do.
+
+    None where that is not exact for every input, or where a row does not fit the stack.
+    """
+    if weights.shape[1] > GROUP * STACK_STEPS:
+        return None
+    positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
+    least, greatest = biases + 127 * negative - 128 * positive, biases + 127 * positive - 128 * negative
+    exact = exact_rescaling(0, multiplier, -shift, 0, int(least.min()), int(greatest.max()))
+    if exact is None:
+        return None
+    return exact.shift, exact.multiplier, exact.addend, -128 if shift < 0 else 0

@@ -1,0 +1,81 @@
+"""LSTM over a sequence in int8 for cores with the DSP extension: the packed weights, and when the kernel is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray, Kernel, Null, OperatorInstance, Overlap, Params, ParamValue, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Integers
+from tflmgen.kernels.dsp.dot_rows import STACK_STEPS, groups_of, pack_rows, scale_to_int16
+from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
+from tflmgen.kernels.operators.lstm_integer import (
+    cell_clip,
+    cell_steps,
+    folded_by_cells,
+    packed_operands,
+    state_factors,
+    sum_factors,
+)
+from tflmgen.kernels.operators.lstm_tensors import BIASES, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT, sizes_of
+from tflmgen.kernels.operators.quantized_unary import sigmoid_table
+from tflmgen.kernels.rules import input_type, zero_point
+
+POWER_OF_TWO = 2**30
+"""The multiplier of tflmgen_requantize for one."""
+
+
+def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ...], macs: int) -> Kernel | None:
+    """The kernel; None where it would not be exact. `sequence`: the first fields of its struct."""
+    inputs = folded_by_cells(op, INPUT_GATE, 0, BIASES)
+    recurrent = folded_by_cells(op, RECURRENT, OUTPUT_STATE, None)
+    scales = _scales(*inputs, sum_factors(op, INPUT_GATE, 0))
+    recurrent_scales = _scales(*recurrent, sum_factors(op, RECURRENT, OUTPUT_STATE))
+    factors = {name: quantize_multiplier(factor) for name, factor in state_factors(op).items()}
+    output_multiplier, output_shift = factors["output"]
+    input_multiplier, input_shift = factors["input"]
+    if not scales or not recurrent_scales or output_shift > 0 or input_multiplier != POWER_OF_TWO or input_shift >= 0:
+        return None
+    offset = any(pack_rows(weights).offset for weights, _ in (inputs, recurrent))
+    steps_multiplier, steps_shift = cell_steps(op)
+    fields: Fields = (
+        *sequence,
+        ("scales", scales),
+        ("recurrent_scales", recurrent_scales),
+        ("input_shift", -input_shift),
+        ("output_multiplier", output_multiplier),
+        ("output_right_shift", -output_shift),
+        ("output_zero_point", zero_point(input_type(op, OUTPUT_STATE))),
+        ("cell_clip", cell_clip(op)),
+        ("steps_multiplier", steps_multiplier),
+        ("steps_shift", steps_shift),
+    )
+    table = sigmoid_table()
+    steps = sum(-(-weights.shape[1] // 4) for weights, _ in (inputs, recurrent))
+    streams = _stream("weights", *inputs, offset), _stream("recurrent", *recurrent, offset)
+    operands = (
+        *packed_operands(*streams, np.append(table, table[-1])),
+        Null() if steps <= STACK_STEPS else Scratch(len(GATES) * sizes_of(op).cells * 2),
+    )
+    function = f"tflmgen_lstm_dsp{'_offset' if offset else ''}_s8"
+    return Kernel(function, "lstm_dsp.h", operands, Params("tflmgen_lstm_dsp_s8", fields), overlaps, macs, "dsp")
+
+
+Fields = tuple[tuple[str, ParamValue], ...]
+
+
+def _scales(weights: Integers, biases: Integers, factors: list[float]) -> tuple[int, ...]:
+    """Of the gates, one after the other; empty where one is not exact."""
+    found = []
+    for gate, factor in enumerate(factors):
+        exact = scale_to_int16(weights[gate::4], biases[gate::4], *quantize_multiplier(factor))
+        if exact is None:
+            return ()
+        found += [*exact]
+    return tuple(found)
+
+
+def _stream(name: str, weights: Integers, biases: Integers, offset: bool) -> ConstantArray:
+    packed = pack_rows(weights, offset)
+    groups = groups_of(packed, packed.starts(biases.tolist()))
+    return ConstantArray.of(name, groups.reshape(-1), DType.UINT32)

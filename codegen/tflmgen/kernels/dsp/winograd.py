@@ -1,0 +1,105 @@
+"""CONV_2D in int8 by Winograd's F(2x2, 3x3) for cores with the DSP extension: its weights, and when it is exact.
+
+Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308, section 4.1. With 2G in the place
+of G all numbers are integers, and the results four times the accumulators (firmware/kernels/conv2d_winograd_dsp.h).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.costs.dsp import WINOGRAD_CHANNELS
+from tflmgen.kernels.dsp.channels import Integers, Layer, Rescalings, rescalings
+from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.rules import input_type, zero_point
+
+SCALE_BITS = 2
+"""Sums are 2^2 times the accumulators."""
+
+TILES = 2
+"""Tiles that are gathered before any of their outputs is written."""
+
+FILTER = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]])
+"""2G: three taps to four positions."""
+
+
+def conv2d_winograd_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The kernel of a convolution without groups; None where there is none, or where it would not be exact."""
+    channels, terms = layer.weights.shape
+    inputs, steps = window.input[3], window.steps
+    strides = steps.stride_height, steps.stride_width, steps.dilation_height, steps.dilation_width
+    if window.taps != (3, 3) or strides != (1, 1, 1, 1) or inputs % 4 or channels < 2:
+        return None
+    exact = rescalings(layer, SCALE_BITS)
+    if exact is None:
+        return None
+    fields = params(
+        "tflmgen_conv2d_winograd_dsp_s8",
+        window.fields(channels),
+        (("padding_value", zero_point(input_type(op, 0))),),
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    stream = ConstantArray.of("stream", _stream(layer.weights.reshape(channels, 3, 3, inputs), exact), DType.UINT32)
+    operands = (Input(0), stream, Scratch(65 * inputs), Output(0))
+    distance = overlap_distance(window, channels)
+    overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
+    unrolled = str(inputs) if inputs in WINOGRAD_CHANNELS else "any"
+    function = f"tflmgen_conv2d_winograd_dsp_{unrolled}_{'signed' if exact.signed else 'clamped'}_s8"
+    macs = op.outputs[0].elements * terms
+    kernel = Kernel(function, "conv2d_winograd_dsp.h", operands, fields, overlaps, macs, "winograd")
+    instructions, cycles = _estimates(op, inputs // 4)
+    return replace(kernel, instructions=instructions, cycles=cycles)
+
+
+def _estimates(op: OperatorInstance, steps: int) -> tuple[int, int]:
+    """Instructions and cycles, counted in the kernel's code."""
+    batches, height, width, channels = op.outputs[0].max_shape
+    blocks = -(-batches * -(-height // 2) * -(-width // 2) // TILES)
+    pairs = -(-channels // 2)
+    instructions = TILES * (120 + 186 * steps) + pairs * (16 * (7 + 10 * steps) + 330)
+    cycles = TILES * (150 + 226 * steps) + pairs * (16 * (18 + 18 * steps) + 400)
+    return blocks * instructions, blocks * cycles
+
+
+def _stream(weights: Integers, exact: Rescalings) -> NDArray[np.uint32]:
+    """Channel pairs; an odd channel at the end is paired with the one before it. weights: [channels, 3, 3, inputs]."""
+    channels, _, _, inputs = weights.shape
+    positions = np.einsum("py,cyxi,qx->cpqi", FILTER, weights, FILTER).reshape(channels, 16, inputs // 4, 2, 2)
+    # Halves of a word are channels that are two apart.
+    quads = np.ascontiguousarray(positions.swapaxes(3, 4).astype("<i2")).view("<u4").reshape(channels, 16, -1, 2)
+    firsts = [*range(0, channels - 1, 2), *([channels - 2] if channels % 2 else [])]
+    rows = []
+    for first in firsts:
+        scales = [
+            n % 2**32
+            for channel in exact.channels[first : first + 2]
+            for n in (channel.bias << SCALE_BITS, channel.multiplier, channel.addend, channel.shift)
+        ]
+        rows += [quads[first : first + 2].transpose(1, 2, 0, 3).reshape(-1), np.array(scales, dtype=np.uint32)]
+    stream: NDArray[np.uint32] = np.concatenate(rows)
+    return stream
+
+
+def overlap_distance(window: Window, channels: int) -> int:
+    """Least distance, in elements, by which the output must precede the input that it lies over.
+
+    Two tiles, in order, are read before their outputs are written: of two lines, with `channels` to a pixel.
+    """
+    batches, height, width, inputs = window.input
+    rows, columns = window.height.output, window.width.output
+    y, x = np.arange(0, rows, 2), np.arange(0, columns, 2)
+    image = np.arange(batches)[:, None, None]
+    first = np.add.outer(np.maximum(y - window.height.padding, 0) * width, np.maximum(x - window.width.padding, 0))
+    last = np.add.outer(np.minimum(y + 1, rows - 1) * columns, np.minimum(x + 1, columns - 1))
+    reads = (image * height * width + first).reshape(-1) * inputs
+    written = (image * rows * columns + last + 1).reshape(-1) * channels
+    starts = np.arange(TILES, len(reads), TILES)
+    still_read = np.minimum.accumulate(reads[::-1])[::-1][starts]
+    so_far = np.maximum.accumulate(written)[starts - 1]
+    return max(0, int((so_far - still_read).max(initial=0)))

@@ -1,0 +1,51 @@
+"""Operators evaluated at compile time: the same bits that their kernels give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import OperatorInstance, Target, View
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.folding.fold_elements import ELEMENTS, Fold
+from tflmgen.kernels.folding.fold_moves import FROM_ELEMENTS, MOVES, moved
+from tflmgen.kernels.folding.fold_quantized import fold_quantized
+from tflmgen.kernels.operator import Operator
+
+FOLDS: Mapping[str, Fold] = {**ELEMENTS, **FROM_ELEMENTS}
+
+
+def fold(name: str, op: OperatorInstance) -> Sequence[NDArray[Any]] | None:
+    """The outputs of operator `name`, in their own types and shapes; None where they are not known at compile time.
+
+    An operator whose row of the table says how it is folded decides which of its inputs must be known, and a view needs
+    the input that it renames; all others need every one.
+    """
+    entry = OPERATORS[name]
+    if not all(t.is_static for t in op.outputs):
+        return None
+    with np.errstate(all="ignore"):
+        if entry.fold is not None:
+            return entry.fold(op)
+        if (view := _view_of_constant(entry, op)) is not None:
+            return moved(view, op)
+        if not op.inputs or any(array is None for array in op.constants):
+            return None
+        if (quantized := fold_quantized(name, op)) is not None:
+            return quantized
+        if name in FOLDS:
+            return FOLDS[name](op)
+        return moved(entry.kernel(op, Target("generic")), op) if name in MOVES else None
+
+
+def _view_of_constant(entry: Operator, op: OperatorInstance) -> View | None:
+    """The view that the operator is, where what it renames is constant: a constant has no place in RAM to rename."""
+    inputs = zip(op.inputs, op.constants, strict=True)
+    same_size = (t.bytes == op.outputs[0].bytes for t, array in inputs if t is not None and array is not None)
+    if len(op.outputs) != 1 or not any(same_size):
+        return None
+    kernel = entry.kernel(op, Target("generic"))
+    return kernel if isinstance(kernel, View) and op.constants[kernel.input] is not None else None

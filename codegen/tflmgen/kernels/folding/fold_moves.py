@@ -1,0 +1,114 @@
+"""Operators that move elements, evaluated at compile time: most of them from the loops or pieces of their kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Pieces, View
+from tflmgen.kernels.folding.fold_elements import Fold, operands, result
+from tflmgen.kernels.numeric.strides import normalize_axis
+from tflmgen.kernels.operators.reshape import VIEWS
+
+MOVES = VIEWS | {
+    "BROADCAST_TO",
+    "CONCATENATION",
+    "PACK",
+    "REVERSE_V2",
+    "SLICE",
+    "SPLIT",
+    "SPLIT_V",
+    "STRIDED_SLICE",
+    "TILE",
+    "TRANSPOSE",
+    "UNPACK",
+}
+"""Operators that `moved` may evaluate."""
+
+
+def moved(kernel: Kernel | View | Pieces, op: OperatorInstance) -> list[NDArray[Any]] | None:
+    """The outputs of a view, of pieces, or of a kernel of firmware/kernels/copy.h or concatenation.h."""
+    if isinstance(kernel, View):
+        return _typed(op, [np.asarray(op.constants[kernel.input])])
+    inputs = [np.frombuffer(array.tobytes(), np.uint8) for array in operands(op)]
+    if isinstance(kernel, Pieces):
+        outputs = [np.zeros(t.bytes, np.uint8) for t in op.outputs]
+        for part in kernel.parts:
+            source = inputs[part.input][part.input_offset : part.input_offset + part.bytes]
+            outputs[part.output][part.output_offset : part.output_offset + part.bytes] = source
+        return _typed(op, outputs)
+    if kernel.function in ("tflmgen_concatenation", "tflmgen_split"):
+        return _typed(op, _joined_or_split(kernel, inputs))
+    if kernel.function.startswith("tflmgen_copy_") and kernel.params is not None:
+        return _typed(op, [_copied(kernel.function, dict(kernel.params.fields), inputs[0], op)])
+    return None
+
+
+def _typed(op: OperatorInstance, outputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Raw bytes as the outputs that they are."""
+    return [
+        np.frombuffer(array.tobytes(), t.dtype.numpy).reshape(t.max_shape)
+        for array, t in zip(outputs, op.outputs, strict=True)
+    ]
+
+
+def _joined_or_split(kernel: Kernel, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Rows of blocks: one tensor has them side by side, the others one kind each."""
+    layout = kernel.operands[0]
+    assert isinstance(layout, ConstantArray)
+    repeats, _, *blocks = np.frombuffer(layout.data, np.int32).tolist()
+    given = [inputs[operand.index] for operand in kernel.operands if isinstance(operand, Input)]
+    if kernel.function == "tflmgen_concatenation":
+        rows = [array.reshape(repeats, size) for array, size in zip(given, blocks, strict=True)]
+        return [np.concatenate(rows, axis=1)]
+    return list(np.split(given[0].reshape(repeats, sum(blocks)), np.cumsum(blocks)[:-1], axis=1))
+
+
+def _copied(function: str, fields: dict[str, Any], source: NDArray[Any], op: OperatorInstance) -> NDArray[Any]:
+    """A copy along a nest of loops, whose elements are bytes where it copies rows."""
+    size = 1 if function == "tflmgen_copy_rows" else op.outputs[0].dtype.bits // 8
+    extents = fields["extent"][: fields["rank"]]
+    target = np.zeros(op.outputs[0].bytes // size, f"V{size}")
+
+    def walk(array: NDArray[Any], side: str) -> NDArray[Any]:
+        strides = [stride * size for stride in fields[f"{side}_stride"][: fields["rank"]]]
+        return as_strided(array[fields[f"{side}_offset"] :], extents, strides)
+
+    walk(target, "output")[...] = walk(source.view(target.dtype), "input")
+    return target
+
+
+def _gather(op: OperatorInstance) -> list[NDArray[Any]] | None:
+    source, indices = operands(op)
+    axis = normalize_axis(op.attributes.axis, source.ndim)
+    if op.attributes.batch_dims or axis is None:
+        return None
+    return result(op, np.take(source, indices, axis, mode="clip"))
+
+
+def _select(op: OperatorInstance) -> list[NDArray[Any]]:
+    condition, first, second = operands(op)
+    return result(op, np.where(condition, first, second))
+
+
+def _select_rows(op: OperatorInstance) -> list[NDArray[Any]]:
+    condition, first, second = operands(op)
+    if condition.ndim == 1 and first.ndim and condition.size == first.shape[0]:
+        condition = condition.reshape(-1, *(1,) * (first.ndim - 1))
+    return result(op, np.where(condition, first, second))
+
+
+def _fill(op: OperatorInstance) -> list[NDArray[Any]]:
+    return result(op, np.full(op.outputs[0].max_shape, operands(op)[1]))
+
+
+FROM_ELEMENTS: Mapping[str, Fold] = {
+    "FILL": _fill,
+    "GATHER": _gather,
+    "SELECT": _select_rows,
+    "SELECT_V2": _select,
+}

@@ -1,0 +1,33 @@
+"""BATCH_MATMUL in int8 for cores with MVE: when the kernel is exact, and its scratch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflmgen.ir.kernel import Input, Kernel, Output, Scratch
+
+FACTOR_BYTES = 4 * (24 + 8)
+"""Of eight columns: factors and biases."""
+
+STACK_BYTES = 512
+"""TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES."""
+
+
+def batch_matmul_mve(portable: Kernel) -> Kernel | None:
+    """The kernel with the portable one's parameters; None where sums are shifted to the left, where rows of the left or
+    of the output are in pieces, or both rows and columns of the right."""
+    assert portable.params is not None
+    fields = dict(portable.params.fields)
+    shift, depth = fields["shift"], fields["depth"]
+    assert isinstance(shift, int)
+    assert isinstance(depth, int)
+    together = fields["left_depth_stride"] == 1 == fields["output_column_stride"]
+    if shift > 0 or not together or 1 not in (fields["right_column_stride"], fields["right_depth_stride"]):
+        return None
+    chunks = -(-depth // 16)
+    scratch = Scratch(128 * chunks + FACTOR_BYTES + (16 * chunks if depth % 16 else 0))
+    on_stack = scratch.bytes <= STACK_BYTES
+    # Without a shift there is no second rounding, whose halves below zero the other one takes care of.
+    name = f"tflmgen_batch_matmul_mve_{'signed' if shift else 'clamped'}{'_stack' if on_stack else ''}_s8"
+    operands = (Input(0), Input(1), *(() if on_stack else (scratch,)), Output(0))
+    return replace(portable, function=name, header="batch_matmul_mve.h", operands=operands, variant="mve")

@@ -1,0 +1,55 @@
+"""What the MVE kernels need to know of a layer's output channels, and whether their arithmetic is exact for it.
+
+VQRDMULH and VRSHL are TFLite's two roundings (firmware/kernels/mve.h), for multipliers that are at most 1 and sums that
+fit 32 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.kernels.dsp.channels import Layer, accumulators
+from tflmgen.kernels.numeric.fixed_point import requantize
+
+_INT32 = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """signed: sums below zero need the fix; clamped: outputs can leave the layer's range and not int8's."""
+
+    signed: bool
+    clamped: bool
+
+
+def fit(layer: Layer) -> Fit | None:
+    """How the kernels compute a layer exactly, or None."""
+    signed = clamped = unshifted = False
+    for (multiplier, shift), least, greatest in zip(
+        layer.scales, *(bounds.tolist() for bounds in accumulators(layer)), strict=True
+    ):
+        if shift > 0 or least < -_INT32 or greatest >= _INT32:
+            return None
+        ends = [layer.zero_point + requantize(a, multiplier, shift) for a in (least, greatest)]
+        clamped |= ends[1] > layer.high < 127 or (layer.low > -128 and ends[0] < layer.low)
+        if least < 0:
+            unshifted |= shift == 0
+            signed |= shift < 0 and layer.low < layer.zero_point
+    return None if signed and unshifted else Fit(signed, clamped)
+
+
+def words(values: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Integers as 32-bit words; biases wrap."""
+    return (values % 2**32).astype(np.uint32)
+
+
+def padded_bytes(weights: NDArray[np.int64], chunk: int = 16) -> NDArray[np.uint32]:
+    """int8 weights [channels, terms], terms filled up with zeros to whole chunks: words [channels, chunks, 4]."""
+    channels, terms = weights.shape
+    chunks = -(-terms // chunk)
+    padded = np.zeros((channels, chunks * chunk), dtype=np.int8)
+    padded[:, :terms] = weights
+    return padded.view("<u4").reshape(channels, chunks, chunk // 4)

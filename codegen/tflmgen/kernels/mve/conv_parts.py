@@ -1,0 +1,107 @@
+"""Convolutions in groups and TRANSPOSE_CONV in int8 for cores with MVE: parts that are convolutions of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.mve.channels import Fit, fit, padded_bytes
+from tflmgen.kernels.mve.conv import COLUMN_BYTES, STACK_BYTES, pair_stream, table_of
+from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
+from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.window import Fields, Steps, Window
+from tflmgen.kernels.rules import input_type, zero_point
+
+HEADER = "conv2d_parts_mve.h"
+MOST_PIXEL = 2**14
+"""Bytes from an output pixel to the next one: four of them are 16 bits."""
+
+Words = NDArray[np.uint32]
+
+
+def conv2d_groups_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The kernel of a convolution whose channels are in groups; None where it would not be exact.
+
+    layer.weights: [channels, taps * (input channels of a group)].
+    """
+    # A column of pixels is a line of them, in which four are next to each other.
+    window = window.line
+    channels, terms = layer.weights.shape
+    own = terms // (window.taps[0] * window.taps[1])
+    groups = window.input[3] // own
+    exact = fit(layer)
+    table = table_of(window, own)
+    if exact is None or table is None or channels >= MOST_PIXEL:
+        return None
+    step = channels // groups
+    packed = padded_bytes(layer.weights)
+    rows = [np.arange(first, first + step) for first in range(0, channels, step)]
+    streams = [pair_stream(packed[some], layer.channels(some)) for some in rows]
+    fields = (
+        *window.fields(channels),
+        *window.dilation_fields,
+        ("groups", groups),
+        ("padding_value", zero_point(input_type(op, 0))),
+        ("chunks", packed.shape[1]),
+    )
+    macs = op.outputs[0].elements * terms
+    return _kernel(0, "conv2d_groups", fields, (layer, exact), [table, *streams], packed.shape[1], macs)
+
+
+def transpose_conv_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The kernel of a TRANSPOSE_CONV; None where it would not be exact, or where an output has no tap.
+
+    window: of the convolution from the output to the input; layer.weights: [channels, taps * input channels].
+    """
+    channels, terms = layer.weights.shape
+    inputs, pixel = terms // (window.taps[0] * window.taps[1]), window.steps.stride_width * channels
+    source = input_type(op, 2)
+    phases = phases_of(window, layer, zero_point(source))
+    if phases is None or pixel >= MOST_PIXEL:
+        return None
+    words: list[Words] = []
+    most = 0
+    fits = []
+    for taps, part in phases:
+        shape = source.max_shape
+        over = Window(Steps(False, 1, 1), (shape[0], shape[1], shape[2], shape[3]), taps)
+        table, packed = table_of(over, inputs), padded_bytes(part.weights)
+        exact = fit(part)
+        if table is None or exact is None:
+            return None
+        fits.append(exact)
+        words += [table, pair_stream(packed, part)]
+        most = max(most, packed.shape[1])
+    # The shifts of a channel are the same in all phases, so that what is exact for each with the fix is so without.
+    both = Fit(any(one.signed for one in fits), any(one.clamped for one in fits))
+    if both.signed and any(shift == 0 for _, shift in layer.scales):
+        return None
+    fields: Fields = (*transposed_fields(op, window), ("padding_value", zero_point(source)))
+    macs = source.elements * layer.weights.size // inputs
+    return _kernel(2, "transpose_conv", fields, (layer, both), words, most, macs)
+
+
+def _kernel(
+    source: int,
+    name: str,
+    fields: Fields,
+    how: tuple[Layer, Fit],
+    words: list[Words],
+    chunks: int,
+    macs: int,
+) -> Kernel:
+    layer, exact = how
+    ends = (
+        ("output_zero_point", layer.zero_point),
+        ("output_min", layer.low if exact.clamped else -128),
+        ("output_max", layer.high if exact.clamped else 127),
+    )
+    on_stack = COLUMN_BYTES * chunks <= STACK_BYTES
+    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(COLUMN_BYTES * chunks),)
+    function = f"tflmgen_{name}_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
+    stream = ConstantArray.of("stream", np.concatenate(words), DType.UINT32)
+    operands: tuple[Operand, ...] = (Input(source), stream, *scratch, Output(0))
+    return Kernel(function, HEADER, operands, params(f"tflmgen_{name}_mve_s8", fields, ends), (), macs, "mve")

@@ -1,0 +1,75 @@
+"""DEPTHWISE_CONV_2D in int8 for cores with MVE: packed weights, and when it is exact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.mve.channels import fit, words
+from tflmgen.kernels.numeric.weights import overlaps, params
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.rules import input_type, zero_point
+
+HEADER = "depthwise_window_mve.h"
+POINTER_BYTES = 4
+GROUP = 8
+"""Channels that are computed at a time."""
+
+PER_MAC_BY_TWOS, PER_MAC = 0.9, 1.05
+"""Instructions per MAC, of two neighbouring pixels and of one."""
+
+
+def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The kernel of a layer with one filter per channel, their number a multiple of 8; None where it is not exact.
+
+    layer.weights: [channels, taps].
+    """
+    channels, taps = layer.weights.shape
+    exact = fit(layer)
+    if exact is None or channels % GROUP or layer.weights.min() < -127:
+        return None
+    three = window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
+    stream = ConstantArray.of("stream", _stream(layer), DType.UINT32)
+    function = f"tflmgen_depthwise_window_mve_{'signed' if exact.signed else 'clamped'}_s8"
+    macs = op.outputs[0].elements * taps
+
+    def kernel(by_twos: bool, instructions: float) -> Kernel:
+        fields = params(
+            "tflmgen_depthwise_window_mve_s8",
+            window.fields(channels),
+            window.dilation_fields,
+            (("padding_value", zero_point(input_type(op, 0))), ("by_twos", by_twos)),
+            (("output_zero_point", layer.zero_point),),
+            (("output_min", layer.low if exact.clamped else -128),),
+            (("output_max", layer.high if exact.clamped else 127),),
+        )
+        pixels = 4 if by_twos else 3 if three else 1
+        scratch = Scratch(taps * POINTER_BYTES + pixels * channels)
+        distance = window.group_distance(GROUP) + (channels if by_twos and channels > GROUP else 0)
+        operands = (Input(0), stream, scratch, Output(0))
+        over_input = overlaps(op.outputs[0], distance)
+        return Kernel(
+            function, HEADER, operands, fields, over_input, macs, "mve", instructions=round(macs * instructions)
+        )
+
+    if three and window.steps.stride_width == 1:
+        return replace(kernel(True, PER_MAC_BY_TWOS), alternatives=(kernel(False, PER_MAC),))
+    return kernel(False, PER_MAC)
+
+
+def _stream(layer: Layer) -> NDArray[np.uint32]:
+    channels, taps = layer.weights.shape
+    weights = layer.weights.astype(np.int8)
+    factors = np.column_stack([words(layer.bias), words(np.array(layer.scales, dtype=np.int64))])
+    stream = np.zeros((channels // GROUP, 2 * taps + 24), dtype=np.uint32)
+    for number, row in enumerate(stream):
+        group = slice(GROUP * number, GROUP * (number + 1))
+        row[: 2 * taps] = np.ascontiguousarray(weights[group].T).reshape(-1).view("<u4")
+        # [4, 2 neighbours, 3 factors] -> even channels' biases, multipliers, shifts; then the odd ones'.
+        row[2 * taps :] = factors[group].reshape(4, 2, 3).transpose(1, 2, 0).reshape(-1)
+    return stream.reshape(-1)

@@ -1,0 +1,145 @@
+"""DEPTHWISE_CONV_2D with windows of up to 3x3 in int8 for cores with MVE, by patches: packed weights, and distances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.mve.channels import fit, words
+from tflmgen.kernels.numeric.weights import overlaps, params
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.rules import input_type, zero_point
+
+HEADER = "depthwise_patch_mve.h"
+COLUMNS = 10
+"""Input columns of a piece: TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMNS."""
+
+CHANNELS = 16
+"""Channels of a piece."""
+
+PIXELS = 8
+"""Outputs of a line that are made of one piece, at most."""
+
+_SIDE = 3
+_LOWER = 2**16
+"""Bytes from an output to the one below it are 16 bits, as are those to its neighbours."""
+
+_FAR = 2**31
+"""A row beyond every tensor."""
+
+
+def depthwise_patch_mve(op: OperatorInstance, window: Window, layer: Layer) -> list[Kernel]:
+    """The kernels of a layer with one filter per channel: squares of outputs where windows are 3x3 and move by one
+    pixel, and lines of them; none where they are not exact.
+
+    layer.weights: [channels, taps].
+    """
+    exact = fit(layer)
+    steps = window.steps
+    reach = (window.taps[1] - 1) * steps.dilation_width + 1
+    pixels = min(PIXELS, (COLUMNS - reach) // steps.stride_width + 1)
+    if exact is None or max(window.taps) > _SIDE or steps.stride_width > 2 or pixels < 4:
+        return []
+    channels, taps = layer.weights.shape
+    padding = zero_point(input_type(op, 0))
+    stream = ConstantArray.of("stream", _stream(layer, window.taps, padding), DType.UINT32)
+    rounding = "signed" if exact.signed else "clamped"
+    macs = op.outputs[0].elements * taps
+
+    def kernel(name: str, lines: int) -> Kernel:
+        fields = params(
+            "tflmgen_depthwise_patch_mve_s8",
+            window.fields(channels),
+            window.dilation_fields,
+            (("padding_value", padding), ("squares", lines == 2), ("pixels", pixels)),
+            (("output_zero_point", layer.zero_point),),
+            (("output_min", layer.low if exact.clamped else -128),),
+            (("output_max", layer.high if exact.clamped else 127),),
+        )
+        over_input = overlaps(op.outputs[0], distance(window, lines, pixels))
+        if width <= pixels and over_input:
+            over_input += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
+        function = f"tflmgen_depthwise_{name}_mve_{rounding}_s8"
+        return Kernel(function, HEADER, (Input(0), stream, Output(0)), fields, over_input, macs, "mve")
+
+    width = window.width.output
+    line = kernel("line" if steps.stride_width == 1 else "half_line", 1)
+    by_one = (steps.stride_height, steps.stride_width, steps.dilation_height, steps.dilation_width) == (1, 1, 1, 1)
+    if window.taps == (_SIDE, _SIDE) and by_one and width >= 4 and (width + 4) * channels < _LOWER:
+        return [kernel("squares", 2), line]
+    return [line]
+
+
+def distance(window: Window, lines: int, pixels: int, filters: int = 1) -> int:
+    """How many elements the output must precede the input that it lies over.
+
+    Of each piece all values are read before its outputs are written: `lines` lines of up to `pixels` pixels, and of
+    these 16 channels after the other, each of which has `filters` outputs.
+    """
+    channels, height, width = window.input[3], window.height.output, window.width.output
+    steps, (_, in_height, in_width, _) = window.steps, window.input
+    written, read = [], []
+    for batch in range(window.input[0]):
+        for y in range(0, height, lines):
+            last = batch * height + min(y + lines, height) - 1
+            row = _first_row(window, y, lines)
+            for x, count in _pieces(width, pixels):
+                column = max(0, x * steps.stride_width - window.width.padding)
+                first = ((batch * in_height + row) * in_width + column) * channels
+                for channel in range(0, channels, CHANNELS):
+                    read.append(first + channel)
+                    end = min(channel + CHANNELS, channels)
+                    written.append(((last * width + x + count - 1) * channels + end) * filters)
+    still_read = np.minimum.accumulate(np.array(read)[::-1])[::-1][1:]
+    return max(0, int((np.maximum.accumulate(np.array(written))[:-1] - still_read).max(initial=0)))
+
+
+def distance_of_pixels(window: Window, lines: int) -> int:
+    """The same for distances that are whole pixels, where a piece is a whole line.
+
+    An output then lies over a value of the same channel, which is read with the others of that channel, and not again
+    but for the next lines.
+    """
+    channels, height, width = window.input[3], window.height.output, window.width.output
+    in_height, in_width = window.input[1:3]
+    written, read = [], []
+    for batch in range(window.input[0]):
+        for y in range(0, height, lines):
+            row = _first_row(window, y, lines)
+            read.append((batch * in_height + row) * in_width)
+            written.append((batch * height + min(y + lines, height)) * width)
+    still_read = np.minimum.accumulate(np.array(read)[::-1])[::-1][1:]
+    return max(0, int((np.array(written)[:-1] - still_read).max(initial=0))) * channels
+
+
+def _first_row(window: Window, y: int, lines: int) -> int:
+    """Of the input's rows the first that `lines` lines of outputs from y on are made from."""
+    rows = range(y * window.steps.stride_height - window.height.padding, window.input[1], window.steps.dilation_height)
+    return next((r for r in rows[: window.taps[0] + lines - 1] if r >= 0), _FAR)
+
+
+def _pieces(width: int, most: int) -> Iterator[tuple[int, int]]:
+    """The first pixel and the pixels of each piece of a line: tflmgen_depthwise_patch_mve_next."""
+    x = 0
+    while x < width:
+        left = width - x
+        count = left if left <= most else left - 4 if left < most + 4 and left >= 8 else most
+        yield x, count
+        x += count
+
+
+def _stream(layer: Layer, taps: tuple[int, int], padding: int) -> NDArray[np.uint32]:
+    channels = len(layer.weights)
+    stream = np.zeros((channels, 5), dtype=np.uint32)
+    columns = np.zeros((channels, _SIDE, 4), dtype=np.int8)
+    columns[:, : taps[1], : taps[0]] = layer.weights.reshape(channels, *taps).transpose(0, 2, 1)
+    multipliers, shifts = np.array(layer.scales, dtype=np.int64).T
+    columns[:, -1, -1] = shifts
+    stream[:, :3] = columns.reshape(channels, -1).view("<u4")
+    stream[:, 3], stream[:, 4] = words(layer.bias), words(multipliers)
+    return np.concatenate([np.full(4, padding % 256 * 0x01010101, dtype=np.uint32), stream.reshape(-1)])

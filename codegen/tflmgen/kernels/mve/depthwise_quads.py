@@ -1,0 +1,75 @@
+"""DEPTHWISE_CONV_2D with many taps or filters per channel in int8 for cores with MVE: packed weights, distances."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.mve.channels import fit, words
+from tflmgen.kernels.mve.depthwise_patch import CHANNELS, distance, distance_of_pixels
+from tflmgen.kernels.numeric.weights import overlaps, params
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.rules import input_type, zero_point
+
+HEADER = "depthwise_quads_mve.h"
+PIXELS = 4
+"""Outputs of a line that are made at a time."""
+
+LOADS = 8
+"""TFLMGEN_DEPTHWISE_QUADS_MVE_LOADS."""
+
+QUADS = 4
+"""TFLMGEN_DEPTHWISE_QUADS_MVE_QUADS."""
+
+MOST_SCRATCH = 4096
+"""Bytes of a piece."""
+
+
+def depthwise_quads_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The kernel; None where it is not exact, or where a window has too many taps.
+
+    layer.weights: [channels, taps], the filters of an input channel one after the other.
+    """
+    exact = fit(layer)
+    channels, taps = layer.weights.shape
+    height, width = window.taps
+    quads, columns = -(-height // 4), (PIXELS - 1) * window.steps.stride_width + window.reach[1]
+    loads, scratch = -(-quads * width // 4), 4 * CHANNELS * quads * columns
+    if exact is None or loads > LOADS or quads > QUADS or scratch > MOST_SCRATCH:
+        return None
+    filters, padding = channels // window.input[3], zero_point(input_type(op, 0))
+    fields = params(
+        "tflmgen_depthwise_quads_mve_s8",
+        window.fields(channels),
+        window.dilation_fields,
+        (("padding_value", padding), ("loads", loads), ("output_zero_point", layer.zero_point)),
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    over_input = overlaps(op.outputs[0], distance(window, 1, PIXELS, filters))
+    if window.width.output <= PIXELS and filters == 1 and over_input:
+        over_input += (Overlap(0, 0, distance_of_pixels(window, 1), multiple=channels),)
+    stream = ConstantArray.of("stream", _stream(layer, window, loads, padding), DType.UINT32)
+    function = f"tflmgen_depthwise_quads_mve_{'signed' if exact.signed else 'clamped'}_s8"
+    operands = (Input(0), stream, Scratch(scratch), Output(0))
+    return Kernel(function, HEADER, operands, fields, over_input, op.outputs[0].elements * taps, "mve")
+
+
+def _stream(layer: Layer, window: Window, loads: int, padding: int) -> NDArray[np.uint32]:
+    channels = len(layer.weights)
+    height, width = window.taps
+    quads = -(-height // 4)
+    rows = np.zeros((channels, 4 * quads, width), dtype=np.int8)
+    rows[:, :height] = layer.weights.reshape(channels, height, width)
+    weights = np.zeros((channels, 16 * loads), dtype=np.int8)
+    weights[:, : 4 * quads * width] = (
+        rows.reshape(channels, quads, 4, width).transpose(0, 1, 3, 2).reshape(channels, -1)
+    )
+    stream = np.zeros((channels, 4 * loads + 4), dtype=np.uint32)
+    stream[:, : 4 * loads] = weights.view("<u4")
+    stream[:, -4] = words(layer.bias)
+    stream[:, -3:-1] = words(np.array(layer.scales, dtype=np.int64))
+    stream[channels // window.input[3] - 1 :: channels // window.input[3], -1] = 4
+    return np.concatenate([np.full(4, padding % 256 * 0x01010101, dtype=np.uint32), stream.reshape(-1)])

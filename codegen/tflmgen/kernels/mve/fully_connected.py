@@ -1,0 +1,83 @@
+"""FULLY_CONNECTED in int8 for cores with MVE: the stream of packed weights, and when it is exact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.mve.channels import fit, padded_bytes, words
+from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
+from tflmgen.kernels.numeric.weights import params
+
+HEADER = "fully_connected_mve.h"
+GROUP = 8
+"""Units that are computed at a time."""
+
+STACK_BYTES = 512
+"""TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES."""
+
+
+MOST_SINGLES = 4
+"""Units that are computed one by one rather than with zeros beside them."""
+
+
+def fully_connected_mve(op: OperatorInstance, layer: Layer, batches: int) -> list[Kernel]:
+    """The kernel with units in groups only, and with a few behind them; none where it would not be exact."""
+    more = len(layer.weights) % GROUP
+    singles = (0, more) if 0 < more <= MOST_SINGLES else (0,)
+    return [kernel for count in singles if (kernel := _kernel(op, layer, batches, count))]
+
+
+def _kernel(op: OperatorInstance, layer: Layer, batches: int, singles: int) -> Kernel | None:
+    units, depth = layer.weights.shape
+    exact = fit(layer)
+    packed = padded_bytes(layer.weights)
+    chunks = packed.shape[1]
+    if exact is None:
+        return None
+    copied = depth % 16 != 0 and 16 * chunks <= STACK_BYTES
+    kind = "_stack" if copied else "_uneven" if depth % 16 else ""
+    if kind == "_uneven":
+        packed = np.concatenate([padded_bytes(part) for part in np.split(layer.weights, [depth % 16], axis=1)], axis=1)
+    fields = params(
+        "tflmgen_fully_connected_mve_s8",
+        (("batches", batches), ("depth", depth), ("units", units), ("chunks", chunks), ("singles", singles)),
+        (("output_zero_point", layer.zero_point),),
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    grouped = units - singles
+    parts = [unit_stream(packed[:grouped], replace(layer, bias=layer.bias[:grouped], scales=layer.scales[:grouped]))]
+    parts += [np.append(packed[unit].reshape(-1), _factors(layer)[unit]) for unit in range(grouped, units)]
+    stream = ConstantArray.of("stream", np.concatenate(parts), DType.UINT32)
+    function = f"tflmgen_fully_connected_mve_{'signed' if exact.signed else 'clamped'}{kind}_s8"
+    distance = overlap_distance(batches, depth, units, units if copied else 1 if singles else last_block(units, GROUP))
+    overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
+    operands = (Input(0), stream, Output(0))
+    return Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * depth, "mve")
+
+
+def unit_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
+    """Groups of eight units of weights [units, chunks, 4 words]."""
+    units, chunks, _ = packed.shape
+    groups = -(-units // GROUP)
+    if groups == 0:
+        return np.zeros(0, dtype=np.uint32)
+    weights = np.zeros((groups * GROUP, chunks, 4), dtype=np.uint32)
+    weights[:units] = packed
+    factors = np.zeros((groups * GROUP, 3), dtype=np.uint32)
+    factors[:units] = _factors(layer)
+    stream = np.zeros((groups, 4 * GROUP * chunks + 3 * GROUP), dtype=np.uint32)
+    stream[:, : -3 * GROUP] = weights.reshape(groups, GROUP, chunks, 4).transpose(0, 2, 1, 3).reshape(groups, -1)
+    stream[:, -3 * GROUP :] = factors.reshape(groups, 4, 2, 3).transpose(0, 2, 3, 1).reshape(groups, -1)
+    return stream.reshape(-1)
+
+
+def _factors(layer: Layer) -> NDArray[np.uint32]:
+    """Of each unit bias, multiplier and shift."""
+    scales = np.array(layer.scales, dtype=np.int64).reshape(-1, 2)
+    return np.column_stack([words(layer.bias), words(scales)])

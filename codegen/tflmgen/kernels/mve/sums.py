@@ -1,0 +1,33 @@
+"""Sums of rows as the MVE kernels compute them (firmware/kernels/sums_mve.h)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Integers
+from tflmgen.kernels.mve.channels import padded_bytes, words
+from tflmgen.kernels.mve.fully_connected import GROUP
+
+STACK_BYTES = 320
+"""TFLMGEN_SUMS_MVE_STACK_BYTES."""
+
+
+def row_bytes(weights: Integers) -> int:
+    """Of the input of a row, filled up to whole 16s."""
+    return -(-int(weights.shape[1]) // 16) * 16
+
+
+def sums_operand(name: str, weights: Integers, biases: Integers) -> ConstantArray:
+    """The stream of weights [rows, terms] and of biases, which wrap; rows that the last group lacks are zeros."""
+    rows, terms = weights.shape
+    count = -(-rows // GROUP) * GROUP
+    filled = np.zeros((count, terms), dtype=np.int64)
+    filled[:rows] = weights
+    behind = np.zeros(count, dtype=np.int64)
+    behind[:rows] = biases
+    packed = padded_bytes(filled)
+    ordered = packed.reshape(-1, GROUP, packed.shape[1], 4).transpose(0, 2, 1, 3).reshape(count // GROUP, -1)
+    stream = np.concatenate([ordered, words(behind).reshape(-1, GROUP)], axis=1)
+    return ConstantArray.of(name, stream.reshape(-1), DType.UINT32)

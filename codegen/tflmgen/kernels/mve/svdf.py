@@ -1,0 +1,21 @@
+"""SVDF in int8 for cores with MVE: the packed weights, and when there is a kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.ir.kernel import Kernel, OperatorInstance
+from tflmgen.kernels.mve.sums import STACK_BYTES, row_bytes, sums_operand
+from tflmgen.kernels.operators.svdf_numbers import Factor, biases_are_known, fast_kernel, integer_params, offsets
+
+MOST_RANK = 8
+"""So that the sums of eight units fit TFLMGEN_SVDF_MVE_FILTERS."""
+
+
+def svdf_mve(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kernel | None:
+    """The kernel; None where a row or a rank has no room on the stack, or biases are known at run time only."""
+    weights = np.asarray(op.constants[1], dtype=np.int64)
+    if row_bytes(weights) > STACK_BYTES or op.attributes.rank > MOST_RANK or not biases_are_known(op):
+        return None
+    stream = sums_operand("stream", weights, offsets(op))
+    return fast_kernel(op, "mve", "", stream, integer_params(op, to_state, to_output))

@@ -1,0 +1,194 @@
+"""Functions of one int8 element as tables of 256 results, each bit what TFLite Micro computes at run time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels.numeric.fixed_point import (
+    doubling_high_multiply,
+    inverse_sqrt,
+    logistic,
+    requantize,
+    rounding_divide,
+    saturate,
+    tanh,
+    wrap,
+)
+from tflmgen.kernels.numeric.quantize_math import quantize_multiplier, round_half_away
+from tflmgen.kernels.rules import input_type, scale, zero_point
+
+INTEGER_BITS = 4
+"""Of the fixed-point argument of TANH and LOGISTIC."""
+RSQRT_BITS = 20
+"""Bits of fraction that RSQRT keeps of 1 / sqrt(x), as in firmware/kernels/inverse_sqrt.h."""
+
+Table = list[int]
+
+
+def _of_real(function: Callable[[float], float]) -> Callable[[OperatorInstance], Table]:
+    """A function of reals in single precision, from input scale to output scale."""
+
+    def table(op: OperatorInstance) -> Table:
+        in_scale, in_point = np.float32(scale(input_type(op, 0))), zero_point(input_type(op, 0))
+        inverse, out_point = np.float32(1) / np.float32(scale(op.outputs[0])), zero_point(op.outputs[0])
+        results = []
+        for value in range(-128, 128):
+            real = np.float32(function(float(in_scale * np.float32(value - in_point))))
+            scaled = float(real * inverse)
+            rounded = round_half_away(min(max(scaled, -1e9), 1e9))
+            results.append(saturate(rounded + out_point, 8))
+        return results
+
+    return table
+
+
+def log(x: float) -> float:
+    """Where there is no logarithm, the least output."""
+    return math.log(x) if x > 0 else -math.inf
+
+
+def gelu(x: float, approximate: bool) -> float:
+    """x times the normal distribution up to x, or the usual approximation by tanh, in LiteRT's single precision."""
+    one = np.float32(x)
+    if approximate:
+        argument = np.float32(math.sqrt(2.0 / math.pi)) * (one + np.float32(0.044715) * one * one * one)
+        factor = np.float32(1) + np.float32(math.tanh(float(argument)))
+    else:
+        factor = np.float32(math.erfc(float(-one * np.float32(math.sqrt(0.5)))))
+    return float(np.float32(0.5) * one * factor)
+
+
+def exp(x: float) -> float:
+    return math.exp(x) if x < 88.0 else math.inf
+
+
+def _elu(x: float) -> float:
+    return float(np.float32(math.exp(x)) - np.float32(1)) if x < 0 else x
+
+
+def _saturating_sigmoid(op: OperatorInstance, function: Callable[[int, int], int], shift: int, point: int) -> Table:
+    """TANH and LOGISTIC: fixed point within the radius where the argument fits, the limits outside."""
+    source = input_type(op, 0)
+    multiplier, left_shift = quantize_multiplier(scale(source) * 2.0 ** (31 - INTEGER_BITS))
+    radius = math.floor((2**INTEGER_BITS - 1) * 2.0 ** (31 - INTEGER_BITS) / 2.0**left_shift)
+    results = []
+    for value in range(-128, 128):
+        centred = value - zero_point(source)
+        if abs(centred) >= radius:
+            results.append(127 if centred >= radius else -128)
+            continue
+        raw = function(requantize(centred, multiplier, left_shift), INTEGER_BITS)
+        results.append(saturate(rounding_divide(raw, shift) + point, 8))
+    return results
+
+
+def _slopes(op: OperatorInstance, positive: float, negative: float) -> Table:
+    """Elements from the zero point up and below it times a factor each."""
+    up, down = quantize_multiplier(positive), quantize_multiplier(negative)
+    results = []
+    for value in range(-128, 128):
+        centred = value - zero_point(input_type(op, 0))
+        scaled = requantize(centred, *(up if centred >= 0 else down))
+        results.append(saturate(scaled + zero_point(op.outputs[0]), 8))
+    return results
+
+
+def slopes_of(op: OperatorInstance) -> tuple[float, float]:
+    """The factors of LEAKY_RELU for positive and negative elements."""
+    source, result = scale(input_type(op, 0)), scale(op.outputs[0])
+    return source / result, source * op.attributes.alpha / result
+
+
+def rescale_of(op: OperatorInstance) -> float:
+    return scale(input_type(op, 0)) / scale(op.outputs[0])
+
+
+def six_of(op: OperatorInstance) -> int:
+    """6.0 in the input's quantisation, within its type."""
+    source = input_type(op, 0)
+    quotient = float(np.float32(6.0) / np.float32(scale(source)))
+    return saturate(round_half_away(quotient) + zero_point(source), source.dtype.bits)
+
+
+def rsqrt_scale(op: OperatorInstance) -> float:
+    return 1.0 / (math.sqrt(scale(input_type(op, 0))) * scale(op.outputs[0]))
+
+
+def _relu6(op: OperatorInstance) -> Table:
+    low, high = zero_point(input_type(op, 0)), six_of(op)
+    return [min(max(value, low), high) for value in range(-128, 128)]
+
+
+def _clamped(op: OperatorInstance, least: float, greatest: float) -> Table:
+    """The input on the output's scale, between two real numbers."""
+    scaled, result = _slopes(op, rescale_of(op), rescale_of(op)), op.outputs[0]
+    low, high = (round_half_away(v / scale(result)) + zero_point(result) for v in (least, greatest))
+    return [saturate(min(max(value, low), high), 8) for value in scaled]
+
+
+def _rsqrt(op: OperatorInstance) -> Table:
+    """Where the root does not exist, the greatest output."""
+    multiplier, shift = quantize_multiplier(rsqrt_scale(op))
+    results = []
+    for value in range(-128, 128):
+        centred = value - zero_point(input_type(op, 0))
+        if centred <= 0:
+            results.append(127)
+            continue
+        root, root_shift = inverse_sqrt(centred)
+        inverse = requantize(1, root, root_shift + RSQRT_BITS)
+        scaled = requantize(inverse, multiplier, shift - RSQRT_BITS)
+        results.append(saturate(scaled + zero_point(op.outputs[0]), 8))
+    return results
+
+
+def hard_swish_factors(op: OperatorInstance) -> tuple[tuple[int, int], tuple[int, int]]:
+    """(16-bit multiplier, shift) to the output's scale, and to the scale on which 3.0 is 32768."""
+    fine = np.float32(1.0 / 128.0) * np.float32(scale(input_type(op, 0)))
+    factors = []
+    for target in (np.float32(scale(op.outputs[0])), np.float32(3.0) / np.float32(32768.0)):
+        multiplier, shift = quantize_multiplier(float(fine / target))
+        factors.append((saturate(multiplier + (1 << 15)) >> 16, shift))
+    return factors[0], factors[1]
+
+
+def _hard_swish(op: OperatorInstance) -> Table:
+    """x * relu6(x + 3) / 6 in 16-bit fixed point."""
+    (out_multiplier, out_shift), (relu_multiplier, relu_shift) = hard_swish_factors(op)
+    results = []
+    for value in range(-128, 128):
+        fine = wrap((value - zero_point(input_type(op, 0))) * 128, 16)
+        on_output_scale = doubling_high_multiply(fine, out_multiplier, 16)
+        gate = saturate(fine << (relu_shift - 1), 16) if relu_shift > 0 else fine
+        gate = doubling_high_multiply(gate, relu_multiplier, 16)
+        if relu_shift > 0:
+            gate = saturate(gate << 1, 16)
+        elif relu_shift < 0:
+            gate = rounding_divide(gate, -relu_shift)
+        gate = (gate + (1 << 15)) >> 1
+        product = gate * on_output_scale
+        towards_zero = product >> 15 if product >= 0 else -(-product >> 15)
+        results.append(saturate(rounding_divide(towards_zero, -out_shift) + zero_point(op.outputs[0]), 8))
+    return results
+
+
+TABLES: Mapping[str, Callable[[OperatorInstance], Table]] = {
+    "TANH": lambda op: _saturating_sigmoid(op, tanh, 31 - 7, 0),
+    "LOGISTIC": lambda op: _saturating_sigmoid(op, logistic, 31 - 8, -128),
+    "RELU": lambda op: _slopes(op, rescale_of(op), 0.0),
+    "RELU6": _relu6,
+    "LEAKY_RELU": lambda op: _slopes(op, *slopes_of(op)),
+    "ABS": lambda op: _slopes(op, rescale_of(op), -rescale_of(op)),
+    "ELU": _of_real(_elu),
+    "EXP": _of_real(exp),
+    "LOG": _of_real(log),
+    "GELU": lambda op: _of_real(lambda x: gelu(x, op.attributes.approximate))(op),
+    "RELU_N1_TO_1": lambda op: _clamped(op, -1.0, 1.0),
+    "RELU_0_TO_1": lambda op: _clamped(op, 0.0, 1.0),
+    "RSQRT": _rsqrt,
+    "HARD_SWISH": _hard_swish,
+}

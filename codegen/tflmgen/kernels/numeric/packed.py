@@ -1,0 +1,57 @@
+"""int4 filters that stay packed in flash, where code is to be small: kernels unpack one output channel at a time.
+
+Elsewhere they are int8 there (weights.filter_operand): cores without instructions for nibbles take longer to unpack
+them than to multiply.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Scratch, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.quantize_math import Activation
+from tflmgen.kernels.numeric.weights import (
+    bias_operand,
+    has_zero_point,
+    input_offset,
+    multiplier_operands,
+    output_fields,
+    params,
+)
+from tflmgen.kernels.numeric.window import Fields
+from tflmgen.kernels.rules import input_type, static_shape
+
+HEADER = "packed_s4.h"
+OUTPUT_CHANNELS = 0
+"""The dimension of output channels of both filters."""
+
+
+def stays_packed(op: OperatorInstance, target: Target) -> bool:
+    types = input_type(op, 0).dtype, input_type(op, 1).dtype
+    return target.optimize == "size" and types == (DType.INT8, DType.INT4) and not has_zero_point(op)
+
+
+def packed_kernel(
+    function: str,
+    struct: str,
+    op: OperatorInstance,
+    activation: Activation,
+    fields: Fields,
+    overlaps: tuple[Overlap, ...],
+) -> Kernel:
+    """The call of a kernel of packed_s4.h; `fields` are the params' but those of quantisation and range."""
+    channels, *taps = static_shape(input_type(op, 1))
+    scratch = Scratch(math.prod(taps))
+    operands = (
+        Input(0),
+        Input(1),
+        bias_operand(op, OUTPUT_CHANNELS),
+        *multiplier_operands(op, channels),
+        Output(0),
+        scratch,
+    )
+    offset = (("input_offset", input_offset(op)),)
+    macs = op.outputs[0].elements * math.prod(taps)
+    results = output_fields(op, activation)
+    return Kernel(function, HEADER, operands, params(struct, fields, offset, results), overlaps, macs)

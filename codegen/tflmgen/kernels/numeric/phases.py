@@ -1,0 +1,47 @@
+"""TRANSPOSE_CONV as convolutions, one for all outputs that are a stride apart: its window moves by one input pixel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.numeric.window import Fields, Window
+from tflmgen.kernels.rules import input_type
+
+
+def transposed_fields(op: OperatorInstance, window: Window) -> Fields:
+    """TFLMGEN_WINDOW_FIELDS, with the convolution's input for the output and the reverse."""
+    source, output = input_type(op, 2).max_shape, op.outputs[0].max_shape
+    fields = dict(window.fields(source[3]))
+    for side, shape in (("input", source), ("output", output)):
+        fields |= {f"{side}_{name}": n for name, n in zip(("height", "width", "channels"), shape[1:], strict=True)}
+    return tuple(fields.items())
+
+
+def phases_of(window: Window, layer: Layer, zero: int) -> list[tuple[tuple[int, int], Layer]] | None:
+    """Taps (height, width) and layer of each phase; None where a phase has none.
+
+    window: of the convolution from the output to the input; layer.weights: [channels, taps * input channels]; zero: the
+    input's zero point.
+    """
+    taps, strides = window.taps, (window.steps.stride_height, window.steps.stride_width)
+    if taps[0] < strides[0] or taps[1] < strides[1]:
+        return None
+    channels = len(layer.weights)
+    weights = layer.weights.reshape(channels, *taps, -1)
+    before = window.height.padding, window.width.padding
+    phases = []
+    for phase in np.ndindex(*strides):
+        rows, columns = (_taps(p, t, stride, b) for p, t, stride, b in zip(phase, taps, strides, before, strict=True))
+        some = np.ascontiguousarray(weights[:, rows][:, :, columns]).reshape(channels, -1)
+        bias = layer.bias + zero * (layer.weights.sum(axis=1) - some.sum(axis=1))
+        phases.append(((len(rows), len(columns)), replace(layer, weights=some, bias=bias)))
+    return phases
+
+
+def _taps(phase: int, taps: int, stride: int, padding: int) -> list[int]:
+    """Those that reach the outputs at `phase`, in the order of the inputs."""
+    return list(range((phase + padding) % stride, taps, stride))[::-1]

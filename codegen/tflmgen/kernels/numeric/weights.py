@@ -1,0 +1,304 @@
+"""What operators with weights and biases share: support rules, folded biases and output multipliers.
+
+Inputs are [input, filter, bias]; quantised ones compute output = rescale(bias + sum((input - zero point) * weight)).
+int16 inputs have zero point 0, int8 weights, and a bias and sums of 32 or 64 bits. float32 inputs beside int8 weights
+are quantised at run time (hybrid.py). int4 weights are int8 in flash.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Null, Operand, OperatorInstance, Overlap, Params
+from tflmgen.ir.types import DType, Quantization, TensorType
+from tflmgen.kernels.numeric.quantize_math import (
+    MAX_SHIFT,
+    Activation,
+    activation_range,
+    is_representable,
+    quantize_multiplier,
+)
+from tflmgen.kernels.numeric.window import Fields, Window
+from tflmgen.kernels.operator import Rule
+from tflmgen.kernels.rules import STATIC, input_type, per_tensor, scale, tensors, where_computed, zero_point
+
+INPUT_SPAN = 255
+"""Greatest magnitude of an int8 value less its zero point."""
+
+
+MAX_SHIFT_S64 = 7
+"""Greatest left shift of sums of 64 bits."""
+MAX_BIAS_S64 = 2**46
+"""Greatest magnitude of a 64-bit bias, so that 2^24 products do not take the sum to 2^47."""
+
+
+SMALL = (DType.INT8, DType.INT4)
+"""Types of the weights that kernels have as int8."""
+
+
+def filter_operand(op: OperatorInstance) -> Operand:
+    """The filter as the kernel gets it: int4 as int8, since cores without instructions for nibbles take longer to
+    unpack them than to multiply."""
+    if input_type(op, 1).dtype is DType.INT4:
+        return ConstantArray.of("weights", np.asarray(op.constants[1]), DType.INT8)
+    return Input(1)
+
+
+def bias_type(op: OperatorInstance) -> TensorType | None:
+    return op.inputs[2] if len(op.inputs) > 2 else None
+
+
+def filter_quantization(op: OperatorInstance) -> Quantization:
+    quantization = input_type(op, 1).quantization
+    if quantization is None:
+        raise ValueError("the filter is not quantised")
+    return quantization
+
+
+def output_multipliers(op: OperatorInstance, channels: int) -> list[float]:
+    """Real factor from accumulator to output, per output channel."""
+    scales = filter_quantization(op).scales
+    factors = [scale(input_type(op, 0)) * s / scale(op.outputs[0]) for s in scales]
+    return factors if len(factors) == channels else factors * channels
+
+
+def _channel_sums(weights: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
+    """Sum of weights per output channel, which lie along `axis`."""
+    sums: NDArray[np.int64] = np.moveaxis(weights, axis, 0).reshape(weights.shape[axis], -1).sum(axis=1)
+    return sums
+
+
+def has_zero_point(op: OperatorInstance) -> bool:
+    """Whether some weight that is not 0 stands for 0."""
+    quantization = input_type(op, 1).quantization
+    return quantization is not None and any(quantization.zero_points)
+
+
+def sums_fit(op: OperatorInstance, axis: int) -> bool:
+    """Whether no sum of products can leave 32 bits."""
+    zero = zero_point(input_type(op, 1))
+    if op.constants[1] is None:
+        shape = input_type(op, 1).max_shape
+        greatest = (128 + abs(zero)) * math.prod(shape) // shape[axis]
+    else:
+        weights = np.abs(np.asarray(op.constants[1], dtype=np.int64) - zero)
+        greatest = int(_channel_sums(weights, axis).max(initial=0))
+    return greatest * INPUT_SPAN < 2**31
+
+
+def input_offset(op: OperatorInstance) -> int:
+    """What the kernel adds to each int8 input: 0 where `bias_operand` has it folded in."""
+    return 0 if op.constants[1] is not None and _bias_is_known(op) else -zero_point(input_type(op, 0))
+
+
+def _bias_is_known(op: OperatorInstance) -> bool:
+    return bias_type(op) is None or op.constants[2] is not None
+
+
+def bias_operand(op: OperatorInstance, axis: int) -> Operand:
+    """The bias as the kernel gets it; the input's zero point is folded in where filter and bias are constant."""
+    bias = bias_type(op)
+    if input_type(op, 0).dtype is DType.INT8 and op.constants[1] is not None and _bias_is_known(op):
+        folded: NDArray[Any] = -zero_point(input_type(op, 0)) * _channel_sums(
+            np.asarray(op.constants[1], dtype=np.int64), axis
+        )
+        if bias is not None:
+            folded = folded + np.asarray(op.constants[2], dtype=np.int64).reshape(-1)
+        if not folded.any():
+            return Null()
+        return ConstantArray.of("bias", folded.astype(np.uint64).astype(np.uint32).view(np.int32), DType.INT32)
+    return Null() if bias is None else Input(2)
+
+
+def channel_scales(op: OperatorInstance, channels: int) -> list[tuple[int, int]]:
+    """(multiplier, shift) of tflmgen_requantize, per output channel."""
+    return [quantize_multiplier(m) for m in output_multipliers(op, channels)]
+
+
+def multiplier_operands(op: OperatorInstance, channels: int) -> tuple[ConstantArray, ConstantArray]:
+    """Multipliers and shifts of tflmgen_requantize, per output channel."""
+    return channel_operands(channel_scales(op, channels))
+
+
+def channel_operands(pairs: Sequence[tuple[int, int]]) -> tuple[ConstantArray, ConstantArray]:
+    """Pairs of (multiplier, shift) as two arrays."""
+    return (
+        ConstantArray.of("multipliers", np.array([m for m, _ in pairs]), DType.INT32),
+        ConstantArray.of("shifts", np.array([s for _, s in pairs]), DType.INT8),
+    )
+
+
+def range_fields(op: OperatorInstance, activation: Activation) -> Fields:
+    """The params fields for the output's range, where its zero point is 0."""
+    return tuple(field for field in output_fields(op, activation) if field[0] != "output_zero_point")
+
+
+def sum_suffix(op: OperatorInstance) -> str:
+    """Of a kernel for int16: how wide the sums are, which is as wide as the bias."""
+    bias = bias_type(op)
+    return "b32" if bias is not None and bias.dtype is DType.INT32 else "b64"
+
+
+def output_fields(op: OperatorInstance, activation: Activation) -> Fields:
+    """The params fields for the output's zero point (int8) and range."""
+    output = op.outputs[0]
+    if output.dtype is DType.FLOAT32 or output.quantization is None:
+        least, greatest = activation.bounds
+        return ("output_min", least), ("output_max", greatest)
+    low, high = activation_range(activation, output.dtype, output.quantization)
+    return ("output_zero_point", zero_point(output)), ("output_min", low), ("output_max", high)
+
+
+def overlaps(output: TensorType, elements: int) -> tuple[Overlap, ...]:
+    """The claim that the output may lie over input 0 at a distance of `elements`, where that saves anything."""
+    distance = elements * output.dtype.bits // 8
+    return (Overlap(0, 0, distance),) if distance < output.bytes else ()
+
+
+FORWARD: Fields = (("backward", False),)
+"""The params field of a kernel that goes through the pixels of a flat window from the first or from the last."""
+
+
+def go_backward(op: OperatorInstance, kernel: Kernel, window: Window, firsts: Iterable[int], unread: int = 0) -> Kernel:
+    """`kernel`, able to go backward if its window is pointwise; see Window.backward_distance."""
+    if not window.is_pointwise or kernel.params is None:
+        return kernel
+    output = op.outputs[0]
+    distance = window.backward_distance(output.max_shape[3], firsts, unread) * output.dtype.bits // 8
+    fields = tuple((name, True if name == "backward" else value) for name, value in kernel.params.fields)
+    backward = replace(
+        kernel, params=replace(kernel.params, fields=fields), overlaps=(Overlap(0, 0, distance, behind=True),)
+    )
+    return replace(kernel, backward=backward)
+
+
+def params(struct: str, *groups: Fields) -> Params:
+    return Params(struct, tuple(field for group in groups for field in group))
+
+
+def _types_fit(op: OperatorInstance) -> bool:
+    dtype, weights = input_type(op, 0).dtype, input_type(op, 1).dtype
+    known = {DType.INT8: SMALL, DType.INT16: SMALL, DType.FLOAT32: (DType.FLOAT32, *SMALL)}
+    return weights in known.get(dtype, ()) and op.outputs[0].dtype is dtype
+
+
+def _bias_fits(op: OperatorInstance) -> bool:
+    bias = bias_type(op)
+    fitting = {DType.INT8: (DType.INT32,), DType.INT16: (DType.INT32, DType.INT64)}
+    return bias is None or bias.dtype in fitting.get(input_type(op, 0).dtype, (DType.FLOAT32,))
+
+
+def is_quantized(op: OperatorInstance) -> bool:
+    return input_type(op, 0).dtype in (DType.INT8, DType.INT16)
+
+
+def _is_int8(op: OperatorInstance) -> bool:
+    return input_type(op, 0).dtype is DType.INT8
+
+
+def is_hybrid(op: OperatorInstance) -> bool:
+    """Whether int8 weights meet a float32 input, which is quantised at run time."""
+    return input_type(op, 0).dtype is DType.FLOAT32 and has_int8_filter(op)
+
+
+def has_int8_filter(op: OperatorInstance) -> bool:
+    """Whether the kernel multiplies by int8 weights, int4 ones among them."""
+    return input_type(op, 1).dtype in SMALL
+
+
+def is_int16(op: OperatorInstance) -> bool:
+    return input_type(op, 0).dtype is DType.INT16
+
+
+def _wide_sums_fit(op: OperatorInstance) -> bool:
+    """Whether a 64-bit bias is known to leave room for the products, and so are the shifts."""
+    bias = bias_type(op)
+    if bias is None or bias.dtype is not DType.INT64:
+        return True
+    values = op.constants[2]
+    return values is not None and int(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0)) < MAX_BIAS_S64
+
+
+def shifts_fit(op: OperatorInstance, factors: Iterable[float]) -> bool:
+    """Whether the kernel can multiply its sums by each of `factors`."""
+    limit = MAX_SHIFT_S64 if is_int16(op) and sum_suffix(op) == "b64" else MAX_SHIFT
+    return all(is_representable(f) and quantize_multiplier(f)[1] <= limit for f in factors)
+
+
+TYPE_RULES = (
+    Rule("the input and the filter are present", lambda op: op.inputs[0] is not None and op.inputs[1] is not None),
+    STATIC,
+    Rule(
+        "the input, the filter and the output are all int8 or all float32, or int16 or float32 with an int8 filter; "
+        "int4 filters may stand for int8 ones",
+        _types_fit,
+    ),
+    Rule(
+        "an int4 filter is a constant",
+        lambda op: input_type(op, 1).dtype is not DType.INT4 or op.constants[1] is not None,
+    ),
+    Rule("the bias, if any, is int32 beside int8, int32 or int64 beside int16, else float32", _bias_fits),
+    where_computed("no dimension is zero", lambda op: all(t.elements > 0 for t in tensors(op))),
+)
+
+
+def quantization_rules(axis: int, symmetric: bool = True) -> tuple[Rule, ...]:
+    """Rules about int8 quantisation and arithmetic; `axis` is the filter's dimension of output channels.
+
+    symmetric: kernels take no filter that has a zero point.
+    """
+
+    def channels_are_on_axis(op: OperatorInstance) -> bool:
+        quantization = filter_quantization(op)
+        on_axis = quantization.axis == axis and len(quantization.scales) == input_type(op, 1).max_shape[axis]
+        return not quantization.per_channel or on_axis
+
+    def representable(op: OperatorInstance) -> bool:
+        return shifts_fit(op, output_multipliers(op, 1))
+
+    return (
+        Rule(
+            "a quantised input and output have one scale and one zero point each",
+            lambda op: not is_quantized(op) or (per_tensor(input_type(op, 0)) and per_tensor(op.outputs[0])),
+        ),
+        Rule(
+            "the zero points of an int16 input and output are 0",
+            lambda op: not is_int16(op) or zero_point(input_type(op, 0)) == 0 == zero_point(op.outputs[0]),
+        ),
+        Rule(
+            f"an int8 or int4 filter is quantised{' with zero point 0' if symmetric else ''}",
+            lambda op: (
+                not has_int8_filter(op)
+                or (input_type(op, 1).quantization is not None and not (symmetric and has_zero_point(op)))
+            ),
+        ),
+        Rule(
+            f"a filter quantised per channel has one scale for each index of dimension {axis}",
+            lambda op: not has_int8_filter(op) or channels_are_on_axis(op),
+        ),
+        Rule(
+            "input scale times filter scale is less than 2^30 output scales, less than 2^7 with sums of 64 bits",
+            lambda op: not is_quantized(op) or representable(op),
+        ),
+        Rule("an int64 bias is a constant, each value less than 2^46", _wide_sums_fit),
+        Rule(
+            "no sum of int8 products can exceed 32 bits",
+            lambda op: not (_is_int8(op) or is_hybrid(op)) or sums_fit(op, axis),
+        ),
+    )
+
+
+def bias_size_rule(axis: int) -> Rule:
+    """One bias per output channel, which the filter's dimension `axis` counts."""
+
+    def holds(op: OperatorInstance) -> bool:
+        bias = bias_type(op)
+        return bias is None or bias.elements == input_type(op, 1).max_shape[axis]
+
+    return Rule("the bias, if any, has one value per output channel", holds)

@@ -1,0 +1,265 @@
+"""Windows of convolutions and pools: padding, and the sizes that follow from it (TFLite's kernels/padding.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.kernels.operator import Options
+from tflmgen.kernels.option_fields import positive
+
+Fields = tuple[tuple[str, int | float], ...]
+"""Fields of a params struct, in order."""
+
+EXPLICIT_PADDING = "explicit_padding"
+"""A key of Options that is no field of the schema: pixels of padding above, left, below and right."""
+
+_FAR = 2**31
+"""A coordinate beyond every tensor, small enough to be multiplied by its width and channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How a window moves: strides and dilations in pixels, and whether the input is padded (SAME) or not (VALID).
+
+    before, after: pixels of padding (height, width) on either side where it isn't SAME, as a PAD leaves them that a
+    pass has made part of the operator.
+    """
+
+    same: bool
+    stride_height: int
+    stride_width: int
+    dilation_height: int = 1
+    dilation_width: int = 1
+    before: tuple[int, int] = (0, 0)
+    after: tuple[int, int] = (0, 0)
+
+    @property
+    def pads(self) -> bool:
+        """Whether windows may reach beyond the input."""
+        return self.same or any(self.before + self.after)
+
+
+def parse_padding(options: Options) -> bool:
+    """Whether the field `padding` is SAME, not VALID."""
+    padding = int(options.get("padding", 0))
+    if padding not in (0, 1):
+        raise ValueError(f"padding is {padding}, but only 0 (SAME) and 1 (VALID) exist")
+    return padding == 0
+
+
+def parse_steps(options: Options, dilated: bool) -> Steps:
+    """The fields `padding`, `stride_h` ... of a convolution or pool; ValueError where one is out of range."""
+    padding = int(options.get("padding", 0))
+    if padding not in (0, 1):
+        raise ValueError(f"padding is {padding}, but only 0 (SAME) and 1 (VALID) exist")
+    top, left, bottom, right = options.get(EXPLICIT_PADDING, (0, 0, 0, 0))
+    return Steps(
+        padding == 0,
+        positive(options, "stride_h"),
+        positive(options, "stride_w"),
+        positive(options, "dilation_h_factor", 1) if dilated else 1,
+        positive(options, "dilation_w_factor", 1) if dilated else 1,
+        (top, left),
+        (bottom, right),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A window along one dimension: positions that the output has, and padding before the input, in pixels."""
+
+    output: int
+    padding: int
+
+
+def extent(same: bool, size: int, taps: int, stride: int, dilation: int, before: int = 0, after: int = 0) -> Extent:
+    """Output size and leading padding for an input of `size`; a window that does not fit gives an output <= 0.
+
+    Where SAME padding is odd, the trailing side gets the pixel more.
+    """
+    reach = (taps - 1) * dilation + 1
+    if not same:
+        return Extent((before + size + after + stride - reach) // stride, before)
+    output = -(-size // stride)
+    return Extent(output, max((output - 1) * stride + reach - size, 0) // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window of `taps` (height, width), moving by `steps` over an input [batch, height, width, channels]."""
+
+    steps: Steps
+    input: tuple[int, int, int, int]
+    taps: tuple[int, int]
+
+    @property
+    def height(self) -> Extent:
+        steps = self.steps
+        spacing = steps.stride_height, steps.dilation_height
+        return extent(steps.same, self.input[1], self.taps[0], *spacing, steps.before[0], steps.after[0])
+
+    @property
+    def width(self) -> Extent:
+        steps = self.steps
+        spacing = steps.stride_width, steps.dilation_width
+        return extent(steps.same, self.input[2], self.taps[1], *spacing, steps.before[1], steps.after[1])
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Pixels (height, width) from a window's first tap to its last, both counted."""
+        steps = self.steps
+        return (
+            (self.taps[0] - 1) * steps.dilation_height + 1,
+            (self.taps[1] - 1) * steps.dilation_width + 1,
+        )
+
+    @property
+    def transposed(self) -> Window:
+        """The same with height and width exchanged."""
+        steps, (batches, height, width, channels) = self.steps, self.input
+        return Window(
+            Steps(
+                steps.same,
+                steps.stride_width,
+                steps.stride_height,
+                steps.dilation_width,
+                steps.dilation_height,
+                (steps.before[1], steps.before[0]),
+                (steps.after[1], steps.after[0]),
+            ),
+            (batches, width, height, channels),
+            (self.taps[1], self.taps[0]),
+        )
+
+    @property
+    def line(self) -> Window:
+        """A window of one column over a single column of pixels as one of a row over a line; any other as it is."""
+        return self.transposed if self.input[2] == self.taps[1] == self.width.output == 1 else self
+
+    @property
+    def fits(self) -> bool:
+        """Whether the output has at least one position, and no window lies outside the input."""
+        paddings = *zip(self.steps.before, self.reach, strict=True), *zip(self.steps.after, self.reach, strict=True)
+        return self.height.output > 0 and self.width.output > 0 and all(p < reach for p, reach in paddings)
+
+    @property
+    def reaches_out(self) -> bool:
+        """Whether some position of the window reaches beyond the input."""
+        strides = self.steps.stride_height, self.steps.stride_width
+        spans = zip((self.height, self.width), strides, self.reach, self.input[1:3], strict=True)
+        return any(o.padding or (o.output - 1) * stride + reach > size for o, stride, reach, size in spans)
+
+    def fields(self, output_channels: int) -> Fields:
+        """TFLMGEN_WINDOW_FIELDS of a params struct."""
+        return (
+            ("batches", self.input[0]),
+            ("input_height", self.input[1]),
+            ("input_width", self.input[2]),
+            ("input_channels", self.input[3]),
+            ("output_height", self.height.output),
+            ("output_width", self.width.output),
+            ("output_channels", output_channels),
+            ("filter_height", self.taps[0]),
+            ("filter_width", self.taps[1]),
+            ("stride_height", self.steps.stride_height),
+            ("stride_width", self.steps.stride_width),
+            ("padding_top", self.height.padding),
+            ("padding_left", self.width.padding),
+        )
+
+    def overlap_distance(self, output_channels: int, last: int = 1) -> int:
+        """Least distance, in elements, by which the output must precede the input that it lies over.
+
+        The kernels read an output pixel's window, channel after channel, while they write the pixel: all its channels
+        but the `last` are written before its last read, and all of them before the next pixel's first.
+        """
+        still_read = np.append(self.still_read(), np.iinfo(np.int64).max)
+        written = np.arange(1, len(still_read)) * output_channels
+        return max(0, int((written - last - still_read[:-1]).max()), int((written - still_read[1:]).max()))
+
+    def group_distance(self, group: int) -> int:
+        """The same for a kernel with one output per input channel, which computes a pixel by groups of channels.
+
+        A group's values are all read before its outputs are written, and no other channel's are read for them. The last
+        group are the last `group` channels: where it overlaps the one before, some values are read after the outputs
+        over them were written.
+        """
+        channels = self.input[3]
+        reads = self._first_reads()
+        still_read = np.minimum.accumulate(reads[::-1])[::-1]
+        begun = np.arange(len(reads)) * channels
+        distance = int((begun[1:] - still_read[1:]).max(initial=0))
+        if channels > group:
+            distance = max(distance, int((begun - reads).max()) + -channels % group)
+        return distance
+
+    def block_distance(self, output_channels: int, block: int) -> int:
+        """The same for a kernel that reads the windows of `block` pixels, in order, before it writes the first."""
+        still_read = self.still_read()
+        starts = np.arange(block, len(still_read), block)
+        written = starts * output_channels
+        still_read = still_read[starts]
+        return max(0, int((written - still_read).max(initial=0)))
+
+    def starts_distance(self, output_channels: int, starts: Iterable[int]) -> int:
+        """The same for blocks of any size, which begin at pixel 0 and at the pixels `starts`."""
+        begun = np.array(list(starts), dtype=np.int64)
+        still_read = self.still_read()[begun]
+        return max(0, int((begun * output_channels - still_read).max(initial=0)))
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether each output pixel sees just the input pixel of its own number."""
+        return self.taps == (1, 1) and (self.steps.stride_height, self.steps.stride_width) == (1, 1)
+
+    @property
+    def flat(self) -> Window:
+        """A pointwise window over one long line of all pixels; any other as it is."""
+        batches, height, width, channels = self.input
+        return replace(self, input=(1, 1, batches * height * width, channels)) if self.is_pointwise else self
+
+    def backward_distance(self, output_channels: int, firsts: Iterable[int], unread: int = 0) -> int:
+        """Least distance, in elements, by which a pointwise window's output must begin after the input it lies over.
+
+        The kernel goes through the pixels from the last to the first, in blocks that begin at `firsts`; as it writes a
+        block, it may not have read the first `unread` elements of it yet.
+        """
+        more = self.input[3] - output_channels
+        return max(0, max((first * more + unread for first in firsts), default=0))
+
+    def still_read(self) -> NDArray[np.int64]:
+        """The offset of the first input element that is inside the window of an output pixel or of any after it."""
+        least: NDArray[np.int64] = np.minimum.accumulate(self._first_reads()[::-1])[::-1]
+        return least
+
+    def _first_reads(self) -> NDArray[np.int64]:
+        """The offset of the first input element inside each output pixel's window, pixels in order."""
+        batches, height, width, channels = self.input
+        rows = _first_inside(self.height, height, self.taps[0], self.steps.stride_height, self.steps.dilation_height)
+        columns = _first_inside(self.width, width, self.taps[1], self.steps.stride_width, self.steps.dilation_width)
+        pixels = np.add.outer(rows * width, columns).reshape(-1)
+        reads: NDArray[np.int64] = np.add.outer(np.arange(batches) * height * width, pixels).reshape(-1) * channels
+        return reads
+
+    @property
+    def dilation_fields(self) -> Fields:
+        return ("dilation_height", self.steps.dilation_height), ("dilation_width", self.steps.dilation_width)
+
+
+def _first_inside(over: Extent, size: int, taps: int, stride: int, dilation: int) -> NDArray[np.int64]:
+    """For each position of the window, the first of its pixels inside an input of `size`; far out where none is."""
+    origins = np.arange(over.output, dtype=np.int64) * stride - over.padding
+    firsts = origins + np.maximum(0, -(origins // dilation)) * dilation
+    firsts = np.where(origins < 0, firsts, origins)
+    inside = (firsts < size) & (firsts <= origins + (taps - 1) * dilation)
+    return np.where(inside, firsts, _FAR)
+
+
+def four(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """`shape`, which a rule has shown to have 4 dimensions."""
+    a, b, c, d = shape
+    return a, b, c, d

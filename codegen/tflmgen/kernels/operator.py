@@ -1,0 +1,92 @@
+"""What ops/ knows of one TFLite operator: attributes, arity, support rules, shape rule, kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import Kernel, OperatorInstance, Pieces, Target, View
+from tflmgen.ir.types import Dim, DType, TensorType
+
+Options = Mapping[str, Any]
+"""An operator's options as the file has them: field name in the schema's snake_case -> number, bool, str or tuple."""
+
+INTERMEDIATES = "intermediate_quantization"
+"""A key of Options that is no field of the schema: a tuple of Quantization or None, by intermediate tensor."""
+
+BACKWARD = "backward"
+"""Another one, of recurrent layers: whether they run from the last step to the first."""
+
+CUSTOM_OPTIONS = "custom_options"
+"""The key under which the Options of a custom operator have its option bytes as they are.
+
+Beside it stands every field of these bytes where they are a FlexBuffers map, as converters write them.
+"""
+
+Shape = tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What an operator keeps from one invocation to the next, beside the file's variables.
+
+    initial  contents before the first invocation and after NAME_reset(), little-endian; empty: zeros
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    initial: bytes = b""
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.dtype, self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One support rule. Its sentence is the error message and the documentation.
+
+    `holds` may rely on the operator's arity and on every rule before it.
+    """
+
+    sentence: str
+    holds: Callable[[OperatorInstance], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A row of the operator table.
+
+    attributes  options of the file -> a frozen dataclass (or None); raises ValueError with a sentence where they are
+    bad; gets None where the file has no options
+    inputs      least and greatest number of inputs (optional trailing ones count in the greatest); -1: any number
+    outputs     number of outputs; -1: any number
+    infer       output shapes, in order; None for an output whose shape the operator does not determine
+    kernel      the call that computes it, or a View; called only where every rule holds
+    updates     inputs that are variable tensors; after its own outputs an Op has their new contents, in this order
+    fold        the outputs as arrays, evaluated at compile time as the kernel would; None where an operand is not known
+    state       what it keeps, called only where every rule holds. The kernel has the contents as further inputs after
+    the file's, the new contents as further outputs after the file's
+    files       C files of a plug-in: headers and sources that go with the kernel
+    """
+
+    name: str
+    attributes: Callable[[Options | None], Any]
+    inputs: tuple[int, int]
+    outputs: int
+    rules: tuple[Rule, ...]
+    infer: Callable[[OperatorInstance], tuple[Shape | None, ...]]
+    kernel: Callable[[OperatorInstance, Target], Kernel | View | Pieces]
+    fold: Callable[[OperatorInstance], Sequence[NDArray[Any]] | None] | None = None
+    updates: tuple[int, ...] = ()
+    state: Callable[[OperatorInstance], tuple[State, ...]] | None = None
+    files: tuple[Path, ...] = ()
+
+
+def no_attributes(options: Options | None) -> None:
+    """For operators without options, or whose options do not matter."""
+    del options

@@ -1,0 +1,68 @@
+"""ADD_N."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Target, View
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
+from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operators.binary import SUFFIX
+from tflmgen.kernels.rules import (
+    COMMON,
+    QUANTIZED_PER_TENSOR,
+    input_type,
+    one_type,
+    same_quantization,
+    scale,
+    static_shape,
+    zero_point,
+)
+
+
+def _scale(op: OperatorInstance) -> float:
+    """The factor that brings sums in halves of the inputs' scale, with 20 more bits, to the output's scale."""
+    return 2.0 * scale(input_type(op, 0)) / (2.0**20 * scale(op.outputs[0]))
+
+
+def _kernel(op: OperatorInstance, target: Target) -> Kernel | View:
+    del target
+    count, output = len(op.inputs), op.outputs[0]
+    if count == 1 and output.dtype is not DType.INT8:
+        return View(0)
+    layout = [output.elements, count]
+    if output.dtype is DType.INT8:
+        layout += [-zero_point(input_type(op, 0)), zero_point(output), *quantize_multiplier(_scale(op))]
+    return Kernel(
+        f"tflmgen_add_n_{SUFFIX[output.dtype]}",
+        "add_n.h",
+        (ConstantArray.of("layout", np.array(layout), DType.INT32), Output(0), *(Input(i) for i in range(count))),
+        overlaps=tuple(Overlap(i, 0) for i in range(count)),
+    )
+
+
+RULES = (
+    *COMMON,
+    one_type(DType.FLOAT32, DType.INT8, DType.INT32),
+    QUANTIZED_PER_TENSOR,
+    Rule(
+        "the inputs have one shape",
+        lambda op: len({static_shape(input_type(op, i)) for i in range(len(op.inputs))}) == 1,
+    ),
+    Rule(
+        "int8 inputs share one scale and zero point",
+        lambda op: (
+            op.outputs[0].dtype is not DType.INT8
+            or all(same_quantization(input_type(op, i), input_type(op, 0)) for i in range(len(op.inputs)))
+        ),
+    ),
+    Rule(
+        "an int8 output's scale is more than 2^-19 of the inputs'",
+        lambda op: op.outputs[0].dtype is not DType.INT8 or quantize_multiplier(_scale(op))[1] <= 0,
+    ),
+)
+
+OPERATORS = (
+    Operator("ADD_N", no_attributes, (1, -1), 1, RULES, lambda op: (static_shape(input_type(op, 0)),), _kernel),
+)

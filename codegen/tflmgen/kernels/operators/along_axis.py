@@ -1,0 +1,269 @@
+"""ARG_MAX, ARG_MIN, CUMSUM, TOPK_V2, ONE_HOT and L2_NORMALIZATION."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
+from tflmgen.kernels.numeric.strides import Ints, normalize_axis
+from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.operators.binary import SUFFIX, Fields
+from tflmgen.kernels.operators.copying import MOVABLE, constants_of
+from tflmgen.kernels.rules import (
+    COMMON,
+    QUANTIZED,
+    QUANTIZED_PER_TENSOR,
+    constant,
+    input_is,
+    input_type,
+    labels,
+    one_type,
+    output_is,
+    same_quantization,
+    scale,
+    static_shape,
+    zero_point,
+)
+
+HEADER = "along_axis.h"
+ORDERED = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """CUMSUM: whether sums leave out the element where they stand, and whether they run from the end."""
+
+    exclusive: bool
+    reverse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewAxis:
+    """ONE_HOT: where the output's new dimension is (-1: last)."""
+
+    axis: int
+
+
+def _shape(op: OperatorInstance, index: int = 0) -> Ints:
+    return static_shape(input_type(op, index))
+
+
+def _around(shape: Ints, axis: int) -> Fields:
+    return (
+        ("outer", math.prod(shape[:axis])),
+        ("axis", shape[axis]),
+        ("inner", math.prod(shape[axis + 1 :])),
+    )
+
+
+def _axis(op: OperatorInstance) -> int | None:
+    return normalize_axis(constants_of(op, 1)[0], len(_shape(op)))
+
+
+def _without_axis(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    shape, axis = _shape(op), _axis(op) or 0
+    return (shape[:axis] + shape[axis + 1 :],)
+
+
+def _arg(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
+    def kernel(op: OperatorInstance, target: Target) -> Kernel:
+        del target
+        function = f"tflmgen_{name}_{SUFFIX[input_type(op, 0).dtype]}_{SUFFIX[op.outputs[0].dtype]}"
+        params = Params("tflmgen_axis", _around(_shape(op), _axis(op) or 0))
+        return Kernel(function, HEADER, (Input(0), Output(0)), params)
+
+    return kernel
+
+
+def _parse_cumsum(options: Options | None) -> Direction:
+    given = options or {}
+    return Direction(bool(given.get("exclusive", False)), bool(given.get("reverse", False)))
+
+
+def _cumsum_scale(op: OperatorInstance) -> float:
+    """The factor that brings sums in halves of the input's scale, with 20 more bits, to the output's scale."""
+    return 2.0 * scale(input_type(op, 0)) / (2.0**20 * scale(op.outputs[0]))
+
+
+def _cumsum(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    dtype = op.outputs[0].dtype
+    struct = "tflmgen_cumsum"
+    fields: Fields = (
+        *_around(_shape(op), _axis(op) or 0),
+        ("exclusive", op.attributes.exclusive),
+        ("reverse", op.attributes.reverse),
+    )
+    if dtype is DType.INT8:
+        multiplier, shift = quantize_multiplier(_cumsum_scale(op))
+        struct = "tflmgen_cumsum_s8"
+        fields += (
+            ("input_offset", -zero_point(input_type(op, 0))),
+            ("output_offset", zero_point(op.outputs[0])),
+            ("multiplier", multiplier),
+            ("shift", shift),
+        )
+    function = f"tflmgen_cumsum_{SUFFIX[dtype]}"
+    return Kernel(function, HEADER, (Input(0), Output(0)), Params(struct, fields), (Overlap(0, 0),))
+
+
+def _top_k(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    shape, k = _shape(op), constants_of(op, 1)[0]
+    params = Params("tflmgen_top_k", (("rows", math.prod(shape[:-1])), ("length", shape[-1]), ("k", k)))
+    function = f"tflmgen_top_k_{SUFFIX[input_type(op, 0).dtype]}"
+    return Kernel(function, HEADER, (Input(0), Output(0), Output(1)), params)
+
+
+def _top_shapes(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    return ((*_shape(op)[:-1], constants_of(op, 1)[0]),) * 2
+
+
+def _parse_one_hot(options: Options | None) -> NewAxis:
+    return NewAxis(int((options or {}).get("axis", -1)))
+
+
+def _new_axis(op: OperatorInstance) -> int | None:
+    return normalize_axis(op.attributes.axis, len(_shape(op)) + 1)
+
+
+def _one_hot_shape(op: OperatorInstance) -> Ints:
+    shape, axis = _shape(op), _new_axis(op) or 0
+    return (*shape[:axis], constants_of(op, 1)[0], *shape[axis:])
+
+
+def _one_hot(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    function = f"tflmgen_one_hot_{SUFFIX[input_type(op, 0).dtype]}_{op.outputs[0].dtype.bits}"
+    params = Params("tflmgen_axis", _around(_one_hot_shape(op), _new_axis(op) or 0))
+    return Kernel(function, HEADER, (Input(0), Input(2), Input(3), Output(0)), params)
+
+
+def _parse_normalization(options: Options | None) -> None:
+    if (options or {}).get("fused_activation_function", 0):
+        raise ValueError("a fused activation is not supported")
+
+
+def _normalization(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    source = input_type(op, 0)
+    fields = (
+        ("rows", math.prod(_shape(op)[:-1])),
+        ("length", _shape(op)[-1]),
+        ("input_offset", -zero_point(source) if source.dtype is DType.INT8 else 0),
+    )
+    function = f"tflmgen_l2_normalization_{SUFFIX[source.dtype]}"
+    params = Params("tflmgen_l2_normalization", fields)
+    return Kernel(function, HEADER, (Input(0), Output(0)), params, (Overlap(0, 0),))
+
+
+def _axis_rules(*index_types: DType) -> tuple[Rule, ...]:
+    return (
+        input_is(1, "axis", *index_types),
+        constant(1, "axis"),
+        Rule("the axis is one number", lambda op: input_type(op, 1).elements == 1),
+        Rule("the axis is in range", lambda op: _axis(op) is not None),
+    )
+
+
+ARG_RULES = (
+    *COMMON,
+    input_is(0, "input", *ORDERED),
+    output_is(DType.INT32, DType.INT64),
+    *_axis_rules(DType.INT32, DType.INT64),
+    Rule("the axis has elements", lambda op: _shape(op)[_axis(op) or 0] > 0),
+)
+
+CUMSUM_TYPES = (DType.FLOAT32, DType.INT8, DType.INT32, DType.INT64)
+
+CUMSUM_RULES = (
+    *COMMON,
+    Rule(
+        f"input and output are both {labels(CUMSUM_TYPES)}",
+        lambda op: op.outputs[0].dtype in CUMSUM_TYPES and input_type(op, 0).dtype is op.outputs[0].dtype,
+    ),
+    *_axis_rules(DType.INT32),
+    QUANTIZED_PER_TENSOR,
+    Rule(
+        "the output's scale is more than 2^-19 of the input's",
+        lambda op: op.outputs[0].dtype is not DType.INT8 or quantize_multiplier(_cumsum_scale(op))[1] <= 0,
+    ),
+)
+
+TOP_K_TYPES = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64)
+
+TOP_K_RULES = (
+    *COMMON,
+    Rule(
+        f"input and first output are both {labels(TOP_K_TYPES)}",
+        lambda op: op.outputs[0].dtype in TOP_K_TYPES and input_type(op, 0).dtype is op.outputs[0].dtype,
+    ),
+    Rule("the second output is int32", lambda op: op.outputs[1].dtype is DType.INT32),
+    Rule(
+        "the values keep scale and zero point",
+        lambda op: op.outputs[0].dtype not in QUANTIZED or same_quantization(op.outputs[0], input_type(op, 0)),
+    ),
+    input_is(1, "number of elements", DType.INT32),
+    constant(1, "number of elements"),
+    Rule("the number of elements is one number", lambda op: input_type(op, 1).elements == 1),
+    Rule(
+        "the number of elements is between 1 and the last dimension",
+        lambda op: len(_shape(op)) >= 1 and 1 <= constants_of(op, 1)[0] <= _shape(op)[-1],
+    ),
+)
+
+ONE_HOT_RULES = (
+    *COMMON,
+    input_is(0, "index tensor", DType.INT32, DType.INT64),
+    input_is(1, "depth", DType.INT32),
+    constant(1, "depth"),
+    Rule(
+        "the depth is one number, not negative",
+        lambda op: len(constants_of(op, 1)) == 1 and constants_of(op, 1)[0] >= 0,
+    ),
+    Rule(
+        "both values have the output's type",
+        lambda op: (
+            op.outputs[0].dtype in MOVABLE and all(input_type(op, i).dtype is op.outputs[0].dtype for i in (2, 3))
+        ),
+    ),
+    Rule("both values have one element", lambda op: all(input_type(op, i).elements == 1 for i in (2, 3))),
+    Rule("the axis is in range", lambda op: _new_axis(op) is not None),
+)
+
+NORMALIZATION_RULES = (
+    *COMMON,
+    one_type(DType.FLOAT32, DType.INT8),
+    QUANTIZED_PER_TENSOR,
+    Rule(
+        "the input has a last dimension of less than 2^15", lambda op: len(_shape(op)) >= 1 and _shape(op)[-1] < 2**15
+    ),
+    Rule(
+        "an int8 output has scale 1/128 and zero point 0",
+        lambda op: (
+            op.outputs[0].dtype is not DType.INT8
+            or (scale(op.outputs[0]) == 1 / 128 and zero_point(op.outputs[0]) == 0)
+        ),
+    ),
+)
+
+OPERATORS = (
+    Operator("ARG_MAX", no_attributes, (2, 2), 1, ARG_RULES, _without_axis, _arg("arg_max")),
+    Operator("ARG_MIN", no_attributes, (2, 2), 1, ARG_RULES, _without_axis, _arg("arg_min")),
+    Operator("CUMSUM", _parse_cumsum, (2, 2), 1, CUMSUM_RULES, lambda op: (_shape(op),), _cumsum),
+    Operator("TOPK_V2", no_attributes, (2, 2), 2, TOP_K_RULES, _top_shapes, _top_k),
+    Operator("ONE_HOT", _parse_one_hot, (4, 4), 1, ONE_HOT_RULES, lambda op: (_one_hot_shape(op),), _one_hot),
+    Operator(
+        "L2_NORMALIZATION",
+        _parse_normalization,
+        (1, 1),
+        1,
+        NORMALIZATION_RULES,
+        lambda op: (_shape(op),),
+        _normalization,
+    ),
+)

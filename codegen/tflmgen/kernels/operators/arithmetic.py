@@ -1,0 +1,160 @@
+"""ADD, SUB and MUL with a fused activation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.ir.kernel import Kernel, OperatorInstance, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.candidates import fast_add, fast_mul, fastest
+from tflmgen.kernels.numeric.quantize_math import (
+    Activation,
+    activation_range,
+    is_representable,
+    parse_activation,
+    quantize_multiplier,
+)
+from tflmgen.kernels.operator import Operator, Options, Rule
+from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary
+from tflmgen.kernels.rules import QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
+
+HEADER = "arithmetic.h"
+QUANTIZED = (DType.INT8, DType.INT16)
+LEFT_SHIFT = {DType.INT8: 20, DType.INT16: 15}
+"""Bits of headroom that ADD and SUB compute with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """The activation applied to each result."""
+
+    activation: Activation
+
+
+def parse(options: Options | None) -> Fused:
+    return Fused(parse_activation(int((options or {}).get("fused_activation_function", 0))))
+
+
+def add_scales(op: OperatorInstance) -> tuple[float, float, float]:
+    """The factors of both inputs, and of their sum, that ADD and SUB apply (each at most 1 where supported).
+
+    The inputs are brought to one scale, twice the greater one's, with 20 bits (int8) or 15 bits (int16) of headroom.
+    """
+    first, second, output = scale(input_type(op, 0)), scale(input_type(op, 1)), op.outputs[0]
+    common = 2.0 * max(first, second)
+    return first / common, second / common, common / (2.0 ** LEFT_SHIFT[output.dtype] * scale(output))
+
+
+def mul_scale(op: OperatorInstance) -> float:
+    """The factor that brings a product of two quantised elements to the output's scale."""
+    return scale(input_type(op, 0)) * scale(input_type(op, 1)) / scale(op.outputs[0])
+
+
+def _offsets(op: OperatorInstance) -> Fields:
+    return (
+        ("offset1", -zero_point(input_type(op, 0))),
+        ("offset2", -zero_point(input_type(op, 1))),
+        ("output_offset", zero_point(op.outputs[0])),
+    )
+
+
+def output_limits(op: OperatorInstance, activation: Activation) -> Fields:
+    """Least and greatest value of the output, of its own type."""
+    output = op.outputs[0]
+    if output.dtype is DType.FLOAT32:
+        low, high = activation.bounds
+        return ("least", low), ("greatest", high)
+    if output.dtype in QUANTIZED and output.quantization is not None:
+        least, greatest = activation_range(activation, output.dtype, output.quantization)
+        return ("least", least), ("greatest", greatest)
+    least, greatest = output.dtype.limits
+    low, high = activation.bounds
+    return ("least", int(max(least, low))), ("greatest", int(min(greatest, high)))
+
+
+def _kernel(
+    name: str, quantized_fields: Callable[[OperatorInstance], Fields]
+) -> Callable[[OperatorInstance, Target], Kernel]:
+    def kernel(op: OperatorInstance, target: Target) -> Kernel:
+        fast: list[Kernel] = []
+        if op.outputs[0].dtype is DType.INT8:
+            assert op.outputs[0].quantization is not None
+            limits = activation_range(op.attributes.activation, DType.INT8, op.outputs[0].quantization)
+            if name == "mul":
+                fast = fast_mul(op, mul_scale(op), limits, target)
+            else:
+                fast = fast_add(op, add_scales(op), 1 if name == "add" else -1, limits, target)
+        return fastest([*fast, portable(op)], target)
+
+    def portable(op: OperatorInstance) -> Kernel:
+        dtype = op.outputs[0].dtype
+        function = f"tflmgen_{name}_{SUFFIX[dtype]}"
+        if dtype is DType.INT64:
+            return binary_kernel(op, function, HEADER)
+        ends = output_limits(op, op.attributes.activation)
+        if dtype in QUANTIZED:
+            struct = "tflmgen_mul_quantized" if name == "mul" else "tflmgen_add_quantized"
+            return binary_kernel(op, function, HEADER, struct, _offsets(op) + quantized_fields(op) + ends)
+        return binary_kernel(op, function, HEADER, f"tflmgen_arithmetic_{SUFFIX[dtype]}", ends)
+
+    return kernel
+
+
+def _add_fields(op: OperatorInstance) -> Fields:
+    fields: Fields = (("left_shift", LEFT_SHIFT[op.outputs[0].dtype]),)
+    for name, factor in zip(("1", "2", "_output"), add_scales(op), strict=True):
+        multiplier, shift = quantize_multiplier(factor)
+        fields += ((f"multiplier{name}", multiplier), (f"shift{name}", shift))
+    return fields
+
+
+def _mul_fields(op: OperatorInstance) -> Fields:
+    multiplier, shift = quantize_multiplier(mul_scale(op))
+    return ("multiplier", multiplier), ("shift", shift)
+
+
+def is_quantized(op: OperatorInstance) -> bool:
+    return op.outputs[0].dtype in QUANTIZED
+
+
+RULES = (
+    *BROADCASTS,
+    one_type(DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64),
+    QUANTIZED_PER_TENSOR,
+    Rule(
+        "int64 has no fused activation",
+        lambda op: op.outputs[0].dtype is not DType.INT64 or op.attributes.activation is Activation.NONE,
+    ),
+)
+
+ADD_RULES = (
+    *RULES,
+    Rule(
+        "the zero points of int16 tensors are 0",
+        lambda op: (
+            op.outputs[0].dtype is not DType.INT16
+            or all(zero_point(t) == 0 for t in (input_type(op, 0), input_type(op, 1), op.outputs[0]))
+        ),
+    ),
+    Rule(
+        "the output's scale is no less than 2^-19 (int8) or 2^-14 (int16) of the greater input's",
+        lambda op: not is_quantized(op) or add_scales(op)[2] <= np.nextafter(1.0, 0.0),
+    ),
+)
+
+MUL_RULES = (
+    *RULES,
+    Rule(
+        "the product of the inputs' scales is less than 2^30 times the output's",
+        lambda op: not is_quantized(op) or is_representable(mul_scale(op)),
+    ),
+)
+
+OPERATORS = (
+    Operator("ADD", parse, (2, 2), 1, ADD_RULES, infer_binary, _kernel("add", _add_fields)),
+    Operator("SUB", parse, (2, 2), 1, ADD_RULES, infer_binary, _kernel("sub", _add_fields)),
+    Operator("MUL", parse, (2, 2), 1, MUL_RULES, infer_binary, _kernel("mul", _mul_fields)),
+)

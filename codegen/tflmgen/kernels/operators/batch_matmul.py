@@ -1,0 +1,284 @@
+"""BATCH_MATMUL: products of matrices that the last two dimensions hold, int8, int16 and float32.
+
+The right ones may be int8 beside int16, and beside float32, whose rows are then quantised at run time. Right
+ones in int8 may have a scale per column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.ir.kernel import (
+    ConstantArray,
+    Input,
+    Kernel,
+    Null,
+    Operand,
+    OperatorInstance,
+    Output,
+    Params,
+    ParamValue,
+    Scratch,
+    Target,
+)
+from tflmgen.ir.types import DType
+from tflmgen.kernels.candidates import fastest
+from tflmgen.kernels.mve.batch_matmul import batch_matmul_mve
+from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, is_representable, quantize_multiplier
+from tflmgen.kernels.numeric.strides import broadcast_shape, collapse, strides_of
+from tflmgen.kernels.numeric.weights import MAX_SHIFT_S64, channel_operands
+from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.option_fields import present
+from tflmgen.kernels.rules import (
+    COMMON,
+    input_type,
+    per_tensor,
+    scale,
+    static_shape,
+    tensors,
+    where_computed,
+    zero_point,
+)
+
+HEADER = "batch_matmul.h"
+MAX_DEPTH_S8 = (2**31 - 1) // 255**2
+"""Products of two int8 values less their zero points that 32 bits hold."""
+
+
+Axes = tuple[int, ...]
+
+PERMUTATIONS = ("left_axes", "right_axes", "output_axes")
+"""Keys of Options that are no fields of the schema: attributes that only passes set."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchMatmulAttributes:
+    """left_axes, right_axes, output_axes: permutations of the dimensions of operands before, and of the product after
+    the multiplication, as TRANSPOSEs leave them that a pass has made part of the operator; empty for none.
+    """
+
+    adjoint_left: bool
+    adjoint_right: bool
+    asymmetric: bool
+    left_axes: Axes = ()
+    right_axes: Axes = ()
+    output_axes: Axes = ()
+
+
+def parse(options: Options | None) -> BatchMatmulAttributes:
+    options = present(options)
+    asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
+    axes = (tuple(options.get(key, ())) for key in PERMUTATIONS)
+    adjoint = bool(options.get("adj_x", False)), bool(options.get("adj_y", False))
+    return BatchMatmulAttributes(*adjoint, asymmetric, *axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Matrices:
+    """An operand as the product sees it: batch, rows and columns, and the strides of each."""
+
+    batch: tuple[int, ...]
+    batch_strides: tuple[int, ...]
+    rows: int
+    columns: int
+    row_stride: int
+    column_stride: int
+
+
+def _matrices(shape: tuple[int, ...], axes: Axes, adjoint: bool) -> Matrices:
+    strides = strides_of(shape)
+    if axes:
+        shape, strides = tuple(shape[a] for a in axes), tuple(strides[a] for a in axes)
+    (*batch, rows, columns), (*batch_strides, row_stride, column_stride) = shape, strides
+    if adjoint:
+        rows, columns, row_stride, column_stride = columns, rows, column_stride, row_stride
+    return Matrices(tuple(batch), tuple(batch_strides), rows, columns, row_stride, column_stride)
+
+
+def left_of(op: OperatorInstance) -> Matrices:
+    return _matrices(static_shape(input_type(op, 0)), op.attributes.left_axes, op.attributes.adjoint_left)
+
+
+def right_of(op: OperatorInstance) -> Matrices:
+    return _matrices(static_shape(input_type(op, 1)), op.attributes.right_axes, op.attributes.adjoint_right)
+
+
+def _product_of(op: OperatorInstance) -> Matrices:
+    """The output with the dimensions in the order in which the operands have them."""
+    axes = op.attributes.output_axes
+    return _matrices(static_shape(op.outputs[0]), tuple(axes.index(a) for a in range(len(axes))), False)
+
+
+def infer(op: OperatorInstance) -> tuple[Shape | None]:
+    left, right = left_of(op), right_of(op)
+    batch = broadcast_shape(left.batch, right.batch)
+    if batch is None:
+        return (None,)
+    shape = (*batch, left.rows, right.columns)
+    return (tuple(shape[a] for a in op.attributes.output_axes) or shape,)
+
+
+def _batch_strides(operand: Matrices, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides along every dimension of the whole batch: 0 where the operand is repeated."""
+    own = tuple(0 if d == 1 else s for d, s in zip(operand.batch, operand.batch_strides, strict=True))
+    return (0,) * (len(batch) - len(own)) + own
+
+
+def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
+    return (fill,) * (3 - len(values)) + values
+
+
+def real_multipliers(op: OperatorInstance) -> list[float]:
+    """From accumulator to output, one or one per column."""
+    quantization = input_type(op, 1).quantization
+    scales = quantization.scales if quantization else ()
+    return [scale(input_type(op, 0)) * right / scale(op.outputs[0]) for right in scales]
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    portable = portable_kernel(op)
+    if "mve" in target.features and portable.function == "tflmgen_batch_matmul_s8":
+        fast = batch_matmul_mve(portable)
+        return fastest([fast, portable], target) if fast else portable
+    return portable
+
+
+def portable_kernel(op: OperatorInstance) -> Kernel:
+    left, right, product, output = left_of(op), right_of(op), _product_of(op), op.outputs[0]
+    batch = product.batch
+    nest = collapse(batch, *(_batch_strides(one, batch) for one in (left, right, product)))
+    fields: tuple[tuple[str, ParamValue], ...] = (
+        ("batches", _three(nest.extents, 1)),
+        ("left_batch_strides", _three(nest.strides[0], 0)),
+        ("right_batch_strides", _three(nest.strides[1], 0)),
+        ("output_batch_strides", _three(nest.strides[2], 0)),
+        ("rows", left.rows),
+        ("columns", right.columns),
+        ("depth", left.columns),
+        ("left_row_stride", left.row_stride),
+        ("left_depth_stride", left.column_stride),
+        ("right_depth_stride", right.row_stride),
+        ("right_column_stride", right.column_stride),
+        ("output_row_stride", product.row_stride),
+        ("output_column_stride", product.column_stride),
+    )
+    macs = output.elements * left.columns
+    if _is_hybrid(op):
+        return _hybrid_kernel(op, left, fields, macs)
+    if output.dtype is DType.FLOAT32:
+        params = Params("tflmgen_batch_matmul_f32", fields)
+        return Kernel("tflmgen_batch_matmul_f32", HEADER, (Input(0), Input(1), Output(0)), params, macs=macs)
+    pairs = [quantize_multiplier(factor) for factor in real_multipliers(op)]
+    requantize: tuple[tuple[str, ParamValue], ...] = (("multiplier", pairs[0][0]), ("shift", pairs[0][1]))
+    if output.dtype is DType.INT8:
+        function = struct = "tflmgen_batch_matmul_s8"
+        points = (
+            ("left_zero_point", zero_point(input_type(op, 0))),
+            ("right_zero_point", zero_point(input_type(op, 1))),
+        )
+        fields += (*points, *requantize, ("output_zero_point", zero_point(output)))
+    else:
+        function = struct = "tflmgen_batch_matmul_s16"
+        if input_type(op, 1).dtype is DType.INT8:
+            function = "tflmgen_batch_matmul_s16_s8"
+        fields += requantize
+    if len(pairs) == 1:
+        return Kernel(function, HEADER, (Input(0), Input(1), Output(0)), Params(struct, fields), macs=macs)
+    operands = (Input(0), Input(1), *channel_operands(pairs), Output(0))
+    return Kernel(f"{function}_per_column", HEADER, operands, Params(struct, fields), macs=macs)
+
+
+def _hybrid_kernel(
+    op: OperatorInstance, left: Matrices, fields: tuple[tuple[str, ParamValue], ...], macs: int
+) -> Kernel:
+    quantization = input_type(op, 1).quantization
+    assert quantization is not None
+    function = "tflmgen_batch_matmul_hybrid"
+    scales = ConstantArray.of("scales", np.array(quantization.scales), DType.FLOAT32)
+    gathered: Operand = Scratch(left.columns * 4) if left.column_stride != 1 else Null()
+    operands = (Input(0), Input(1), scales, Output(0), Scratch(left.columns, 1), gathered)
+    how = (("asymmetric", op.attributes.asymmetric), ("per_channel", quantization.per_channel))
+    return Kernel(function, "batch_matmul_hybrid.h", operands, Params(function, (*fields, *how)), macs=macs)
+
+
+def _is_hybrid(op: OperatorInstance) -> bool:
+    return op.outputs[0].dtype is DType.FLOAT32 and input_type(op, 1).dtype is DType.INT8
+
+
+def _types_fit(op: OperatorInstance) -> bool:
+    dtype, weights = input_type(op, 0).dtype, input_type(op, 1).dtype
+    if dtype not in (DType.INT8, DType.INT16, DType.FLOAT32) or op.outputs[0].dtype is not dtype:
+        return False
+    return weights in (dtype, DType.INT8)
+
+
+def _centred_by_columns(op: OperatorInstance) -> bool:
+    """One scale, or one per column of the right matrices, and no zero point; nothing but the left ones is permuted."""
+    weights = input_type(op, 1)
+    quantization = weights.quantization
+    if quantization is None or any(quantization.zero_points) or op.attributes.right_axes or op.attributes.output_axes:
+        return False
+    columns = len(weights.shape) - (2 if op.attributes.adjoint_right else 1)
+    on_columns = quantization.axis == columns and len(quantization.scales) == right_of(op).columns
+    return not quantization.per_channel or on_columns
+
+
+def _scales_fit(op: OperatorInstance) -> bool:
+    """Whether quantised tensors have one scale each, or the right matrices are `_centred_by_columns`."""
+    right = input_type(op, 1)
+    if right.dtype is DType.FLOAT32:
+        return True
+    if _is_hybrid(op) or (right.dtype is DType.INT8 and right.quantization and right.quantization.per_channel):
+        others = () if _is_hybrid(op) else (input_type(op, 0), op.outputs[0])
+        return _centred_by_columns(op) and all(map(per_tensor, others))
+    return all(map(per_tensor, tensors(op)))
+
+
+def _multipliers_fit(op: OperatorInstance) -> bool:
+    limit = MAX_SHIFT if op.outputs[0].dtype is DType.INT8 else MAX_SHIFT_S64
+    factors = () if op.outputs[0].dtype is DType.FLOAT32 else real_multipliers(op)
+    return all(is_representable(f) and quantize_multiplier(f)[1] <= limit for f in factors)
+
+
+RULES = (
+    *COMMON,
+    Rule(
+        "the inputs and outputs are all int8, int16 or float32, or all but int8 right matrices int16 or float32",
+        _types_fit,
+    ),
+    Rule(
+        "both inputs have 2 to 5 dimensions",
+        lambda op: all(2 <= len(t.shape) <= 5 for t in (input_type(op, 0), input_type(op, 1))),
+    ),
+    where_computed("no dimension is zero", lambda op: all(t.elements > 0 for t in tensors(op))),
+    Rule(
+        "the left matrices have as many columns as the right ones have rows",
+        lambda op: left_of(op).columns == right_of(op).rows,
+    ),
+    # LiteRT takes scales per column for 0 where nothing is float32: its products are all zero.
+    Rule(
+        "int8 and int16 inputs and outputs are quantised, with one scale each; int8 right matrices may have one per "
+        "column, and have zero point 0 then and beside float32",
+        _scales_fit,
+    ),
+    Rule(
+        "the product of the inputs' scales is less than 2^30 output scales with int8, less than 2^7 with int16",
+        _multipliers_fit,
+    ),
+    Rule(
+        f"int8 matrices share a dimension of at most {MAX_DEPTH_S8}",
+        lambda op: input_type(op, 1).dtype is not DType.INT8 or left_of(op).columns <= MAX_DEPTH_S8,
+    ),
+    Rule(
+        "the zero points of int16 tensors are 0, and int16 matrices share a dimension of less than 2^16",
+        lambda op: (
+            op.outputs[0].dtype is not DType.INT16
+            or (all(zero_point(t) == 0 for t in tensors(op)) and left_of(op).columns < 2**16)
+        ),
+    ),
+    Rule("the output has the shape that the inputs give", lambda op: (op.outputs[0].shape,) == infer(op)),
+)
+
+OPERATORS = (Operator("BATCH_MATMUL", parse, (2, 2), 1, RULES, infer, kernel),)

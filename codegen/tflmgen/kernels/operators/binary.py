@@ -1,0 +1,91 @@
+"""What operators that combine two tensors element by element share: broadcasting, in-place use, the kernel's params.
+
+Their kernels are made by TFLMGEN_DEFINE_BINARY in firmware/kernels/nest.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.strides import MAX_RANK, Nest, broadcast_shape, broadcast_strides, collapse
+from tflmgen.kernels.operator import Rule, Shape
+from tflmgen.kernels.rules import COMMON, input_type, static_shape
+
+SUFFIX = {
+    DType.FLOAT32: "f32",
+    DType.INT8: "s8",
+    DType.UINT8: "u8",
+    DType.INT16: "s16",
+    DType.UINT16: "u16",
+    DType.INT32: "s32",
+    DType.UINT32: "u32",
+    DType.INT64: "s64",
+    DType.BOOL: "b8",
+}
+"""How kernels' names tell the element type."""
+
+Fields = tuple[tuple[str, ParamValue], ...]
+
+
+def binary_shape(op: OperatorInstance) -> tuple[int, ...] | None:
+    """The shape that both inputs broadcast to, or None."""
+    return broadcast_shape(static_shape(input_type(op, 0)), static_shape(input_type(op, 1)))
+
+
+def binary_nest(op: OperatorInstance) -> Nest:
+    """The loops over the output with the strides of both inputs; the rule of BROADCASTS holds."""
+    shape = binary_shape(op) or ()
+    strides = [broadcast_strides(static_shape(input_type(op, i)), shape) for i in range(2)]
+    return collapse(shape, *strides)
+
+
+def infer_binary(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    return (binary_shape(op),)
+
+
+BROADCASTS = (
+    *COMMON,
+    Rule(
+        "the inputs' shapes are equal, or one of each pair of dimensions is 1", lambda op: binary_shape(op) is not None
+    ),
+    Rule(f"broadcasting takes at most {MAX_RANK} loops", lambda op: binary_nest(op).rank <= MAX_RANK),
+)
+"""The first rules of every operator with two inputs that broadcast."""
+
+
+def binary_overlaps(op: OperatorInstance) -> tuple[Overlap, ...]:
+    """The inputs that the output may lie on: those as long as the output, with elements no smaller."""
+    output = op.outputs[0]
+    return tuple(
+        Overlap(i, 0)
+        for i, t in enumerate(input_type(op, i) for i in range(2))
+        if t.elements == output.elements and t.dtype.bits >= output.dtype.bits
+    )
+
+
+def binary_kernel(
+    op: OperatorInstance, function: str, header: str, struct: str = "tflmgen_binary", fields: Fields = ()
+) -> Kernel:
+    """The call of a kernel made by TFLMGEN_DEFINE_BINARY whose params end in `fields`."""
+    loops = nest_fields(op)
+    return Kernel(
+        function, header, (Input(0), Input(1), Output(0)), Params(struct, loops + fields), overlaps=binary_overlaps(op)
+    )
+
+
+def nest_fields(op: OperatorInstance) -> Fields:
+    """TFLMGEN_BINARY_NEST."""
+    nest = binary_nest(op)
+    return (
+        ("rank", nest.rank),
+        ("extent", nest.padded(nest.extents)),
+        ("stride1", nest.padded(nest.strides[0])),
+        ("stride2", nest.padded(nest.strides[1])),
+    )
+
+
+def plain_kernel(name: str, header: str) -> Callable[[OperatorInstance, object], Kernel]:
+    """For operators whose kernel `tflmgen_<name>_<input type>` needs nothing but the loops."""
+    return lambda op, _: binary_kernel(op, f"tflmgen_{name}_{SUFFIX[input_type(op, 0).dtype]}", header)

@@ -1,0 +1,46 @@
+"""CAST."""
+
+from __future__ import annotations
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target, View
+from tflmgen.ir.types import DType
+from tflmgen.kernels.operator import Operator, no_attributes
+from tflmgen.kernels.operators.binary import SUFFIX
+from tflmgen.kernels.operators.quantize import same_shape, unary_overlaps
+from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is
+
+TYPES = tuple(SUFFIX)
+
+
+def _keeps_bytes(source: DType, result: DType) -> bool:
+    """Integers of one width wrap into one another; true and false are 1 and 0 in any 8-bit type."""
+    if source is result:
+        return True
+    return not source.is_float and not result.is_float and source.bits == result.bits and result is not DType.BOOL
+
+
+def _kernel(op: OperatorInstance, target: Target) -> Kernel | View:
+    del target
+    source, result = input_type(op, 0), op.outputs[0]
+    if _keeps_bytes(source.dtype, result.dtype):
+        return View(0)
+    return Kernel(
+        f"tflmgen_cast_{SUFFIX[source.dtype]}_{SUFFIX[result.dtype]}",
+        "cast.h",
+        (Input(0), Output(0)),
+        Params("tflmgen_cast", (("elements", source.elements),)),
+        unary_overlaps(op),
+    )
+
+
+OPERATORS = (
+    Operator(
+        "CAST",
+        no_attributes,
+        (1, 1),
+        1,
+        (*COMMON, input_is(0, "input", *TYPES), output_is(*TYPES)),
+        same_shape,
+        _kernel,
+    ),
+)

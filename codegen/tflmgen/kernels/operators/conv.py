@@ -1,0 +1,185 @@
+"""CONV_2D: 2-D convolution, also grouped and dilated, int8, int16 or float32 by int8, and float32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.candidates import fast_conv2d, fast_grouped, fast_int16, fastest, on_fpu
+from tflmgen.kernels.dsp.channels import layer_of
+from tflmgen.kernels.dsp.int16_layers import conv2d_int16, int16_layer
+from tflmgen.kernels.numeric.packed import packed_kernel, stays_packed
+from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
+from tflmgen.kernels.numeric.rows_f32 import ROWS, last_rows
+from tflmgen.kernels.numeric.weights import (
+    FORWARD,
+    TYPE_RULES,
+    bias_operand,
+    bias_size_rule,
+    channel_scales,
+    filter_operand,
+    filter_quantization,
+    go_backward,
+    input_offset,
+    is_hybrid,
+    is_int16,
+    is_quantized,
+    multiplier_operands,
+    output_fields,
+    overlaps,
+    params,
+    quantization_rules,
+    range_fields,
+    sum_suffix,
+)
+from tflmgen.kernels.numeric.window import Fields, Steps, Window, four, parse_steps
+from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operators.hybrid import hybrid_kernel
+from tflmgen.kernels.option_fields import present
+from tflmgen.kernels.rules import input_type, static_shape, zero_point
+
+GATHERED = 64
+"""TFLMGEN_CONV2D_F32_GATHERED."""
+
+OUTPUT_CHANNELS = 0
+"""The filter's dimension of output channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvAttributes:
+    steps: Steps
+    activation: Activation
+
+
+def parse(options: Options | None) -> ConvAttributes:
+    options = present(options)
+    steps = parse_steps(options, dilated=True)
+    return ConvAttributes(steps, parse_activation(int(options.get("fused_activation_function", 0))))
+
+
+def window_of(op: OperatorInstance) -> Window:
+    """The window of a convolution whose filter is [.., height, width, ..]."""
+    taps = four(static_shape(input_type(op, 1)))[1:3]
+    return Window(op.attributes.steps, four(static_shape(input_type(op, 0))), taps)
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    over = window_of(op)
+    return ((input_type(op, 0).shape[0], over.height.output, over.width.output, input_type(op, 1).shape[0]),)
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    if stays_packed(op, target):
+        channels, over = static_shape(input_type(op, 1))[0], window_of(op)
+        padding: Fields = (("padding_value", zero_point(input_type(op, 0))),)
+        fields = (*_geometry(op, over, channels), *padding)
+        return packed_kernel("tflmgen_conv2d_s4", "tflmgen_conv2d_s8", op, op.attributes.activation, fields, ())
+    return fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
+
+
+def _geometry(op: OperatorInstance, over: Window, channels: int) -> Fields:
+    channel = ("filter_channels", static_shape(input_type(op, 1))[3])
+    return (*over.fields(channels), *over.dilation_fields, *FORWARD, channel)
+
+
+def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
+    """The kernels for the target's instructions that are exact for this convolution."""
+    weights = op.constants[1]
+    if not is_quantized(op) or weights is None:
+        return []
+    channels, _, _, filter_channels = weights.shape
+    rows, scales = np.asarray(weights, dtype=np.int64).reshape(channels, -1), channel_scales(op, channels)
+    if is_int16(op):
+        fits = filter_channels == static_shape(input_type(op, 0))[3]
+        ready = partial(conv2d_int16, op, window_of(op), activation=op.attributes.activation)
+        return fast_int16(int16_layer(op, rows, scales) if fits else None, ready, target)
+    layer = layer_of(op, rows, scales, op.attributes.activation)
+    make = fast_conv2d if filter_channels == static_shape(input_type(op, 0))[3] else fast_grouped
+    return make(op, window_of(op), layer, target) if layer else []
+
+
+def portable_kernel(op: OperatorInstance) -> Kernel:
+    channels, filter_height, filter_width, filter_channels = static_shape(input_type(op, 1))
+    over = window_of(op)
+    macs = op.outputs[0].elements * filter_height * filter_width * filter_channels
+    if is_hybrid(op):
+        how = (("asymmetric", _quantizes_with_zero_point(op)),)
+        geometry = (*over.fields(channels), *over.dilation_fields, ("filter_channels", filter_channels))
+        return hybrid_kernel("conv2d", op, op.attributes.activation, over.input[0], macs, geometry, how)
+    geometry = _geometry(op, over.flat, channels)
+    unread = over.input[3] if channels > _last_channels(op) else 0
+    return go_backward(op, _forward(op, geometry, macs), over, range(over.flat.input[2]), unread)
+
+
+def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:
+    channels, output = static_shape(input_type(op, 1))[0], op.outputs[0]
+    over_input = overlaps(output, window_of(op).overlap_distance(channels, _last_channels(op)))
+    results = output_fields(op, op.attributes.activation)
+    weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
+    if output.dtype is DType.FLOAT32:
+        fields = params("tflmgen_conv2d_f32", geometry, (("gathered", _gathers(op)),), results)
+        return Kernel("tflmgen_conv2d_f32", "conv2d.h", (Input(0), weights, bias, Output(0)), fields, over_input, macs)
+    if output.dtype is DType.INT16:
+        operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
+        fields = params("tflmgen_conv2d_s16", geometry, range_fields(op, op.attributes.activation))
+        return Kernel(f"tflmgen_conv2d_s16_{sum_suffix(op)}", "conv2d_s16.h", operands, fields, over_input, macs)
+    offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
+    operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
+    fields = params("tflmgen_conv2d_s8", geometry, offsets, results)
+    return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, over_input, macs)
+
+
+def _group_channels(op: OperatorInstance) -> int:
+    """Output channels that see the same input channels."""
+    channels, _, _, filter_channels = static_shape(input_type(op, 1))
+    return channels // (static_shape(input_type(op, 0))[3] // filter_channels)
+
+
+def _last_channels(op: OperatorInstance) -> int:
+    """Channels of an output pixel that the kernel writes after its last read: in float32 those of the last block."""
+    if op.outputs[0].dtype is not DType.FLOAT32:
+        return 1
+    return _group_channels(op) if _gathers(op) else last_rows(_group_channels(op))
+
+
+def _gathers(op: OperatorInstance) -> bool:
+    """Whether a float32 window is copied to the stack: it is small, in pieces, and read for several channels."""
+    _, height, width, channels = static_shape(input_type(op, 1))
+    pieces = height * width > 1
+    return pieces and height * width * channels <= GATHERED and _group_channels(op) >= ROWS
+
+
+def _quantizes_with_zero_point(op: OperatorInstance) -> bool:
+    """Whether LiteRT quantises float32 batches with a zero point: for grouped filters and those of several scales."""
+    grouped = input_type(op, 0).shape[3] != input_type(op, 1).shape[3]
+    return grouped or len(set(filter_quantization(op).scales)) > 1
+
+
+def _groups_fit(op: OperatorInstance) -> bool:
+    channels, filter_shape = static_shape(input_type(op, 0))[3], static_shape(input_type(op, 1))
+    return channels % filter_shape[3] == 0 and filter_shape[0] % (channels // filter_shape[3]) == 0
+
+
+FOUR_DIMENSIONS = Rule(
+    "the input, the filter and the output have 4 dimensions",
+    lambda op: all(len(t.shape) == 4 for t in (input_type(op, 0), input_type(op, 1), op.outputs[0])),
+)
+FITS = Rule("the filter, dilated, fits into the input, or the padding is SAME", lambda op: window_of(op).fits)
+
+RULES = (
+    *TYPE_RULES,
+    FOUR_DIMENSIONS,
+    Rule(
+        "the input's channels are a multiple of the filter's, and the output's a multiple of the quotient", _groups_fit
+    ),
+    bias_size_rule(OUTPUT_CHANNELS),
+    *quantization_rules(OUTPUT_CHANNELS),
+    FITS,
+    Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
+)
+
+OPERATORS = (Operator("CONV_2D", parse, (2, 3), 1, RULES, infer, kernel),)

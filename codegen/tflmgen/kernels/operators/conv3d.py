@@ -1,0 +1,107 @@
+"""CONV_3D: 3-D convolution of float32, input [batch, depth, height, width, channels]."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Null, OperatorInstance, Output, Params, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
+from tflmgen.kernels.numeric.weights import bias_type
+from tflmgen.kernels.numeric.window import Extent, extent, parse_padding
+from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.option_fields import positive, present
+from tflmgen.kernels.rules import STATIC, input_type, static_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Conv3dAttributes:
+    """Strides and dilations along depth, height and width; `same`: the input is padded."""
+
+    same: bool
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    activation: Activation
+
+
+def parse(options: Options | None) -> Conv3dAttributes:
+    options = present(options)
+    return Conv3dAttributes(
+        parse_padding(options),
+        tuple(positive(options, f"stride_{axis}") for axis in "dhw"),
+        tuple(positive(options, f"dilation_{axis}_factor", 1) for axis in "dhw"),
+        parse_activation(int(options.get("fused_activation_function", 0))),
+    )
+
+
+def _extents(op: OperatorInstance) -> tuple[Extent, ...]:
+    sizes, taps = static_shape(input_type(op, 0))[1:4], static_shape(input_type(op, 1))[:3]
+    steps = zip(sizes, taps, op.attributes.strides, op.attributes.dilations, strict=True)
+    return tuple(extent(op.attributes.same, *step) for step in steps)
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    return ((input_type(op, 0).shape[0], *(e.output for e in _extents(op)), input_type(op, 1).shape[4]),)
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    batches, *sizes, channels = static_shape(input_type(op, 0))
+    *taps, _, output_channels = static_shape(input_type(op, 1))
+    over, output = _extents(op), op.outputs[0]
+    least, greatest = op.attributes.activation.bounds
+    fields = (
+        ("batches", batches),
+        ("input", tuple(sizes)),
+        ("input_channels", channels),
+        ("output", tuple(e.output for e in over)),
+        ("output_channels", output_channels),
+        ("filter", tuple(taps)),
+        ("stride", op.attributes.strides),
+        ("dilation", op.attributes.dilations),
+        ("padding", tuple(e.padding for e in over)),
+        ("output_min", least),
+        ("output_max", greatest),
+    )
+    weights = ConstantArray.of("weights", np.moveaxis(np.asarray(op.constants[1]), 4, 0), DType.FLOAT32)
+    bias = Input(2) if bias_type(op) is not None else Null()
+    function = "tflmgen_conv3d_f32"
+    macs = output.elements * math.prod(taps) * channels
+    operands = (Input(0), weights, bias, Output(0))
+    return Kernel(function, "conv3d.h", operands, Params(function, fields), macs=macs)
+
+
+def _bias_fits(op: OperatorInstance) -> bool:
+    bias = bias_type(op)
+    return bias is None or (bias.dtype is DType.FLOAT32 and bias.elements == input_type(op, 1).shape[4])
+
+
+RULES = (
+    STATIC,
+    Rule(
+        "the input, the filter and the output are float32",
+        lambda op: {input_type(op, 0).dtype, input_type(op, 1).dtype, op.outputs[0].dtype} == {DType.FLOAT32},
+    ),
+    Rule(
+        "the input, the filter and the output have 5 dimensions, none of them zero",
+        lambda op: all(
+            len(t.shape) == 5 and t.elements > 0 for t in (input_type(op, 0), input_type(op, 1), op.outputs[0])
+        ),
+    ),
+    Rule("the filter is a constant", lambda op: op.constants[1] is not None),
+    Rule(
+        "the filter has as many channels as the input",
+        lambda op: input_type(op, 0).shape[4] == input_type(op, 1).shape[3],
+    ),
+    Rule("the bias, if any, is float32, one value per output channel", _bias_fits),
+    Rule(
+        "the filter, dilated, fits into the input, or the padding is SAME",
+        lambda op: all(e.output > 0 for e in _extents(op)),
+    ),
+    Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
+)
+
+OPERATORS = (Operator("CONV_3D", parse, (2, 3), 1, RULES, infer, kernel),)

@@ -1,0 +1,131 @@
+"""DEPTHWISE_CONV_2D: each input channel convolved with its own filters, int8, int16 or float32 by int8, and float32."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.candidates import fast_conv2d, fast_grouped, fast_int16, fastest, on_fpu
+from tflmgen.kernels.dsp.channels import layer_of
+from tflmgen.kernels.dsp.int16_layers import conv2d_int16, depthwise_int16, int16_layer
+from tflmgen.kernels.numeric.weights import (
+    TYPE_RULES,
+    bias_operand,
+    bias_size_rule,
+    channel_scales,
+    filter_operand,
+    input_offset,
+    is_hybrid,
+    is_int16,
+    is_quantized,
+    multiplier_operands,
+    output_fields,
+    overlaps,
+    params,
+    quantization_rules,
+    range_fields,
+    sum_suffix,
+)
+from tflmgen.kernels.operator import Operator, Rule, Shape
+from tflmgen.kernels.operators.conv import FITS, FOUR_DIMENSIONS, parse, window_of
+from tflmgen.kernels.operators.hybrid import hybrid_kernel
+from tflmgen.kernels.rules import input_type, static_shape, zero_point
+
+PORTABLE_PER_MAC = 30
+"""Instructions of the portable kernel, about: each product has its own address."""
+
+LANES_F32 = 8
+"""TFLMGEN_LANES_F32."""
+
+OUTPUT_CHANNELS = 3
+"""The filter's dimension of output channels."""
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    over = window_of(op)
+    return ((input_type(op, 0).shape[0], over.height.output, over.width.output, input_type(op, 1).shape[3]),)
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    portable = on_fpu(portable_kernel(op), target)
+    known = replace(portable, instructions=portable.macs * PORTABLE_PER_MAC)
+    return fastest([*_fast_kernels(op, target), known], target)
+
+
+def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
+    """The kernels for the target's instructions that are exact for this convolution."""
+    weights = op.constants[1]
+    if not is_quantized(op) or weights is None:
+        return []
+    channels, input_channels = weights.shape[3], static_shape(input_type(op, 0))[3]
+    rows = np.asarray(weights, dtype=np.int64).reshape(-1, channels).T
+    scales = channel_scales(op, channels)
+    # Of one channel, a depthwise convolution is an ordinary one.
+    if is_int16(op):
+        fits = input_channels in (1, channels)
+        kind = conv2d_int16 if input_channels == 1 else depthwise_int16
+        ready = partial(kind, op, window_of(op), activation=op.attributes.activation)
+        return fast_int16(int16_layer(op, rows, scales) if fits else None, ready, target)
+    layer = layer_of(op, rows, scales, op.attributes.activation)
+    if layer is None:
+        return []
+    make = fast_conv2d if input_channels == 1 else fast_grouped
+    return make(op, window_of(op), layer, target)
+
+
+def portable_kernel(op: OperatorInstance) -> Kernel:
+    _, filter_height, filter_width, channels = static_shape(input_type(op, 1))
+    over, output = window_of(op), op.outputs[0]
+    geometry = (*over.fields(channels), *over.dilation_fields)
+    macs = output.elements * filter_height * filter_width
+    if is_hybrid(op):
+        return hybrid_kernel("depthwise_conv2d", op, op.attributes.activation, over.input[0], macs, geometry)
+    one_each = channels == static_shape(input_type(op, 0))[3]
+    # Of more channels than fit into one group of lanes, each group's outputs are written before the next is read.
+    group = LANES_F32 if output.dtype is DType.FLOAT32 and channels == LANES_F32 else 1
+    distance = over.group_distance(group) if one_each else over.overlap_distance(channels)
+    over_input = overlaps(output, distance)
+    results = output_fields(op, op.attributes.activation)
+    weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
+    header = "depthwise_conv2d.h"
+    if output.dtype is DType.FLOAT32:
+        fields = params("tflmgen_depthwise_conv2d_f32", geometry, results)
+        return Kernel(
+            "tflmgen_depthwise_conv2d_f32",
+            header,
+            (Input(0), weights, bias, Output(0)),
+            fields,
+            over_input,
+            macs,
+        )
+    if output.dtype is DType.INT16:
+        operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
+        fields = params("tflmgen_depthwise_conv2d_s16", geometry, range_fields(op, op.attributes.activation))
+        return Kernel("tflmgen_depthwise_conv2d_s16", "depthwise_conv2d_s16.h", operands, fields, over_input, macs)
+    offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
+    operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
+    fields = params("tflmgen_depthwise_conv2d_s8", geometry, offsets, results)
+    return Kernel("tflmgen_depthwise_conv2d_s8", header, operands, fields, over_input, macs)
+
+
+RULES = (
+    *TYPE_RULES,
+    FOUR_DIMENSIONS,
+    Rule("the filter's first dimension is 1", lambda op: input_type(op, 1).shape[0] == 1),
+    # The option depth_multiplier says the same and is wrong in some files; LiteRT goes by the shapes, too.
+    Rule(
+        "the filter's channels are a multiple of the input's",
+        lambda op: static_shape(input_type(op, 1))[3] % static_shape(input_type(op, 0))[3] == 0,
+    ),
+    Rule("the bias beside int16, if any, is int64", lambda op: not is_int16(op) or sum_suffix(op) == "b64"),
+    bias_size_rule(OUTPUT_CHANNELS),
+    *quantization_rules(OUTPUT_CHANNELS),
+    FITS,
+    Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
+)
+
+OPERATORS = (Operator("DEPTHWISE_CONV_2D", parse, (2, 3), 1, RULES, infer, kernel),)

@@ -1,0 +1,75 @@
+"""DIV, FLOOR_DIV and FLOOR_MOD."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.ir.kernel import Kernel, OperatorInstance, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
+from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operators.arithmetic import output_limits, parse
+from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary, plain_kernel
+from tflmgen.kernels.rules import QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
+
+HEADER = "binary.h"
+GREATEST_SHIFT = 22
+"""Up to here, every quotient of two int8 elements is shifted to the right."""
+
+
+def _has_constant_zero(op: OperatorInstance) -> bool:
+    divisor = op.constants[1]
+    zero = zero_point(input_type(op, 1)) if input_type(op, 1).dtype is DType.INT8 else 0
+    return not op.outputs[0].dtype.is_float and divisor is not None and bool(np.any(divisor == zero))
+
+
+def _div_scale(op: OperatorInstance) -> float:
+    """The factor that brings a quotient of two quantised elements to the output's scale, in single precision."""
+    first, second, output = (np.float32(scale(t)) for t in (input_type(op, 0), input_type(op, 1), op.outputs[0]))
+    return float(first / (second * output))
+
+
+def _div(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    dtype = op.outputs[0].dtype
+    name = f"tflmgen_div_{SUFFIX[dtype]}"
+    limits = output_limits(op, op.attributes.activation)
+    if dtype is not DType.INT8:
+        return binary_kernel(op, name, HEADER, name, limits)
+    multiplier, shift = quantize_multiplier(_div_scale(op))
+    fields: Fields = (
+        ("offset1", -zero_point(input_type(op, 0))),
+        ("offset2", -zero_point(input_type(op, 1))),
+        ("output_offset", zero_point(op.outputs[0])),
+        ("multiplier", multiplier),
+        ("shift", shift),
+    )
+    return binary_kernel(op, name, "quantized_binary.h", name, fields + limits)
+
+
+NOT_BY_ZERO = Rule("no integer is divided by a constant 0", lambda op: not _has_constant_zero(op))
+
+DIV_RULES = (
+    *BROADCASTS,
+    one_type(DType.FLOAT32, DType.INT8, DType.INT32),
+    QUANTIZED_PER_TENSOR,
+    Rule(
+        f"the first input's scale is at most 2^{GREATEST_SHIFT} times the second's times the output's",
+        lambda op: op.outputs[0].dtype is not DType.INT8 or quantize_multiplier(_div_scale(op))[1] <= GREATEST_SHIFT,
+    ),
+    NOT_BY_ZERO,
+)
+
+FLOOR_RULES = (
+    *BROADCASTS,
+    one_type(DType.FLOAT32, DType.INT32, DType.INT64),
+    NOT_BY_ZERO,
+)
+
+OPERATORS = (
+    Operator("DIV", parse, (2, 2), 1, DIV_RULES, infer_binary, _div),
+    *(
+        Operator(name.upper(), no_attributes, (2, 2), 1, FLOOR_RULES, infer_binary, plain_kernel(name, HEADER))
+        for name in ("floor_div", "floor_mod")
+    ),
+)

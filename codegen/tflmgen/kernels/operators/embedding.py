@@ -1,0 +1,87 @@
+"""EMBEDDING_LOOKUP: rows of a table, as they are, or of int8 and int4 as float32."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.weights import filter_operand, has_int8_filter
+from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
+from tflmgen.kernels.operators.copying import MOVABLE
+from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, same_quantization, static_shape
+
+INDICES, TABLE = 0, 1
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    return (input_type(op, INDICES).shape + input_type(op, TABLE).shape[1:],)
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    rows, *row = static_shape(input_type(op, TABLE))
+    indices = input_type(op, INDICES).elements
+    if _is_dequantized(op):
+        quantization = input_type(op, TABLE).quantization
+        assert quantization is not None
+        function = "tflmgen_embedding_dequantized"
+        scales = ConstantArray.of("scales", np.array(quantization.scales), DType.FLOAT32)
+        sizes = (("indices", indices), ("rows", rows), ("columns", math.prod(row)))
+        params = Params(function, (*sizes, ("per_row", quantization.per_channel)))
+        return Kernel(function, "embedding.h", (filter_operand(op), scales, Input(INDICES), Output(0)), params)
+    block = ("block_bytes", math.prod(row) * input_type(op, TABLE).dtype.bits // 8)
+    fields = (("batches", 1), ("outer", 1), ("axis", rows), ("indices", indices), block)
+    operands = (Input(TABLE), Input(INDICES), Output(0))
+    return Kernel("tflmgen_gather_s32", "gather.h", operands, Params("tflmgen_gather", fields))
+
+
+def _is_dequantized(op: OperatorInstance) -> bool:
+    return has_int8_filter(op) and op.outputs[0].dtype is DType.FLOAT32
+
+
+def _types_fit(op: OperatorInstance) -> bool:
+    table, output = input_type(op, TABLE), op.outputs[0]
+    if _is_dequantized(op):
+        return True
+    same = table.dtype in MOVABLE and output.dtype is table.dtype
+    return same and (output.dtype not in QUANTIZED or same_quantization(output, table))
+
+
+def _scales_fit(op: OperatorInstance) -> bool:
+    quantization = input_type(op, TABLE).quantization
+    if quantization is None or any(quantization.zero_points):
+        return False
+    return not quantization.per_channel or quantization.axis == 0
+
+
+def _in_range(op: OperatorInstance) -> bool:
+    indices = op.constants[INDICES]
+    return indices is None or all(0 <= int(i) < static_shape(input_type(op, TABLE))[0] for i in indices.reshape(-1))
+
+
+RULES = (
+    *COMMON,
+    Rule(
+        "the output has the table's type, scale and zero point, or it is float32 and the table int8 or int4", _types_fit
+    ),
+    Rule(
+        "an int4 table is a constant",
+        lambda op: input_type(op, TABLE).dtype is not DType.INT4 or op.constants[TABLE] is not None,
+    ),
+    input_is(INDICES, "index tensor", DType.INT32),
+    Rule("the indices are a vector", lambda op: len(input_type(op, INDICES).shape) == 1),
+    Rule(
+        "the table has rows",
+        lambda op: len(input_type(op, TABLE).shape) >= 2 and static_shape(input_type(op, TABLE))[0] > 0,
+    ),
+    Rule(
+        "a table that becomes float32 has one scale, or one per row, and zero point 0",
+        lambda op: not _is_dequantized(op) or _scales_fit(op),
+    ),
+    Rule("constant indices are in range", _in_range),
+)
+
+OPERATORS = (Operator("EMBEDDING_LOOKUP", no_attributes, (2, 2), 1, RULES, infer, kernel),)

@@ -1,0 +1,186 @@
+"""Operators whose output depends on no elements, or on few: FILL, ZEROS_LIKE, SHAPE, RANK and RANGE."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
+from tflmgen.kernels.operators.binary import SUFFIX
+from tflmgen.kernels.operators.copying import MOVABLE, constants_of
+from tflmgen.kernels.rules import (
+    COMMON,
+    QUANTIZED,
+    STATIC,
+    input_is,
+    input_type,
+    labels,
+    output_is,
+    same_quantization,
+    static_shape,
+)
+
+COPY = "copy.h"
+
+
+def _filled(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    return (constants_of(op, 0) if op.constants[0] is not None else None,)
+
+
+def _fill_kernel(op: OperatorInstance, value: Input | ConstantArray) -> Kernel:
+    output = op.outputs[0]
+    params = Params("tflmgen_fill", (("elements", output.elements),))
+    return Kernel(f"tflmgen_fill_{output.dtype.bits}", COPY, (value, Output(0)), params)
+
+
+def _fill(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    return _fill_kernel(op, Input(1))
+
+
+def _zeros(op: OperatorInstance, target: Target) -> Kernel:
+    """Zeros as numbers, whatever the zero point: so does TFLite Micro."""
+    del target
+    return _fill_kernel(op, ConstantArray.of("zero", np.array([0]), op.outputs[0].dtype))
+
+
+Folded = Callable[[OperatorInstance], NDArray[Any]]
+
+
+def _known(folded: Folded) -> Callable[[OperatorInstance, Target], Kernel]:
+    """For an output known at build time: it is copied from flash, where nobody folds it away."""
+
+    def kernel(op: OperatorInstance, target: Target) -> Kernel:
+        del target
+        output = op.outputs[0]
+        values = ConstantArray.of("values", folded(op), output.dtype)
+        flat = (0,) * 5
+        fields = (
+            ("rank", 1),
+            ("extent", (output.bytes, *flat)),
+            ("input_stride", (1, *flat)),
+            ("output_stride", (1, *flat)),
+            ("input_offset", 0),
+            ("output_offset", 0),
+        )
+        return Kernel("tflmgen_copy_rows", COPY, (values, Output(0)), Params("tflmgen_copy", fields))
+
+    return kernel
+
+
+def _shape_values(op: OperatorInstance) -> NDArray[Any]:
+    return np.array(static_shape(input_type(op, 0)), op.outputs[0].dtype.numpy)
+
+
+def _rank_value(op: OperatorInstance) -> NDArray[Any]:
+    return np.array(len(input_type(op, 0).shape), op.outputs[0].dtype.numpy)
+
+
+def _range_bounds(op: OperatorInstance) -> tuple[float, float, float] | None:
+    """Start, limit and step, or None where one is known at run time only."""
+    if any(c is None for c in op.constants):
+        return None
+    start, limit, step = (np.ravel(np.asarray(c))[0].item() for c in op.constants)
+    return start, limit, step
+
+
+def _ranged(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    bounds = _range_bounds(op)
+    if bounds is None:
+        return (None,)
+    start, limit, step = bounds
+    if isinstance(start, int):
+        return ((max(0, -int((start - limit) // step)),),)
+    return ((max(0, math.ceil((limit - start) / step)),),)
+
+
+def _range(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    output = op.outputs[0]
+    params = Params("tflmgen_range", (("elements", output.elements),))
+    return Kernel(f"tflmgen_range_{SUFFIX[output.dtype]}", "range.h", (Input(0), Input(2), Output(0)), params)
+
+
+def _range_values(op: OperatorInstance) -> list[NDArray[Any]] | None:
+    bounds = _range_bounds(op)
+    if bounds is None:
+        return None
+    start, _, step = bounds
+    dtype, count = op.outputs[0].dtype.numpy, op.outputs[0].elements
+    steps = np.full(count, step, dtype)
+    steps[:1] = start
+    return [np.cumsum(steps, dtype=dtype).astype(dtype)]
+
+
+RANGE_TYPES = (DType.FLOAT32, DType.INT32, DType.INT64)
+
+FILL_RULES = (
+    *COMMON,
+    input_is(0, "shape", DType.INT32, DType.INT64),
+    Rule(
+        f"value and output have one type: {labels(MOVABLE)}",
+        lambda op: op.outputs[0].dtype in MOVABLE and input_type(op, 1).dtype is op.outputs[0].dtype,
+    ),
+    Rule("the value is one number", lambda op: input_type(op, 1).elements == 1),
+    Rule(
+        "a quantised value shares the output's scale and zero point",
+        lambda op: op.outputs[0].dtype not in QUANTIZED or same_quantization(input_type(op, 1), op.outputs[0]),
+    ),
+    Rule("dimensions are not negative", lambda op: op.constants[0] is None or min(constants_of(op, 0), default=0) >= 0),
+)
+
+ZEROS_RULES = (
+    *COMMON,
+    Rule(
+        f"input and output have one type: {labels(MOVABLE)}",
+        lambda op: op.outputs[0].dtype in MOVABLE and input_type(op, 0).dtype is op.outputs[0].dtype,
+    ),
+)
+
+RANGE_RULES = (
+    *COMMON,
+    Rule(
+        f"start, limit, step and output are all {labels(RANGE_TYPES)}",
+        lambda op: (
+            op.outputs[0].dtype in RANGE_TYPES and all(input_type(op, i).dtype is op.outputs[0].dtype for i in range(3))
+        ),
+    ),
+    Rule(
+        "start, limit and step are one number each", lambda op: all(input_type(op, i).elements == 1 for i in range(3))
+    ),
+    Rule("the step is not 0", lambda op: op.constants[2] is None or bool(np.all(op.constants[2]))),
+    Rule("constant bounds are finite", lambda op: all(c is None or bool(np.all(np.isfinite(c))) for c in op.constants)),
+    Rule("the output has one dimension", lambda op: len(op.outputs[0].shape) == 1),
+)
+
+OPERATORS = (
+    Operator("FILL", no_attributes, (2, 2), 1, FILL_RULES, _filled, _fill),
+    Operator("ZEROS_LIKE", no_attributes, (1, 1), 1, ZEROS_RULES, lambda op: (input_type(op, 0).shape,), _zeros),
+    Operator(
+        "SHAPE",
+        no_attributes,
+        (1, 1),
+        1,
+        (STATIC, output_is(DType.INT32, DType.INT64)),
+        lambda op: ((len(input_type(op, 0).shape),),),
+        _known(_shape_values),
+        lambda op: [_shape_values(op)],
+    ),
+    Operator(
+        "RANK",
+        no_attributes,
+        (1, 1),
+        1,
+        (STATIC, output_is(DType.INT32)),
+        lambda _: ((),),
+        _known(_rank_value),
+        lambda op: [_rank_value(op)],
+    ),
+    Operator("RANGE", no_attributes, (3, 3), 1, RANGE_RULES, _ranged, _range, _range_values),
+)

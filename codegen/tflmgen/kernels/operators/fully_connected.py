@@ -1,0 +1,177 @@
+"""FULLY_CONNECTED: a matrix of weights times each row of the input, int8, int16 or float32 by int8, and float32."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ir.types import DType, dim_max
+from tflmgen.kernels.candidates import fast_fully_connected, fast_int16, fastest, on_fpu
+from tflmgen.kernels.dsp.channels import layer_of
+from tflmgen.kernels.dsp.int16_layers import fully_connected_int16, int16_layer
+from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
+from tflmgen.kernels.numeric.packed import packed_kernel, stays_packed
+from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
+from tflmgen.kernels.numeric.rows_f32 import last_rows
+from tflmgen.kernels.numeric.weights import (
+    TYPE_RULES,
+    bias_operand,
+    bias_size_rule,
+    channel_scales,
+    filter_operand,
+    filter_quantization,
+    has_zero_point,
+    input_offset,
+    is_hybrid,
+    is_int16,
+    is_quantized,
+    multiplier_operands,
+    output_fields,
+    overlaps,
+    params,
+    quantization_rules,
+    range_fields,
+    sum_suffix,
+)
+from tflmgen.kernels.numeric.window import Fields
+from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operators.hybrid import hybrid_kernel
+from tflmgen.kernels.option_fields import present
+from tflmgen.kernels.rules import input_type, per_tensor, static_shape, zero_point
+
+UNITS = 0
+"""The filter's dimension of output channels."""
+
+HEADER = "fully_connected.h"
+
+
+@dataclass(frozen=True, slots=True)
+class FullyConnectedAttributes:
+    activation: Activation
+    keep_dims: bool
+    asymmetric: bool
+
+
+def parse(options: Options | None) -> FullyConnectedAttributes:
+    options = present(options)
+    if int(options.get("weights_format", 0)) != 0:
+        raise ValueError("the weights are shuffled (weights_format 1), which only one optimised runtime can read")
+    activation = parse_activation(int(options.get("fused_activation_function", 0)))
+    asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
+    return FullyConnectedAttributes(activation, bool(options.get("keep_num_dims", False)), asymmetric)
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    units, depth = static_shape(input_type(op, 1))
+    if op.attributes.keep_dims:
+        return ((*input_type(op, 0).shape[:-1], units),)
+    return ((input_type(op, 0).elements // depth, units),)
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    if stays_packed(op, target):
+        return _packed_kernel(op)
+    return fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
+
+
+def _packed_kernel(op: OperatorInstance) -> Kernel:
+    sizes = _sizes(op)
+    batches, depth, units = (size for _, size in sizes)
+    # Each unit reads every row, so that of several rows none may be written before the last is read.
+    over_input = overlaps(op.outputs[0], overlap_distance(1, depth, units)) if batches == 1 else ()
+    struct = "tflmgen_fully_connected_channels_s8"
+    return packed_kernel("tflmgen_fully_connected_s4", struct, op, op.attributes.activation, sizes, over_input)
+
+
+def _sizes(op: OperatorInstance) -> tuple[tuple[str, int], ...]:
+    units, depth = static_shape(input_type(op, 1))
+    return ("batches", op.outputs[0].elements // units), ("depth", depth), ("units", units)
+
+
+def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
+    """The kernels for the target's instructions that are exact for this layer."""
+    weights = op.constants[1]
+    if not is_quantized(op) or weights is None or zero_point(input_type(op, 1)):
+        return []
+    units = len(weights)
+    rows, scales = np.asarray(weights, dtype=np.int64), channel_scales(op, units)
+    batches = op.outputs[0].elements // units
+    if is_int16(op):
+        make = partial(fully_connected_int16, op, batches=batches, activation=op.attributes.activation)
+        return fast_int16(int16_layer(op, rows, scales), make, target)
+    layer = layer_of(op, rows, scales, op.attributes.activation)
+    return fast_fully_connected(op, layer, batches, target) if layer else []
+
+
+def portable_kernel(op: OperatorInstance) -> Kernel:
+    sizes = _sizes(op)
+    batches, depth, units = (size for _, size in sizes)
+    macs = op.outputs[0].elements * depth
+    last = last_rows(units) if op.outputs[0].dtype is DType.FLOAT32 else 1
+    over_input = overlaps(op.outputs[0], overlap_distance(batches, depth, units, last))
+    results = output_fields(op, op.attributes.activation)
+    if is_hybrid(op):
+        how = (("asymmetric", op.attributes.asymmetric),)
+        return hybrid_kernel("fully_connected", op, op.attributes.activation, batches, macs, sizes, how)
+    weights, bias = filter_operand(op), bias_operand(op, UNITS)
+    operands = (Input(0), weights, bias, Output(0))
+    if op.outputs[0].dtype is DType.FLOAT32:
+        fields = params("tflmgen_fully_connected_f32", sizes, results)
+        return Kernel("tflmgen_fully_connected_f32", HEADER, operands, fields, over_input, macs)
+    if op.outputs[0].dtype is DType.INT16:
+        fields = params("tflmgen_fully_connected_s16", sizes, range_fields(op, op.attributes.activation))
+        function = f"tflmgen_fully_connected_s16_{sum_suffix(op)}"
+        return Kernel(
+            function,
+            "fully_connected_s16.h",
+            (Input(0), weights, bias, *multiplier_operands(op, units), Output(0)),
+            fields,
+            over_input,
+            macs,
+        )
+    offset: Fields = (("input_offset", input_offset(op)),)
+    if filter_quantization(op).per_channel:
+        per_unit = (Input(0), weights, bias, *multiplier_operands(op, units), Output(0))
+        fields = params("tflmgen_fully_connected_channels_s8", sizes, offset, results)
+        return Kernel("tflmgen_fully_connected_channels_s8", HEADER, per_unit, fields, over_input, macs)
+    ((multiplier, shift),) = channel_scales(op, 1)
+    row_offset = -depth * zero_point(input_type(op, 0))
+    offset += (("filter_offset", -zero_point(input_type(op, 1))), ("row_offset", row_offset))
+    fields = params(
+        "tflmgen_fully_connected_s8", sizes, offset, (("multiplier", multiplier), ("shift", shift)), results
+    )
+    return Kernel("tflmgen_fully_connected_s8", HEADER, operands, fields, over_input, macs)
+
+
+def _shape_fits(op: OperatorInstance) -> bool:
+    """Old converters store another rank than keep_num_dims asks for; the rows and their order are the same."""
+    (expected,) = infer(op)
+    shape = op.outputs[0].max_shape
+    return bool(shape) and shape[-1] == expected[-1] and op.outputs[0].elements == math.prod(map(dim_max, expected))
+
+
+RULES = (
+    *TYPE_RULES,
+    Rule("the filter has 2 dimensions, output channels and depth", lambda op: len(input_type(op, 1).shape) == 2),
+    Rule(
+        "the input is made of rows as long as the filter's",
+        lambda op: input_type(op, 0).elements % max(1, static_shape(input_type(op, 1))[1]) == 0,
+    ),
+    Rule(
+        "with keep_num_dims, the input's last dimension is as long as the filter's rows",
+        lambda op: not op.attributes.keep_dims or input_type(op, 0).shape[-1:] == input_type(op, 1).shape[1:],
+    ),
+    bias_size_rule(UNITS),
+    Rule(
+        "a filter that has a zero point has one for all channels, and an int8 input",
+        lambda op: not has_zero_point(op) or (input_type(op, 0).dtype is DType.INT8 and per_tensor(input_type(op, 1))),
+    ),
+    *quantization_rules(UNITS, symmetric=False),
+    Rule("the output has one row for each row of the input, and one column per output channel", _shape_fits),
+)
+
+OPERATORS = (Operator("FULLY_CONNECTED", parse, (2, 3), 1, RULES, infer, kernel),)

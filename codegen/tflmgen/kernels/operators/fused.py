@@ -1,0 +1,43 @@
+"""Functions of one element that passes make of several operators: LOOKUP in int8, SILU in float32. No file has them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.folding.fold_elements import Array
+from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operators.lookup import lookup_kernel
+from tflmgen.kernels.operators.quantize import same_shape
+from tflmgen.kernels.operators.unary import unary_kernel
+from tflmgen.kernels.rules import COMMON, constant, input_type, one_type
+
+ENTRIES = 256
+
+
+def _lookup(op: OperatorInstance, target: Target) -> Kernel:
+    return lookup_kernel(op, Input(1), target)
+
+
+def _fold_lookup(op: OperatorInstance) -> list[Array] | None:
+    values, table = op.constants
+    return None if values is None or table is None else [table[np.asarray(values, np.int64) + ENTRIES // 2]]
+
+
+def _silu(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    return unary_kernel(op, "tflmgen_silu_f32")
+
+
+LOOKUP_RULES = (
+    *COMMON,
+    one_type(DType.INT8),
+    constant(1, "table"),
+    Rule("the table has one entry for each int8", lambda op: input_type(op, 1).shape == (ENTRIES,)),
+)
+
+OPERATORS = (
+    Operator("LOOKUP", no_attributes, (2, 2), 1, LOOKUP_RULES, same_shape, _lookup, fold=_fold_lookup),
+    Operator("SILU", no_attributes, (1, 1), 1, (*COMMON, one_type(DType.FLOAT32)), same_shape, _silu),
+)

@@ -1,0 +1,194 @@
+"""GATHER, GATHER_ND and SCATTER_ND."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, normalize_axis, strides_of
+from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.operators.binary import SUFFIX
+from tflmgen.kernels.operators.copying import MOVABLE, constants_of
+from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, same_quantization, static_shape
+
+HEADER = "gather.h"
+TABLE = {"GATHER": 0, "EMBEDDING_LOOKUP": 1}
+"""Operators that pick rows of a table -> which of their inputs that is."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatherAxis:
+    """The gathered axis (negative: from the end) and how many leading dimensions the indices share with the input."""
+
+    axis: int
+    batch_dims: int
+
+
+def _parse(options: Options | None) -> GatherAxis:
+    given = options or {}
+    return GatherAxis(int(given.get("axis", 0)), int(given.get("batch_dims", 0)))
+
+
+def _shape(op: OperatorInstance, index: int) -> Ints:
+    return static_shape(input_type(op, index))
+
+
+def _axis(op: OperatorInstance) -> int | None:
+    return normalize_axis(op.attributes.axis, len(_shape(op, 0)))
+
+
+def _batch_dims(op: OperatorInstance) -> int | None:
+    """How many leading dimensions are shared, or None where the axis or the indices leave no room for them."""
+    axis, rank = _axis(op), len(_shape(op, 1))
+    given = op.attributes.batch_dims
+    count = given + rank if given < 0 else given
+    if axis is None or not 0 <= count <= min(axis, rank):
+        return None
+    return int(count) if _shape(op, 0)[:count] == _shape(op, 1)[:count] else None
+
+
+def _gather(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    shape, indices = _shape(op, 0), _shape(op, 1)
+    axis, batches = _axis(op) or 0, _batch_dims(op) or 0
+    fields = (
+        ("batches", math.prod(shape[:batches])),
+        ("outer", math.prod(shape[batches:axis])),
+        ("axis", shape[axis]),
+        ("indices", math.prod(indices[batches:])),
+        ("block_bytes", math.prod(shape[axis + 1 :]) * input_type(op, 0).dtype.bits // 8),
+    )
+    function = f"tflmgen_gather_{SUFFIX[input_type(op, 1).dtype]}"
+    return Kernel(function, HEADER, (Input(0), Input(1), Output(0)), Params("tflmgen_gather", fields))
+
+
+def _gathered(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    shape, axis = _shape(op, 0), _axis(op) or 0
+    return ((*shape[:axis], *_shape(op, 1)[_batch_dims(op) or 0 :], *shape[axis + 1 :]),)
+
+
+def _depth(op: OperatorInstance, indices: int) -> int:
+    return _shape(op, indices)[-1]
+
+
+def _padded(values: Ints) -> Ints:
+    return values + (0,) * (MAX_RANK - len(values))
+
+
+def _gather_nd(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    shape, depth = _shape(op, 0), _depth(op, 1)
+    size = input_type(op, 0).dtype.bits // 8
+    fields = (
+        ("points", math.prod(_shape(op, 1)[:-1])),
+        ("depth", depth),
+        ("dimension", _padded(shape[:depth])),
+        ("stride", _padded(tuple(s * size for s in strides_of(shape)[:depth]))),
+        ("block_bytes", math.prod(shape[depth:]) * size),
+    )
+    return Kernel("tflmgen_gather_nd", HEADER, (Input(0), Input(1), Output(0)), Params("tflmgen_gather_nd", fields))
+
+
+def _scatter_shape(op: OperatorInstance) -> Ints:
+    """The wanted shape; the declared one where it is known at run time only."""
+    return constants_of(op, 2) if op.constants[2] is not None else static_shape(op.outputs[0])
+
+
+def _scatter_nd(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    shape, depth = _scatter_shape(op), _depth(op, 0)
+    fields = (
+        ("points", math.prod(_shape(op, 0)[:-1])),
+        ("depth", depth),
+        ("dimension", _padded(shape[:depth])),
+        ("stride", _padded(strides_of(shape)[:depth])),
+        ("block", math.prod(shape[depth:])),
+        ("elements", math.prod(shape)),
+    )
+    function = f"tflmgen_scatter_nd_{SUFFIX[input_type(op, 1).dtype]}"
+    return Kernel(function, HEADER, (Input(0), Input(1), Output(0)), Params("tflmgen_scatter_nd", fields))
+
+
+def _scattered(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    return (_scatter_shape(op) if op.constants[2] is not None else None,)
+
+
+def _in_range(op: OperatorInstance, at: int, extent: int) -> bool:
+    return op.constants[at] is None or all(0 <= v < extent for v in constants_of(op, at))
+
+
+def _points_in_range(op: OperatorInstance) -> bool:
+    values, depth = op.constants[1], _depth(op, 1)
+    if values is None:
+        return True
+    shape = _shape(op, 0)
+    return all(0 <= int(v) < shape[i % depth] for i, v in enumerate(values.reshape(-1)))
+
+
+def _same_type(source: int) -> Rule:
+    return Rule(
+        "the output has the input's type, scale and zero point",
+        lambda op: (
+            input_type(op, source).dtype in MOVABLE
+            and op.outputs[0].dtype is input_type(op, source).dtype
+            and (op.outputs[0].dtype not in QUANTIZED or same_quantization(op.outputs[0], input_type(op, source)))
+        ),
+    )
+
+
+GATHER_RULES = (
+    *COMMON,
+    _same_type(0),
+    input_is(1, "index tensor", DType.INT32, DType.INT64),
+    Rule("the axis is in range", lambda op: _axis(op) is not None),
+    Rule("batch_dims leading dimensions of input and indices are equal", lambda op: _batch_dims(op) is not None),
+    Rule("the gathered axis has elements", lambda op: _shape(op, 0)[_axis(op) or 0] > 0),
+    Rule("constant indices are in range", lambda op: _in_range(op, 1, _shape(op, 0)[_axis(op) or 0])),
+)
+
+GATHER_ND_RULES = (
+    *COMMON,
+    _same_type(0),
+    input_is(1, "index tensor", DType.INT32),
+    Rule(
+        f"the indices' last dimension is at most the input's rank, and at most {MAX_RANK}",
+        lambda op: len(_shape(op, 1)) >= 1 and _depth(op, 1) <= min(len(_shape(op, 0)), MAX_RANK),
+    ),
+    Rule("the input has elements", lambda op: input_type(op, 0).elements > 0),
+    Rule("constant indices are in range", _points_in_range),
+)
+
+SCATTER_TYPES = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64, DType.BOOL)
+
+SCATTER_ND_RULES = (
+    *COMMON,
+    input_is(0, "index tensor", DType.INT32),
+    input_is(1, "update tensor", *SCATTER_TYPES),
+    input_is(2, "shape", DType.INT32),
+    _same_type(1),
+    Rule(
+        f"the indices' last dimension is at most the output's rank, and at most {MAX_RANK}",
+        lambda op: len(_shape(op, 0)) >= 1 and _depth(op, 0) <= min(len(_scatter_shape(op)), MAX_RANK),
+    ),
+    Rule("the output's dimensions are not negative", lambda op: min(_scatter_shape(op), default=0) >= 0),
+    Rule(
+        "there is one update per point, as large as the output's remaining dimensions",
+        lambda op: _shape(op, 1) == _shape(op, 0)[:-1] + _scatter_shape(op)[_depth(op, 0) :],
+    ),
+)
+
+OPERATORS = (
+    Operator("GATHER", _parse, (2, 2), 1, GATHER_RULES, _gathered, _gather),
+    Operator(
+        "GATHER_ND",
+        no_attributes,
+        (2, 2),
+        1,
+        GATHER_ND_RULES,
+        lambda op: (_shape(op, 1)[:-1] + _shape(op, 0)[_depth(op, 1) :],),
+        _gather_nd,
+    ),
+    Operator("SCATTER_ND", no_attributes, (3, 3), 1, SCATTER_ND_RULES, _scattered, _scatter_nd),
+)

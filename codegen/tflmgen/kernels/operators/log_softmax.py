@@ -1,0 +1,73 @@
+"""LOG_SOFTMAX, int8 and float32."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
+from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operators.softmax import (
+    DEPTH_RULE,
+    HEADER,
+    NOT_SCALAR,
+    SAME_SHAPE,
+    exponentials,
+    infer,
+    input_radius,
+    scaling,
+)
+from tflmgen.kernels.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, static_shape, zero_point
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    shape = static_shape(input_type(op, 0))
+    sizes = (("rows", math.prod(shape[:-1])), ("depth", shape[-1]))
+    if op.outputs[0].dtype is DType.FLOAT32:
+        fields = Params("tflmgen_log_softmax_f32", sizes)
+        return Kernel("tflmgen_log_softmax_f32", HEADER, (Input(0), Output(0)), fields, (Overlap(0, 0),))
+    exps = exponentials(scale(input_type(op, 0)), 1.0)
+    multiplier, shift = quantize_multiplier(scaling(scale(input_type(op, 0)), 1.0))
+    inverse_multiplier, inverse_shift = quantize_multiplier((1 << (31 - shift)) / multiplier)
+    fields = Params(
+        "tflmgen_log_softmax_s8",
+        (
+            *sizes,
+            ("entries", len(exps)),
+            ("multiplier", multiplier),
+            ("shift", shift),
+            ("least_difference", -input_radius(shift) - 1),
+            ("inverse_multiplier", inverse_multiplier),
+            ("inverse_shift", inverse_shift),
+        ),
+    )
+    table = ConstantArray.of("exps", np.array(exps), DType.INT32)
+    return Kernel("tflmgen_log_softmax_s8", HEADER, (Input(0), table, Output(0)), fields, (Overlap(0, 0),))
+
+
+def _is_int8(op: OperatorInstance) -> bool:
+    return op.outputs[0].dtype is DType.INT8
+
+
+RULES = (
+    *COMMON,
+    one_type(DType.INT8, DType.FLOAT32),
+    NOT_SCALAR,
+    QUANTIZED_PER_TENSOR,
+    Rule(
+        "an int8 output has scale 1/16 and zero point 127",
+        lambda op: not _is_int8(op) or (scale(op.outputs[0]) == 1 / 16 and zero_point(op.outputs[0]) == 127),
+    ),
+    Rule(
+        "an int8 input's scale is more than 2^-25 and less than 32",
+        lambda op: not _is_int8(op) or 2.0**-25 < scale(input_type(op, 0)) < 32,
+    ),
+    DEPTH_RULE,
+    SAME_SHAPE,
+)
+
+OPERATORS = (Operator("LOG_SOFTMAX", no_attributes, (1, 1), 1, RULES, infer, kernel),)

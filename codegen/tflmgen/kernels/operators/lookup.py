@@ -1,0 +1,28 @@
+"""Functions of one int8 element as tables of 256 results (firmware/kernels/lookup.h, lookup_mve.h)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.candidates import fast_kernels, fastest
+from tflmgen.kernels.rules import input_type
+
+
+def table_operand(results: ArrayLike) -> ConstantArray:
+    """results: those of -128 to 127."""
+    return ConstantArray.of("table", np.array(results), DType.INT8)
+
+
+def lookup_kernel(op: OperatorInstance, table: Operand, target: Target) -> Kernel:
+    """output 0 = table[input 0 + 128]."""
+
+    def kernel(variant: str, header: str) -> Kernel:
+        fields = Params("tflmgen_lookup", (("elements", input_type(op, 0).elements),))
+        name = f"tflmgen_lookup_{'' if variant == 'portable' else f'{variant}_'}s8"
+        return Kernel(name, header, (Input(0), table, Output(0)), fields, (Overlap(0, 0),), variant=variant)
+
+    fast = fast_kernels(target, None, ("mve", lambda: kernel("mve", "lookup_mve.h")))
+    return fastest([*fast, kernel("portable", "lookup.h")], target)

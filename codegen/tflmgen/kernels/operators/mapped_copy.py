@@ -1,0 +1,92 @@
+"""Kernels that copy from places listed per dimension (firmware/kernels/mapped_copy.h), and MIRROR_PAD."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target, View
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, strides_of
+from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operators.pad import PADDING_RULES, padded_shape, paddings
+from tflmgen.kernels.rules import input_type, static_shape
+
+
+def mapped_kernel(op: OperatorInstance, indices: Sequence[Ints]) -> Kernel | View:
+    """The call that fills output 0 with the elements of input 0 whose index along dimension d is in indices[d].
+
+    Trailing dimensions that are copied as they are make up one block.
+    """
+    shape = static_shape(input_type(op, 0))
+    loops = len(shape)
+    while loops and indices[loops - 1] == tuple(range(shape[loops - 1])):
+        loops -= 1
+    if loops == 0:
+        return View(0)
+    size = input_type(op, 0).dtype.bits // 8
+    offsets = [
+        [index * stride * size for index in along]
+        for along, stride in zip(indices[:loops], strides_of(shape)[:loops], strict=True)
+    ]
+    extents = tuple(len(along) for along in indices[:loops]) + (0,) * (MAX_RANK - loops)
+    table = ConstantArray.of("map", np.array([o for along in offsets for o in along]), DType.INT32)
+    fields = (("rank", loops), ("extent", extents), ("block_bytes", math.prod(shape[loops:]) * size))
+    params = Params("tflmgen_mapped_copy", fields)
+    return Kernel("tflmgen_mapped_copy", "mapped_copy.h", (Input(0), table, Output(0)), params)
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """0: the element at the edge is not repeated (REFLECT); 1: it is (SYMMETRIC)."""
+
+    repeat: int
+
+
+def _parse(options: Options | None) -> Mirror:
+    mode = int((options or {}).get("mode", 0))
+    if mode not in (0, 1):
+        raise ValueError(f"the mode {mode} is not known")
+    return Mirror(mode)
+
+
+def _mirrored(dim: int, before: int, after: int, repeat: int) -> Ints:
+    """The input's index for each of the output's along one dimension."""
+    indices = []
+    for position in range(-before, dim + after):
+        if position < 0:
+            indices.append(-position - repeat)
+        elif position >= dim:
+            indices.append(2 * dim - 2 - position + repeat)
+        else:
+            indices.append(position)
+    return tuple(indices)
+
+
+def _kernel(op: OperatorInstance, target: Target) -> Kernel | View:
+    del target
+    shape = static_shape(input_type(op, 0))
+    tables = [_mirrored(d, *pair, op.attributes.repeat) for d, pair in zip(shape, paddings(op), strict=True)]
+    return mapped_kernel(op, tables)
+
+
+def _infer(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    return (padded_shape(op),)
+
+
+RULES = (
+    *PADDING_RULES,
+    Rule(
+        "paddings are shorter than the mirrored dimension (SYMMETRIC: no longer)",
+        lambda op: all(
+            max(pair) <= d - 1 + op.attributes.repeat
+            for d, pair in zip(static_shape(input_type(op, 0)), paddings(op), strict=True)
+        ),
+    ),
+    Rule(f"the input has at most {MAX_RANK} dimensions", lambda op: len(input_type(op, 0).shape) <= MAX_RANK),
+)
+
+OPERATORS = (Operator("MIRROR_PAD", _parse, (2, 2), 1, RULES, _infer, _kernel),)

@@ -1,0 +1,88 @@
+"""PAD and PADV2: constant paddings around any dimension, filled with zero or one given value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target, View
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.strides import Nest, strides_of
+from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
+from tflmgen.kernels.operators.copying import HEADER, SAME_MOVABLE_TYPE, constants_of, copy_nest, fits
+from tflmgen.kernels.rules import COMMON, QUANTIZED, constant, input_is, input_type, same_quantization, static_shape
+
+
+def paddings(op: OperatorInstance) -> list[tuple[int, int]]:
+    """Elements before and after each dimension."""
+    values = constants_of(op, 1)
+    return list(zip(values[::2], values[1::2], strict=True))
+
+
+def padded_shape(op: OperatorInstance) -> tuple[int, ...]:
+    shape = static_shape(input_type(op, 0))
+    return tuple(before + d + after for d, (before, after) in zip(shape, paddings(op), strict=True))
+
+
+def _nest(op: OperatorInstance) -> Nest:
+    shape = static_shape(input_type(op, 0))
+    return copy_nest(shape, strides_of(shape), strides_of(padded_shape(op)))
+
+
+def _kernel(op: OperatorInstance, target: Target) -> Kernel | View:
+    del target
+    source, result = input_type(op, 0), op.outputs[0]
+    if source.elements == result.elements:
+        return View(0)
+    nest = _nest(op)
+    offset = sum(
+        before * stride for (before, _), stride in zip(paddings(op), strides_of(padded_shape(op)), strict=True)
+    )
+    quantization = result.quantization
+    zero = quantization.zero_point if quantization and result.dtype in QUANTIZED else 0
+    value = Input(2) if len(op.inputs) > 2 else ConstantArray.of("padding", np.array([zero]), result.dtype)
+    fields = (
+        ("rank", nest.rank),
+        ("extent", nest.padded(nest.extents)),
+        ("input_stride", nest.padded(nest.strides[0])),
+        ("output_stride", nest.padded(nest.strides[1])),
+        ("output_offset", offset),
+        ("elements", result.elements),
+    )
+    function = f"tflmgen_pad_{result.dtype.bits}"
+    return Kernel(function, HEADER, (Input(0), value, Output(0)), Params("tflmgen_pad", fields))
+
+
+def _infer(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    return (padded_shape(op),)
+
+
+def _one_scale(op: OperatorInstance) -> bool:
+    sources = [t for i, t in enumerate(op.inputs) if i != 1 and t is not None]
+    return op.outputs[0].dtype not in QUANTIZED or all(same_quantization(t, op.outputs[0]) for t in sources)
+
+
+PADDING_RULES = (
+    *COMMON,
+    SAME_MOVABLE_TYPE,
+    input_is(1, "padding table", DType.INT32, DType.INT64),
+    constant(1, "padding table"),
+    Rule(
+        "the padding table has two numbers per dimension",
+        lambda op: static_shape(input_type(op, 1)) == (len(input_type(op, 0).shape), 2),
+    ),
+    Rule("paddings are not negative", lambda op: min(constants_of(op, 1), default=0) >= 0),
+    Rule("quantised tensors share one scale and zero point", _one_scale),
+)
+
+RULES = (*PADDING_RULES, fits(_nest))
+
+VALUE_RULES = (
+    *RULES,
+    Rule("the padding value has the input's type", lambda op: input_type(op, 2).dtype is input_type(op, 0).dtype),
+    Rule("the padding value is one number", lambda op: input_type(op, 2).elements == 1),
+)
+
+OPERATORS = (
+    Operator("PAD", no_attributes, (2, 2), 1, RULES, _infer, _kernel),
+    Operator("PADV2", no_attributes, (3, 3), 1, VALUE_RULES, _infer, _kernel),
+)

@@ -1,0 +1,138 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D, int8, int16 and float32; L2_POOL_2D, float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.candidates import fast_kernels, fastest
+from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, parse_activation
+from tflmgen.kernels.numeric.weights import overlaps, params
+from tflmgen.kernels.numeric.window import Fields, Steps, Window, four, parse_steps
+from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.option_fields import positive, present
+from tflmgen.kernels.rules import (
+    COMMON,
+    QUANTIZED_PER_TENSOR,
+    input_type,
+    one_type,
+    scale,
+    static_shape,
+    where_computed,
+    zero_point,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolAttributes:
+    """zeros: pixels of explicit padding are zeros like others; else padding takes no part."""
+
+    steps: Steps
+    taps: tuple[int, int]
+    activation: Activation
+    zeros: bool = False
+
+
+_MOST_PIXELS = 256
+"""Of a window whose sums fit 16 bits."""
+
+ZEROS = "padding_is_zeros"
+"""A key of Options that is no field of the schema: PoolAttributes.zeros."""
+
+
+def parse(options: Options | None) -> PoolAttributes:
+    options = present(options)
+    taps = positive(options, "filter_height"), positive(options, "filter_width")
+    activation = parse_activation(int(options.get("fused_activation_function", 0)))
+    return PoolAttributes(parse_steps(options, dilated=False), taps, activation, bool(options.get(ZEROS, False)))
+
+
+def _window(op: OperatorInstance) -> Window:
+    return Window(op.attributes.steps, four(static_shape(input_type(op, 0))), op.attributes.taps)
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    over, shape = _window(op), input_type(op, 0).shape
+    return ((shape[0], over.height.output, over.width.output, shape[3]),)
+
+
+def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
+    def kernel(op: OperatorInstance, target: Target) -> Kernel:
+        output, activation = op.outputs[0], op.attributes.activation
+        least, greatest = activation.bounds
+        if output.quantization is not None and output.dtype is not DType.FLOAT32:
+            least, greatest = activation_range(activation, output.dtype, output.quantization)
+        results: Fields = (("output_min", least), ("output_max", greatest))
+        suffix = {DType.FLOAT32: "f32", DType.INT8: "s8", DType.INT16: "s16"}[output.dtype]
+        window, channels = _window(op), static_shape(output)[3]
+        fields = window.fields(channels) + results
+        struct, zeros = f"tflmgen_pool2d_{suffix}", ""
+        if op.attributes.zeros:
+            struct, zeros = f"tflmgen_pool2d_zeros_{suffix}", "zeros_"
+            fields += (("zero", 0 if suffix == "f32" else zero_point(output)),)
+
+        def made(variant: str, header: str, group: int) -> Kernel:
+            name = f"tflmgen_{kind}_pool2d_{zeros}{'' if variant == 'portable' else f'{variant}_'}{suffix}"
+            over = overlaps(output, window.group_distance(group))
+            return Kernel(name, header, (Input(0), Output(0)), params(struct, fields), over, variant=variant)
+
+        def mve() -> Kernel | None:
+            if kind == "max":
+                return made("mve", "pool2d_mve.h", channels if channels <= 16 else 1)
+            if prod(op.attributes.taps) > _MOST_PIXELS:
+                return None
+            return made("mve", "pool2d_mve.h", channels if channels <= 8 or channels == 32 else 1)
+
+        def dsp() -> Kernel | None:
+            return made("dsp", f"{kind}_pool2d_dsp.h", 1 if channels % 4 else 4) if _by_fours(op, kind) else None
+
+        fast = fast_kernels(target, None, ("mve", mve), ("dsp", dsp)) if suffix == "s8" else []
+        return fastest([*fast, made("portable", "pool2d.h", 1)], target)
+
+    return kernel
+
+
+def _by_fours(op: OperatorInstance, kind: str) -> bool:
+    """Whether there is a kernel for fours of channels: of sums, if those of a window fit 16 bits."""
+    return static_shape(op.outputs[0])[3] >= 4 and (kind == "max" or prod(op.attributes.taps) <= _MOST_PIXELS)
+
+
+def _same_quantization(op: OperatorInstance) -> bool:
+    """To the tolerance that TFLite takes."""
+    before, after = input_type(op, 0), op.outputs[0]
+    if after.dtype is DType.FLOAT32:
+        return True
+    return abs(scale(before) - scale(after)) <= 1e-6 and zero_point(before) == zero_point(after)
+
+
+def _sums_fit(op: OperatorInstance) -> bool:
+    most = 2**15 if op.outputs[0].dtype is DType.INT16 else 2**23
+    return int(op.attributes.taps[0] * op.attributes.taps[1]) < most
+
+
+def _rules(*types: DType) -> tuple[Rule, ...]:
+    return (
+        *COMMON,
+        one_type(*types),
+        Rule("the input has 4 dimensions", lambda op: len(input_type(op, 0).shape) == 4),
+        where_computed("no dimension is zero", lambda op: 0 not in input_type(op, 0).shape),
+        QUANTIZED_PER_TENSOR,
+        Rule("input and output share one scale (to 1e-6) and zero point", _same_quantization),
+        Rule("the window has less than 2^23 pixels, less than 2^15 of int16", _sums_fit),
+        Rule("the window fits into the input, or the padding is SAME", lambda op: _window(op).fits),
+        Rule("padding that is zeros is explicit", lambda op: not (op.attributes.zeros and op.attributes.steps.same)),
+        Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
+    )
+
+
+RULES = _rules(DType.INT8, DType.INT16, DType.FLOAT32)
+L2_RULES = (*_rules(DType.FLOAT32), Rule("padding takes no part", lambda op: not op.attributes.zeros))
+
+OPERATORS = (
+    Operator("AVERAGE_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("average")),
+    Operator("MAX_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("max")),
+    Operator("L2_POOL_2D", parse, (1, 1), 1, L2_RULES, infer, _kernel("l2")),
+)

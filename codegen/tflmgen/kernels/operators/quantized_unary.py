@@ -1,0 +1,253 @@
+"""Functions of one element with their rules and kernels: float32 and plain integers, int8 by table, int16."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.int8_tables import (
+    RSQRT_BITS,
+    TABLES,
+    exp,
+    gelu,
+    hard_swish_factors,
+    rescale_of,
+    rsqrt_scale,
+    six_of,
+    slopes_of,
+)
+from tflmgen.kernels.numeric.int16_tables import interpolated_table
+from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, quantize_multiplier
+from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operators.binary import Fields
+from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
+from tflmgen.kernels.operators.quantize import same_shape, unary_overlaps
+from tflmgen.kernels.operators.unary import PLAIN, parse_alpha, parse_approximation, plain_unary
+from tflmgen.kernels.rules import (
+    COMMON,
+    SAME_QUANTIZATION,
+    input_type,
+    one_type,
+    per_tensor,
+    scale,
+    tensors,
+    zero_point,
+)
+
+HEADER = "quantized_unary.h"
+
+Factory = Callable[[OperatorInstance], Kernel]
+
+
+def _int16_kernel(op: OperatorInstance, function: str, fields: Fields, struct: str = "") -> Kernel:
+    params = Params(struct or function, (("elements", input_type(op, 0).elements), *fields))
+    return Kernel(function, HEADER, (Input(0), Output(0)), params, unary_overlaps(op))
+
+
+def _two_slopes(op: OperatorInstance, positive: float, negative: float) -> Kernel:
+    fields: Fields = ()
+    for name, factor in (("positive", positive), ("negative", negative)):
+        multiplier, shift = quantize_multiplier(factor)
+        fields += ((f"multiplier_{name}", multiplier), (f"shift_{name}", shift))
+    return _int16_kernel(op, "tflmgen_two_slopes_s16", fields)
+
+
+def _rsqrt(op: OperatorInstance) -> Kernel:
+    multiplier, shift = quantize_multiplier(rsqrt_scale(op))
+    return _int16_kernel(op, "tflmgen_rsqrt_s16", (("multiplier", multiplier), ("shift", shift)))
+
+
+def exact_log2(value: float) -> int | None:
+    """log2 of a power of two (to 1 part in 1000), else None."""
+    log2 = math.log2(value)
+    return round(log2) if abs(log2 - round(log2)) < 1e-3 else None
+
+
+def _sigmoid_steps(op: OperatorInstance, greatest_shift: int) -> tuple[int, int]:
+    """(multiplier, shift) to steps of 1 / 12288. Powers of two near 2^-12 are exact, without a shift."""
+    source = scale(input_type(op, 0))
+    log2 = exact_log2(source)
+    if log2 is not None and 0 <= log2 + 12 <= greatest_shift:
+        return 3 << (log2 + 12), 0
+    multiplier, shift = source * 4096.0 * 3.0, 0
+    while multiplier <= 32767.0 / 2.0 and shift <= 30:
+        multiplier, shift = multiplier * 2.0, shift + 1
+    return int(multiplier), shift
+
+
+def sigmoid_table() -> NDArray[np.float64]:
+    """65536 times the logistic function of i / 24, raised halfway towards what makes chords touch the curve.
+
+    Equal to the table of TFLite (kernels/internal/common.h) but made by formula: a chord of length h lies h^2 / 8 times
+    the second derivative below the curve in its middle.
+    """
+    sigmoid = 1.0 / (1.0 + np.exp(-np.arange(256) / 24.0))
+    curvature = sigmoid * (1.0 - sigmoid) * (1.0 - 2.0 * sigmoid)
+    table = np.round(65536.0 * (sigmoid - curvature / 24.0**2 / 16.0))
+    table[-1] = 65535.0
+    return table
+
+
+def _sigmoid(name: str, greatest_shift: int) -> Factory:
+    """LOGISTIC and TANH of int16."""
+
+    def kernel(op: OperatorInstance) -> Kernel:
+        table = ConstantArray.of("sigmoid", sigmoid_table(), DType.UINT16)
+        multiplier, shift = _sigmoid_steps(op, greatest_shift)
+        fields = (("elements", input_type(op, 0).elements), ("multiplier", multiplier), ("shift", shift))
+        params = Params("tflmgen_sigmoid_s16", fields)
+        function = f"tflmgen_{name}_s16"
+        return Kernel(function, HEADER, (Input(0), table, Output(0)), params, unary_overlaps(op))
+
+    return kernel
+
+
+def _interpolated(function: Callable[[OperatorInstance, float], float]) -> Factory:
+    """A function of reals by a table, as LiteRT has it."""
+
+    def kernel(op: OperatorInstance) -> Kernel:
+        def each(values: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.array([function(op, float(value)) for value in values])
+
+        scales = np.float32(scale(input_type(op, 0))), 0, np.float32(scale(op.outputs[0]))
+        table = ConstantArray.of("table", interpolated_table(each, *scales), DType.INT16)
+        params = Params("tflmgen_interpolated", (("elements", input_type(op, 0).elements),))
+        operands = (Input(0), table, Output(0))
+        return Kernel("tflmgen_interpolated_s16", "interpolate.h", operands, params, unary_overlaps(op))
+
+    return kernel
+
+
+INT16: Mapping[str, Factory] = {
+    "EXP": _interpolated(lambda _, x: exp(x)),
+    "GELU": _interpolated(lambda op, x: gelu(x, op.attributes.approximate)),
+    "RELU": lambda op: _two_slopes(op, rescale_of(op), 0.0),
+    "RELU6": lambda op: _int16_kernel(op, "tflmgen_clamp_s16", (("least", 0), ("greatest", six_of(op)))),
+    "LEAKY_RELU": lambda op: _two_slopes(op, *slopes_of(op)),
+    "ABS": lambda op: _two_slopes(op, rescale_of(op), -rescale_of(op)),
+    "RSQRT": _rsqrt,
+    "LOGISTIC": _sigmoid("logistic", 0),
+    "TANH": _sigmoid("tanh", 1),
+}
+
+
+def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
+    plain = plain_unary(name)
+
+    def kernel(op: OperatorInstance, target: Target) -> Kernel:
+        dtype = input_type(op, 0).dtype
+        if dtype is DType.INT8:
+            return lookup_kernel(op, table_operand(TABLES[name](op)), target)
+        return INT16[name](op) if dtype is DType.INT16 else plain(op, target)
+
+    return kernel
+
+
+def _quantized(op: OperatorInstance) -> bool:
+    return input_type(op, 0).dtype in (DType.INT8, DType.INT16)
+
+
+def _where_quantized(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+    return Rule(sentence, lambda op: not _quantized(op) or holds(op))
+
+
+def _output_is(scale_log2: Mapping[DType, int], points: Mapping[DType, int]) -> Callable[[OperatorInstance], bool]:
+    def holds(op: OperatorInstance) -> bool:
+        result = op.outputs[0]
+        return exact_log2(scale(result)) == scale_log2[result.dtype] and zero_point(result) == points[result.dtype]
+
+    return holds
+
+
+def _fits(factor: float, extra: int = 0) -> bool:
+    return (
+        math.isfinite(factor)
+        and quantize_multiplier(factor)[1] - extra >= -31
+        and (quantize_multiplier(factor)[1] <= MAX_SHIFT)
+    )
+
+
+GREATEST_SHIFT = {DType.INT8: 23, DType.INT16: 16}
+"""Left shifts that the type's elements, less a zero point, survive in 32 bits."""
+
+
+def _shifts_fit(op: OperatorInstance) -> bool:
+    factor = rescale_of(op)
+    return _fits(factor) and quantize_multiplier(factor)[1] <= GREATEST_SHIFT[input_type(op, 0).dtype]
+
+
+_RATIO = _where_quantized("the input's scale is less than 2^23 (int8) or 2^16 (int16) times the output's", _shifts_fit)
+
+SPECIAL: Mapping[str, tuple[Rule, ...]] = {
+    "RELU": (_RATIO,),
+    "ABS": (_RATIO,),
+    "RELU6": (SAME_QUANTIZATION,),
+    "EXP": (
+        _where_quantized(
+            "the scale of an int16 input is at most 1/512, so that no exponential is infinite",
+            lambda op: input_type(op, 0).dtype is not DType.INT16 or scale(input_type(op, 0)) <= 2.0**-9,
+        ),
+    ),
+    "RELU_N1_TO_1": (_RATIO,),
+    "RELU_0_TO_1": (_RATIO,),
+    "LEAKY_RELU": (
+        Rule("the slope is a finite number", lambda op: math.isfinite(op.attributes.alpha)),
+        _RATIO,
+        _where_quantized("the rescaled slope is less than 2^30", lambda op: _fits(slopes_of(op)[1])),
+    ),
+    "RSQRT": (
+        _where_quantized("the scales leave 11 bits of the result", lambda op: _fits(rsqrt_scale(op), RSQRT_BITS)),
+    ),
+    "TANH": (
+        _where_quantized(
+            "a quantised output has scale 1/128 and zero point 0 (int8), or scale 1/32768 (int16)",
+            _output_is({DType.INT8: -7, DType.INT16: -15}, {DType.INT8: 0, DType.INT16: 0}),
+        ),
+        _where_quantized("the input's scale is at most 1", lambda op: scale(input_type(op, 0)) <= 1.0),
+    ),
+    "LOGISTIC": (
+        _where_quantized(
+            "a quantised output has scale 1/256 and zero point -128 (int8), or scale 1/32768 (int16)",
+            _output_is({DType.INT8: -8, DType.INT16: -15}, {DType.INT8: -128, DType.INT16: 0}),
+        ),
+        _where_quantized("the input's scale is at most 1", lambda op: scale(input_type(op, 0)) <= 1.0),
+    ),
+    "HARD_SWISH": (
+        _where_quantized(
+            "the input's scale is less than 128 times the output's, and more than a 256th of it",
+            lambda op: -15 <= hard_swish_factors(op)[0][1] <= 0,
+        ),
+    ),
+}
+
+
+def _rules(name: str) -> tuple[Rule, ...]:
+    types = PLAIN[name] + (DType.INT8,) * (name in TABLES) + (DType.INT16,) * (name in INT16)
+    shared: tuple[Rule, ...] = (*COMMON, one_type(*types))
+    if DType.INT8 in types:
+        shared += (
+            _where_quantized(
+                "int8 and int16 tensors are quantised, with one scale", lambda op: all(map(per_tensor, tensors(op)))
+            ),
+        )
+    if DType.INT16 in types:
+        shared += (
+            Rule(
+                "the zero points of int16 tensors are 0",
+                lambda op: input_type(op, 0).dtype is not DType.INT16 or all(zero_point(t) == 0 for t in tensors(op)),
+            ),
+        )
+    return shared + SPECIAL.get(name, ())
+
+
+_PARSERS = {"LEAKY_RELU": parse_alpha, "GELU": parse_approximation}
+
+OPERATORS = tuple(
+    Operator(name, _PARSERS.get(name, no_attributes), (1, 1), 1, _rules(name), same_shape, _kernel(name))
+    for name in PLAIN
+)

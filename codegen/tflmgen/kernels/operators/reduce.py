@@ -1,0 +1,187 @@
+"""MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_ANY and REDUCE_ALL along any axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
+from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis, strides_of
+from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.option_fields import present
+from tflmgen.kernels.rules import (
+    COMMON,
+    constant,
+    input_is,
+    input_type,
+    labels,
+    per_tensor,
+    scale,
+    static_shape,
+    where_computed,
+    zero_point,
+)
+
+HEADER = "reduce.h"
+SUFFIX = {
+    DType.FLOAT32: "f32",
+    DType.INT8: "s8",
+    DType.INT16: "s16",
+    DType.INT32: "s32",
+    DType.INT64: "s64",
+    DType.BOOL: "bool",
+}
+QUANTIZED = (DType.INT8, DType.INT16)
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceAttributes:
+    keep_dims: bool
+
+
+def parse(options: Options | None) -> ReduceAttributes:
+    return ReduceAttributes(bool(present(options).get("keep_dims", False)))
+
+
+def axes(op: OperatorInstance) -> frozenset[int] | None:
+    """The reduced dimensions, or None where one is out of range."""
+    rank = len(input_type(op, 0).shape)
+    listed = [normalize_axis(int(axis), rank) for axis in np.asarray(op.constants[1]).reshape(-1)]
+    return frozenset(axis for axis in listed if axis is not None) if None not in listed else None
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    gone, shape = axes(op) or frozenset(), input_type(op, 0).shape
+    if op.attributes.keep_dims:
+        return (tuple(1 if axis in gone else dim for axis, dim in enumerate(shape)),)
+    return (tuple(dim for axis, dim in enumerate(shape) if axis not in gone),)
+
+
+def loops(shape: tuple[int, ...], gone: frozenset[int]) -> tuple[tuple[str, ParamValue], ...]:
+    """TFLMGEN_REDUCE_FIELDS: neighbouring dimensions of one kind merged, each kind filled up to three loops.
+
+    Kinds alternate, so that of at most 6 dimensions no kind can need more than three loops.
+    """
+    merged: list[tuple[bool, int, int]] = []
+    for axis, (extent, stride) in enumerate(zip(shape, strides_of(shape), strict=True)):
+        if extent == 1:
+            continue
+        if merged and merged[-1][0] == (axis in gone):
+            merged[-1] = (merged[-1][0], merged[-1][1] * extent, stride)
+        else:
+            merged.append((axis in gone, extent, stride))
+
+    def of_kind(kind: bool) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        rows = [(1, 0)] * 3 + [(extent, stride) for reduced, extent, stride in merged if reduced is kind]
+        (a, p), (b, q), (c, r) = rows[-3:]
+        return (a, b, c), (p, q, r)
+
+    kept, reduced = of_kind(False), of_kind(True)
+    return (
+        ("kept", kept[0]),
+        ("kept_strides", kept[1]),
+        ("reduced", reduced[0]),
+        ("reduced_strides", reduced[1]),
+    )
+
+
+def reduced_count(op: OperatorInstance) -> int:
+    shape = static_shape(input_type(op, 0))
+    return math.prod(shape[axis] for axis in axes(op) or ())
+
+
+def _factor(op: OperatorInstance) -> float:
+    return scale(input_type(op, 0)) / scale(op.outputs[0])
+
+
+def mean_multiplier(multiplier: int, shift: int, count: int) -> tuple[int, int]:
+    """The multiplier divided by `count`, which keeps as many bits as TFLite's reference/reduce.h does."""
+    bits = min(count.bit_length() - 1, 32, 31 + shift)
+    return (multiplier << bits) // count, shift - bits
+
+
+def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
+    def kernel(op: OperatorInstance, target: Target) -> Kernel:
+        del target
+        tensor = input_type(op, 0)
+        fields = loops(static_shape(tensor), axes(op) or frozenset())
+        function, struct = f"tflmgen_{name.lower()}_{SUFFIX[tensor.dtype]}", "tflmgen_reduce"
+        if name in ("MEAN", "SUM") and tensor.dtype in QUANTIZED:
+            function, struct = f"tflmgen_rescaled_sum_{SUFFIX[tensor.dtype]}", "tflmgen_reduce_quantized"
+            multiplier, shift = quantize_multiplier(_factor(op))
+            if name == "MEAN":
+                multiplier, shift = mean_multiplier(multiplier, shift, reduced_count(op))
+            fields += (
+                ("offset", -zero_point(tensor) * reduced_count(op)),
+                ("multiplier", multiplier),
+                ("shift", shift),
+                ("output_zero_point", zero_point(op.outputs[0])),
+            )
+        return Kernel(function, HEADER, (Input(0), Output(0)), Params(struct, fields), (Overlap(0, 0),))
+
+    return kernel
+
+
+def _sums_fit(op: OperatorInstance) -> bool:
+    tensor = input_type(op, 0)
+    return tensor.dtype not in QUANTIZED or reduced_count(op) << tensor.dtype.bits < 2**31
+
+
+def _row(name: str, *dtypes: DType) -> Operator:
+    """One operator. Sums and means rescale int8 and int16; the extremes leave them as they are."""
+
+    def quantization_fits(op: OperatorInstance) -> bool:
+        before, after = input_type(op, 0), op.outputs[0]
+        if before.dtype not in QUANTIZED:
+            return True
+        if not (per_tensor(before) and per_tensor(after)):
+            return False
+        if name in ("MEAN", "SUM"):
+            return is_representable(_factor(op))
+        return scale(before) == scale(after) and zero_point(before) == zero_point(after)
+
+    def is_rescaled(op: OperatorInstance) -> bool:
+        return name == "MEAN" or (name == "SUM" and input_type(op, 0).dtype in QUANTIZED)
+
+    quantization_rule = (
+        "an int8 or int16 input and output have one scale each, the input's less than 2^30 times the output's"
+        if name in ("MEAN", "SUM")
+        else "an int8 or int16 input and output have the same scale and zero point"
+    )
+    rules = (
+        *COMMON,
+        Rule(
+            f"the input and the output are both {labels(dtypes)}",
+            lambda op: input_type(op, 0).dtype in dtypes and op.outputs[0].dtype is input_type(op, 0).dtype,
+        ),
+        input_is(1, "list of axes", DType.INT32),
+        constant(1, "list of axes"),
+        Rule(f"the input has at most {MAX_RANK} dimensions", lambda op: len(input_type(op, 0).shape) <= MAX_RANK),
+        Rule("every axis is one of the input's dimensions", lambda op: axes(op) is not None),
+        where_computed(
+            "the input of a mean, and of a quantised sum, has elements",
+            lambda op: input_type(op, 0).elements > 0 or not is_rescaled(op),
+        ),
+        Rule(quantization_rule, quantization_fits),
+        Rule("no sum of int8 or int16 values can exceed 32 bits", _sums_fit),
+        Rule("the output has the shape that the axes leave", lambda op: (op.outputs[0].shape,) == infer(op)),
+    )
+    return Operator(name, parse, (2, 2), 1, rules, infer, _kernel(name))
+
+
+_NUMBERS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
+
+OPERATORS = (
+    _row("MEAN", DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32),
+    _row("SUM", *_NUMBERS),
+    _row("REDUCE_MAX", *_NUMBERS),
+    _row("REDUCE_MIN", *_NUMBERS),
+    _row("REDUCE_PROD", DType.FLOAT32, DType.INT32, DType.INT64),
+    _row("REDUCE_ANY", DType.BOOL),
+    _row("REDUCE_ALL", DType.BOOL),
+)

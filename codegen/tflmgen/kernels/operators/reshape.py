@@ -1,0 +1,124 @@
+"""RESHAPE, SQUEEZE and EXPAND_DIMS: the same bytes under another shape."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.ir.kernel import OperatorInstance, Target, View
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.strides import normalize_axis
+from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.rules import STATIC, constant, input_is, input_type, static_shape
+
+SAME_TYPE = Rule("input and output have one type", lambda op: input_type(op, 0).dtype is op.outputs[0].dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Dimensions:
+    """A new shape (RESHAPE) or the axes to drop (SQUEEZE), as the options give them; empty where they do not."""
+
+    values: tuple[int, ...]
+
+
+def _parse_reshape(options: Options | None) -> Dimensions:
+    return Dimensions(tuple(int(v) for v in (options or {}).get("new_shape") or ()))
+
+
+def _parse_squeeze(options: Options | None) -> Dimensions:
+    return Dimensions(tuple(int(v) for v in (options or {}).get("squeeze_dims") or ()))
+
+
+def _wanted(op: OperatorInstance) -> tuple[int, ...] | None:
+    """The new shape with at most one -1, from the second input or else the options; None where it is not known."""
+    if len(op.inputs) > 1 and op.inputs[1] is not None:
+        values = op.constants[1]
+        return None if values is None else tuple(int(v) for v in np.ravel(values))
+    return tuple(op.attributes.values)
+
+
+def _reshaped(op: OperatorInstance) -> tuple[int, ...] | None:
+    """The output's shape, which is the declared one where the new shape is not constant; None where it does not fit."""
+    elements = input_type(op, 0).elements
+    wanted = _wanted(op)
+    if wanted is None:
+        wanted = static_shape(op.outputs[0])
+    if wanted.count(-1) == 1:
+        rest = math.prod(v for v in wanted if v != -1)
+        if rest <= 0 or elements % rest:
+            return None
+        wanted = tuple(elements // rest if v == -1 else v for v in wanted)
+    return wanted if math.prod(wanted) == elements and all(v >= 0 for v in wanted) else None
+
+
+def _squeezed(op: OperatorInstance) -> tuple[int, ...] | None:
+    shape = static_shape(input_type(op, 0))
+    axes = {normalize_axis(v, len(shape)) for v in op.attributes.values}
+    if not axes:
+        return tuple(d for d in shape if d != 1)
+    if any(axis is None or shape[axis] != 1 for axis in axes):
+        return None
+    return tuple(d for axis, d in enumerate(shape) if axis not in axes)
+
+
+def _expanded(op: OperatorInstance) -> tuple[int, ...] | None:
+    shape = static_shape(input_type(op, 0))
+    axis = normalize_axis(int(np.ravel(np.asarray(op.constants[1]))[0]), len(shape) + 1)
+    return None if axis is None else (*shape[:axis], 1, *shape[axis:])
+
+
+def _view(op: OperatorInstance, target: Target) -> View:
+    del op, target
+    return View(0)
+
+
+def _infer_reshape(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    return (None if _wanted(op) is None else _reshaped(op),)
+
+
+OPERATORS = (
+    Operator(
+        "RESHAPE",
+        _parse_reshape,
+        (1, 2),
+        1,
+        (
+            STATIC,
+            SAME_TYPE,
+            input_is(1, "new shape", DType.INT32, DType.INT64),
+            Rule("the new shape has as many elements as the input", lambda op: _reshaped(op) is not None),
+        ),
+        _infer_reshape,
+        _view,
+    ),
+    Operator(
+        "SQUEEZE",
+        _parse_squeeze,
+        (1, 1),
+        1,
+        (STATIC, SAME_TYPE, Rule("every squeezed dimension exists and is 1", lambda op: _squeezed(op) is not None)),
+        lambda op: (_squeezed(op),),
+        _view,
+    ),
+    Operator(
+        "EXPAND_DIMS",
+        no_attributes,
+        (2, 2),
+        1,
+        (
+            STATIC,
+            SAME_TYPE,
+            input_is(1, "axis", DType.INT32, DType.INT64),
+            constant(1, "axis"),
+            Rule("the axis is one number", lambda op: input_type(op, 1).elements == 1),
+            Rule("the axis is in range", lambda op: _expanded(op) is not None),
+        ),
+        lambda op: (_expanded(op),),
+        _view,
+    ),
+)
+
+VIEWS = frozenset(operator.name for operator in OPERATORS)
+"""Operators whose output is always another name of input 0."""

@@ -1,0 +1,94 @@
+"""SELECT and SELECT_V2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, Nest, broadcast_shape, broadcast_strides, collapse
+from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operators.copying import MOVABLE
+from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, labels, same_quantization, static_shape
+
+Shapes = Callable[[OperatorInstance], list[Ints]]
+
+
+def _broadcasting(op: OperatorInstance) -> list[Ints]:
+    return [static_shape(input_type(op, i)) for i in range(3)]
+
+
+def _by_rows(op: OperatorInstance) -> list[Ints]:
+    """SELECT's condition may be a vector that chooses whole rows of the other inputs."""
+    condition, first, second = _broadcasting(op)
+    if len(condition) == 1 and first and condition[0] == first[0]:
+        condition = condition + (1,) * (len(first) - 1)
+    return [condition, first, second]
+
+
+def _nest(op: OperatorInstance, shapes: Shapes) -> Nest:
+    result = broadcast_shape(*shapes(op)) or ()
+    return collapse(result, *(broadcast_strides(shape, result) for shape in shapes(op)))
+
+
+def _operator(name: str, shapes: Shapes, *rules: Rule) -> Operator:
+    def kernel(op: OperatorInstance, target: Target) -> Kernel:
+        del target
+        nest, output = _nest(op, shapes), op.outputs[0]
+        fields = (
+            ("rank", nest.rank),
+            ("extent", nest.padded(nest.extents)),
+            ("condition_stride", nest.padded(nest.strides[0])),
+            ("stride1", nest.padded(nest.strides[1])),
+            ("stride2", nest.padded(nest.strides[2])),
+        )
+        return Kernel(
+            f"tflmgen_select_{output.dtype.bits}",
+            "select.h",
+            (Input(0), Input(1), Input(2), Output(0)),
+            Params("tflmgen_select", fields),
+            tuple(Overlap(i, 0) for i in (1, 2) if input_type(op, i).elements == output.elements),
+        )
+
+    return Operator(
+        name,
+        no_attributes,
+        (3, 3),
+        1,
+        (
+            *COMMON,
+            input_is(0, "condition", DType.BOOL),
+            Rule(
+                f"both choices and the output have one type: {labels(MOVABLE)}",
+                lambda op: (
+                    op.outputs[0].dtype in MOVABLE
+                    and all(input_type(op, i).dtype is op.outputs[0].dtype for i in (1, 2))
+                ),
+            ),
+            Rule(
+                "quantised choices and output share one scale and zero point",
+                lambda op: (
+                    op.outputs[0].dtype not in QUANTIZED
+                    or all(same_quantization(input_type(op, i), op.outputs[0]) for i in (1, 2))
+                ),
+            ),
+            *rules,
+            Rule("the inputs' shapes broadcast to one", lambda op: broadcast_shape(*shapes(op)) is not None),
+            Rule(f"broadcasting takes at most {MAX_RANK} loops", lambda op: _nest(op, shapes).rank <= MAX_RANK),
+        ),
+        lambda op: (broadcast_shape(*shapes(op)),),
+        kernel,
+    )
+
+
+OPERATORS = (
+    _operator(
+        "SELECT",
+        _by_rows,
+        Rule(
+            "both choices have one shape",
+            lambda op: static_shape(input_type(op, 1)) == static_shape(input_type(op, 2)),
+        ),
+    ),
+    _operator("SELECT_V2", _broadcasting),
+)

@@ -1,0 +1,178 @@
+"""SVDF: a dense layer through time of low rank, float32, float32 by int8 weights, and int8 with a state of
+int8 or int16.
+
+Inputs: 0 input [batch, channels], 1 weights [filters, channels], 2 weights through time [filters, memory], 3 bias
+[units], 4 state [batch, filters * memory]; each unit is the sum of `rank` filters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.ir.kernel import (
+    ConstantArray,
+    Input,
+    Kernel,
+    Null,
+    Operand,
+    OperatorInstance,
+    Output,
+    Overlap,
+    Scratch,
+    Target,
+)
+from tflmgen.ir.types import DType
+from tflmgen.kernels.candidates import fast_recurrent, fastest, on_fpu
+from tflmgen.kernels.dsp.svdf import svdf_dsp
+from tflmgen.kernels.mve.svdf import svdf_mve
+from tflmgen.kernels.numeric.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
+from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operators.svdf_numbers import BIAS, STATE, integer_params, offsets, products, size_fields
+from tflmgen.kernels.option_fields import positive, present
+from tflmgen.kernels.rules import STATIC, input_type, per_tensor, scale, static_shape, zero_point
+from tflmgen.kernels.thumb.svdf import svdf_thumb
+
+HEADER = "svdf.h"
+
+FAST = (("mve", svdf_mve), ("dsp", svdf_dsp), ("thumb", svdf_thumb))
+"""The int8 kernels of instruction sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class SvdfAttributes:
+    rank: int
+    activation: Activation
+    asymmetric: bool
+
+
+def parse(options: Options | None) -> SvdfAttributes:
+    options = present(options)
+    activation = parse_activation(int(options.get("fused_activation_function", 0)))
+    asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
+    return SvdfAttributes(positive(options, "rank"), activation, asymmetric)
+
+
+def infer(op: OperatorInstance) -> tuple[Shape]:
+    filters = static_shape(input_type(op, 1))[0]
+    return ((input_type(op, 0).shape[0], filters // op.attributes.rank),)
+
+
+def _factors(op: OperatorInstance) -> tuple[float, float]:
+    """From sums of products to the state, and from there to the output."""
+    source, weights, time_weights, state = (scale(input_type(op, i)) for i in (0, 1, 2, STATE))
+    return source * weights / state, state * time_weights / scale(op.outputs[0])
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    sizes = size_fields(op)
+    macs = products(op)
+    bias: Operand = Null() if op.inputs[BIAS] is None else Input(BIAS)
+    rest = (Input(2), bias, Input(STATE), Output(0), Output(1))
+    in_place = (Overlap(STATE, 1),)
+    if op.outputs[0].dtype is DType.FLOAT32:
+        least, greatest = op.attributes.activation.bounds
+        limits = (("output_min", least), ("output_max", greatest))
+        if input_type(op, 1).dtype is DType.INT8:
+            quantization = (("asymmetric", op.attributes.asymmetric), ("scale", scale(input_type(op, 1))))
+            fields = params("tflmgen_svdf_hybrid", sizes, limits, quantization)
+            quantized = Scratch(static_shape(input_type(op, 0))[1], 1)
+            operands = (Input(0), Input(1), _real_time_weights(op), *rest[1:], quantized)
+            return Kernel("tflmgen_svdf_hybrid", HEADER, operands, fields, in_place, macs)
+        fields = params("tflmgen_svdf_f32", sizes, limits)
+        made = Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
+        return fastest([on_fpu(made, target)], target)
+    to_state, to_output = map(quantize_multiplier, _factors(op))
+    if fast := fast_recurrent(FAST, target, op, to_state, to_output):
+        return fastest(fast, target)
+    folded = offsets(op)
+    added: Operand = ConstantArray.of("offsets", folded, DType.INT32) if folded.any() else Null()
+    function = "tflmgen_svdf_s8" if input_type(op, STATE).dtype is DType.INT8 else "tflmgen_svdf_s8_s16"
+    fields = integer_params(op, to_state, to_output)
+    return Kernel(function, HEADER, (Input(0), Input(1), added, *rest), fields, in_place, macs)
+
+
+def _real_time_weights(op: OperatorInstance) -> ConstantArray:
+    values = np.asarray(op.constants[2]).astype(np.float32) * np.float32(scale(input_type(op, 2)))
+    return ConstantArray.of("time_weights", values, DType.FLOAT32)
+
+
+def _types_fit(op: OperatorInstance) -> bool:
+    source = input_type(op, 0).dtype
+    if op.outputs[0].dtype is not source or source not in (DType.FLOAT32, DType.INT8):
+        return False
+    weights = input_type(op, 1).dtype
+    if weights not in (source, DType.INT8):
+        return False
+    time_weights = input_type(op, 2).dtype
+    if time_weights not in ((weights,) if source is DType.FLOAT32 else (DType.INT8, DType.INT16)):
+        return False
+    bias = None if op.inputs[BIAS] is None else input_type(op, BIAS).dtype
+    bias_type, state_type = (source, source) if source is DType.FLOAT32 else (DType.INT32, time_weights)
+    return bias in (None, bias_type) and input_type(op, STATE).dtype is state_type
+
+
+def _shapes_fit(op: OperatorInstance) -> bool:
+    batches, inputs = static_shape(input_type(op, 0))
+    filters, memory = static_shape(input_type(op, 2))
+    units = filters // op.attributes.rank
+    return (
+        input_type(op, 1).shape == (filters, inputs)
+        and input_type(op, STATE).elements == batches * filters * memory
+        and (op.inputs[BIAS] is None or input_type(op, BIAS).shape == (units,))
+    )
+
+
+def _hybrid_weights_fit(op: OperatorInstance) -> bool:
+    if op.outputs[0].dtype is not DType.FLOAT32 or input_type(op, 1).dtype is DType.FLOAT32:
+        return True
+    return all(per_tensor(input_type(op, i)) and zero_point(input_type(op, i)) == 0 for i in (1, 2))
+
+
+def _where_int8(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+    return Rule(sentence, lambda op: input_type(op, 0).dtype is not DType.INT8 or holds(op))
+
+
+RULES = (
+    Rule("there are 5 inputs", lambda op: len(op.inputs) == 5),
+    Rule("every input but the bias is present", lambda op: all(op.inputs[i] is not None for i in (0, 1, 2, STATE))),
+    STATIC,
+    Rule(
+        "all tensors are float32, or all but int8 weights of both kinds; or the input, the weights and the output are "
+        "int8, the bias int32, and the state and the weights through time both int8 or both int16",
+        _types_fit,
+    ),
+    Rule(
+        "the input and both kinds of weights have 2 dimensions, none of them zero",
+        lambda op: all(len(input_type(op, i).shape) == 2 and input_type(op, i).elements > 0 for i in (0, 1, 2)),
+    ),
+    Rule(
+        "the filters are a multiple of the rank",
+        lambda op: static_shape(input_type(op, 1))[0] % op.attributes.rank == 0,
+    ),
+    Rule("weights, bias and state have the shapes that input and weights through time give", _shapes_fit),
+    Rule("the weights are constants", lambda op: op.constants[1] is not None and op.constants[2] is not None),
+    Rule("int8 weights beside float32 have one scale each, and zero point 0", _hybrid_weights_fit),
+    _where_int8(
+        "int8 and int16 tensors are quantised, with one scale each",
+        lambda op: all(map(per_tensor, (*(input_type(op, i) for i in (0, 1, 2, STATE)), op.outputs[0]))),
+    ),
+    _where_int8(
+        "the weights' zero points are 0",
+        lambda op: not zero_point(input_type(op, 1)) and not zero_point(input_type(op, 2)),
+    ),
+    _where_int8("the scales give multipliers less than 2^30", lambda op: all(map(is_representable, _factors(op)))),
+    _where_int8("an int8 input has less than 2^16 channels", lambda op: static_shape(input_type(op, 0))[1] < 2**16),
+    _where_int8(
+        "the activation of int8 is none, or RELU with an output zero point of -128",
+        lambda op: (
+            op.attributes.activation is Activation.NONE
+            or (op.attributes.activation is Activation.RELU and zero_point(op.outputs[0]) == -128)
+        ),
+    ),
+)
+
+OPERATORS = (Operator("SVDF", parse, (1, 5), 1, RULES, infer, kernel, updates=(STATE,)),)

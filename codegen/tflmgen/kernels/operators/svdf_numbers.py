@@ -1,0 +1,88 @@
+"""What the int8 kernels of SVDF have in common: operands, sizes, and the numbers that zero points are folded into."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Integers
+from tflmgen.kernels.numeric.fixed_point import wrap
+from tflmgen.kernels.numeric.window import Fields
+from tflmgen.kernels.rules import input_type, static_shape, zero_point
+
+BIAS = 3
+STATE = 4
+
+Factor = tuple[int, int]
+"""(multiplier, shift) of tflmgen_requantize."""
+
+
+def fast_kernel(op: OperatorInstance, variant: str, kind: str, stream: ConstantArray, fields: Params) -> Kernel:
+    """The kernel of one instruction set, by its packed weights. kind: what its function's name says of these."""
+    suffix = "s8" if input_type(op, STATE).dtype is DType.INT8 else "s8_s16"
+    return Kernel(
+        f"tflmgen_svdf_{variant}{kind}_{suffix}",
+        f"svdf_{variant}.h",
+        (
+            Input(0),
+            stream,
+            Input(2),
+            ConstantArray.of("biases", biases(op), DType.INT32),
+            Input(STATE),
+            Output(0),
+            Output(1),
+        ),
+        fields,
+        (Overlap(STATE, 1),),
+        products(op),
+        variant,
+    )
+
+
+def integer_params(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Params:
+    """The struct of the kernels that requantise by multiplier and shift."""
+    scales = (
+        ("multiplier", to_state[0]),
+        ("shift", to_state[1]),
+        ("state_zero_point", zero_point(input_type(op, STATE))),
+        ("output_multiplier", to_output[0]),
+        ("output_shift", to_output[1]),
+        ("output_zero_point", zero_point(op.outputs[0])),
+    )
+    return Params("tflmgen_svdf_s8", (*size_fields(op), *scales))
+
+
+def size_fields(op: OperatorInstance) -> Fields:
+    """The first five of the kernels' structs."""
+    batches, inputs = static_shape(input_type(op, 0))
+    filters, memory = static_shape(input_type(op, 2))
+    rank = op.attributes.rank
+    units = filters // rank
+    return ("batches", batches), ("inputs", inputs), ("units", units), ("rank", rank), ("memory", memory)
+
+
+def products(op: OperatorInstance) -> int:
+    batches, inputs = static_shape(input_type(op, 0))
+    filters, memory = static_shape(input_type(op, 2))
+    return batches * filters * (inputs + memory)
+
+
+def offsets(op: OperatorInstance) -> Integers:
+    """What the input's zero point adds to the sum of each filter."""
+    sums: Integers = np.asarray(op.constants[1], dtype=np.int64).sum(axis=1)
+    return -zero_point(input_type(op, 0)) * sums
+
+
+def biases_are_known(op: OperatorInstance) -> bool:
+    return op.inputs[BIAS] is None or op.constants[BIAS] is not None
+
+
+def biases(op: OperatorInstance) -> Integers:
+    """Of the units, with the state's zero point folded in, wrapped."""
+    time_weights = np.asarray(op.constants[2], dtype=np.int64)
+    units = len(time_weights) // op.attributes.rank
+    folded = -zero_point(input_type(op, STATE)) * time_weights.reshape(units, -1).sum(axis=1)
+    if op.constants[BIAS] is not None:
+        folded = folded + np.asarray(op.constants[BIAS], dtype=np.int64).reshape(-1)
+    return np.array([wrap(bias, 32) for bias in folded.tolist()], dtype=np.int64)

@@ -1,0 +1,78 @@
+"""Functions of one float32 element, NEG, ABS and their like on plain integers, LOGICAL_NOT.
+
+Activations on quantised integers are in quantized_unary.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.ir.types import DType
+from tflmgen.kernels.operator import Options
+from tflmgen.kernels.operators.binary import SUFFIX, Fields
+from tflmgen.kernels.operators.quantize import unary_overlaps
+from tflmgen.kernels.rules import input_type
+
+HEADER = "unary.h"
+
+PLAIN: dict[str, tuple[DType, ...]] = {
+    "NEG": (DType.FLOAT32, DType.INT32, DType.INT64),
+    "ABS": (DType.FLOAT32, DType.INT32),
+    "SIGN": (DType.FLOAT32, DType.INT32),
+    "SQUARE": (DType.FLOAT32, DType.INT32),
+    "LOGICAL_NOT": (DType.BOOL,),
+    **dict.fromkeys(
+        ("SQRT", "RSQRT", "EXP", "LOG", "SIN", "COS", "FLOOR", "CEIL", "ROUND", "RELU", "RELU6", "RELU_N1_TO_1"),
+        (DType.FLOAT32,),
+    ),
+    **dict.fromkeys(("RELU_0_TO_1", "LEAKY_RELU", "ELU", "TANH", "HARD_SWISH", "LOGISTIC", "GELU"), (DType.FLOAT32,)),
+}
+"""The types whose elements the function takes as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alpha:
+    """The slope of LEAKY_RELU below zero."""
+
+    alpha: float
+
+
+@dataclass(frozen=True, slots=True)
+class Approximation:
+    """Whether GELU is approximated by a hyperbolic tangent."""
+
+    approximate: bool
+
+
+def parse_alpha(options: Options | None) -> Alpha:
+    return Alpha(float((options or {}).get("alpha", 0.0)))
+
+
+def parse_approximation(options: Options | None) -> Approximation:
+    return Approximation(bool((options or {}).get("approximate", False)))
+
+
+def unary_kernel(
+    op: OperatorInstance, function: str, header: str = HEADER, struct: str = "tflmgen_unary", fields: Fields = ()
+) -> Kernel:
+    """The call of a kernel that reads and writes one element after the other; params begin with their number."""
+    params = Params(struct, (("elements", input_type(op, 0).elements), *fields))
+    return Kernel(function, header, (Input(0), Output(0)), params, unary_overlaps(op))
+
+
+def plain_unary(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
+    """The kernel of operator `name` on the types of PLAIN."""
+
+    def kernel(op: OperatorInstance, target: Target) -> Kernel:
+        del target
+        stem = f"tflmgen_{name.lower()}"
+        if isinstance(op.attributes, Approximation) and op.attributes.approximate:
+            stem += "_tanh"
+        function = f"{stem}_{SUFFIX[input_type(op, 0).dtype]}"
+        if isinstance(op.attributes, Alpha):
+            return unary_kernel(op, function, HEADER, "tflmgen_unary_alpha", (("alpha", op.attributes.alpha),))
+        return unary_kernel(op, function)
+
+    return kernel

@@ -1,0 +1,102 @@
+"""Intervals of integers, one for each index of a tensor's last dimension: its channels.
+
+The domain of the range analysis is that of Cousot and Cousot, Abstract Interpretation: A Unified Lattice Model (1977),
+without its empty element: an interval holds every element that a tensor can have in that channel, for every input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.types import DType, TensorType
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interval:
+    """Least and greatest element of each channel, two vectors of one length; low <= high."""
+
+    low: Integers
+    high: Integers
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Interval)
+            and np.array_equal(self.low, other.low)
+            and np.array_equal(self.high, other.high)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.low.tobytes(), self.high.tobytes()))
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which channels hold one number, for every input and at every place."""
+        known: NDArray[np.bool_] = self.low == self.high
+        return known
+
+    @property
+    def hull(self) -> tuple[int, int]:
+        """Least and greatest element of all channels."""
+        return int(self.low.min()), int(self.high.max())
+
+    def join(self, other: Interval) -> Interval:
+        """What holds the elements of both."""
+        return Interval(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+    def meet(self, low: int, high: int) -> Interval:
+        """What clamping to [low, high] leaves."""
+        return Interval(np.clip(self.low, low, high), np.clip(self.high, low, high))
+
+    def within(self, low: int, high: int) -> bool:
+        """Whether no element is outside [low, high]."""
+        return bool((self.low >= low).all() and (self.high <= high).all())
+
+    def spread(self, channels: int) -> Interval:
+        """The same elements in a tensor of so many channels, whose order among these is not known."""
+        low, high = self.hull
+        return Interval(np.full(channels, low), np.full(channels, high))
+
+    def picked(self, indices: Integers) -> Interval:
+        """Channels of this one: `indices` has the new channels in its columns, and joins those of a column."""
+        return Interval(self.low[indices].min(axis=0), self.high[indices].max(axis=0))
+
+
+def channels_of(kind: TensorType) -> int:
+    """Length of the last dimension; 1 for a scalar."""
+    return kind.max_shape[-1] if kind.shape else 1
+
+
+def is_tracked(kind: TensorType) -> bool:
+    """Whether intervals are kept of elements of this type: of integers that 64 bits with a sign hold."""
+    return not kind.dtype.is_float and kind.dtype is not DType.UINT64 and kind.elements > 0
+
+
+def whole(kind: TensorType) -> Interval | None:
+    """What elements of a type can be at all."""
+    if not is_tracked(kind):
+        return None
+    low, high = kind.dtype.limits
+    channels = channels_of(kind)
+    return Interval(np.full(channels, low, np.int64), np.full(channels, high, np.int64))
+
+
+def of_array(array: NDArray[Any], kind: TensorType) -> Interval | None:
+    """What the elements of a constant are."""
+    if not is_tracked(kind):
+        return None
+    rows = np.asarray(array).astype(np.int64).reshape(-1, channels_of(kind))
+    return Interval(rows.min(axis=0), rows.max(axis=0))
+
+
+def join_all(intervals: Sequence[Interval]) -> Interval:
+    first, *rest = intervals
+    for one in rest:
+        first = first.join(one)
+    return first

@@ -1,0 +1,136 @@
+"""Intervals through operators with weights: CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of int8 and int16."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.ir.types import DType
+from tflmgen.kernels.folding.fold_quantized import requantized
+from tflmgen.kernels.numeric.quantize_math import activation_range
+from tflmgen.kernels.numeric.weights import bias_type, channel_scales, is_int16, sum_suffix
+from tflmgen.kernels.operators.conv import window_of
+from tflmgen.kernels.ranges.intervals import Integers, Interval
+from tflmgen.kernels.rules import input_type, zero_point
+
+Inputs = Sequence[Interval | None]
+Found = Sequence[Interval | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Constant weights by what they multiply: rows[o, k, c] is tap k of output channel o, on channel first[o] + c.
+
+    A filter's zero point is subtracted.
+    """
+
+    rows: Integers
+    first: Integers
+
+    @property
+    def outputs(self) -> int:
+        return int(self.rows.shape[0])
+
+
+def weights_of(name: str, op: OperatorInstance) -> Weights | None:
+    """The weights of an int8 or int16 layer, where they are constant."""
+    if op.constants[1] is None or input_type(op, 0).dtype not in (DType.INT8, DType.INT16):
+        return None
+    array = np.asarray(op.constants[1]).astype(np.int64)
+    channels = input_type(op, 0).max_shape[-1]
+    if name == "FULLY_CONNECTED":
+        kind = input_type(op, 1)
+        zero = kind.quantization.zero_point if kind.quantization is not None else 0
+        return Weights(array[:, None, :] - zero, np.zeros(array.shape[0], np.int64))
+    if name == "DEPTHWISE_CONV_2D":
+        outputs = array.shape[3]
+        first = np.arange(outputs) // (outputs // channels)
+        return Weights(array.reshape(-1, outputs).T[:, :, None], first)
+    outputs, *_, depth = array.shape
+    in_group = outputs // (channels // depth)
+    return Weights(array.reshape(outputs, -1, depth), np.arange(outputs) // in_group * depth)
+
+
+def reaches_out(name: str, op: OperatorInstance) -> bool:
+    """Whether some of its windows reach beyond the input."""
+    return name != "FULLY_CONNECTED" and window_of(op).reaches_out
+
+
+def sums(name: str, op: OperatorInstance, x: Interval) -> Interval | None:
+    """The accumulators before they are rescaled, bias included; None where they aren't known."""
+    weights, bias = weights_of(name, op), _bias(op)
+    if weights is None or bias is None:
+        return None
+    depth = weights.rows.shape[2]
+    if name == "FULLY_CONNECTED" and len(x.low) != depth:
+        # A row is several pixels, or a part of one.
+        repeats, rest = divmod(depth, len(x.low))
+        x = x.spread(depth) if rest else Interval(np.tile(x.low, repeats), np.tile(x.high, repeats))
+    zero = zero_point(input_type(op, 0))
+    low, high = x.low - zero, x.high - zero
+    if reaches_out(name, op):
+        # What a window finds outside counts as zero.
+        low, high = np.minimum(low, 0), np.maximum(high, 0)
+    columns = weights.first[:, None] + np.arange(depth)
+    positive = np.maximum(weights.rows, 0).sum(axis=1)
+    negative = np.minimum(weights.rows, 0).sum(axis=1)
+    least = (positive * low[columns] + negative * high[columns]).sum(axis=1)
+    greatest = (positive * high[columns] + negative * low[columns]).sum(axis=1)
+    return Interval(least + bias, greatest + bias)
+
+
+def _bias(op: OperatorInstance) -> NDArray[Any] | None:
+    if bias_type(op) is None:
+        return np.zeros(1, np.int64)
+    return None if op.constants[2] is None else np.asarray(op.constants[2]).astype(np.int64).reshape(-1)
+
+
+def rescaled_sums(op: OperatorInstance, values: Interval) -> Interval | None:
+    """The accumulators on the output's scale, without its zero point; None where one could overflow."""
+    pairs = channel_scales(op, len(values.low))
+    multipliers, shifts = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
+    if is_int16(op) and sum_suffix(op) == "b64":
+        return Interval(*(_cut(end, multipliers, shifts) for end in (values.low, values.high)))
+    room = (1 << 31) >> np.maximum(shifts, 0)
+    if (values.low < -room).any() or (values.high >= room).any():
+        return None
+    return Interval(*(requantized(end, multipliers, shifts) for end in (values.low, values.high)))
+
+
+def _cut(sums: Integers, multipliers: Integers, shifts: Integers) -> Integers:
+    """tflmgen_requantize_s64: the multiplier is cut to 16 bits."""
+    reduced = np.where(multipliers < 0x7FFF0000, (multipliers + (1 << 15)) >> 16, 0x7FFF)
+    total = 15 - shifts
+    rounded: Integers = (sums * reduced + (1 << (total - 1))) >> total
+    return rounded
+
+
+def _weighted(name: str) -> Callable[[OperatorInstance, Inputs], Found]:
+    """Monotone in each product's operand and in the sum, so that the ends of intervals give the ends."""
+
+    def ranges(op: OperatorInstance, inputs: Inputs) -> Found:
+        output = op.outputs[0]
+        if inputs[0] is None or output.quantization is None:
+            return None
+        values = sums(name, op, inputs[0])
+        scaled = None if values is None else rescaled_sums(op, values)
+        if scaled is None:
+            return None
+        point = zero_point(output)
+        ends = Interval(scaled.low + point, scaled.high + point)
+        if not ends.within(-(2**31), 2**31 - 1):
+            return None
+        return [ends.meet(*activation_range(op.attributes.activation, output.dtype, output.quantization))]
+
+    return ranges
+
+
+WEIGHTED: Mapping[str, Callable[[OperatorInstance, Inputs], Found]] = {
+    name: _weighted(name) for name in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+}
+"""Operators -> their transfer function, which gives None where it knows no better than all."""

@@ -1,0 +1,154 @@
+"""Rescaling by two products of 32 bits, for the Thumb kernels, where all sums that are not clamped lie in a window.
+
+The kernels have negated sums S = -(accumulator - bias). In the window, d = S + b is no less than 0 and no more than r;
+y = 2^31 - c - (d h + (d l >> 12)), and the output is y >> 24. The multiplier is 2^12 h + l, and c = f h >> 10 a part of
+a unit of the accumulator. Below the window the output is 127, above it -128. As in channels.py, constants are
+searched such that each output begins at the same sum as TFLite's: that proves them for every sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.kernels.dsp.channels import Integers, Layer, accumulators
+from tflmgen.kernels.thumb.channels import OFFSETS, OUTPUTS, Booleans, factors, finest_steps, output_of, thresholds
+
+_LOW_BITS = 12
+_FRACTION_BITS = 10
+_SHIFT = 24
+_TOP = 2**31
+_WIDEST = 2**20 - 1
+"""Of windows: d l must fit 32 bits."""
+
+_FARTHEST = 2**21
+FEW = 4
+"""Channels that are searched for thoroughly though they are most of a layer's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """Constants per channel: 2^12 h + l; 2^10 b + f; r.
+
+    clamped  outputs can leave the layer's range and not int8's
+    """
+
+    multipliers: Integers
+    starts: Integers
+    widths: Integers
+    clamped: bool
+
+    @property
+    def words(self) -> NDArray[np.uint32]:
+        """As the kernels read them, [channels, 3]; the low ten bits of the second one are 0."""
+        columns = [self.starts, self.widths << _FRACTION_BITS, self.multipliers]
+        return (np.stack(columns, axis=1) % 2**32).astype(np.uint32)
+
+
+def bounded(layer: Layer) -> Bounded | None:
+    """Constants with which the kernels are exact for every input, or None where there are none."""
+    known = bounded_channels(layer)
+    return known[0] if known and known[1].all() else None
+
+
+@lru_cache(maxsize=2)
+def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
+    """Such constants, and of which channels [channels] they are exact; None where sums may overflow."""
+    least, greatest = (bound[:, None] for bound in accumulators(layer))
+    left = np.maximum([[shift] for _, shift in layer.scales], 0)
+    if (np.maximum(-least, greatest) << left).max() >= _TOP:
+        return None
+    ends = [output_of(layer, bound) for bound in (least, greatest)]
+    low, high = (np.clip(end, layer.low, layer.high) for end in ends)
+    search = _Search(layer, least, greatest, thresholds(layer, least, greatest))
+    found = search.constants(low == high, low)
+    nearest = np.rint(factors(layer) * 2.0 ** (_LOW_BITS + _SHIFT)).astype(np.int64)
+    steps = finest_steps(layer, nearest)
+    for offset in OFFSETS:
+        rows = np.flatnonzero(found[2] < 0)
+        if not len(rows) or (offset and len(rows) > max(FEW, len(nearest) // 2)):
+            break
+        part, multipliers = search.channels(rows), np.clip(nearest[rows] + offset * steps[rows], 1, 2**32 - 1)
+        for top in part.tops():
+            new, values = part.attempt(multipliers, top)
+            new &= found[2][rows] < 0
+            found[:, rows] = np.where(new, values, found[:, rows])
+    exact = (found >= 0)[2, :, 0]
+    saturated = [np.clip(end, -128, 127) for end in ends]
+    clamped = (saturated[0] != low) | (saturated[1] != high)
+    multipliers, starts, widths = np.where(exact, found[:, :, 0], 0)
+    return Bounded(multipliers, starts, widths, bool(clamped[exact].any())), exact
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What a layer's channels give; least and greatest accumulators [channels, 1], thresholds [channels, 255]."""
+
+    layer: Layer
+    least: Integers
+    greatest: Integers
+    thresholds: Integers
+
+    def channels(self, rows: NDArray[np.intp]) -> _Search:
+        """The same for some channels."""
+        return _Search(self.layer.channels(rows), self.least[rows], self.greatest[rows], self.thresholds[rows])
+
+    @property
+    def _bias(self) -> Integers:
+        return self.layer.bias[:, None]
+
+    def constants(self, constant: Booleans, outputs: Integers) -> Integers:
+        """(multiplier, start, width) of channels that always have one output; a width of -1 for all others."""
+        found = np.full((3, *constant.shape), -1, dtype=np.int64)
+        one, none = np.ones_like(outputs), np.zeros_like(outputs)
+        above, below = self.greatest - self._bias + 1, self.least - self._bias - 1
+        fixed = constant & (self.least == self.greatest)
+        for chosen, multiplier, start, width in (
+            (constant & (outputs == self.layer.low), one, above, none),
+            (constant & (outputs == self.layer.high), one, below, none),
+            (fixed, (2**32 - 1) * one, (127 - outputs) * 16 + 8, 2**12 * one),
+        ):
+            values = np.stack([multiplier, (start << _FRACTION_BITS) + (1 << (_FRACTION_BITS - 1)), width])
+            found = np.where(chosen & (np.abs(start) < _FARTHEST), values, found)
+        return found
+
+    def tops(self) -> tuple[Integers, ...]:
+        """The accumulators at which windows begin, the likeliest first."""
+        real = (127.5 - self.layer.zero_point) / np.maximum(factors(self.layer), 2.0**-40)
+        top = np.floor(np.clip(real, -_TOP, _TOP)).astype(np.int64)
+        return top, top + 1, top - 1
+
+    def attempt(self, multipliers: Integers, top: Integers) -> tuple[Booleans, Integers]:
+        """(whether it is exact, (multiplier, start, width)) for windows that begin at `top`."""
+        high, low = np.divmod(multipliers, 2**_LOW_BITS)
+
+        def product(distance: Integers) -> Integers:
+            result: Integers = distance * high + ((distance * low) >> _LOW_BITS)
+            return result
+
+        told_apart = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
+        at, before = self.thresholds, self.thresholds - 1
+        reached, missed = told_apart & (at <= self.greatest), told_apart & (before >= self.least)
+        widest = np.minimum((2**32 - 1) * 2**_LOW_BITS // multipliers, _WIDEST)
+        missed &= top - before <= widest
+        steps = _TOP - (OUTPUTS.astype(np.int64)[None, :] << _SHIFT)
+        at_distance, before_distance = (np.clip(top - a, -1, _WIDEST) for a in (at, before))
+        most = np.where(reached, steps - product(at_distance), 2**40).min(axis=1, keepdims=True)
+        fewest = np.where(missed, steps - product(before_distance) + 1, -(2**40)).max(axis=1, keepdims=True)
+        most, fewest = np.minimum(most, high), np.maximum(fewest, 1)
+        fraction = (((fewest + most) >> 1 << _FRACTION_BITS) + high - 1) // np.maximum(high, 1)
+        fraction = np.clip(fraction, 1, 2**_FRACTION_BITS - 1)
+        offset = (fraction * high) >> _FRACTION_BITS
+        width = np.minimum((2**32 - offset) * 2**_LOW_BITS // multipliers, _WIDEST)
+        starts = top - self._bias
+        exact = (offset >= fewest) & (offset <= most) & (np.abs(starts) < _FARTHEST) & (multipliers < 2**32)
+        exact &= (~reached | ((top - at >= 0) & (top - at <= width))).all(axis=1, keepdims=True)
+        exact &= (~missed | (top - before >= 0)).all(axis=1, keepdims=True)
+        highest = np.where(told_apart, at, -_TOP).max(axis=1, keepdims=True)
+        lowest = np.where(told_apart, at, _TOP).min(axis=1, keepdims=True)
+        exact &= (top + 1 >= highest) | (self.greatest <= top)
+        exact &= (top - width - 1 < lowest) | (self.least >= top - width)
+        return exact, np.stack([multipliers, (starts << _FRACTION_BITS) + fraction, width])

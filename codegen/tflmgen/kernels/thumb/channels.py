@@ -1,0 +1,219 @@
+"""What the Thumb kernels (for ARMv6-M, which has no long multiplication) need to know of a layer's output channels.
+
+They rescale a sum a = 2^10 h + l by y = h m + ((l m + h f) >> 10) + c, out = (y >> s) - 128, saturated: products of 32
+bits only. The multiplier has the bits of m and the 10 more of f. It, c and s are searched such that this equals
+TFLite's double rounding for every sum that the layer can have. Both are staircases that only ascend, so it is enough
+that each output begins at the same sum in both: at its threshold. TFLite's second rounding goes the other way for
+negative sums; where their outputs are not clamped away, they get a constant of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.kernels.dsp.channels import Integers, Layer, accumulators
+
+MOST_TERMS = 2**16
+"""Sums of more products of 16 bits could leave 32."""
+
+_BITS = 10
+_LIMIT = 2**31
+OFFSETS = (
+    0,
+    *(sign * n for n in (*range(1, 97), *(k * 2**e for e in range(5, 11) for k in (4, 5, 6, 7))) for sign in (1, -1)),
+)
+"""What is added to the nearest multiplier, in its finest steps, until one is exact."""
+
+_FINE = 2**12
+"""Steps of the multiplier move the last output's beginning by such a part of a unit of the accumulator."""
+
+_FINEST = 22
+"""Greatest shift."""
+
+OUTPUTS: Integers = np.arange(-127, 128, dtype=np.int64)
+"""Those that begin somewhere."""
+
+
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Rescalings:
+    """Constants per channel: m; c; 256 f + s; and what is added to c where a + bias < 0. `a` lacks the bias.
+
+    signed   some channel's `negatives` is not 0
+    clamped  outputs can leave the layer's range and not int8's
+    """
+
+    multipliers: Integers
+    addends: Integers
+    shifts: Integers
+    negatives: Integers
+    biases: Integers
+    signed: bool
+    clamped: bool
+
+    @property
+    def words(self) -> NDArray[np.uint32]:
+        """As the kernels read them: [channels, 3], or [channels, 5] where signed."""
+        return self.all_words if self.signed else self.all_words[:, :3]
+
+    @property
+    def all_words(self) -> NDArray[np.uint32]:
+        """[channels, 5]."""
+        columns = self.multipliers, self.addends, self.shifts, self.biases, self.negatives
+        return (np.stack(columns, axis=1) % 2**32).astype(np.uint32)
+
+
+def rescalings(layer: Layer, biases: Integers) -> Rescalings | None:
+    """Constants with which the kernels are exact for every input, or None where there are none.
+
+    biases: what the kernel's sums lack, per channel.
+    """
+    least, greatest = (bound[:, None] for bound in accumulators(layer))
+    left = np.maximum([[shift] for _, shift in layer.scales], 0)
+    if (np.maximum(-least, greatest) << left).max() >= _LIMIT:
+        return None
+    ends = [output_of(layer, bound) for bound in (least, greatest)]
+    low, high = (np.clip(end, layer.low, layer.high) for end in ends)
+    staircase = _Staircase(layer, biases[:, None], least, greatest, thresholds(layer, least, greatest))
+    shifts = staircase.finest_shifts()
+    found = np.zeros((4, len(biases), 1), dtype=np.int64)
+    constant = low == high
+    found[1] = np.where(constant, low + 128, 0)
+    missing = ~constant
+    nearest = np.rint(factors(layer) * 2.0 ** (2 * _BITS + shifts)).astype(np.int64)
+    steps = finest_steps(layer, nearest)
+    for offset in OFFSETS:
+        chosen = np.flatnonzero(missing)
+        if not len(chosen):
+            break
+        part, multipliers = staircase.channels(chosen), (nearest + offset * steps)[chosen]
+        addends, negatives, exact = part.addends(multipliers, shifts[chosen])
+        rows = multipliers >> _BITS, addends, ((multipliers % 2**_BITS) << 8) + shifts[chosen], negatives
+        for row, values in zip(found, rows, strict=True):
+            row[chosen] = np.where(exact, values, row[chosen])
+        missing[chosen] &= ~exact
+    if missing.any():
+        return None
+    saturated = [np.clip(end, -128, 127) for end in ends]
+    clamped = bool((((saturated[0] != low) | (saturated[1] != high)) & ~constant).any())
+    multiplier, addend, shift, negative = found[:, :, 0]
+    return Rescalings(multiplier, addend, shift, negative, biases, bool(negative.any()), clamped)
+
+
+@lru_cache(maxsize=2)
+def own_rescalings(layer: Layer) -> Rescalings | None:
+    """Those of sums that lack the layer's bias."""
+    return rescalings(layer, layer.bias)
+
+
+@lru_cache(maxsize=2)
+def raised_rescalings(layer: Layer) -> Rescalings | None:
+    """Those of sums of products to whose factors 128 was added; none for sums that could leave 32 bits."""
+    if layer.weights.shape[1] > MOST_TERMS:
+        return None
+    return rescalings(layer, layer.bias - 128 * layer.weights.sum(axis=1))
+
+
+def factors(layer: Layer) -> NDArray[np.float64]:
+    """What accumulators are multiplied by, [channels, 1]."""
+    return np.array([[multiplier * 2.0 ** (shift - 31)] for multiplier, shift in layer.scales])
+
+
+def finest_steps(layer: Layer, multipliers: Integers) -> Integers:
+    """By how much `multipliers` [channels, 1] are to change for one of OFFSETS."""
+    steps: Integers = np.maximum(np.rint(multipliers * factors(layer) / (len(OUTPUTS) * _FINE)), 1).astype(np.int64)
+    return steps
+
+
+def output_of(layer: Layer, accumulator: Integers) -> Integers:
+    """zero point + tflmgen_requantize(accumulator), for [channels, n]."""
+    multiplier, shift = np.array(layer.scales, dtype=np.int64).T[:, :, None]
+    high = ((accumulator << np.maximum(shift, 0)) * multiplier + 2**30) >> 31
+    right = np.maximum(-shift, 0)
+    half = (1 << right) >> 1
+    result: Integers = np.where(high >= 0, (high + half) >> right, -((half - high) >> right)) + layer.zero_point
+    return result
+
+
+def thresholds(layer: Layer, least: Integers, greatest: Integers) -> Integers:
+    """[channels, 255]: the least accumulator of an output of -127 ... 127 or more; where none has, one too many."""
+    low, high = np.repeat(least, 255, axis=1), np.repeat(greatest + 1, 255, axis=1)
+    while (low < high).any():
+        middle = (low + high) >> 1
+        reached = output_of(layer, middle) >= OUTPUTS
+        low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
+    return low
+
+
+@dataclass(frozen=True, slots=True)
+class _Staircase:
+    """What a layer's channels give; all but the layer [channels, 1], thresholds [channels, 255]."""
+
+    layer: Layer
+    biases: Integers
+    least: Integers
+    greatest: Integers
+    thresholds: Integers
+
+    def channels(self, rows: NDArray[np.intp]) -> _Staircase:
+        """The same for some channels."""
+        parts = (part[rows] for part in (self.biases, self.least, self.greatest, self.thresholds))
+        return _Staircase(self.layer.channels(rows), *parts)
+
+    def finest_shifts(self) -> Integers:
+        """The greatest shifts with which no product and no sum can leave 32 bits."""
+        span = np.maximum(-self.least, self.greatest) + np.abs(self.biases)
+        shifts = np.full(span.shape, _FINEST, dtype=np.int64)
+        while True:
+            multipliers = factors(self.layer) * 2.0 ** (_BITS + shifts) + 1
+            scaled = multipliers * (2.0 * span / 2**_BITS + 2) + 512.0 * 2.0**shifts
+            too_large = ((multipliers >= 2 ** (30 - _BITS)) | (scaled >= _LIMIT)) & (shifts > 0)
+            if not too_large.any():
+                return shifts
+            shifts = shifts - too_large
+
+    def addends(self, multipliers: Integers, shifts: Integers) -> tuple[Integers, Integers, Booleans]:
+        """(c, what is added to it for negative sums, whether these are exact), for multipliers 2^10 m + f.
+
+        Each threshold bounds c from both sides: there the output must be reached, one before it must not.
+        """
+
+        def scaled(accumulators: Integers) -> Integers:
+            high, low = np.divmod(accumulators - self.biases, 2**_BITS)
+            coarse, fine = np.divmod(multipliers, 2**_BITS)
+            result: Integers = high * coarse + ((low * coarse + high * fine) >> _BITS)
+            return result
+
+        told_apart = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
+        steps = (OUTPUTS[None, :] + 128) << shifts
+        at, before = self.thresholds, self.thresholds - 1
+        reached, missed = told_apart & (at <= self.greatest), told_apart & (before >= self.least)
+        least, greatest = steps - scaled(at), steps - 1 - scaled(before)
+
+        def bounds(reached: Booleans, missed: Booleans) -> tuple[Integers, Integers]:
+            return (
+                np.where(reached, least, -_LIMIT).max(axis=1, keepdims=True),
+                np.where(missed, greatest, _LIMIT - 1).min(axis=1, keepdims=True),
+            )
+
+        low, high = bounds(reached & (at >= 0), missed & (before >= 0))
+        negative_low, negative_high = bounds(reached & (at < 0), missed & (before < 0))
+        both = np.maximum(low, negative_low), np.minimum(high, negative_high)
+        one = both[0] <= both[1]
+        addends = np.where(one, _between(*both), _between(low, high))
+        negatives = np.where(one, 0, _between(negative_low, negative_high) - addends)
+        exact = (multipliers >= 2 ** (2 * _BITS)) & (one | ((low <= high) & (negative_low <= negative_high)))
+        return addends, negatives, exact
+
+
+def _between(low: Integers, high: Integers) -> Integers:
+    """The middle; where one side is open, near the other."""
+    middle = (low + high) >> 1
+    result: Integers = np.where(low == -_LIMIT, high, np.where(high == _LIMIT - 1, low, middle))
+    return result

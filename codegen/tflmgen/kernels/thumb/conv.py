@@ -1,0 +1,101 @@
+"""CONV_2D in int8 for every Cortex-M: the stream of weights, and when the kernel is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Integers, Layer
+from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.thumb.bounded import Bounded, bounded
+from tflmgen.kernels.thumb.channels import MOST_TERMS, Rescalings, own_rescalings
+
+HEADER = "conv2d_thumb.h"
+BLOCK = 4
+"""Pixels whose windows are read before any of their outputs is written."""
+
+GROUP = 8
+"""Channels whose weights make a row of the stream."""
+
+_PASS = 8
+_FIRST_PASSES = 9
+_MORE_PASSES = 31
+"""Passes that the first mask of a channel tells of, and each other one."""
+
+
+def conv2d_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The kernel of a convolution without groups; None where it would not be exact."""
+    channels, terms = layer.weights.shape
+    if terms > MOST_TERMS:
+        return None
+    exact: Bounded | Rescalings | None = bounded(layer) or own_rescalings(layer)
+    if exact is None:
+        return None
+    fields = params(
+        "tflmgen_conv2d_thumb_s8",
+        window.flat.fields(channels),
+        window.dilation_fields,
+        (("padding_value", zero_point(input_type(op, 0))), ("terms", terms)),
+        FORWARD,
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    rows = -(-terms // 4) * 4
+    stream = ConstantArray.of("stream", _stream(layer.weights, rows, exact), DType.UINT32)
+    distance = window.block_distance(channels, BLOCK)
+    overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
+    kernel = Kernel(
+        f"tflmgen_conv2d_thumb_{'clamped' if isinstance(exact, Bounded) else 'signed'}_s8",
+        HEADER,
+        (Input(0), stream, Scratch(2 * BLOCK * rows), Output(0)),
+        fields,
+        overlaps,
+        op.outputs[0].elements * terms,
+        "thumb",
+    )
+    pixels = window.flat.input[2]
+    return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
+
+
+def _stream(weights: Integers, rows: int, exact: Bounded | Rescalings) -> NDArray[np.uint32]:
+    """Weights as [groups, rows, GROUP]; per channel its constants; the masks that are left."""
+    channels, terms = weights.shape
+    padded = np.zeros((-(-channels // GROUP) * GROUP, rows), dtype=np.int8)
+    padded[:channels, rows - terms :] = weights
+    grouped = np.ascontiguousarray(padded.reshape(-1, GROUP, rows).transpose(0, 2, 1))
+    first, *others = _masks(padded[:channels])
+    if isinstance(exact, Bounded):
+        constants = exact.words
+        constants[:, 1] |= first
+    else:
+        constants = np.concatenate([first[:, None], exact.all_words], axis=1)
+    more = np.stack(others, axis=1) if others else np.zeros((channels, 0), dtype=np.uint32)
+    return np.concatenate([grouped.view("<u4").reshape(-1), constants.reshape(-1), more.reshape(-1)])
+
+
+def _masks(weights: Integers) -> list[NDArray[np.uint32]]:
+    """Per channel a bit for each pass over eight rows, 1 where the products of four leave a half; then a 1.
+
+    The first mask has them in its ten low bits, the topmost one first, the others in all 32.
+    """
+    channels, rows = weights.shape
+    passes = weights[:, rows % _PASS :].astype(np.int64).reshape(channels, -1, 2, _PASS // 2)
+    positive, negative = np.maximum(passes, 0).sum(axis=3), -np.minimum(passes, 0).sum(axis=3)
+    leaves = (128 * positive + 127 * negative >= 2**15) | (127 * positive + 128 * negative > 2**15)
+    by_twos = leaves.any(axis=2)
+    masks = []
+    for begin, end, width in _segments(by_twos.shape[1]):
+        bits = np.ones((channels, end - begin + 1), dtype=np.uint64)
+        bits[:, :-1] = by_twos[:, begin:end]
+        masks.append((bits << np.arange(width - 1, width - 2 - (end - begin), -1, dtype=np.uint64)).sum(axis=1))
+    return [mask.astype(np.uint32) for mask in masks]
+
+
+def _segments(passes: int) -> list[tuple[int, int, int]]:
+    """(first pass, end, bits) of each mask."""
+    first = min(passes, _FIRST_PASSES)
+    others = [(p, min(passes, p + _MORE_PASSES), 32) for p in range(first, passes, _MORE_PASSES)]
+    return [(0, first, _FIRST_PASSES + 1), *others]

@@ -1,0 +1,152 @@
+"""DEPTHWISE_CONV_2D in int8 for every Cortex-M: the stream of weights, planes, and when the kernel is exact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Integers, Layer
+from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.thumb.bounded import bounded_channels
+from tflmgen.kernels.thumb.channels import own_rescalings
+
+HEADER = "depthwise_thumb.h"
+PLANE_BYTES = (2048, 1024, 0)
+"""What a plane takes, where that is enough for two lines of output, with 0 for one: more memory, or more strips."""
+
+TAPS_BYTES = 16
+"""Of two taps, in front of the plane."""
+
+_OTHER_BYTES = 28
+"""Of a window's sums' starts and constants there."""
+
+
+def depthwise_thumb(op: OperatorInstance, window: Window, layer: Layer) -> tuple[Kernel, ...]:
+    """The kernels of a layer with one or more filters per channel, with strips of several heights; none is exact for
+    some.
+
+    layer.weights: [output channels, taps].
+    """
+    channels, taps = layer.weights.shape
+    filters = channels // window.input[3]
+    by_three = window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
+    weights, columns = layer.weights, False
+    if _pairs(window.transposed) < _pairs(window):
+        columns, window = True, window.transposed
+        weights = weights.reshape(channels, *reversed(window.taps)).transpose(0, 2, 1).reshape(channels, taps)
+    constants = _constants(layer, by_three)
+    if constants is None:
+        return ()
+    words, beyond, clamped = constants
+    stream = _stream(weights, by_three, words, beyond)
+    steps, output = window.steps, (window.height.output, window.width.output)
+    line = steps.stride_width * (output[1] + output[1] % 2 - 1) + (window.taps[1] - 1) * steps.dilation_width + 1
+    reach = (window.taps[0] - 1) * steps.dilation_height + 1
+    helds = [max(size // (4 * line), reach + (steps.stride_height if size else 0)) for size in PLANE_BYTES]
+    strips = dict.fromkeys(min(output[0], (held - reach) // steps.stride_height + 1) for held in helds)
+    if columns and filters == 1 and output[0] != window.input[1]:
+        # Of a column's outputs some would lie where later columns of the input do.
+        strips = dict.fromkeys([output[0]])
+    fields = params(
+        "tflmgen_depthwise_thumb_s8",
+        window.fields(channels),
+        window.dilation_fields,
+        (("padding_value", zero_point(input_type(op, 0))),),
+        _places(window, channels, columns),
+        (("filters", filters),),
+    )
+    limits = (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127))
+    in_place = filters == 1 and output[0] <= window.input[1] and output[1] <= window.input[2]
+    outputs = "signed" if beyond.all() else "mixed" if beyond.any() else "clamped"
+    kind = f"{'3x3' if by_three else 'window'}_{outputs}"
+    records = 0 if by_three else TAPS_BYTES * -(-taps // 2) + _OTHER_BYTES
+    return tuple(
+        Kernel(
+            f"tflmgen_depthwise_thumb_{kind}_s8",
+            HEADER,
+            (
+                Input(0),
+                ConstantArray.of("channels", stream, DType.UINT32),
+                Scratch(records + 4 * (line * ((strip - 1) * steps.stride_height + reach) + steps.stride_width)),
+                Output(0),
+            ),
+            replace(fields, fields=(*fields.fields, ("line", line), ("strip", strip), *limits)),
+            (Overlap(0, 0, 0, exact=True),) if in_place else (),
+            op.outputs[0].elements * taps,
+            "thumb",
+        )
+        for strip in strips
+    )
+
+
+def _pairs(window: Window) -> int:
+    """Pairs of outputs that a channel has, when lines are the window's."""
+    return window.height.output * -(-window.width.output // 2)
+
+
+def _places(window: Window, channels: int, columns: bool) -> tuple[tuple[str, int], ...]:
+    """Bytes from value to value and from line to line, of the input and the output; `columns`: lines are columns."""
+    _, tall, wide, inputs = window.input
+    narrow = window.width.output
+    if columns:
+        return (
+            ("input_step", tall * inputs),
+            ("input_row", inputs),
+            ("output_step", window.height.output * channels),
+            ("output_row", channels),
+        )
+    return (
+        ("input_step", inputs),
+        ("input_row", wide * inputs),
+        ("output_step", channels),
+        ("output_row", narrow * channels),
+    )
+
+
+def _constants(layer: Layer, mixed: bool) -> tuple[NDArray[np.uint32], NDArray[np.bool_], bool] | None:
+    """(per channel five words, whether it is beyond a window, whether outputs are to be clamped); None where none are.
+
+    mixed: a few channels may be, others not; else all are or none is. Those that are not have three words.
+    """
+    known = bounded_channels(layer)
+    if known and known[1].all():
+        words = np.pad(known[0].words, ((0, 0), (0, 2)))
+        return words, ~known[1], known[0].clamped
+    general = own_rescalings(layer)
+    if general is None:
+        return None
+    words = general.all_words
+    if not mixed or known is None or 2 * known[1].sum() < len(words):
+        return words, np.ones(len(words), dtype=np.bool_), general.clamped
+    bounds, within = known
+    words[within] = np.pad(bounds.words[within], ((0, 0), (0, 2)))
+    return words, ~within, general.clamped or bounds.clamped
+
+
+def _stream(
+    weights: Integers, by_three: bool, words: NDArray[np.uint32], beyond: NDArray[np.bool_]
+) -> NDArray[np.uint32]:
+    channels, taps = weights.shape
+    padded = np.zeros((channels, -(-taps // 4) * 4), dtype=np.int8)
+    padded[:, :taps] = weights
+    if by_three:
+        padded[:, 9] = _small(weights.reshape(channels, 3, 3)) & ~beyond
+        padded[:, 10] = beyond
+    rows = np.concatenate([padded.view("<u4"), words], axis=1)
+    lengths = np.where(beyond, rows.shape[1], rows.shape[1] - 2)
+    result: NDArray[np.uint32] = rows[np.arange(rows.shape[1]) < lengths[:, None]]
+    return result
+
+
+def _small(rows: Integers) -> NDArray[np.bool_]:
+    """Whether the products of each row, summed, stay in a half, for every input: [channels, row, weight]."""
+    positive, negative = np.maximum(rows, 0).sum(axis=2), -np.minimum(rows, 0).sum(axis=2)
+    fits = (128 * positive + 127 * negative < 2**15) & (127 * positive + 128 * negative <= 2**15)
+    result: NDArray[np.bool_] = fits.all(axis=1)
+    return result

@@ -1,0 +1,55 @@
+"""DEPTHWISE_CONV_2D in int8 for every Cortex-M in little memory: when the kernel is exact."""
+
+from __future__ import annotations
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.thumb.bounded import bounded
+from tflmgen.kernels.thumb.channels import own_rescalings
+
+HEADER = "depthwise_direct_thumb.h"
+TAP_BYTES = 8
+"""Of a window's tap in the table."""
+
+
+def depthwise_direct_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The kernel of a layer with one filter per channel; None where it would not be exact.
+
+    layer.weights: [channels, taps].
+    """
+    channels, taps = layer.weights.shape
+    within = bounded(layer)
+    beyond = None if within else own_rescalings(layer)
+    if within:
+        words, clamped = within.words, within.clamped
+    elif beyond:
+        words, clamped = beyond.all_words, beyond.clamped
+    else:
+        return None
+    fields = params(
+        "tflmgen_depthwise_direct_thumb_s8",
+        window.fields(channels),
+        window.dilation_fields,
+        (("padding_value", zero_point(input_type(op, 0))), ("pads", window.reaches_out)),
+        (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127)),
+    )
+    distance = window.group_distance(1)
+    return Kernel(
+        f"tflmgen_depthwise_direct_thumb_{'clamped' if within else 'signed'}_s8",
+        HEADER,
+        (
+            Input(0),
+            ConstantArray.of("weights", layer.weights.T, DType.INT8),
+            ConstantArray.of("constants", words, DType.UINT32),
+            Scratch(TAP_BYTES * taps + channels * window.reaches_out),
+            Output(0),
+        ),
+        fields,
+        (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
+        op.outputs[0].elements * taps,
+        "thumb",
+    )

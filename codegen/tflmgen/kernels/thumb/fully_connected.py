@@ -1,0 +1,88 @@
+"""FULLY_CONNECTED in int8 for every Cortex-M: the stream of weights, and when the kernel is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Integers, Layer
+from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
+from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.thumb.channels import raised_rescalings
+
+HEADER = "fully_connected_thumb.h"
+STACK = 288
+"""TFLMGEN_FULLY_CONNECTED_THUMB_STACK."""
+
+GROUP = 4
+"""Units that are computed at a time."""
+
+UNROLLED = 8
+"""Values in a pass over the row of a single unit."""
+
+
+def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int) -> Kernel | None:
+    """The kernel; None where it would not be exact, or where a row is long and its length odd."""
+    units, depth = layer.weights.shape
+    exact = raised_rescalings(layer)
+    copied = depth <= STACK
+    if exact is None or not (copied or depth % 2 == 0):
+        return None
+    stream = stream_of(layer.weights, exact.words)
+    fields = params(
+        "tflmgen_fully_connected_thumb_s8",
+        (("batches", batches), ("depth", depth), ("units", units), ("group_words", group_words(depth, exact.words))),
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    packed = ConstantArray.of("stream", stream.reshape(-1), DType.UINT32)
+    last = 1 if single_units(units) else last_block(units, GROUP)
+    distance = overlap_distance(batches, depth, units, units if copied else last)
+    name = f"{'copied' if copied else 'plain'}_{'signed' if exact.signed else 'clamped'}"
+    return Kernel(
+        f"tflmgen_fully_connected_thumb_{name}_s8",
+        HEADER,
+        (Input(0), packed, Output(0)),
+        fields,
+        (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
+        op.outputs[0].elements * depth,
+        "thumb",
+    )
+
+
+def weight_words(weights: Integers) -> NDArray[np.uint32]:
+    """[groups, words]: bytes 0, 2 of a word are the lower and upper half of one product, 1, 3 of another."""
+    units, depth = weights.shape
+    groups = -(-units // GROUP)
+    values = np.zeros((groups * GROUP, depth + depth % 2), dtype=np.uint8)
+    values[:units, :depth] = weights + 128
+    lanes = np.ascontiguousarray(values.reshape(groups, GROUP, values.shape[1]).transpose(0, 2, 1))
+    words: NDArray[np.uint32] = lanes.view("<u4").reshape(groups, values.shape[1])
+    return words
+
+
+def stream_of(weights: Integers, constants: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The words of all groups, then those of units that are left; constants: [units, words]."""
+    ones = single_units(len(weights))
+    whole = len(weights) - ones
+    packed = weight_words(weights[:whole])
+    words = np.zeros((len(packed) * GROUP, constants.shape[1]), dtype=np.uint32)
+    words[:whole] = constants[:whole]
+    groups = np.concatenate([packed, words.reshape(len(packed), GROUP * words.shape[1])], axis=1)
+    left = weights.shape[1] + weights.shape[1] % 2
+    rows = np.zeros((ones, left + -left % UNROLLED), dtype=np.uint8)
+    first = rows.shape[1] - left
+    rows[:, first : first + weights.shape[1]] = weights[whole:] + 128
+    singles = np.concatenate([rows.view("<u4"), constants[whole:]], axis=1)
+    return np.concatenate([groups.reshape(-1), singles.reshape(-1)])
+
+
+def single_units(units: int) -> int:
+    """How many units are computed one by one."""
+    return units % GROUP if units % GROUP < GROUP - 1 else 0
+
+
+def group_words(depth: int, constants: NDArray[np.uint32]) -> int:
+    """Words of a group of the stream; constants: [units, words]."""
+    return int(depth + depth % 2 + GROUP * constants.shape[1])

@@ -1,0 +1,42 @@
+"""FULLY_CONNECTED in int8 of few units for every Cortex-M: the stream of weights, and when the kernel is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
+from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.thumb.channels import own_rescalings
+
+HEADER = "fully_connected_few_thumb.h"
+MOST_UNITS = 3
+"""Of four, groups take fewer instructions."""
+
+
+def fully_connected_few_thumb(op: OperatorInstance, layer: Layer, batches: int) -> Kernel | None:
+    """The kernel; None where it would not be exact, or where there are many units."""
+    units, depth = layer.weights.shape
+    exact = own_rescalings(layer) if units <= MOST_UNITS else None
+    if exact is None:
+        return None
+    weights = np.zeros((units, depth + -depth % 4), dtype=np.int8)
+    weights[:, weights.shape[1] - depth :] = layer.weights
+    stream = np.concatenate([weights.view("<u4"), exact.words], axis=1)
+    distance = overlap_distance(batches, depth, units)
+    limits = (layer.low, layer.high) if exact.clamped else (-128, 127)
+    return Kernel(
+        f"tflmgen_fully_connected_few_thumb_{'signed' if exact.signed else 'clamped'}_s8",
+        HEADER,
+        (Input(0), ConstantArray.of("stream", stream.reshape(-1), DType.UINT32), Output(0)),
+        params(
+            "tflmgen_fully_connected_few_thumb_s8",
+            (("batches", batches), ("depth", depth), ("units", units), ("unit_words", stream.shape[1])),
+            (("output_min", limits[0]), ("output_max", limits[1])),
+        ),
+        (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
+        op.outputs[0].elements * depth,
+        "thumb",
+    )

@@ -1,0 +1,61 @@
+"""CONV_2D in int8 for every Cortex-M in little memory: the stream of weights, and when the kernel is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.thumb.channels import raised_rescalings
+from tflmgen.kernels.thumb.fully_connected import group_words, stream_of
+
+HEADER = "conv2d_pixel_thumb.h"
+
+
+def conv2d_pixel_thumb(op: OperatorInstance, window: Window, layer: Layer, groups: int = 1) -> Kernel | None:
+    """The kernel of a convolution whose channels are in `groups`; None where it would not be exact.
+
+    layer.weights: [output channels, terms of one group].
+    """
+    channels, terms = layer.weights.shape
+    exact = raised_rescalings(layer)
+    if exact is None:
+        return None
+    outputs = channels // groups
+    streams = [
+        stream_of(layer.weights[first : first + outputs], exact.words[first : first + outputs])
+        for first in range(0, channels, outputs)
+    ]
+    over = window.flat
+    fields = params(
+        "tflmgen_conv2d_pixel_thumb_s8",
+        over.fields(channels),
+        over.dilation_fields,
+        (("padding_value", zero_point(input_type(op, 0))),),
+        FORWARD,
+        (("groups", groups), ("group_inputs", window.input[3] // groups), ("group_outputs", outputs)),
+        (("stream_words", streams[0].size), ("group_words", group_words(terms, exact.words))),
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    distance = window.overlap_distance(channels, outputs)
+    kernel = Kernel(
+        f"tflmgen_conv2d_pixel_thumb_{'signed' if exact.signed else 'clamped'}_s8",
+        HEADER,
+        (
+            Input(0),
+            ConstantArray.of("stream", np.concatenate(streams), DType.UINT32),
+            Scratch(terms + terms % 2, 1),
+            Output(0),
+        ),
+        fields,
+        (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
+        op.outputs[0].elements * terms,
+        "thumb",
+    )
+    if groups > 1 or len(op.outputs[0].shape) != 4:
+        return kernel
+    return go_backward(op, kernel, window, range(over.input[2]))

@@ -1,0 +1,28 @@
+"""Sums of rows as the Thumb kernels compute them (firmware/kernels/sums_thumb.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Integers
+from tflmgen.kernels.numeric.fixed_point import wrap
+from tflmgen.kernels.thumb.fully_connected import STACK, weight_words
+
+
+def sums_operand(name: str, weights: Integers, biases: Sequence[int]) -> ConstantArray:
+    """The stream of weights [rows, terms] and of biases, which wrap; rows that the last group lacks are zeros."""
+    words = weight_words(weights)
+    padded = [*biases, *[0] * (4 * len(words) - len(biases))]
+    sums = [*weights.sum(axis=1).tolist(), *[0] * (len(padded) - len(biases))]
+    starts = [wrap(bias - 128 * total, 32) for bias, total in zip(padded, sums, strict=True)]
+    behind = np.array(starts, dtype=np.int32).view(np.uint32).reshape(-1, 4)
+    return ConstantArray.of(name, np.concatenate([words, behind], axis=1).reshape(-1), DType.UINT32)
+
+
+def fits(weights: Integers) -> bool:
+    """Whether a row has room on the stack."""
+    return int(weights.shape[1]) <= STACK

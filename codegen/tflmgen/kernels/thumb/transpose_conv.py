@@ -1,0 +1,65 @@
+"""TRANSPOSE_CONV in int8 for every Cortex-M: a convolution for each rest of the stride, and when they are exact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Scratch
+from tflmgen.ir.types import DType
+from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.numeric.phases import transposed_fields
+from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.thumb.channels import raised_rescalings
+from tflmgen.kernels.thumb.fully_connected import stream_of
+
+HEADER = "transpose_conv_thumb.h"
+
+
+def transpose_conv_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+    """The kernel; None where it would not be exact, or the stride leaves outputs that no input reaches.
+
+    window: of the convolution from the output to the input. layer.weights: [channels, taps * input channels].
+    """
+    channels, steps = len(layer.weights), window.steps
+    if window.taps[0] < steps.stride_height or window.taps[1] < steps.stride_width:
+        return None
+    filters = layer.weights.reshape(channels, *window.taps, -1)
+    point = zero_point(input_type(op, 2))
+    bias = layer.bias + point * layer.weights.sum(axis=1)
+    parts = []
+    for rest_y in range(steps.stride_height):
+        for rest_x in range(steps.stride_width):
+            part = filters[:, rest_y :: steps.stride_height, rest_x :: steps.stride_width]
+            weights = part[:, ::-1, ::-1].reshape(channels, -1)
+            parts.append(replace(layer, weights=weights, bias=bias - point * weights.sum(axis=1)))
+    exact = [raised_rescalings(part) for part in parts]
+    if any(one is None for one in exact):
+        return None
+    known = [one for one in exact if one is not None]
+    signed, clamped = any(one.signed for one in known), any(one.clamped for one in known)
+    streams = [
+        stream_of(part.weights, one.all_words if signed else one.words) for part, one in zip(parts, known, strict=True)
+    ]
+    most = max(part.weights.shape[1] for part in parts)
+    return Kernel(
+        f"tflmgen_transpose_conv_thumb_{'signed' if signed else 'clamped'}_s8",
+        HEADER,
+        (
+            Input(2),
+            ConstantArray.of("stream", np.concatenate(streams), DType.UINT32),
+            Scratch(most + most % 2, 1),
+            Output(0),
+        ),
+        params(
+            "tflmgen_transpose_conv_thumb_s8",
+            transposed_fields(op, window),
+            (("padding_value", point),),
+            (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127)),
+        ),
+        macs=input_type(op, 2).elements * layer.weights.size // filters.shape[3],
+        variant="thumb",
+    )

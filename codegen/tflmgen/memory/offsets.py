@@ -1,0 +1,44 @@
+"""Offsets for every home: the arena's packed, the state's one after another, since all of it lives for ever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflmgen.memory.blocks import Block
+from tflmgen.memory.homes import Buffer
+from tflmgen.memory.placement import ArenaPlan, place
+from tflmgen.memory.storage import Storage
+
+EFFORT = 400_000
+"""Of placing one plan of the many that are compared: half a second at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """offsets[i] of buffer i in its memory; the plan of the arena's buffers; the state's size."""
+
+    offsets: tuple[int, ...]
+    arena: ArenaPlan
+    state_bytes: int
+
+
+def lay_out(storage: Storage, steps: int) -> Layout:
+    """Places all buffers of a program of `steps` steps."""
+    members = [i for i, b in enumerate(storage.buffers) if b.memory == "arena"]
+    position = {buffer: i for i, buffer in enumerate(members)}
+    overlaps = {(position[o], position[i]): distances for (o, i), distances in storage.overlaps.items()}
+    arena = place([_block(storage.buffers[i]) for i in members], steps, overlaps, EFFORT)
+    packed = iter(arena.offsets)
+    offsets, end = [], 0
+    for buffer in storage.buffers:
+        if buffer.memory == "arena":
+            offsets.append(next(packed))
+        else:
+            offset = -(-end // buffer.alignment) * buffer.alignment
+            offsets.append(offset)
+            end = offset + buffer.bytes
+    return Layout(tuple(offsets), arena, end)
+
+
+def _block(buffer: Buffer) -> Block:
+    return Block(buffer.bytes, buffer.alignment, buffer.steps)

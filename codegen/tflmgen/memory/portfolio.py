@@ -1,0 +1,144 @@
+"""Which capacities are tried for a packing, in which orders, and for how long.
+
+The time that such a search takes has a heavy tail: one order finds a packing within a few nodes per block where another
+finds none in millions. So many are tried for a short while, then again for longer (Gomes et al., "Heavy-tailed
+phenomena in satisfiability and constraint satisfaction problems", 2000; Moffitt's MiniMalloc takes turns, too).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.memory.canonical import Rule, pack_within
+from tflmgen.memory.instance import FAR, Instance, Ints
+
+PATIENCE = 0.2
+"""How many nodes per block a try goes on without getting further: most that succeed need less. Promising ones have
+twice as many."""
+
+NOISE = (0, 1e-6, 0.03, 0.3)
+"""Round by round, the part by which the priorities of blocks are shifted at random: first ties alone are broken anew.
+Then all over again, with twice the patience."""
+
+COARSE, FINE = 128, 512
+"""Packings are sought between the bound and the best one in steps of no less than these parts of the bound: coarse ones
+in the first round, fine ones later."""
+
+ROUNDS = 64
+
+ORDERS = ("degree end", "size", "area", "load length area", "length", "degree start")
+RULES = (Rule.LOWEST_TIGHT, Rule.BALANCED, Rule.MOSTLY_LOWEST, Rule.LOWEST_SECTION, Rule.LOWEST)
+
+TURNS = tuple(
+    (order, RULES[(turn + place) % len(RULES)]) for turn in range(len(RULES)) for place, order in enumerate(ORDERS)
+)
+"""Every order with every rule, each order once before any twice."""
+
+PROMISING, DRAWS = 4, 6
+"""Every other round is for so many turns that came furthest, so many times each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tightened:
+    """The best packing that was found, if any below the one that was known: int64[n], of the instance's blocks."""
+
+    offsets: Ints | None
+    bytes: int
+
+
+def tighten(instance: Instance, known: int, bound: int, nodes: int) -> Tightened:
+    """Looks for packings of less than `known` bytes, down to `bound`, at so many nodes in all.
+
+    More nodes continue where fewer end: the result is never worse.
+    """
+    search = _Tightening(instance, known, bound, nodes)
+    for number in range(ROUNDS):
+        if not search.round(number):
+            break
+    return Tightened(search.best, search.bytes)
+
+
+class _Tightening:
+    def __init__(self, instance: Instance, known: int, bound: int, nodes: int) -> None:
+        self._instance = instance
+        self._left = nodes
+        self._keys = _keys(instance)
+        self._fewest = [len(instance.size)] * len(TURNS)
+        self.best: Ints | None = None
+        self.bytes = known
+        self.least = bound
+
+    def round(self, number: int) -> bool:
+        """The bound first, then what may be had below the best. Returns whether there is anything left to do."""
+        if not self._try(self.least, number) and number:
+            (self._descend if number > 1 else self._halve)(number)
+        return self._left > 0 and self.bytes > self.least
+
+    def _halve(self, number: int) -> None:
+        """From twice the bound, whatever is known: so that equal problems take equal ways."""
+        low, high = self.least, 2 * self.least
+        while self._left > 0 and high - low > max(1, self.least // COARSE):
+            capacity = (low + high) // 2
+            if capacity >= self.bytes or self._try(capacity, number):
+                high = min(capacity, self.bytes)
+            else:
+                low = capacity
+
+    def _descend(self, number: int) -> None:
+        granule = step = max(1, self.least // FINE)
+        while self._left > 0 and self.bytes > self.least:
+            if self._try(max(self.least, self.bytes - step), number):
+                step *= 2
+            elif step == granule:
+                break
+            else:
+                step = granule
+
+    def _try(self, capacity: int, number: int) -> bool:
+        """Whether a packing of so many bytes is found in one of the turns of a round."""
+        patience = max(8, int(PATIENCE * len(self._instance.size))) << number // len(NOISE) + number % 2
+        chance = random.Random(number)
+        for turn in self._turns(number):
+            if self._left <= 0:
+                return False
+            order, rule = TURNS[turn]
+            priority = self._priority(order, NOISE[number % len(NOISE)], chance)
+            outcome = pack_within(self._instance, capacity, priority, rule, self._left, patience)
+            self._left -= outcome.nodes + 1
+            if outcome.offsets is not None:
+                self.best = outcome.offsets
+                self.bytes = int((outcome.offsets + self._instance.size).max())
+                return True
+            if outcome.is_proved:
+                self.least = max(self.least, capacity + 1)
+                return False
+            self._fewest[turn] = min(self._fewest[turn], outcome.left)
+        return False
+
+    def _turns(self, number: int) -> Sequence[int]:
+        """All of them, those first that came furthest; in every other round those alone, several times."""
+        by_promise = sorted(range(len(TURNS)), key=lambda turn: (self._fewest[turn], turn))
+        return by_promise[:PROMISING] * DRAWS if number % 2 else by_promise
+
+    def _priority(self, order: str, noise: float, chance: random.Random) -> Ints:
+        first, *others = (self._keys[name] for name in order.split())
+        shifted = first * np.array([1 + noise * chance.random() for _ in first])
+        return np.lexsort([*(-key for key in reversed(others)), -shifted])
+
+
+def _keys(instance: Instance) -> dict[str, Ints]:
+    length = instance.live.sum(1)
+    load = instance.weight.sum(0)
+    return {
+        "size": instance.size,
+        "length": length,
+        "area": instance.size * length,
+        "degree": (instance.above > -FAR).sum(1),
+        "load": (instance.live * load).max(1),
+        "end": instance.last,
+        "start": -instance.first,
+    }

@@ -1,0 +1,215 @@
+"""Which values share a home, and which bytes must move where they don't: SSA destruction over the schedule.
+
+Views and loop outputs are other names of one value. Then each boundary's (value, source) pair, deepest loop and largest
+first, and each element-wise operator's (output, dying input) pair are merged into one home where their live ranges
+meet at that one step only (aggressive coalescing after Chaitin, with the "copies do not interfere" rule of Boissinot
+et al., 2009). What cannot be merged is moved: a parallel move, put in order, with one temporary per cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tflmgen.ir.graph import Value
+from tflmgen.ir.kernel import Kernel, Pieces, Scratch, View
+from tflmgen.kernels.selection import Selection
+from tflmgen.memory.homes import Buffer, Homes, Spot
+from tflmgen.memory.moves import Copy, sequence_copies
+from tflmgen.memory.overlap import Overlaps, claimed_inputs, find_overlaps
+from tflmgen.memory.rotation import plan_rotations
+from tflmgen.schedule.liveness import Liveness
+from tflmgen.schedule.tree import Boundary, Schedule, ScheduleItem, Step, WhileStep, boundaries, walk_items
+
+Join = Literal["cheap", "all", "none"]
+JOINS: tuple[Join, ...] = ("cheap", "all", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What happens at a boundary: copies in order, then pointers change places (both often none).
+
+    rotation: (buffer, the buffer whose place it takes). Afterwards each value has its source's contents.
+    """
+
+    boundary: Boundary
+    copies: tuple[Copy, ...]
+    rotation: tuple[tuple[int, int], ...]
+    in_loop: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Every decision on homes. Buffers whose live ranges meet must be disjoint in the arena.
+
+    home: value -> spot in a buffer. scratch: (step, operand position) -> buffer. moves: boundary step -> Move. groups:
+    the buffers that change places with one another. overlaps: the pairs that need not be disjoint.
+    """
+
+    buffers: tuple[Buffer, ...]
+    home: Mapping[Value, Spot]
+    scratch: Mapping[tuple[int, int], int]
+    moves: Mapping[int, Move]
+    groups: tuple[tuple[int, ...], ...]
+    overlaps: Overlaps
+
+
+def assign(
+    schedule: Schedule,
+    selection: Selection,
+    liveness: Liveness,
+    variables: Collection[Value] = (),
+    join: Join = "cheap",
+    apart: bool = False,
+    close: bool = False,
+) -> Storage:
+    """Homes for all values, `variables` among them, and scratch of a program, and the moves that remain.
+
+    `join` says which pieces (of a SPLIT, for a CONCATENATION) lie in what they are pieces of: those where bytes times
+    steps say that it is cheap, all that can, or none. `apart`: kernels that can go backward have homes of their own for
+    their outputs, which may then lie before their inputs or behind them. `close`: see find_overlaps.
+    """
+    items = [pair for f in schedule.functions for pair in walk_items(f.body)]
+    homes = Homes(liveness)
+    for item, _ in items:
+        _join_names(homes, item, selection)
+    moved = list(_boundary_pairs(homes, schedule, liveness))
+    in_place = list(_in_place_pairs(homes, items, selection, liveness, apart))
+    pieces = list(_pieces(homes, items, selection, liveness))
+    _merge(homes, moved)
+    if join != "none":
+        for parts in pieces:
+            homes.merge_all(parts, only_if_cheap=join == "cheap")
+    _merge(homes, in_place)
+    finished = homes.finished()
+    buffers = [home.buffer(variables) for home in finished]
+    home = {
+        value: Spot(index, at - one.span[0])
+        for index, one in enumerate(finished)
+        for group, at in one.offsets.items()
+        for value in group.values
+    }
+    scratch = _add_scratch(buffers, items, selection)
+    rotations = plan_rotations(schedule, buffers, home, liveness)
+    moves = {}
+    for boundary, depth in boundaries(schedule):
+        rotation = rotations.cycles.get(boundary.index, {})
+        copies = sequence_copies(boundary, home, buffers, rotation)
+        moves[boundary.index] = Move(boundary, copies, tuple(sorted(rotation.items())), depth > 0)
+    fixed = frozenset(i for group in rotations.groups for i in group)
+    fixed |= {i for i, b in enumerate(buffers) if b.memory != "arena"}
+    overlaps = find_overlaps((item for item, _ in items), selection, liveness, buffers, home, fixed, close)
+    return Storage(tuple(buffers), home, scratch, moves, rotations.groups, overlaps)
+
+
+def _merge(homes: Homes, pairs: list[_Pair]) -> None:
+    for pair in sorted(pairs, key=lambda p: (-p.depth, -p.bytes, p.step)):
+        homes.merge(pair.value, pair.source)
+
+
+def _pieces(
+    homes: Homes, items: list[tuple[ScheduleItem, int]], selection: Selection, liveness: Liveness
+) -> list[list[tuple[Value, Value, int]]]:
+    """What each operator made of pieces could join: (output, input, offset). Innermost and largest operators first."""
+    found = []
+    for item, depth in items:
+        kernel = selection.of(item.op) if isinstance(item, Step) else None
+        if not isinstance(item, Step) or not isinstance(kernel, Pieces):
+            continue
+        pieces = []
+        for part in kernel.parts:
+            source, output = item.op.inputs[part.input], item.op.outputs[part.output]
+            if source is None or source.is_constant:
+                continue
+            pieces.append((output, source, part.input_offset - part.output_offset))
+            homes.is_piece(*pieces[-1])
+            if len(kernel.parts) == 1:
+                # One part alone may move within its home: nothing else is overwritten before it is read.
+                homes.may_share(item.index, output, {source}, liveness.dying[item.index], is_move=True)
+        found.append((-depth, -sum(p.bytes for p in kernel.parts), item.index, pieces))
+    return [pieces for *_, pieces in sorted(found, key=lambda f: f[:3])]
+
+
+def _join_names(homes: Homes, item: ScheduleItem, selection: Selection) -> None:
+    if isinstance(item, WhileStep):
+        for output, variable in zip(item.node.outputs, item.node.variables, strict=True):
+            homes.same(output, variable)
+    elif isinstance(item, Step):
+        kernel = selection.of(item.op)
+        if isinstance(kernel, View):
+            source = item.op.inputs[kernel.input]
+            assert source is not None
+            homes.same(item.op.outputs[0], source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two values that had better share a home: a move, or an operator in place, `depth` loops deep."""
+
+    value: Value
+    source: Value
+    step: int
+    depth: int
+
+    @property
+    def bytes(self) -> int:
+        return self.value.type.bytes
+
+
+def _boundary_pairs(homes: Homes, schedule: Schedule, liveness: Liveness) -> Iterator[_Pair]:
+    for boundary, depth in boundaries(schedule):
+        for value, source in zip(boundary.values, boundary.sources, strict=True):
+            if not source.is_constant:
+                homes.may_share(boundary.index, value, {source}, liveness.dying[boundary.index], is_move=True)
+                yield _Pair(value, source, boundary.index, depth)
+
+
+def _in_place_pairs(
+    homes: Homes, items: list[tuple[ScheduleItem, int]], selection: Selection, liveness: Liveness, apart: bool
+) -> Iterator[_Pair]:
+    for item, depth in items:
+        kernel = selection.of(item.op) if isinstance(item, Step) else None
+        if not isinstance(item, Step) or not isinstance(kernel, Kernel) or (apart and kernel.backward):
+            continue
+        dying = liveness.dying[item.index]
+        for overlap in kernel.overlaps:
+            output, source = item.op.outputs[overlap.output], item.op.inputs[overlap.input]
+            if overlap.distance or source not in dying or homes.size(source) != homes.size(output):
+                continue
+            allowed = claimed_inputs(item.op, kernel, overlap.output, most=0)
+            if source not in allowed:
+                continue
+            homes.may_share(item.index, output, {v for v in allowed if v in homes.names(source)}, dying)
+            yield _Pair(output, source, item.index, depth)
+
+
+def _add_scratch(
+    buffers: list[Buffer], items: list[tuple[ScheduleItem, int]], selection: Selection
+) -> dict[tuple[int, int], int]:
+    scratch = {}
+    for item, _ in items:
+        kernel = selection.of(item.op) if isinstance(item, Step) else None
+        if not isinstance(item, Step) or not isinstance(kernel, Kernel):
+            continue
+        for position, operand in enumerate(kernel.operands):
+            if isinstance(operand, Scratch) and operand.bytes:
+                scratch[item.index, position] = len(buffers)
+                name = f"scratch of {item.op.origin.operator_name} {item.op.origin.operator}"
+                buffers.append(Buffer(name, -(-operand.bytes // 4) * 4, operand.alignment, 1 << item.index))
+    return scratch
+
+
+def has_pieces(selection: Selection) -> bool:
+    """Whether a choice of `join` makes a difference."""
+    return any(isinstance(kernel, Pieces) for kernel in selection.kernels.values())
+
+
+def has_backward(selection: Selection) -> bool:
+    """Whether a choice of `apart` makes a difference."""
+    return any(isinstance(kernel, Kernel) and kernel.backward for kernel in selection.kernels.values())
+
+
+def copied_in_loops(storage: Storage) -> int:
+    """Bytes that the back edges of all loops, and other boundaries inside them, move from variable to variable."""
+    return sum(c.bytes for m in storage.moves.values() if m.in_loop for c in m.copies if isinstance(c.source, Spot))

@@ -1,0 +1,48 @@
+"""Common subexpressions: what was computed before, in the same block or one around it, isn't computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value, While
+from tflmgen.ir.rewrite import Rewriter
+
+
+def merge_common(module: Module) -> Module:
+    """Replaces each Op or Call by an earlier one that sees the same inputs: hash-based value numbering over the
+    dominator tree, which in structured control flow is the nesting of blocks (Briggs, Cooper and Simpson, Value
+    Numbering, 1997)."""
+    return _Common().run(module)
+
+
+def expression(node: Op | Call) -> Hashable:
+    """Equal for nodes that compute the same values."""
+    if isinstance(node, Call):
+        return (node.function, node.inputs)
+    return (node.operator, node.inputs, node.attributes, tuple(v.type for v in node.outputs))
+
+
+class _Common(Rewriter):
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[Hashable, tuple[Value, ...]] = {}
+
+    def function(self, function: Function) -> Function:
+        self._known = {}
+        return super().function(function)
+
+    def block(self, block: Block) -> Block:
+        outer: Mapping[Hashable, tuple[Value, ...]] = self._known
+        self._known = dict(outer)
+        block = super().block(block)
+        self._known = dict(outer)
+        return block
+
+    def node(self, node: Node) -> Sequence[Node]:
+        if isinstance(node, If | While):
+            return (self.regions(node),)
+        known = self._known.setdefault(expression(node), node.outputs)
+        if known is node.outputs or not node.outputs:
+            return (node,)
+        self.mapping.update(zip(node.outputs, known, strict=True))
+        return ()

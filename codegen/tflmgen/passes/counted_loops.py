@@ -1,0 +1,44 @@
+"""Loops that run a known number of times count for themselves: their condition goes away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflmgen.frontend.trips import counters, trip_count
+from tflmgen.ir.graph import Block, Module, Node, While
+from tflmgen.ir.rewrite import Rewriter
+from tflmgen.passes.constant_pool import Pool
+
+
+def count_trips(module: Module) -> Module:
+    """Gives loops their number of iterations; what a counter holds afterwards is a constant.
+
+    A counter that the body does not read is then needed by nothing. A loop without iterations is its initial values.
+    """
+    pool = Pool(module)
+    return pool.into(_Count(pool).run(module))
+
+
+class _Count(Rewriter):
+    def __init__(self, pool: Pool) -> None:
+        super().__init__()
+        self._pool = pool
+
+    def node(self, node: Node) -> Sequence[Node]:
+        node = self.regions(node)
+        if not isinstance(node, While):
+            return (node,)
+        trips = trip_count(node, self._pool.constants)
+        if trips is None:
+            return (node,)
+        if trips == 0:
+            self.mapping.update(zip(node.outputs, node.inits, strict=True))
+            return ()
+        counting = counters(node, self._pool.constants)
+        for variable, output in zip(node.variables, node.outputs, strict=True):
+            if variable in counting and counting[variable].fits(trips):
+                self.mapping[output] = self._pool.add(np.full(1, counting[variable].after(trips)), output)
+        return (replace(node, condition=Block((), (), node.condition.name), trips=trips),)

@@ -1,0 +1,91 @@
+"""Who makes and who reads each value of a module: what passes ask that fuse operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tflmgen.frontend.operator_check import constant_array, instance_of
+from tflmgen.ir.graph import Module, Node, Op, Value, blocks_of, operands_of, walk
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.operators.reshape import VIEWS
+
+
+class Dataflow:
+    """The operators around each value, as they are when it is made; it doesn't follow later changes."""
+
+    def __init__(self, module: Module) -> None:
+        self._constants = module.constants
+        self.maker: dict[Value, Op] = {}
+        self._readers: dict[Value, list[Op]] = {}
+        self._held: set[Value] = set()
+        self.returned: set[Value] = set()
+        for function in module.functions:
+            self.returned.update(function.body.results)
+            for node in walk(function.body):
+                self._note(node)
+
+    def _note(self, node: Node) -> None:
+        if isinstance(node, Op):
+            self.maker.update((value, node) for value in node.outputs)
+            for value in dict.fromkeys(operands_of(node)):
+                self._readers.setdefault(value, []).append(node)
+            return
+        self._held.update(operands_of(node))
+        for region in blocks_of(node):
+            self._held.update(region.results)
+
+    def readers(self, value: Value) -> Sequence[Op] | None:
+        """The operators that read a value; None where something else does, too: control flow, a result."""
+        return None if value in self.returned else self._readers_inside(value)
+
+    def _readers_inside(self, value: Value) -> Sequence[Op] | None:
+        return None if value in self._held else self._readers.get(value, ())
+
+    def only_reader(self, value: Value) -> Op | None:
+        """The one operator that reads a value, if nothing else does."""
+        readers = self.readers(value)
+        return readers[0] if readers is not None and len(readers) == 1 else None
+
+    def is_read_once(self, value: Value) -> bool:
+        """Whether one operator reads a value, and nothing else does but perhaps the function's caller."""
+        readers = self._readers_inside(value)
+        return readers is not None and len(readers) == 1
+
+    def made_by(self, value: Value | None, *operators: str) -> Op | None:
+        """The operator that makes a value, if it is one of these."""
+        op = self.maker.get(value) if value is not None else None
+        return op if op is not None and op.operator in operators else None
+
+    def through_views(self, value: Value) -> Value:
+        """The value whose bytes `value` has, under whatever shape."""
+        while (view := self.made_by(value, *VIEWS)) is not None and view.inputs[0] is not None:
+            value = view.inputs[0]
+        return value
+
+    def array(self, value: Value | None) -> NDArray[Any] | None:
+        """The elements of a constant, or None."""
+        return constant_array(value, self._constants)
+
+    def number(self, value: Value | None) -> float | None:
+        """The one number that all elements of a constant are, not yet freed of its quantisation; else None."""
+        array = self.array(value)
+        if array is None or not array.size or not (array == array.flat[0]).all():
+            return None
+        return float(array.flat[0])
+
+    def instance(self, op: Op) -> OperatorInstance:
+        """What ops/ gets to see of an operator."""
+        return instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, self._constants)
+
+
+def is_legal(op: Op, constants: Mapping[str, bytes]) -> bool:
+    """Whether an operator that a pass has made keeps every support rule and has the shapes that it declares."""
+    entry = OPERATORS[op.operator]
+    instance = instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, constants)
+    if not all(rule.holds(instance) for rule in entry.rules):
+        return False
+    return all(s is None or s == t.shape for s, t in zip(entry.infer(instance), instance.outputs, strict=True))

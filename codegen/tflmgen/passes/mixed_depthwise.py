@@ -1,0 +1,202 @@
+"""Depthwise convolutions over the parts of a channel SPLIT, joined again, are one depthwise convolution.
+
+Mixed depthwise convolution (Tan & Le, "MixConv: Mixed Depthwise Convolutional Kernels", 2019) gives each group of
+channels a filter of another size. Streaming networks cut each group to its filter's last rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+
+from tflmgen.frontend.operator_check import instance_of
+from tflmgen.ir.graph import Module, Node, Op, Value
+from tflmgen.ir.rewrite import Rewriter
+from tflmgen.ir.types import DType, Quantization, TensorType
+from tflmgen.kernels.operators.depthwise_conv import OUTPUT_CHANNELS
+from tflmgen.kernels.operators.slice import rows_cut
+from tflmgen.passes.constant_pool import Pool
+from tflmgen.passes.def_use import Dataflow
+
+
+def merge_mixed_depthwise(module: Module) -> Module:
+    """Merges SPLIT -> DEPTHWISE_CONV_2D, each perhaps over a slice of rows -> CONCATENATION, all along the channels.
+
+    The shorter filters get rows of zeros, which add nothing in integers. Only where this costs no more
+    multiplications than bytes that are copied without it.
+    """
+    merge = _Mixed(module)
+    return merge.pool.into(merge.run(module))
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The convolution of some channels: it reads `part` of the split from row `start` on."""
+
+    convolution: Op
+    part: Value
+    start: int
+    copied: int
+
+
+class _Mixed(Rewriter):
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self.pool = Pool(module)
+        self._flow = Dataflow(module)
+
+    def node(self, node: Node) -> Sequence[Node]:
+        if isinstance(node, Op) and node.operator == "CONCATENATION":
+            return self._merged(node)
+        return (self.regions(node),)
+
+    def _merged(self, op: Op) -> Sequence[Node]:
+        groups = self._groups(op)
+        merged = self._convolution(op, *groups) if groups else None
+        if groups is None or merged is None:
+            return (op,)
+        nodes: list[Node] = [merged]
+        first = 0
+        for group in groups[1]:
+            result = group.convolution.outputs[0]
+            if result in self._flow.returned:
+                nodes.append(self._slice(op, result, first))
+                self.mapping[result] = nodes[-1].outputs[0]
+            first += _channel_count(group.convolution)
+        return nodes
+
+    def _slice(self, op: Op, result: Value, first: int) -> Op:
+        """The channels of the joined result, from `first` on, that are also returned by themselves."""
+        bounds = TensorType(DType.INT32, (4,))
+        begin = self.pool.add(np.array([0, 0, 0, first]), Value(0, "", bounds))
+        size = self.pool.add(np.array(result.type.max_shape), Value(0, "", bounds))
+        inputs = (op.outputs[0], begin, size)
+        output = replace(result, id=self.pool.ids.take())
+        return replace(op, id=self.pool.ids.take(), operator="SLICE", inputs=inputs, outputs=(output,), attributes=None)
+
+    def _groups(self, op: Op) -> tuple[Value, Sequence[_Group]] | None:
+        """What is split, and the convolutions of its parts."""
+        groups = [self._group(value) for value in op.inputs]
+        found = [group for group in groups if group is not None]
+        if len(found) < len(groups) or len(found) < 2 or op.attributes.axis not in (-1, 3):
+            return None
+        split = self._flow.made_by(found[0].part, "SPLIT", "SPLIT_V")
+        if split is None or split.outputs != tuple(g.part for g in found):
+            return None
+        source = split.inputs[1 if split.operator == "SPLIT" else 0]
+        if source is None or not _along_channels(source.type, found):
+            return None
+        return source, found
+
+    def _group(self, value: Value | None) -> _Group | None:
+        convolution = self._used_once(value, "DEPTHWISE_CONV_2D")
+        if convolution is None:
+            return None
+        part, start, copied = convolution.inputs[0], 0, 0
+        cut = self._used_once(part, "SLICE", "STRIDED_SLICE")
+        if part is not None and cut is not None:
+            rows = rows_cut(instance_of(cut.inputs, [part.type], cut.attributes, self.pool.constants))
+            if rows is None:
+                return None
+            start, copied, part = rows, part.type.bytes, cut.inputs[0]
+        if part is None or not self._flow.is_read_once(part) or not _is_plain(convolution):
+            return None
+        return _Group(convolution, part, start, copied + part.type.bytes)
+
+    def _used_once(self, value: Value | None, *operators: str) -> Op | None:
+        """What makes a value that is read once, if it is one of these operators."""
+        return self._flow.made_by(value, *operators) if value is not None and self._flow.is_read_once(value) else None
+
+    def _convolution(self, op: Op, source: Value, groups: Sequence[_Group]) -> Op | None:
+        first = groups[0].convolution
+        filters = [self.pool.array(g.convolution.inputs[1]) for g in groups]
+        known = [np.asarray(f) for f in filters if f is not None]
+        if len(known) < len(groups) or any(g.convolution.attributes != first.attributes for g in groups):
+            return None
+        widths = {f.shape[2] for f in known}
+        multipliers = {f.shape[3] // g.part.type.max_shape[3] for g, f in zip(groups, known, strict=True)}
+        if len(widths) > 1 or len(multipliers) > 1:
+            return None
+        rows = max(g.start + f.shape[1] for g, f in zip(groups, known, strict=True))
+        height, stride = source.type.max_shape[1], first.attributes.steps.stride_height
+        if (height - rows) // stride + 1 != op.outputs[0].type.max_shape[1]:
+            return None
+        joined = np.zeros((1, rows, known[0].shape[2], sum(f.shape[3] for f in known)), np.int8)
+        ends = accumulate(f.shape[3] for f in known)
+        for group, array, end in zip(groups, known, ends, strict=True):
+            joined[:, group.start : group.start + array.shape[1], :, end - array.shape[3] : end] = array
+        positions = op.outputs[0].type.elements // joined.shape[3]
+        if (joined.size - sum(f.size for f in known)) * positions > sum(g.copied for g in groups):
+            return None
+        bias = self._bias(groups)
+        if bias is None:
+            return None
+        weights = self.pool.add(joined, _constant(first.inputs[1], joined.shape, _per_channel(groups)))
+        return replace(first, id=op.id, inputs=(source, weights, bias), outputs=op.outputs)
+
+    def _bias(self, groups: Sequence[_Group]) -> Value | None:
+        """The groups' biases, one after the other; zeros for a group without. None where one isn't known."""
+        parts, like = [], None
+        for group in groups:
+            convolution = group.convolution
+            bias = convolution.inputs[2] if len(convolution.inputs) > 2 else None
+            array = self.pool.array(bias)
+            if bias is not None and (array is None or (like is not None and like.type.dtype is not bias.type.dtype)):
+                return None
+            like = bias or like
+            parts.append(np.zeros(_channel_count(convolution), np.int64) if array is None else np.ravel(array))
+        joined = np.concatenate(parts)
+        if like is None:
+            return self.pool.add(joined, Value(0, "", TensorType(DType.INT32, joined.shape)))
+        return self.pool.add(joined, _constant(like, joined.shape, None))
+
+
+def _is_plain(convolution: Op) -> bool:
+    """Whether zeros may be added to an integer convolution's filter: no padding, no dilation, weights known."""
+    steps, weights, data = convolution.attributes.steps, convolution.inputs[1], convolution.inputs[0]
+    return (
+        data is not None
+        and data.type.dtype in (DType.INT8, DType.INT16)
+        and data.type.is_static
+        and weights is not None
+        and weights.is_constant
+        and weights.type.dtype is DType.INT8
+        and weights.type.quantization is not None
+        and not (steps.pads or steps.dilation_height > 1 or steps.dilation_width > 1)
+    )
+
+
+def _along_channels(source: TensorType, groups: Sequence[_Group]) -> bool:
+    """Whether the groups' parts lie side by side in the channels of `source`, and what is computed is of one type."""
+    first = groups[0].convolution.outputs[0].type
+    if any(g.part.type.max_shape[:3] != source.max_shape[:3] for g in groups) or len(source.shape) != 4:
+        return False
+    return all(
+        g.part.type.quantization == source.quantization
+        and g.convolution.outputs[0].type.quantization == first.quantization
+        for g in groups
+    )
+
+
+def _channel_count(convolution: Op) -> int:
+    return convolution.outputs[0].type.max_shape[3]
+
+
+def _per_channel(groups: Sequence[_Group]) -> Quantization:
+    """The quantisation per channel of the joined filters."""
+    scales: list[float] = []
+    for group in groups:
+        value = group.convolution.inputs[1]
+        given = value.type.quantization.scales if value is not None and value.type.quantization is not None else ()
+        count = _channel_count(group.convolution)
+        scales += given if len(given) == count else [*given] * count
+    return Quantization(tuple(scales), (0,) * len(scales), OUTPUT_CHANNELS)
+
+
+def _constant(like: Value | None, shape: tuple[int, ...], quantization: Quantization | None) -> Value:
+    """What a constant made for `like` is named and typed after."""
+    assert like is not None
+    return Value(0, like.name, replace(like.type, shape=shape, quantization=quantization))

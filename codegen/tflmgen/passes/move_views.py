@@ -1,0 +1,68 @@
+"""Views behind an operator move behind element-wise operators that follow, so that these meet what they can join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tflmgen.ir.graph import Module, Node, Op, Value
+from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.kernels.ranges.transfer import CLAMPED
+from tflmgen.passes.activation import CLAMPS
+from tflmgen.passes.def_use import is_legal
+from tflmgen.passes.fusion import Fuser
+
+CONSTANT_OPERAND = frozenset({"ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "SUB"})
+
+
+def delay_views(module: Module) -> Module:
+    """Exchanges a view and the activation, or the arithmetic with constants, that alone reads it.
+
+    Only after operators that can take these in, and for constants along the last dimension, which the view must keep.
+    """
+    return _Views(module).run(module)
+
+
+class _Views(Fuser):
+    def op(self, op: Op) -> Sequence[Node]:
+        return self._exchanged(op) if op.operator in VIEWS else (op,)
+
+    def _exchanged(self, view: Op) -> Sequence[Op]:
+        source, reader = view.inputs[0], self._flow.only_reader(view.outputs[0])
+        if source is None or reader is None or not self._follows(source, view):
+            return (view,)
+        if source.type.quantization != view.outputs[0].type.quantization:
+            return (view,)
+        if not self._is_free(reader, view.outputs[0], source):
+            return (view,)
+        result = reader.outputs[0]
+        before = Value(self._ids.take(), result.name, result.type.with_shape(source.type.shape))
+        inputs = tuple(source if v == view.outputs[0] else v for v in reader.inputs)
+        moved = replace(reader, inputs=inputs, outputs=(before,))
+        if not is_legal(moved, self._constants):
+            return (view,)
+        self._gone.add(reader.id)
+        return moved, replace(view, inputs=(before, *view.inputs[1:]), outputs=(result,))
+
+    def _follows(self, source: Value, view: Op) -> bool:
+        """Whether the view is all that reads what an operator gives that can take more in."""
+        maker = self._flow.made_by(source, *CLAMPED)
+        return maker is not None and self._flow.only_reader(source) == view
+
+    def _is_free(self, reader: Op, viewed: Value, source: Value) -> bool:
+        """Whether an operator does the same to the elements under either shape."""
+        if reader.outputs[0].type.shape != viewed.type.shape:
+            return False
+        if reader.operator in CLAMPS:
+            return True
+        if reader.operator not in CONSTANT_OPERAND:
+            return False
+        others = [v for v in reader.inputs if v != viewed]
+        channels = viewed.type.max_shape[-1:]
+        same_channels = channels == source.type.max_shape[-1:]
+        return len(others) == 1 and all(
+            v is not None
+            and v.is_constant
+            and (v.type.elements == 1 or (same_channels and v.type.max_shape == channels))
+            for v in others
+        )

@@ -1,0 +1,61 @@
+"""What only one branch of an If needs is computed in that branch, when it runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflmgen.ir.graph import Block, If, Module, Node, Op, Value, blocks_of, operands_of, uses_in
+from tflmgen.ir.rewrite import with_regions
+
+SLACK = 16
+"""Bytes by which an operator's inputs may exceed its outputs, which then need not live until the branch."""
+
+Place = tuple[int, int]
+"""Index of a node in its block, and of a region in it; -1: the node itself."""
+
+
+def sink(module: Module) -> Module:
+    """Moves operators whose outputs only one branch of an If reads into that branch, where that takes no memory."""
+    return replace(module, functions=tuple(replace(f, body=_block(f.body)) for f in module.functions))
+
+
+def _block(block: Block) -> Block:
+    nodes: list[Node | None] = list(block.nodes)
+    if any(isinstance(node, If) for node in nodes):
+        _sink(block, nodes)
+    kept = (with_regions(node, [_block(region) for region in blocks_of(node)]) for node in nodes if node is not None)
+    return replace(block, nodes=tuple(kept))
+
+
+def _sink(block: Block, nodes: list[Node | None]) -> None:
+    """Replaces the operators that move by None, and the Ifs that they move into."""
+    users: dict[Value, set[Place]] = {value: {(len(nodes), -1)} for value in block.results}
+    for index in reversed(range(len(nodes))):
+        node = nodes[index]
+        assert node is not None
+        place = _destination(node, nodes, users) if isinstance(node, Op) else None
+        if place is not None:
+            at, region = place
+            target = nodes[at]
+            assert target is not None
+            regions = list(blocks_of(target))
+            regions[region] = replace(regions[region], nodes=(node, *regions[region].nodes))
+            nodes[at], nodes[index] = with_regions(target, regions), None
+        for value in operands_of(node):
+            users.setdefault(value, set()).add(place or (index, -1))
+        for number, inner in enumerate(blocks_of(node)):
+            for value in uses_in(inner):
+                users.setdefault(value, set()).add((index, number))
+
+
+def _destination(op: Op, nodes: list[Node | None], users: dict[Value, set[Place]]) -> Place | None:
+    places = {place for output in op.outputs for place in users.get(output, ())}
+    if len(places) != 1:
+        return None
+    ((at, region),) = places
+    if region < 0 or not isinstance(nodes[at], If):
+        return None
+    # Inputs that something at the If or after it reads live until there anyway.
+    longer = {v for v in operands_of(op) if not v.is_constant and all(user < at for user, _ in users.get(v, ()))}
+    fits = sum(v.type.bytes for v in longer) <= sum(v.type.bytes for v in op.outputs) + SLACK
+    return (at, region) if fits else None

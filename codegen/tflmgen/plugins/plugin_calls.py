@@ -1,0 +1,114 @@
+"""The methods of a plug-in's operators, called so that their faults are told as the plug-in's."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tflmgen.errors import TflmgenError
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Pieces, Target, View
+from tflmgen.kernels.operator import Operator, Options, Rule, Shape, State
+
+
+class PluginError(TflmgenError):
+    """A plug-in is broken; the text says which, where and how."""
+
+
+def blame(path: Path, error: BaseException) -> str:
+    """What went wrong in a plug-in, with the last line of it that took part."""
+    own = path.resolve()
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).resolve() == own:
+        return f"{path}: line {error.lineno}: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == own]
+    where = f"{path}: line {lines[-1]}" if lines else f"{path}"
+    return f"{where}: {type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def guarded_row(row: Operator, cls: type, path: Path) -> Operator:
+    """`row` with its functions guarded and their results checked."""
+    calls = _Calls(row, cls.__name__, path)
+    state = row.state and calls.state
+    rules = tuple(Rule(rule.sentence, calls.rule(rule)) for rule in row.rules)
+    return replace(row, attributes=calls.attributes, rules=rules, infer=calls.infer, kernel=calls.kernel, state=state)
+
+
+class _Calls:
+    def __init__(self, row: Operator, name: str, path: Path) -> None:
+        self._row = row
+        self._name = name
+        self._path = path
+        self._headers = {file.name for file in row.files}
+
+    def attributes(self, options: Options | None) -> Any:
+        """ValueError is a sentence for the user, and goes through."""
+        try:
+            return self._row.attributes(options)
+        except ValueError:
+            raise
+        except KeyError as error:
+            raise ValueError(f"the custom options lack {error}") from None
+        except Exception as error:
+            raise PluginError(blame(self._path, error)) from error
+
+    def rule(self, rule: Rule) -> Callable[[OperatorInstance], bool]:
+        return lambda op: bool(self._call(rule.holds, op))
+
+    def infer(self, op: OperatorInstance) -> tuple[Shape | None, ...]:
+        shapes = self._call(self._row.infer, op)
+        fits = isinstance(shapes, tuple) and len(shapes) == self._row.outputs
+        if not fits or not all(s is None or (isinstance(s, tuple) and all(map(_is_dim, s))) for s in shapes):
+            raise self._wrong("infer", f"a tuple of {self._row.outputs} shapes, each a tuple of int or None", shapes)
+        return tuple(shapes)
+
+    def state(self, op: OperatorInstance) -> tuple[State, ...]:
+        assert self._row.state is not None
+        states = self._call(self._row.state, op)
+        if not isinstance(states, tuple) or not all(isinstance(s, State) for s in states):
+            raise self._wrong("state", "a tuple of State", states)
+        for state in states:
+            if len(state.initial) not in (0, state.type.bytes):
+                wanted = f"{state.type.bytes} bytes of initial contents for {state.type}"
+                raise self._wrong("state", wanted, f"{len(state.initial)} bytes")
+        return states
+
+    def kernel(self, op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
+        kernel = self._call(lambda instance: self._row.kernel(instance, target), op)
+        if isinstance(kernel, View | Pieces):
+            return kernel
+        if not isinstance(kernel, Kernel):
+            raise self._wrong("kernel", "a Kernel or a View", kernel)
+        if (
+            kernel.header not in self._headers
+            and not files("tflmgen.firmware").joinpath(f"kernels/{kernel.header}").is_file()
+        ):
+            raise self._wrong("kernel", "a header that 'files' names", kernel.header)
+        for operand in kernel.operands:
+            count = {Input: len(op.inputs), Output: len(op.outputs)}.get(type(operand))
+            if isinstance(operand, Input | Output) and count is not None and not 0 <= operand.index < count:
+                raise self._wrong(
+                    "kernel", f"operands of {len(op.inputs)} inputs and {len(op.outputs)} outputs", operand
+                )
+        given = {operand.index for operand in kernel.operands if isinstance(operand, Output)}
+        if given != set(range(len(op.outputs))):
+            raise self._wrong("kernel", f"an operand for each of {len(op.outputs)} outputs", sorted(given))
+        return kernel
+
+    def _call(self, function: Callable[[OperatorInstance], Any], op: OperatorInstance) -> Any:
+        try:
+            return function(op)
+        except TflmgenError:
+            raise
+        except Exception as error:
+            raise PluginError(blame(self._path, error)) from error
+
+    def _wrong(self, method: str, wanted: str, found: object) -> PluginError:
+        return PluginError(f"{self._path}: {self._name}.{method}() gives {found!r}, but should give {wanted}")
+
+
+def _is_dim(value: object) -> bool:
+    return type(value) is int and value >= 0

@@ -1,0 +1,172 @@
+"""Finds custom operators that others add: Python files given on the command line, and installed packages.
+
+A package names each of its operators in the entry point group `tflmgen.operators`, by the custom code that models have:
+
+    [project.entry-points."tflmgen.operators"]
+    Erfinv = "erfinv_tflmgen:Erfinv"
+
+It is only imported for a model that has such an operator, which neither tflmgen nor a given file knows.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+import zlib
+from collections.abc import Iterable, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
+from pathlib import Path
+from types import ModuleType
+
+from tflmgen.frontend.tflite.names import CUSTOM
+from tflmgen.kernels import BUILT_IN
+from tflmgen.kernels.operator import Operator, Rule
+from tflmgen.kernels.operators.custom import CustomOperator
+from tflmgen.plugins.plugin_calls import PluginError, blame, guarded_row
+
+GROUP = "tflmgen.operators"
+_HEADERS, _SOURCES = ".h", ".c"
+
+
+def load_operators(paths: Iterable[Path], wanted: Iterable[str]) -> tuple[Operator, ...]:
+    """The operators of the files `paths`, then, of installed packages, those that `wanted` names beside them.
+
+    Raises PluginError with what is wrong with a plug-in and where.
+    """
+    found: dict[str, tuple[Path, Operator]] = {}
+    for path in paths:
+        for cls in _classes(path, _load(path)):
+            _add(found, path, _operator(cls, path))
+    for name in dict.fromkeys(wanted):
+        if name.startswith(CUSTOM) and name not in BUILT_IN and name not in found:
+            for cls in _installed(name.removeprefix(CUSTOM)):
+                path = Path(inspect.getfile(cls))
+                _add(found, path, _operator(cls, path))
+    _check_file_names(found.values())
+    return tuple(operator for _, operator in found.values())
+
+
+def installed_names() -> tuple[str, ...]:
+    """The operators that installed packages offer, as TFLite calls them."""
+    return tuple(sorted({CUSTOM + point.name for point in entry_points(group=GROUP)}))
+
+
+def _load(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise PluginError(f"{path}: there is no such plug-in file")
+    name = f"tflmgen_plugin_{path.stem}_{zlib.crc32(str(path.resolve()).encode()):08x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{path}: a plug-in is a Python file, NAME.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise PluginError(blame(path, error)) from error
+    return module
+
+
+def _classes(path: Path, module: ModuleType) -> list[type[CustomOperator]]:
+    own = [
+        cls
+        for cls in vars(module).values()
+        if isinstance(cls, type) and issubclass(cls, CustomOperator) and cls.__module__ == module.__name__
+    ]
+    found = [cls for cls in own if cls.name or not any(issubclass(other, cls) for other in own if other is not cls)]
+    if not found:
+        raise PluginError(f"{path}: it defines no operator: no class derived from tflmgen.plugin.CustomOperator")
+    return found
+
+
+def _installed(name: str) -> list[type[CustomOperator]]:
+    """The classes that packages offer under this name."""
+    points = list(entry_points(group=GROUP, name=name))
+    if len(points) > 1:
+        packages = ", ".join(sorted(_where(point) for point in points))
+        raise PluginError(f"custom operator '{name}' is offered by several packages: {packages}. Uninstall one of them")
+    classes = []
+    for point in points:
+        where = f"entry point {GROUP}: {name} = {point.value} ({_where(point)})"
+        try:
+            cls = point.load()
+        except (Exception, SystemExit) as error:
+            raise PluginError(f"{where}: {type(error).__name__}: {error}") from error
+        if not (isinstance(cls, type) and issubclass(cls, CustomOperator)):
+            raise PluginError(f"{where}: it is no class derived from tflmgen.plugin.CustomOperator")
+        if cls.name != name:
+            raise PluginError(f"{where}: the class is for the operator '{cls.name}'")
+        classes.append(cls)
+    return classes
+
+
+def _where(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else "an unnamed package"
+
+
+def _operator(cls: type[CustomOperator], path: Path) -> Operator:
+    """The class as a row of the operator table; PluginError where it isn't complete."""
+    problem = _problem(cls)
+    if not problem:
+        names = [name for name in cls.files if not path.with_name(name).is_file()]
+        problem = f"there is no file {path.with_name(names[0])}, which 'files' names" if names else ""
+    if problem:
+        raise PluginError(f"{path}: class {cls.__name__}: {problem}")
+    try:
+        row = cls().row(tuple(path.with_name(name) for name in cls.files))
+    except Exception as error:
+        raise PluginError(blame(path, error)) from error
+    return guarded_row(row, cls, path)
+
+
+def _problem(cls: type[CustomOperator]) -> str:
+    abstract = sorted(getattr(cls, "__abstractmethods__", ()))
+    pair, stateful = cls.inputs, cls.state is not CustomOperator.state
+    problems = (
+        (not isinstance(cls.name, str) or not cls.name, "it lacks 'name', the operator's custom code"),
+        (abstract, f"it lacks {' and '.join(f'{name}()' for name in abstract)}"),
+        (not _is_tuple_of(cls.files, str), "'files' is not a tuple of file names"),
+        (_is_tuple_of(cls.files, str) and _odd_files(cls.files), "'files' may name .h and .c files beside it only"),
+        (not _is_tuple_of(pair, int) or len(pair) != 2, "'inputs' is not (least, greatest number of inputs)"),
+        (type(cls.outputs) is not int or cls.outputs < 1, "'outputs' is not a number of at least 1"),
+        (not _is_tuple_of(cls.rules, Rule), "'rules' is not a tuple of Rule"),
+        (stateful and len(set(pair)) != 1, "an operator that keeps a state has a fixed number of inputs"),
+    )
+    return next((text for wrong, text in problems if wrong), "")
+
+
+def _odd_files(names: Sequence[str]) -> bool:
+    return any(Path(name).name != name or not name.endswith((_HEADERS, _SOURCES)) for name in names)
+
+
+def _is_tuple_of(value: object, kind: type) -> bool:
+    return isinstance(value, tuple) and all(isinstance(item, kind) for item in value)
+
+
+def _add(found: dict[str, tuple[Path, Operator]], path: Path, operator: Operator) -> None:
+    name = operator.name.removeprefix(CUSTOM)
+    if operator.name in BUILT_IN:
+        raise PluginError(f"{path}: tflmgen has custom operator '{name}' itself")
+    if operator.name in found:
+        raise PluginError(f"{path}: custom operator '{name}' is in {found[operator.name][0]} too")
+    found[operator.name] = path, operator
+
+
+def _check_file_names(found: Iterable[tuple[Path, Operator]]) -> None:
+    """Files of all plug-ins and of tflmgen end up in the same two folders."""
+    own = {
+        entry.name
+        for folder in ("kernels", "runtime")
+        for entry in files("tflmgen.firmware").joinpath(folder).iterdir()
+    }
+    taken: dict[str, Path] = {}
+    for path, operator in found:
+        for file in operator.files:
+            if file.name in own:
+                raise PluginError(f"{path}: {file.name} is the name of a file of tflmgen's own; rename it")
+            other = taken.setdefault(file.name, file)
+            if other != file and other.read_bytes() != file.read_bytes():
+                raise PluginError(f"{path}: its {file.name} and {other} have the same name, but other contents")

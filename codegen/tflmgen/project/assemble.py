@@ -1,0 +1,222 @@
+"""A PlatformIO project around generated C: the runtime, the kernels, the board's files. First a value, then files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tflmgen import __version__
+from tflmgen.backend.rendering import render
+from tflmgen.project.board import Board
+from tflmgen.project.folder import BEGIN, END, PROJECT, Content, write_folder
+
+LIBRARY = "lib/tflmgen"
+PLATFORM = "platform"
+MAIN = "src/main.c"
+OPTIMIZATION = {"balanced": "-O2", "speed": "-O2", "size": "-Os", "ram": "-O2"}
+HOST_LINK = "link_host.c"
+BOARD_CONFIG = "tflmgen_board_config.h"
+RUNTIME_HEADERS = {"tflmgen.h": "include"}
+TEST_CONTENTS = {
+    "int32": "WORDS_0_OR_1",
+    "uint32": "WORDS_0_OR_1",
+    "int64": "LONGS_0_OR_1",
+    "bool": "BOOLS",
+    "float32": "FLOATS",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Files by path relative to the project's folder. See folder.Content for what becomes of each kind.
+
+    `library` names those that make up the model and the runtime, in the order of the project's files: what the host's
+    compiler needs to run it without PlatformIO.
+    """
+
+    name: str
+    board: str
+    files: tuple[tuple[str, bytes], ...]
+    shared_files: tuple[tuple[str, bytes], ...]
+    user_files: tuple[tuple[str, bytes], ...]
+
+
+def assemble(
+    sources: Mapping[str, str | bytes],
+    kernels: Iterable[str],
+    board: Board,
+    name: str,
+    plan: Mapping[str, Any],
+    optimize: str = "balanced",
+    report: str = "",
+) -> Project:
+    """The project of model `name` for `board`. The same arguments give the same bytes.
+
+    sources   the model's library: path in the project (lib/NAME/...) -> text
+    kernels   headers of firmware/kernels; those that the library includes as tflmgen/... come along anyway, and those
+              that `sources` has (lib/tflmgen/include/tflmgen/...) are taken from there
+    report    becomes report.html, unless empty
+    plan      becomes plan.json; its `signatures` shape main.c and the project's own test
+    """
+    signatures = plan["signatures"]
+    generated: dict[str, str | bytes] = {**sources, **_runtime(), **_platform(board)}
+    generated |= _kernels({*kernels, *_kernels_of(sources)}, sources)
+    generated |= _renode(board, name, len(signatures))
+    arduino = board.platformio is not None and board.platformio.framework == "arduino"
+    generated["plan.json"] = json.dumps(plan, indent=2) + "\n"
+    if report:
+        generated["report.html"] = report
+    generated[".gitignore"] = ".pio/\n"
+    generated["test/test_custom_runner.py"] = _resource("templates", "project/test/test_custom_runner.py")
+    generated["test/test_model/test_main.c"] = render(
+        "project/test/test_model/test_main.c.j2",
+        name=name,
+        signatures=signatures,
+        contents=_Contents(TEST_CONTENTS),
+        arduino=arduino,
+    )
+    ini = render(
+        "project/platformio.ini.j2",
+        begin=BEGIN,
+        end=END,
+        board=board,
+        optimization=OPTIMIZATION[optimize],
+        test_command=board.qemu_command,
+    ) + render("project/user.ini.j2", board=board)
+    main = render(
+        "project/src/main.c.j2",
+        name=name,
+        signatures=signatures,
+        arduino=arduino,
+        single=len(signatures) == 1 and len(signatures[0]["inputs"]) == len(signatures[0]["outputs"]) == 1,
+    )
+    return Project(
+        name,
+        board.id,
+        files=tuple(sorted((path, _bytes(text)) for path, text in generated.items())),
+        shared_files=(("platformio.ini", ini.encode()),),
+        user_files=((MAIN, main.encode()),),
+    )
+
+
+def write(project: Project, directory: Path) -> tuple[str, ...]:
+    """Write `project` to `directory`; the files that are kept as the user has made them. See folder.write_folder()."""
+    about = {"tflmgen": __version__, "name": project.name, "board": project.board}
+    content = Content(PROJECT, dict(project.files), dict(project.shared_files), dict(project.user_files), about)
+    return write_folder(content, directory)
+
+
+class _Contents(dict[str, str]):
+    def __missing__(self, dtype: str) -> str:
+        return "BYTES"
+
+
+def _runtime() -> dict[str, str | bytes]:
+    runtime: dict[str, str | bytes] = {}
+    for name in _names("runtime"):
+        if name != HOST_LINK:
+            runtime[f"{LIBRARY}/{RUNTIME_HEADERS.get(name, 'src')}/{name}"] = _firmware(f"runtime/{name}")
+    for name in _names("runtime/tflmgen"):
+        runtime[f"{LIBRARY}/include/tflmgen/{name}"] = _firmware(f"runtime/tflmgen/{name}")
+    runtime[f"{LIBRARY}/library.json"] = render("project/lib/tflmgen/library.json.j2", version=__version__)
+    return runtime
+
+
+def _kernels_of(sources: Mapping[str, str | bytes]) -> set[str]:
+    mentioned = {h for text in sources.values() for h in re.findall(rb'#include [<"]tflmgen/([^">]+)', _bytes(text))}
+    return {h.decode() for h in mentioned} - set(_names("runtime/tflmgen"))
+
+
+def _kernels(headers: Iterable[str], given: Mapping[str, str | bytes]) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    wanted = sorted(headers, reverse=True)
+    while wanted:
+        header = wanted.pop()
+        path = f"{LIBRARY}/include/tflmgen/{header}"
+        if path not in found:
+            found[path] = _bytes(given[path]) if path in given else _firmware(f"kernels/{header}")
+            wanted += _includes(found[path])
+    return found
+
+
+def _includes(text: str | bytes) -> list[str]:
+    """The headers that a C file includes from its own folder."""
+    return re.findall(r'^#include "([^"]+)"', _bytes(text).decode(), re.MULTILINE)
+
+
+def _platform(board: Board) -> dict[str, str | bytes]:
+    copied = ["platform.json", "platform.py", "builder/main.py", "builder/frameworks/baremetal.py"]
+    if board.platformio is not None:
+        copied += ["official.py", *(["arduino/board_arduino.cpp"] if board.platformio.framework else [])]
+    out: dict[str, str | bytes] = {f"{PLATFORM}/{path}": _firmware(f"platform/{path}") for path in copied}
+    out[f"{PLATFORM}/boards/{board.id}.json"] = _platformio_board(board)
+    runtime = f"{PLATFORM}/runtime"
+    if board.uart is None:
+        return out | {f"{runtime}/{HOST_LINK}": _firmware(f"runtime/{HOST_LINK}")}
+    own = {p.name: p.read_bytes() for p in sorted(board.folder.glob("*.[ch]"))} if board.folder else {}
+    wanted = ["startup.c", "board.c", "runtime.h", f"uart_{board.uart.driver}.c"]
+    while wanted:
+        name = wanted.pop()
+        if name not in own and f"{runtime}/{name}" not in out and name != BOARD_CONFIG:
+            out[f"{runtime}/{name}"] = _firmware(f"platform/runtime/{name}")
+            wanted += _includes(out[f"{runtime}/{name}"])
+    out |= {f"{runtime}/{name}": data for name, data in own.items()}
+    out[f"{runtime}/{BOARD_CONFIG}"] = render(f"project/platform/runtime/{BOARD_CONFIG}.j2", board=board)
+    out[f"{PLATFORM}/ldscripts/sections.ld"] = _firmware("platform/ldscripts/sections.ld")
+    out[f"{PLATFORM}/ldscripts/board.ld"] = render("project/platform/ldscripts/board.ld.j2", board=board)
+    return out
+
+
+def _renode(board: Board, name: str, signatures: int) -> dict[str, str | bytes]:
+    """The board's description for Renode, a script that starts the firmware, and a Robot Framework suite."""
+    if board.renode is None or board.folder is None:
+        return {}
+    described, platform = {}, board.renode.platform
+    script_platform = suite_platform = platform
+    if not platform.startswith("@"):
+        described[f"renode/{platform}"] = (board.folder / platform).read_bytes()
+        script_platform, suite_platform = f"$ORIGIN/{platform}", f"${{CURDIR}}/{platform}"
+    suite = f"{name}-{board.id}.robot"  # renode-test takes no two of one name
+    values = {"board": board, "name": name, "signatures": signatures, "suite": suite}
+    return {
+        **described,
+        "renode/board.resc": render("project/renode/board.resc.j2", platform=script_platform, **values),
+        "renode/test.resc": render("project/renode/test.resc.j2", platform=script_platform, **values),
+        f"renode/{suite}": render("project/renode/suite.robot.j2", platform=suite_platform, **values),
+        "renode/firmware.py": _resource("templates", "project/renode/firmware.py"),
+        "renode/link.py": files("tflmgen.emulators").joinpath("link.py").read_bytes(),
+    }
+
+
+def _platformio_board(board: Board) -> str:
+    build: dict[str, Any] = {"cpu": board.core, "cpu_flags": board.cpu_flags, "mcu": board.id}
+    build["f_cpu"] = f"{board.clock}L"
+    if not board.is_host:
+        build["ldscript"] = "board.ld"
+    if board.qemu:
+        build["qemu"] = {"command": board.qemu_command}
+    limits = {"maximum_size": board.flash_bytes, "maximum_ram_size": board.ram_bytes}
+    data = {"name": board.title, "vendor": "tflmgen", "url": board.url, "build": build, "frameworks": ["baremetal"]}
+    return json.dumps({**data, "upload": limits}, indent=2) + "\n"
+
+
+def _names(folder: str) -> list[str]:
+    root = files("tflmgen.firmware").joinpath(folder)
+    return sorted(entry.name for entry in root.iterdir() if entry.name.endswith((".c", ".h")))
+
+
+def _firmware(path: str) -> bytes:
+    return _resource("firmware", path)
+
+
+def _resource(package: str, path: str) -> bytes:
+    return files(f"tflmgen.{package}").joinpath(path).read_bytes()
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text

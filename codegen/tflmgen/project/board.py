@@ -1,0 +1,305 @@
+"""Boards: one folder each, data only. Adding a board is adding a folder with a board.json (schema/board.json)."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tflmgen.errors import TflmgenError
+from tflmgen.ir.kernel import Target
+
+PLACED = {"code": "flash", "weights": "flash", "data": "ram", "state": "ram", "arena": "ram"}
+"""What the linker script places, each with the kind of memory that holds it unless board.json says otherwise."""
+
+DEFAULT_STACK = 4096
+"""Bytes."""
+
+
+class BoardError(TflmgenError):
+    """An unknown board, or a board.json that breaks its schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory region: `origin` is its address, `size` in bytes, `kind` flash or ram."""
+
+    name: str
+    origin: int
+    size: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterSetup:
+    """At `address`: clear the bits of `clear`, set those of `set`, then wait until those of `wait` read as 1."""
+
+    address: int
+    clear: int
+    set: int
+    wait: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uart:
+    """The serial port that carries the protocol; `clock` in Hz, `driver` names uart_DRIVER.c."""
+
+    driver: str
+    base: int
+    clock: int
+    baud: int
+    setup: tuple[RegisterSetup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Qemu:
+    """QEMU's machine, and which of its serial ports is the board's UART."""
+
+    machine: str
+    serial: int = 0
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Renode:
+    """A .repl file of the board's folder, or @ and a path of Renode's own; the UART's name in it."""
+
+    platform: str
+    uart: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformIO:
+    """PlatformIO's own platform for a board, in platformio.ini's words; `framework` is arduino, or None: bare metal."""
+
+    platform: str
+    board: str
+    upload_protocol: str
+    debug_tool: str | None = None
+    framework: str | None = None
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """One board. `core` is GCC's -mcpu name, or "host"; `stack` bytes stay free for the stack; `clock` in Hz.
+
+    `upload` is the command that flashes it where PlatformIO's uploader is not to, `notes` what its user has to know.
+    """
+
+    id: str
+    title: str
+    core: str
+    features: frozenset[str] = frozenset()
+    fpu: str | None = None
+    clock: int = 1
+    memories: tuple[Memory, ...] = ()
+    placement: tuple[tuple[str, str], ...] = ()
+    stack: int = DEFAULT_STACK
+    uart: Uart | None = None
+    platformio: PlatformIO | None = None
+    upload: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    qemu: Qemu | None = None
+    renode: Renode | None = None
+    url: str = ""
+    folder: Path | None = None
+
+    @property
+    def is_host(self) -> bool:
+        return self.core == "host"
+
+    @property
+    def has_emulator(self) -> bool:
+        return self.qemu is not None or self.renode is not None
+
+    @property
+    def is_flashable(self) -> bool:
+        return bool(self.upload or self.platformio)
+
+    @property
+    def argument(self) -> str:
+        """What --board takes for it from the current folder: its id, or the path of a folder of the user's own."""
+        if self.folder is None or self.folder.parent == _boards_folder().resolve():
+            return self.id
+        here = Path.cwd()
+        return f"./{self.folder.relative_to(here)}" if self.folder.is_relative_to(here) else str(self.folder)
+
+    @property
+    def target(self) -> Target:
+        return Target(self.core, self.features)
+
+    @property
+    def cpu_flags(self) -> tuple[str, ...]:
+        """Compiler and linker flags that choose the processor."""
+        if self.is_host:
+            return ()
+        flags = (f"-mcpu={self.core}", "-mthumb")
+        if self.fpu is None:
+            return (*flags, "-mfloat-abi=soft")
+        return (*flags, "-mfloat-abi=hard", *(() if self.fpu == "auto" else (f"-mfpu={self.fpu}",)))
+
+    @property
+    def qemu_command(self) -> tuple[str, ...]:
+        """The command that runs a firmware in QEMU with its UART on stdio, up to -kernel; empty without QEMU."""
+        if self.qemu is None:
+            return ()
+        serials = ["null"] * self.qemu.serial + ["stdio"]
+        return (
+            *("qemu-system-arm", "-machine", self.qemu.machine, *self.qemu.arguments),
+            *("-display", "none", "-monitor", "none", *(word for serial in serials for word in ("-serial", serial))),
+            *("-semihosting-config", "enable=on,target=native"),
+        )
+
+    @property
+    def flash_bytes(self) -> int:
+        return sum(m.size for m in self.memories if m.kind == "flash")
+
+    @property
+    def ram_bytes(self) -> int:
+        return sum(m.size for m in self.memories if m.kind == "ram")
+
+    def bytes_for(self, what: str) -> int:
+        """Of the memory that holds `what`, a key of PLACED; 0 on the host."""
+        name = dict(self.placement).get(what)
+        return next((m.size for m in self.memories if m.name == name), 0)
+
+
+HOST = Board("host", "This computer, with its own C compiler", "host", frozenset({"fpu"}))
+
+
+def list_boards() -> tuple[Board, ...]:
+    """The boards that come with tflmgen, by id; `host` is not among them."""
+    folders = (f for f in _boards_folder().iterdir() if (f / "board.json").is_file())
+    return tuple(_read(folder) for folder in sorted(folders))
+
+
+def load_board(spec: str) -> Board:
+    """The board called `spec`: "host", a folder of boards/, or the path of a folder of the user's own."""
+    if spec == HOST.id:
+        return HOST
+    for folder in (_boards_folder() / spec, Path(spec)):
+        if (folder / "board.json").is_file() and (folder.parent == _boards_folder() or _is_path(spec)):
+            return _read(folder.resolve())
+    if _is_path(spec):
+        raise BoardError(f"{spec}: no board.json in this folder")
+    known = [*(board.id for board in list_boards()), HOST.id]
+    close = " or ".join(get_close_matches(spec.lower(), known, n=2))
+    meant = f"Did you mean {close}? " if close else ""
+    listed = ", ".join(known)
+    raise BoardError(
+        f"unknown board '{spec}'. {meant}Known boards: {listed}, or the path of a folder with a board.json"
+    )
+
+
+def _is_path(spec: str) -> bool:
+    return "/" in spec or "\\" in spec or spec.startswith(".") or (Path(spec) / "board.json").is_file()
+
+
+@cache
+def _boards_folder() -> Path:
+    return Path(str(files("tflmgen.boards")))
+
+
+@cache
+def _validator() -> Any:
+    jsonschema = import_module("jsonschema")  # slow to import, and --help needs none of it
+    schema = files("tflmgen.schema").joinpath("board.json").read_text(encoding="utf-8")
+    return jsonschema.Draft202012Validator(json.loads(schema))
+
+
+def _read(folder: Path) -> Board:
+    path = folder / "board.json"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BoardError(f"{path}: {error}") from error
+    broken = sorted(_validator().iter_errors(data), key=lambda error: error.json_path)
+    if broken:
+        raise BoardError("\n".join(f"{path}: {error.json_path}: {error.message}" for error in broken))
+    board = _board(folder, data)
+    problems = _contradictions(board)
+    if problems:
+        raise BoardError("\n".join(f"{path}: {problem}" for problem in problems))
+    return board
+
+
+def _board(folder: Path, data: dict[str, Any]) -> Board:
+    memories = tuple(Memory(m["name"], int(m["origin"], 16), _size(m["size"]), m["kind"]) for m in data["memories"])
+    first = {m.kind: m.name for m in reversed(memories)}
+    placement = {what: first.get(kind, "") for what, kind in PLACED.items()} | data.get("placement", {})
+    uart = data["uart"]
+    setup = tuple(
+        RegisterSetup(_bits(r, "address"), _bits(r, "clear"), _bits(r, "set"), _bits(r, "wait"), r.get("note", ""))
+        for r in uart.get("setup", ())
+    )
+    qemu, renode, pio = data.get("qemu"), data.get("renode"), data.get("platformio")
+    return Board(
+        id=folder.name,
+        title=data["title"],
+        core=data["core"],
+        features=frozenset(data.get("features", ())),
+        fpu=data.get("fpu"),
+        clock=data.get("clock", uart["clock"]),
+        memories=memories,
+        placement=tuple(placement.items()),
+        stack=data.get("stack", DEFAULT_STACK),
+        uart=Uart(uart["driver"], int(uart["base"], 16), uart["clock"], uart["baud"], setup),
+        platformio=PlatformIO(**{**pio, "packages": tuple(pio.get("packages", ()))}) if pio else None,
+        upload=tuple(data.get("upload", ())),
+        notes=tuple(data.get("notes", ())),
+        qemu=Qemu(qemu["machine"], qemu.get("serial", 0), tuple(qemu.get("arguments", ()))) if qemu else None,
+        renode=Renode(renode["platform"], renode["uart"]) if renode else None,
+        url=data.get("url", ""),
+        folder=folder,
+    )
+
+
+def _bits(register: dict[str, str], key: str) -> int:
+    return int(register.get(key, "0x0"), 16)
+
+
+def _size(value: int | str) -> int:
+    text = str(value)
+    return int(text.rstrip("KM")) * {"K": 1 << 10, "M": 1 << 20}.get(text[-1], 1)
+
+
+def _contradictions(board: Board) -> list[str]:
+    """What the schema cannot say."""
+    problems = (
+        [] if re.fullmatch(r"[\w-]+", board.id) else [f"the folder's name, '{board.id}', has more than a-z, 0-9, _, -"]
+    )
+    problems += [f"$.memories: no memory of kind {kind}" for kind in ("flash", "ram") if not _of_kind(board, kind)]
+    kinds = {m.name: m.kind for m in board.memories}
+    if len(kinds) != len(board.memories):
+        problems.append("$.memories: two have the same name")
+    ordered = sorted(board.memories, key=lambda m: m.origin)
+    for low, high in pairwise(ordered):
+        if low.origin + low.size > high.origin:
+            problems.append(f"$.memories: {low.name} and {high.name} overlap")
+    for what, name in board.placement:
+        if name and kinds.get(name) != PLACED[what]:
+            problems.append(f"$.placement.{what}: '{name}' is not a memory of kind {PLACED[what]}")
+    if "mve" in board.features and board.fpu is None:
+        problems.append("$.fpu: a core with MVE needs one ('auto')")
+    repl = board.renode.platform if board.renode else "@"
+    if not repl.startswith("@") and board.folder is not None and not (board.folder / repl).is_file():
+        problems.append(f"$.renode.platform: no file '{repl}' in {board.folder}")
+    if board.uart is not None and board.folder is not None:
+        name = f"uart_{board.uart.driver}.c"
+        own, common = board.folder / name, files("tflmgen.firmware").joinpath(f"platform/runtime/{name}")
+        if not own.is_file() and not common.is_file():
+            problems.append(f"$.uart.driver: no {name} in {board.folder}, nor among tflmgen's drivers")
+    return problems
+
+
+def _of_kind(board: Board, kind: str) -> bool:
+    return any(m.kind == kind for m in board.memories)

@@ -1,0 +1,77 @@
+"""The code that a model adds to a firmware: its flash, less its weights, less the firmware around an empty model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import tempfile
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from tflmgen.compiler import Compilation, compile_module
+from tflmgen.ir.graph import Block, Function, Module, Signature
+from tflmgen.options import BuildOptions
+from tflmgen.project.assemble import Project, write
+from tflmgen.project.board import Board
+from tflmgen.project.firmware_build import compile_project, project_of
+from tflmgen.project.platformio import Firmware
+from tflmgen.project.toolchain import find_arm_compiler, find_host_compiler
+from tflmgen.terminal.console import Console
+
+EMPTY = Module(
+    path="empty",
+    sha256="0" * 64,
+    functions=(Function("main", (), Block((), ())),),
+    signatures=(Signature("serving_default", "main", (), ()),),
+    constants={},
+)
+
+
+def code_bytes(
+    firmware: Firmware, compilation: Compilation, board: Board, options: BuildOptions, console: Console
+) -> int:
+    """The code of the model alone, in bytes."""
+    weights = int(compilation.plan["weights"]["bytes"])
+    return firmware.text + firmware.data - weights - _empty_flash(board, options, console)
+
+
+def _empty_flash(board: Board, options: BuildOptions, console: Console) -> int:
+    """Flash of the firmware around an empty model, in bytes; built once for each project text and compiler."""
+    compilation = _empty_compilation(board, options)
+    project = project_of(compilation, board, options)
+    cache = _cache_file(project, board)
+    with suppress(OSError, ValueError):
+        return int(cache.read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
+        directory = Path(folder) / "empty"
+        write(project, directory)
+        built = compile_project(directory, compilation, board, console)
+    flash = built.text + built.data
+    with suppress(OSError):  # a cache that cannot be written costs time, no more
+        _write_atomically(cache, str(flash))
+    return flash
+
+
+def _empty_compilation(board: Board, options: BuildOptions) -> Compilation:
+    target = replace(board.target, optimize=options.optimize.value)
+    return compile_module(EMPTY, "empty", target, BuildOptions(optimize=options.optimize))
+
+
+def _cache_file(project: Project, board: Board) -> Path:
+    compiler = find_host_compiler() if board.is_host else find_arm_compiler()
+    version = subprocess.run([str(compiler), "--version"], capture_output=True, check=False).stdout
+    digest = hashlib.sha256(version)
+    for path, data in (*project.files, *project.shared_files, *project.user_files):
+        digest.update(json.dumps([path, len(data)]).encode() + data)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "tflmgen" / "empty-model" / digest.hexdigest()[:32]
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as new:
+        new.write(text)
+    Path(new.name).replace(path)

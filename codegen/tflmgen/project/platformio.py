@@ -1,0 +1,145 @@
+"""Compiles a generated project with PlatformIO, as a subprocess."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflmgen.errors import TflmgenError
+from tflmgen.project.board import HOST
+from tflmgen.project.elf import read_elf
+from tflmgen.project.toolchain import find_arm_compiler, find_host_compiler, tool_process
+
+Progress = Callable[[str], None]
+
+PLATFORMS = "PLATFORMIO_PLATFORMS_DIR"
+REGISTRY_HOSTS = "from platformio import __registry_mirror_hosts__ as hosts; print(*hosts)"
+"""A program that prints the hosts that this PlatformIO downloads from."""
+
+
+class BuildError(TflmgenError):
+    """The project does not compile or link; the text is the compiler's."""
+
+
+class UploadError(TflmgenError):
+    """The firmware could not be built for its upload, or not be uploaded; the text is the tools'."""
+
+
+@dataclass(frozen=True, slots=True)
+class Firmware:
+    """A linked firmware, in bytes: `text` code and constants, `data` initialised variables, `bss` other RAM, no stack.
+
+    Flash holds text + data, RAM data + bss; `bss` includes the arena and the state.
+    """
+
+    elf: Path
+    text: int
+    data: int
+    bss: int
+
+
+def build(directory: Path, environment: str, progress: Progress | None = None) -> Firmware:
+    """Compile environment `environment` of the project in `directory`. `progress` gets a line per compiled file."""
+    if environment == HOST.id:
+        find_host_compiler()
+    else:
+        find_arm_compiler()
+    failure = _run(directory, environment, (), environment_variables(directory), progress)
+    if failure is not None:
+        raise BuildError(f"{directory}: PlatformIO cannot build it\n{failure}")
+    path = directory / ".pio" / "build" / environment / "firmware.elf"
+    elf = read_elf(path)
+    return Firmware(path, elf.text, elf.data, elf.bss)
+
+
+def upload(directory: Path, environment: str, port: str | None, progress: Progress | None = None) -> None:
+    """Build environment `environment` and upload its firmware, by the uploader that the environment names.
+
+    port  the programmer's or the boot loader's, for uploaders that need one
+    """
+    words = ["-t", "upload", *(["--upload-port", port] if port else [])]
+    variables = environment_variables(directory)
+    del variables[PLATFORMS]  # what is downloaded is for all projects
+    failure = _run(directory, environment, words, variables, progress)
+    if failure is not None:
+        raise UploadError(f"environment {environment}: PlatformIO cannot build and upload it\n{failure}")
+
+
+def check_registry(platform: str) -> None:
+    """Raises UploadError where `platform` (owner/name@version) would have to be downloaded and cannot be.
+
+    PlatformIO itself says so after a minute, and not what it is that is missing.
+    """
+    name = platform.split("@")[0]
+    if (_core_folder() / "platforms" / name.split("/")[-1]).exists():
+        return
+    asked = subprocess.run([sys.executable, "-c", REGISTRY_HOSTS], capture_output=True, text=True, check=False)
+    hosts = asked.stdout.split()
+    if hosts and not any(map(_is_known, hosts)):
+        raise UploadError(f"{hosts[0]} cannot be reached, from where PlatformIO has to download {name} first")
+
+
+def _is_known(host: str) -> bool:
+    try:
+        socket.getaddrinfo(f"api.{host}", 443)
+    except OSError:
+        return False
+    return True
+
+
+def _run(
+    directory: Path, environment: str, words: Sequence[str], variables: Mapping[str, str], progress: Progress | None
+) -> str | None:
+    """Run PlatformIO on an environment of the project; None if it succeeds, else what it says."""
+    command = [sys.executable, "-m", "platformio", "run", "-d", str(directory), "-e", environment, *words]
+    with tempfile.TemporaryFile("w+") as errors:
+        with tool_process(command, errors, variables) as process:
+            output = _follow(process, progress)
+        errors.seek(0)
+        return None if process.returncode == 0 else _readable(errors.read()) or output
+
+
+def _follow(process: subprocess.Popen[str], progress: Progress | None) -> str:
+    """The end of what the process prints; each step that it names goes to `progress`."""
+    lines: list[str] = []
+    for line in process.stdout or ():
+        lines = [*lines[-19:], line]
+        if progress and line.startswith(
+            ("Compiling ", "Archiving ", "Linking ", "Downloading ", "Unpacking ", "Uploading ")
+        ):
+            progress(line.strip())
+    return "".join(lines)
+
+
+def _readable(errors: str) -> str:
+    """Without PlatformIO's box of advice to search its library registry."""
+    return "\n".join(line for line in errors.splitlines() if not re.match(r"\s*$|\*\*\*\*|\* |\*$", line))
+
+
+def environment_variables(directory: Path) -> dict[str, str]:
+    """The environment: no telemetry, upgrade checks or colours; a core folder of tflmgen's own unless the user has one.
+
+    The platforms folder is the project's: in a shared one, two builds at a time would fight for one link.
+    """
+    settings = {
+        "PLATFORMIO_CORE_DIR": str(_core_folder()),
+        PLATFORMS: str(directory.resolve() / ".pio" / "platforms"),
+        "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "No",
+        "PLATFORMIO_DISABLE_UPGRADE_CHECK": "true",
+        "PLATFORMIO_SETTING_CHECK_PLATFORMIO_INTERVAL": "36500",
+        "PLATFORMIO_NO_ANSI": "true",
+        "PLATFORMIO_DISABLE_PROGRESSBAR": "true",
+    }
+    return {**os.environ, **settings}
+
+
+def _core_folder() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("PLATFORMIO_CORE_DIR") or cache / "tflmgen" / "platformio")

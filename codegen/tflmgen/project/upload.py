@@ -1,0 +1,61 @@
+"""Puts a project's firmware on an attached board."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+
+from tflmgen.compiler import Compilation
+from tflmgen.errors import UsageError
+from tflmgen.project.board import Board
+from tflmgen.project.firmware_build import compile_project
+from tflmgen.project.platformio import UploadError, check_registry, upload
+from tflmgen.project.toolchain import find_program
+from tflmgen.terminal.console import Console
+
+
+def check_flashable(board: Board) -> None:
+    """Raises UsageError where nothing is known that could flash `board`."""
+    if board.is_host or not board.is_flashable:
+        raise UsageError(
+            f"--board {board.id} is not flashed: it is {'this computer' if board.is_host else 'an emulated board'}. "
+            "A board of your own needs `platformio` or `upload` in its board.json"
+        )
+
+
+def flash(directory: Path, compilation: Compilation, board: Board, port: str | None, console: Console) -> str:
+    """Build the project in `directory` and flash it; what did, for the user.
+
+    By the board's own `upload` command, else by PlatformIO's platform for it, which is downloaded the first time.
+    """
+    if board.upload:
+        firmware = compile_project(directory, compilation, board, console)
+        words = [_filled(word, firmware.elf, port) for word in board.upload]
+        with console.progress(f"Running {words[0]}"):
+            _run([str(find_program(words[0])), *words[1:]])
+        return words[0]
+    assert board.platformio is not None
+    try:
+        check_registry(board.platformio.platform)
+    except UploadError as error:
+        own = f"tflmgen boards new DIR --like {shlex.quote(board.argument)}"
+        raise UploadError(
+            f"{error}. Or name a flash tool of yours as `upload` in a board of your own: {own}"
+        ) from error
+    with console.progress(f"Flashing {compilation.name} on {board.id}") as progress:
+        upload(directory, f"{board.id}_upload", port, progress)
+    return f"{board.platformio.platform.split('@')[0]}, {board.platformio.upload_protocol}"
+
+
+def _filled(word: str, elf: Path, port: str | None) -> str:
+    if "{port}" in word and port is None:
+        raise UsageError("the board's upload command needs a --port")
+    image = elf.with_suffix(".bin")
+    return word.replace("{elf}", str(elf)).replace("{bin}", str(image)).replace("{port}", port or "")
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        raise UploadError(f"{shlex.join(command)}: exit code {done.returncode}\n{done.stdout.strip()}")

@@ -1,0 +1,207 @@
+"""The fixed execution plan: a tree of numbered steps, one tree per function.
+
+Every step has an index in one numbering for the whole program; liveness, storage, the checker, the emitter and the
+report all speak of these indices. A boundary where values change names (a branch's end, a loop's entry and back edge,
+a call's arguments and results, a function's entry and exit) is a step of its own, since bytes may have to move there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value, While
+from tflmgen.ir.rewrite import substitute
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Runs one operator."""
+
+    index: int
+    op: Op
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """All at once, values[i] take the contents of sources[i]. `what` is its role: entry, then, else, init, next, ..."""
+
+    index: int
+    what: str
+    values: tuple[Value, ...]
+    sources: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IfStep:
+    """Reads the condition at `index`; each branch ends with the boundary that writes the If's outputs."""
+
+    index: int
+    node: If
+    then: Sequence
+    then_end: Boundary
+    orelse: Sequence
+    else_end: Boundary
+
+
+@dataclass(frozen=True, slots=True)
+class WhileStep:
+    """init; loop: condition; read it at `index`; leave or run the body; next.
+
+    The outputs are the variables under other names: nothing happens at the exit.
+    """
+
+    init: Boundary
+    condition: Sequence
+    index: int
+    node: While
+    body: Sequence
+    next: Boundary
+
+
+@dataclass(frozen=True, slots=True)
+class CallStep:
+    """Arguments become the function's inputs, the function runs at `index`, its results become the outputs."""
+
+    arguments: Boundary
+    index: int
+    node: Call
+    results: Boundary
+
+
+ScheduleItem = Step | IfStep | WhileStep | CallStep
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Items one after another."""
+
+    items: tuple[ScheduleItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledFunction:
+    """A function's tree. Its inputs are there from step `entry`, its results are read at step `exit`.
+
+    A function that a signature enters takes the variables' contents from their homes (`load`) and leaves them there
+    (`store`); one that is called gets and returns them like any other value, and has empty boundaries here.
+    """
+
+    function: Function
+    entry: int
+    load: Boundary
+    body: Sequence
+    store: Boundary
+    exit: int
+    is_entry: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The trees of all functions, callees first; `steps` is how many indices there are."""
+
+    functions: tuple[ScheduledFunction, ...]
+    steps: int
+
+
+def schedule(module: Module) -> Schedule:
+    """Schedules every block in its own order, which respects data flow."""
+    numbers = _Numbers()
+    functions = tuple(_function(f, module, numbers) for f in module.functions)
+    return Schedule(functions, numbers.count)
+
+
+class _Numbers:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def take(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+
+def _function(function: Function, module: Module, numbers: _Numbers) -> ScheduledFunction:
+    is_entry = any(s.function == function.name for s in module.signatures)
+    if is_entry:
+        function = _unchanged_at_home(function, module)
+    homes = tuple(module.state[name].home for name in function.state) if is_entry else ()
+    first = len(function.inputs) - len(homes)
+    last = len(function.body.results) - len(homes)
+    entry = numbers.take()
+    load = Boundary(numbers.take(), "load", function.inputs[first:], homes)
+    body = _sequence(function.body, module, numbers)
+    store = Boundary(numbers.take(), "store", homes, function.body.results[last:])
+    return ScheduledFunction(function, entry, load, body, store, numbers.take(), is_entry)
+
+
+def _unchanged_at_home(function: Function, module: Module) -> Function:
+    """Variables that a function does not assign are read where they live, and it returns nothing for them."""
+    ports = len(function.body.results) - len(function.state)
+    contents = dict(zip(function.state, function.inputs[function.ports :], strict=True))
+    returned = dict(zip(function.state, function.body.results[ports:], strict=True))
+    changed = tuple(name for name in function.state if contents[name] != returned[name])
+    body = replace(function.body, results=(*function.body.results[:ports], *(returned[name] for name in changed)))
+    read = {contents[name]: module.state[name].home for name in function.state if name not in changed}
+    inputs = (*function.inputs[: function.ports], *(contents[name] for name in changed))
+    return Function(function.name, inputs, substitute(body, read), changed)
+
+
+def _sequence(block: Block, module: Module, numbers: _Numbers) -> Sequence:
+    return Sequence(tuple(_item(node, module, numbers) for node in block.nodes))
+
+
+def _item(node: Node, module: Module, numbers: _Numbers) -> ScheduleItem:
+    if isinstance(node, Op):
+        return Step(numbers.take(), node)
+    if isinstance(node, If):
+        index = numbers.take()
+        then = _sequence(node.then, module, numbers)
+        then_end = Boundary(numbers.take(), "then", node.outputs, node.then.results)
+        orelse = _sequence(node.orelse, module, numbers)
+        else_end = Boundary(numbers.take(), "else", node.outputs, node.orelse.results)
+        return IfStep(index, node, then, then_end, orelse, else_end)
+    if isinstance(node, While):
+        init = Boundary(numbers.take(), "init", node.variables, node.inits)
+        condition = _sequence(node.condition, module, numbers)
+        index = numbers.take()
+        body = _sequence(node.body, module, numbers)
+        following = Boundary(numbers.take(), "next", node.variables, node.body.results)
+        return WhileStep(init, condition, index, node, body, following)
+    callee = module.function(node.function)
+    arguments = Boundary(numbers.take(), "arguments", callee.inputs, node.inputs)
+    index = numbers.take()
+    results = Boundary(numbers.take(), "results", node.outputs, callee.body.results)
+    return CallStep(arguments, index, node, results)
+
+
+def boundaries(schedule: Schedule) -> Iterator[tuple[Boundary, int]]:
+    """Every boundary of a program with its loop depth; a loop's back edge belongs to the loop."""
+    for function in schedule.functions:
+        yield function.load, 0
+        for item, depth in walk_items(function.body):
+            for boundary in boundaries_of(item):
+                yield boundary, depth + (boundary.what == "next")
+        yield function.store, 0
+
+
+def boundaries_of(item: ScheduleItem) -> tuple[Boundary, ...]:
+    """The boundaries of one item, in the order in which they run."""
+    if isinstance(item, IfStep):
+        return (item.then_end, item.else_end)
+    if isinstance(item, WhileStep):
+        return (item.init, item.next)
+    if isinstance(item, CallStep):
+        return (item.arguments, item.results)
+    return ()
+
+
+def walk_items(sequence: Sequence) -> Iterator[tuple[ScheduleItem, int]]:
+    """Every item of a tree with its loop depth, outer items first."""
+    for item in sequence.items:
+        yield item, 0
+        if isinstance(item, IfStep):
+            yield from walk_items(item.then)
+            yield from walk_items(item.orelse)
+        elif isinstance(item, WhileStep):
+            for part in (item.condition, item.body):
+                yield from ((inner, depth + 1) for inner, depth in walk_items(part))

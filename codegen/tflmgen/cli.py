@@ -12,8 +12,8 @@ import typer
 
 from tflmgen import __version__
 from tflmgen.commands.failure import guarded, leave_on_sigterm
-from tflmgen.commands.option_groups import OutputOptions, SessionOptions, with_groups
-from tflmgen.options import BuildOptions, Format
+from tflmgen.commands.option_groups import with_groups
+from tflmgen.options import BuildOptions, Format, OutputOptions, SessionOptions
 from tflmgen.typer_classes import Command, Group
 
 app = typer.Typer(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflmgen.backend.c_library import Sources, emit
+from tflmgen.backend.c_names import library_name
 from tflmgen.backend.lowering import lower
 from tflmgen.backend.plan_report import Json, plan_json
 from tflmgen.errors import Location, ModelError, Problem, UsageError
@@ -58,7 +59,7 @@ def compile_model(
     bounds = find_bounds(model, options.max_shape or (), options.max_dim, given)
     names = [op.name for subgraph in model.subgraphs for op in subgraph.operators]
     with plugged_in(load_operators(options.plugin or (), names)):
-        return compile_module(import_model(model, bounds), options.prefix(path), target, options)
+        return compile_module(import_model(model, bounds), library_name(options.name or path.stem), target, options)
 
 
 def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[Choice]:

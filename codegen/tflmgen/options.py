@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from tflmgen.backend.c_names import library_name
-
 
 class Optimize(str, Enum):
     """What the generated code is to be best at: speed beside little RAM, speed alone, few bytes of code, least RAM."""
@@ -55,9 +53,6 @@ class BuildOptions:
     push_rows: list[str] | None = None
     place: list[str] | None = None
 
-    def prefix(self, model: Path) -> str:
-        return library_name(self.name or model.stem)
-
     @property
     def text(self) -> str:
         words = [f"--max-iterations {limit}" for limit in self.max_iterations or ()]
@@ -71,3 +66,34 @@ class BuildOptions:
         words += ["--winograd"] if self.winograd else []
         words += [f"--plugin {path.name}" for path in self.plugin or ()]
         return " ".join([f"--optimize {self.optimize.value}", *words])
+
+
+class Emulator(str, Enum):
+    """Which emulator runs a board's firmware; auto is Renode, or QEMU where there is no Renode and for MVE."""
+
+    AUTO = "auto"
+    RENODE = "renode"
+    QEMU = "qemu"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How a firmware is run; `timeout` in seconds, for each answer; `renode` is its program, if not the one of PATH.
+
+    port: where a board is attached that runs the firmware already.
+    """
+
+    emulator: Emulator = Emulator.AUTO
+    signature: str | None = None
+    timeout: float = 60.0
+    renode: str | None = None
+    port: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """What a command prints."""
+
+    json: bool = False
+    quiet: bool = False
+    wide: bool = False

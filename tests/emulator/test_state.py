@@ -7,13 +7,12 @@ import shutil
 import numpy as np
 import pytest
 from support.model_writer import ModelWriter
-from tflmgen.commands.option_groups import OutputOptions, SessionOptions
 from tflmgen.compiler import compile_module
+from tflmgen.emulators.firmware_session import running
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 from tflmgen.project.board import load_board
-from tflmgen.project.firmware_build import running
 from tflmgen.terminal.console import Console
 
 

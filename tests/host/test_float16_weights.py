@@ -8,7 +8,7 @@ from support import conv_cases
 from support.kernel_harness import Case, constant, make_case, tensor
 from support.model_writer import ModelWriter
 from support.pipeline import compile_bytes
-from tflmgen.frontend.operator_check import constant_array
+from tflmgen.ir.constants import constant_array
 from tflmgen.ir.graph import Op
 from tflmgen.kernels import OPERATORS
 

@@ -13,14 +13,13 @@ import pytest
 from support.commands import tflmgen, write_adder
 from support.model_writer import ModelWriter
 from tflmgen.backend.c_library import Sources, emit
-from tflmgen.commands.option_groups import OutputOptions, SessionOptions
 from tflmgen.commands.test import sets_of
 from tflmgen.commands.test_layers import _by_key, _shown
 from tflmgen.compare import layers
 from tflmgen.compare.layers import HEAD, Expected, Layer, LayersError, compared, first_difference
 from tflmgen.compare.verdict import Tolerance
 from tflmgen.ir.graph import Narrowed, Origin
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 from tflmgen.project.board import load_board
 from tflmgen.project.firmware_build import plan_for
 from tflmgen.terminal.console import Console

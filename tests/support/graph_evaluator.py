@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.frontend.operator_check import constant_array
+from tflmgen.ir.constants import constant_array
 from tflmgen.ir.graph import Block, If, Module, Node, Op, Signature, Value, While
 from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.folding.evaluate import fold

@@ -13,8 +13,8 @@ import pytest
 from support.commands import tflmgen, write_adder
 from support.repository import ROOT
 from tflmgen.commands import bench_port
+from tflmgen.emulators.firmware_session import Running
 from tflmgen.emulators.session import Invocation
-from tflmgen.project.firmware_build import Running
 
 
 class Board:

@@ -9,10 +9,10 @@ from typing import Any
 from tflmgen import __version__
 from tflmgen.commands.bench_port import bench_port
 from tflmgen.commands.bench_report import Measured, bench_json
-from tflmgen.commands.option_groups import OutputOptions, SessionOptions
 from tflmgen.compiler import Compilation
 from tflmgen.emulators.cycle_models import CYCLE_MODELS, CycleModel
 from tflmgen.emulators.execute import run_set, run_sets
+from tflmgen.emulators.firmware_session import check_session_options, running
 from tflmgen.emulators.input_bounds import given_shapes
 from tflmgen.emulators.invoke_cost import Cycles
 from tflmgen.emulators.npz import Vectors, VectorSet, choose_signature, read_vectors
@@ -20,11 +20,11 @@ from tflmgen.emulators.seeded import generator_inputs
 from tflmgen.emulators.session import Session
 from tflmgen.errors import UsageError
 from tflmgen.ir.graph import Signature
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 from tflmgen.project.board import Board
 from tflmgen.project.code_size import code_bytes
 from tflmgen.project.files import check_writable, write_whole
-from tflmgen.project.firmware_build import check_session_options, compile_for, require_compiler, running
+from tflmgen.project.firmware_build import compile_for, require_compiler
 from tflmgen.project.memory_regions import board_for
 from tflmgen.project.platformio import Firmware
 from tflmgen.report import report_html

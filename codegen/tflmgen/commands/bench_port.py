@@ -6,13 +6,12 @@ from typing import Any
 
 from tflmgen import __version__
 from tflmgen.commands.bench_report import Measured
-from tflmgen.commands.option_groups import SessionOptions
 from tflmgen.compiler import Compilation
 from tflmgen.emulators.execute import run_set, run_sets
+from tflmgen.emulators.firmware_session import running
 from tflmgen.emulators.npz import Vectors
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, SessionOptions
 from tflmgen.project.board import Board
-from tflmgen.project.firmware_build import running
 from tflmgen.terminal.console import Console
 from tflmgen.terminal.text_table import Column, Table
 from tflmgen.terminal.units import count

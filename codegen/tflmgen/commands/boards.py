@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tflmgen.commands.option_groups import OutputOptions
+from tflmgen.options import OutputOptions
 from tflmgen.project.board import HOST, Board, list_boards
 from tflmgen.project.toolchain import ToolchainError, find_program, find_renode
 from tflmgen.terminal.console import Console

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from tflmgen.commands.option_groups import OutputOptions
+from tflmgen.options import OutputOptions
 from tflmgen.project.board_new import CORES, Answers, missing, new_board
 from tflmgen.terminal.console import Console
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.backend.c_library import entry_names
-from tflmgen.commands.option_groups import OutputOptions, command_line
+from tflmgen.commands.option_groups import command_line
 from tflmgen.compiler import Compilation
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.project.assemble import write
 from tflmgen.project.board import Board
 from tflmgen.project.budget import peak_operator

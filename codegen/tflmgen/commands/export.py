@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tflmgen.commands.option_groups import OutputOptions
 from tflmgen.errors import UsageError
-from tflmgen.options import BuildOptions, Format
+from tflmgen.options import BuildOptions, Format, OutputOptions
 from tflmgen.project.firmware_build import plan_for, print_kept, project_of
 from tflmgen.project.folder import check_folder
 from tflmgen.project.library_export import export, write_export

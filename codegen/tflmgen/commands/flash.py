@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tflmgen.commands.option_groups import OutputOptions, command_line
-from tflmgen.options import BuildOptions
+from tflmgen.commands.option_groups import command_line
+from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.project.assemble import write
 from tflmgen.project.firmware_build import compile_for, kept_if_whole, print_kept, project_of
 from tflmgen.project.folder import PROJECT, check_folder

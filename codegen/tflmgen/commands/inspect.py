@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tflmgen.commands.option_groups import OutputOptions
 from tflmgen.compiler import Compilation
 from tflmgen.frontend.tflite.model import SubGraph, Tensor
 from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.ir.json_form import module_json
 from tflmgen.ir.text import module_text
 from tflmgen.ir.types import Quantization
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.project.files import check_writable, write_whole
 from tflmgen.project.firmware_build import plan_for
 from tflmgen.project.memory_regions import board_for

@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 import time
 
-from tflmgen.commands.option_groups import OutputOptions
 from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Decoder, Frame, Request
 from tflmgen.emulators.serial_port import LARGEST_FRAME, find_port, open_serial
 from tflmgen.errors import TflmgenError, UsageError
+from tflmgen.options import OutputOptions
 from tflmgen.project.board import load_board
 from tflmgen.terminal.console import Console
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.commands.operator_table import OperatorRow, operator_rows, type_lines
-from tflmgen.commands.option_groups import OutputOptions
 from tflmgen.errors import TflmgenError
 from tflmgen.ir.types import DType
 from tflmgen.kernels import BUILT_IN
 from tflmgen.kernels.accepted import ANY, Types
+from tflmgen.options import OutputOptions
 from tflmgen.plugins.plugin_loader import installed_names, load_operators
 from tflmgen.terminal.console import Console
 from tflmgen.terminal.text_table import Column, Table

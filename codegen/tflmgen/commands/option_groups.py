@@ -6,46 +6,14 @@ import functools
 import inspect
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from tflmgen.options import BuildOptions
-
-
-class Emulator(str, Enum):
-    """Which emulator runs a board's firmware; auto is Renode, or QEMU where there is no Renode and for MVE."""
-
-    AUTO = "auto"
-    RENODE = "renode"
-    QEMU = "qemu"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
-    """How a firmware is run; `timeout` in seconds, for each answer; `renode` is its program, if not the one of PATH.
-
-    port: where a board is attached that runs the firmware already.
-    """
-
-    emulator: Emulator = Emulator.AUTO
-    signature: str | None = None
-    timeout: float = 60.0
-    renode: str | None = None
-    port: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OutputOptions:
-    """What a command prints."""
-
-    json: bool = False
-    quiet: bool = False
-    wide: bool = False
-
+from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 
 OPTIONS: Mapping[type, Mapping[str, Any]] = {
     BuildOptions: {

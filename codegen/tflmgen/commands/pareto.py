@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tflmgen.commands.option_groups import OutputOptions
 from tflmgen.compiler import ram_curve
 from tflmgen.explore.ram_trade_offs import Choice
 from tflmgen.ir.graph import Op, walk
 from tflmgen.ir.kernel import Kernel, LineMove, RowPlan
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.project.memory_regions import board_for
 from tflmgen.terminal.console import Console
 from tflmgen.terminal.text_table import Column, Table

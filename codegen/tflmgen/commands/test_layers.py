@@ -10,7 +10,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.commands.option_groups import Emulator, OutputOptions, SessionOptions
 from tflmgen.commands.test import MismatchError, sets_of
 from tflmgen.compare.junit import Case, junit_xml
 from tflmgen.compare.layers import (
@@ -29,14 +28,15 @@ from tflmgen.compare.references import HOST_BUILD, NoReferenceError
 from tflmgen.compare.verdict import Tolerance
 from tflmgen.compiler import Compilation
 from tflmgen.emulators.execute import run_sets
+from tflmgen.emulators.firmware_session import check_session_options, running
 from tflmgen.emulators.npz import Vectors
 from tflmgen.errors import UsageError
 from tflmgen.frontend.tflite.model import SubGraph
 from tflmgen.frontend.tflite.reader import read_model
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, Emulator, OutputOptions, SessionOptions
 from tflmgen.project.board import HOST, Board, load_board
 from tflmgen.project.files import check_writable, write_whole
-from tflmgen.project.firmware_build import check_session_options, compile_for, plan_for, require_compiler, running
+from tflmgen.project.firmware_build import compile_for, plan_for, require_compiler
 from tflmgen.terminal.console import Console
 from tflmgen.terminal.text_table import Column, Table
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.commands.option_groups import Emulator, SessionOptions
 from tflmgen.compare.oracle import NAME as TFLM
 from tflmgen.compare.oracle import OracleError, tflm_outputs
 from tflmgen.compiler import Compilation
 from tflmgen.emulators.execute import run_sets
+from tflmgen.emulators.firmware_session import running
 from tflmgen.emulators.npz import VectorSet
 from tflmgen.errors import TflmgenError
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, Emulator, SessionOptions
 from tflmgen.project.board import HOST, Board
-from tflmgen.project.firmware_build import plan_for, running
+from tflmgen.project.firmware_build import plan_for
 from tflmgen.terminal.console import Console
 
 HOST_BUILD = "host build"

@@ -13,7 +13,7 @@ from tflmgen.frontend.import_row_call import RowCall, RowError, inferred
 from tflmgen.frontend.import_row_shapes import is_sized_at_run_time, track_largest
 from tflmgen.frontend.import_rows import import_rows
 from tflmgen.frontend.kept_state import keeps_state, state_name, state_of
-from tflmgen.frontend.operator_check import check_operator, instance_of
+from tflmgen.frontend.operator_check import check_operator
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.subgraphs import CONTROL_FLOW
 from tflmgen.frontend.tensor_lists import RowStore, absorbed, row_stores
@@ -23,6 +23,7 @@ from tflmgen.ir.graph import Block, Node, Op, Origin, Value
 from tflmgen.ir.types import TensorType
 from tflmgen.kernels import OPERATORS
 from tflmgen.kernels.folding.evaluate import fold
+from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.operator import INTERMEDIATES, State
 from tflmgen.kernels.operators.gather import TABLE
 from tflmgen.kernels.operators.row_wise import BY_SHAPE, ELEMENT_WISE

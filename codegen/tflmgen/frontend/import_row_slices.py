@@ -16,7 +16,7 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import RowCall, RowError, checked
 from tflmgen.frontend.import_row_wise import row_wise
-from tflmgen.frontend.operator_check import constant_array
+from tflmgen.ir.constants import constant_array
 from tflmgen.ir.graph import Value
 from tflmgen.ir.types import DType
 from tflmgen.kernels import OPERATORS

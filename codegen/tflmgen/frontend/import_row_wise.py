@@ -14,8 +14,9 @@ from dataclasses import replace
 from tflmgen.frontend.import_build import Builder, with_dim
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import Inputs, RowCall, RowError, check_rows, checked, define
-from tflmgen.frontend.operator_check import CheckedOperator, instance_of
+from tflmgen.frontend.operator_check import CheckedOperator
 from tflmgen.ir.graph import Op, Value
+from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operators.dynamic_rows import Window
 from tflmgen.kernels.operators.row_wise import ELEMENT_WISE, may_be_row_wise

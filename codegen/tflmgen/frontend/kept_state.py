@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflmgen.frontend.operator_check import contents, options_of
+from tflmgen.frontend.operator_check import options_of
 from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
+from tflmgen.ir.constants import contents
 from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.ir.types import TensorType
 from tflmgen.kernels import OPERATORS

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tflmgen.frontend.tflite.model import Operator
 from tflmgen.frontend.tflite.names import CUSTOM
 from tflmgen.ir.graph import Value
 from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir.types import TensorType
 from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.operator import CUSTOM_OPTIONS, Options
 
 
@@ -31,37 +29,9 @@ class CheckedOperator:
     open: str = ""
 
 
-def constant_array(value: Value | None, constants: Mapping[str, bytes]) -> NDArray[Any] | None:
-    """The elements of a constant value (int4 unpacked to int8), or None where it is not constant."""
-    if value is None or value.constant is None:
-        return None
-    return contents(value.type, constants[value.constant])
-
-
-def contents(type_: TensorType, data: bytes) -> NDArray[Any]:
-    """The elements of a constant of this type, int4 unpacked to int8."""
-    raw = np.frombuffer(data, dtype=np.uint8)
-    if type_.dtype is DType.INT4:
-        nibbles = np.stack([raw & 15, raw >> 4], axis=1).reshape(-1)[: type_.elements].astype(np.int8)
-        return np.where(nibbles > 7, nibbles - 16, nibbles).astype(np.int8).reshape(type_.max_shape)
-    return raw.view(type_.dtype.numpy).reshape(type_.max_shape)
-
-
 def options_of(op: Operator) -> Options | None:
     """The options as ops/ gets to see them."""
     return {**(op.options or {}), CUSTOM_OPTIONS: op.custom_options} if op.name.startswith(CUSTOM) else op.options
-
-
-def instance_of(
-    inputs: Sequence[Value | None], outputs: Sequence[TensorType], attributes: Any, constants: Mapping[str, bytes]
-) -> OperatorInstance:
-    """What ops/ gets to see of an operator."""
-    return OperatorInstance(
-        tuple(v.type if v is not None else None for v in inputs),
-        tuple(outputs),
-        tuple(constant_array(v, constants) for v in inputs),
-        attributes,
-    )
 
 
 def check_operator(

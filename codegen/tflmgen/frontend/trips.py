@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.frontend.operator_check import constant_array
+from tflmgen.ir.constants import constant_array
 from tflmgen.ir.graph import Op, Value, While
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.operators.arithmetic import Fused

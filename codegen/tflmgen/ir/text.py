@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.frontend.operator_check import constant_array
+from tflmgen.ir.constants import constant_array
 from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value
 
 SHOWN = 8

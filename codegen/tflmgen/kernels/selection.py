@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
-from tflmgen.frontend.operator_check import instance_of
 from tflmgen.ir.graph import Module, Op, walk
 from tflmgen.ir.kernel import Kernel, OperatorInstance, Part, Pieces, Target, View
 from tflmgen.kernels import OPERATORS
 from tflmgen.kernels.flash_budget import within_flash
+from tflmgen.kernels.instance import instance_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend.operator_check import instance_of
 from tflmgen.ir.graph import If, Module, Node, Op, Removed, Value, While
 from tflmgen.ir.rewrite import Rewriter
 from tflmgen.ir.types import DType
+from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range
 from tflmgen.kernels.ranges.intervals import Interval
 from tflmgen.kernels.ranges.range_elements import UNARY, table_of

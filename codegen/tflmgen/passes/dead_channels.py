@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend.operator_check import instance_of
 from tflmgen.ir.graph import Block, Module, Op, Value, While, blocks_of, operands_of, walk
 from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.numeric.weights import is_int16
 from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of
 from tflmgen.kernels.ranges.range_weighted import reaches_out, weights_of

@@ -7,10 +7,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.frontend.operator_check import constant_array, instance_of
+from tflmgen.ir.constants import constant_array
 from tflmgen.ir.graph import Module, Node, Op, Value, blocks_of, operands_of, walk
 from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.operators.reshape import VIEWS
 
 

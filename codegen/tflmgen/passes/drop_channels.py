@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend.operator_check import instance_of
 from tflmgen.ir.graph import Module, Narrowed, Node, Op, Removed, Value
 from tflmgen.ir.rewrite import Rewriter
 from tflmgen.ir.types import DType, TensorType
+from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.operators.reshape import VIEWS
 from tflmgen.kernels.ranges.intervals import Integers, channels_of
 from tflmgen.passes.affine import CHANNELS

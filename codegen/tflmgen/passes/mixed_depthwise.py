@@ -12,10 +12,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from tflmgen.frontend.operator_check import instance_of
 from tflmgen.ir.graph import Module, Node, Op, Value
 from tflmgen.ir.rewrite import Rewriter
 from tflmgen.ir.types import DType, Quantization, TensorType
+from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.operators.depthwise_conv import OUTPUT_CHANNELS
 from tflmgen.kernels.operators.slice import rows_cut
 from tflmgen.passes.constant_pool import Pool

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.frontend.operator_check import constant_array, instance_of
 from tflmgen.frontend.trips import counters
+from tflmgen.ir.constants import constant_array
 from tflmgen.ir.graph import Block, Call, If, Module, Node, Op, Value, While, walk
+from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.ranges.intervals import Interval, channels_of, of_array, whole
 from tflmgen.kernels.ranges.transfer import output_ranges
 from tflmgen.passes.refine_by_comparison import refined

@@ -1,23 +1,18 @@
-"""From a model and a board to a project on disk, its firmware, and a session with it."""
+"""From a model and a board to a project on disk and its firmware."""
 
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tflmgen.commands.option_groups import Emulator, SessionOptions, command_line
 from tflmgen.compiler import Compilation, compile_model
-from tflmgen.emulators.open_session import open_port, open_session
-from tflmgen.emulators.session import Session
-from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.frontend.shape_bounds import TensorKey
 from tflmgen.options import BuildOptions
-from tflmgen.project.assemble import LIBRARY, MAIN, Project, assemble, write
+from tflmgen.project.assemble import LIBRARY, MAIN, Project, assemble
 from tflmgen.project.board import Board
 from tflmgen.project.budget import check_plan, explain_overflow, room_for_weights
 from tflmgen.project.folder import is_as_written
@@ -27,19 +22,6 @@ from tflmgen.terminal.console import Console
 
 Given = Mapping[TensorKey, tuple[int, ...]] | None
 """What inputs at hand need (given.py)."""
-
-
-class OtherFirmwareError(TflmgenError):
-    """The attached board runs something else than what it was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A compiled model and a session with its firmware; `firmware` is None on the host and on an attached board."""
-
-    compilation: Compilation
-    session: Session
-    firmware: Firmware | None
 
 
 def compile_for(model: Path, board: Board, options: BuildOptions, given: Given = None) -> Compilation:
@@ -107,56 +89,3 @@ def kept_if_whole(directory: Path) -> Iterator[None]:
         if fresh:
             shutil.rmtree(directory, ignore_errors=True)
         raise
-
-
-def check_session_options(board: Board, options: SessionOptions) -> None:
-    if board.is_host and options.emulator is not Emulator.AUTO:
-        raise UsageError("--board host runs without an emulator: leave --emulator out")
-    if options.port is not None and (board.is_host or options.emulator is not Emulator.AUTO):
-        raise UsageError("--port is for a board that is attached: leave --emulator out, and name the --board")
-
-
-@contextmanager
-def running(
-    compilation: Compilation,
-    board: Board,
-    options: BuildOptions,
-    session: SessionOptions,
-    console: Console,
-    count: bool = False,
-) -> Iterator[Running]:
-    """The model's firmware, built in a folder of its own that goes away afterwards, and running.
-
-    count  count what each invoke executes
-
-    With a port, the firmware of the board there, which must be the model's. OtherFirmwareError if it isn't.
-    """
-    if session.port is not None and board.uart is not None:
-        with open_port(session.port, board.uart.baud, session.timeout) as attached:
-            _check_firmware(attached, compilation, board, options, session.port)
-            yield Running(compilation, attached, None)
-        return
-    require_compiler(board)
-    with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
-        directory = Path(folder) / compilation.name
-        write(project_of(compilation, board, options), directory)
-        firmware = None if board.is_host else compile_project(directory, compilation, board, console)
-        elf = firmware.elf if firmware else None
-        emulator, renode = session.emulator.value, session.renode
-        plan = compilation.plan if count else None
-        opened = open_session(board, directory, elf, emulator, session.timeout, renode=renode, count=plan)
-        with ExitStack() as stack:
-            what = f"Compiling {compilation.name} for host" if board.is_host else f"Starting {board.id}"
-            with console.progress(what):
-                connected = stack.enter_context(opened)
-            yield Running(compilation, connected, firmware)
-
-
-def _check_firmware(
-    attached: Session, compilation: Compilation, board: Board, options: BuildOptions, port: str
-) -> None:
-    name, path = compilation.name, compilation.module.path
-    if (attached.model, attached.fingerprint) != (name, compilation.sources.fingerprint):
-        other = f"model '{attached.model}'" if attached.model != name else f"another build of '{name}'"
-        advice = command_line("flash", Path(path), board.argument, options)
-        raise OtherFirmwareError(f"{port}: the board runs {other}. Flash it: {advice}")

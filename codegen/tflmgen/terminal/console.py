@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tflmgen.commands.option_groups import OutputOptions
+from tflmgen.options import OutputOptions
 from tflmgen.terminal.text_table import Line, Table, table_lines
 
 if TYPE_CHECKING:

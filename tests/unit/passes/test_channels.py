@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.graph_parser import parse_graph
-from tflmgen.frontend.operator_check import constant_array
+from tflmgen.ir.constants import constant_array
 from tflmgen.ir.graph import Module, Op, walk
 from tflmgen.passes.analysed import range_pass
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tflmgen.explore.streams.push_rows import PUSH
-from tflmgen.frontend.operator_check import instance_of
 from tflmgen.ir.graph import Op, Value
 from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.ir.types import TensorType
 from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.numeric.weights import is_hybrid
 from tflmgen.kernels.numeric.window import Steps, Window, four
 from tflmgen.kernels.operators.pool_rows import pool_by_rows, reduces_rows

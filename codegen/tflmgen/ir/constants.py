@@ -1,0 +1,28 @@
+"""The elements of constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir.graph import Value
+from tflmgen.ir.types import DType, TensorType
+
+
+def constant_array(value: Value | None, constants: Mapping[str, bytes]) -> NDArray[Any] | None:
+    """The elements of a constant value (int4 unpacked to int8), or None where it is not constant."""
+    if value is None or value.constant is None:
+        return None
+    return contents(value.type, constants[value.constant])
+
+
+def contents(type_: TensorType, data: bytes) -> NDArray[Any]:
+    """The elements of a constant of this type, int4 unpacked to int8."""
+    raw = np.frombuffer(data, dtype=np.uint8)
+    if type_.dtype is DType.INT4:
+        nibbles = np.stack([raw & 15, raw >> 4], axis=1).reshape(-1)[: type_.elements].astype(np.int8)
+        return np.where(nibbles > 7, nibbles - 16, nibbles).astype(np.int8).reshape(type_.max_shape)
+    return raw.view(type_.dtype.numpy).reshape(type_.max_shape)

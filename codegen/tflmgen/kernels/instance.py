@@ -1,0 +1,23 @@
+"""One operator of a graph as the operator table sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tflmgen.ir.constants import constant_array
+from tflmgen.ir.graph import Value
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.ir.types import TensorType
+
+
+def instance_of(
+    inputs: Sequence[Value | None], outputs: Sequence[TensorType], attributes: Any, constants: Mapping[str, bytes]
+) -> OperatorInstance:
+    """The operator with these operands, without the graph around it."""
+    return OperatorInstance(
+        tuple(v.type if v is not None else None for v in inputs),
+        tuple(outputs),
+        tuple(constant_array(v, constants) for v in inputs),
+        attributes,
+    )

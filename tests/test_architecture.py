@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 import statistics
 import sys
 from pathlib import Path
@@ -13,37 +14,36 @@ from support.repository import FOLDERS, PYTHON, ROOT, C, sources, tracked_files
 
 PACKAGE = ROOT / "codegen" / "tflmgen"
 
-LAYERS = (
-    "errors types kernel c_names options",
-    "tflite ops graph",
-    "importer passes select schedule liveness storage",
-    "arena.place streams lower arena.check emit plan compiler",
-    "board project platformio emulator",
-    "commands cli __main__",
+ORDER = (
+    "errors options option_groups",
+    "terminal ir kernels frontend passes schedule memory explore backend plugins",
+    "compiler",
+    "project emulators compare report commands",
+    "crash_site failure typer_classes plugin cli __main__",
 )
-ORDER = [unit for layer in LAYERS for unit in layer.split()]
-"""The boundaries, each a module or a whole package, in the order of the data flow (docs/architecture.md).
+"""Rooms and root modules in the order of the data flow: each imports only what stands before it."""
 
-None imports a later one, not even through the modules that stand between them and are not listed.
-"""
+UNITS = [unit for line in ORDER for unit in line.split()]
+ROOMS = [unit for unit in UNITS if (PACKAGE / unit).is_dir()]
 
-CHECKER_KNOWS = {"arena.check_rows", "arena.segments", "errors", "graph", "kernel", "program", "types"}
-OPERATORS_KNOW = {"kernel", "types"}
+ROOT_FILES = 12
+
+CHECKER_KNOWS = {"errors", "ir"}
 
 ONLY_IN = {
-    "jinja2": {"render"},
-    "flatbuffers": {"tflite"},
-    "tflite": {"tflite"},
-    "jsonschema": {"board"},
-    "elftools": {"emulator"},
-    "rich": {"console"},
+    "jinja2": {"backend"},
+    "flatbuffers": {"frontend"},
+    "tflite": {"frontend"},
+    "jsonschema": {"project"},
+    "elftools": {"emulators"},
+    "rich": {"terminal"},
     "typer": {"cli", "commands", "failure", "option_groups", "typer_classes"},
-    "tflite_micro": {"oracle"},
+    "tflite_micro": {"compare"},
     "ai_edge_litert": set[str](),
     "platformio": set[str](),
-    "serial": {"emulator"},
+    "serial": {"emulators"},
 }
-"""Packages that only these modules may import; PlatformIO runs as a process of its own."""
+"""Packages that only these units may import; PlatformIO runs as a process of its own."""
 
 LONGEST = 400
 MEDIAN = 120
@@ -52,9 +52,8 @@ RESOURCES = ("boards", "firmware", "schema", "templates")
 
 
 def unit_of(module: str) -> str:
-    """A boundary of ORDER, else the module or package directly in tflmgen."""
-    name = module.removeprefix("tflmgen").removeprefix(".")
-    return name if name in ORDER else name.split(".")[0]
+    """The room or root module; the version alone, which everybody may ask for, is ''."""
+    return module.removeprefix("tflmgen").removeprefix(".").split(".")[0]
 
 
 def module_of(path: Path) -> str:
@@ -85,47 +84,62 @@ def is_module(name: str) -> bool:
 MODULES = {module_of(path): imports_of(path) for path in sources(("codegen",), ".py")}
 
 
-def reached_from(unit: str) -> set[str]:
-    """The modules that a boundary imports, directly or not. The root (the version alone) is nothing."""
-    seen: set[str] = set()
-    pending = [module for module in MODULES if unit_of(module) == unit]
-    while pending:
-        for imported in MODULES[pending.pop()] & MODULES.keys() - seen - {"tflmgen"}:
-            seen.add(imported)
-            pending.append(imported)
-    return seen
+def own(imports: set[str]) -> set[str]:
+    return {name for name in imports if name.startswith("tflmgen.")}
 
 
-def test_every_boundary_is_there() -> None:
-    assert not [unit for unit in ORDER if not is_module(f"tflmgen.{unit}")]
+def test_every_module_is_in_a_room_that_the_order_knows() -> None:
+    assert {unit_of(module) for module in MODULES} - {""} == set(UNITS)
 
 
-@pytest.mark.parametrize("unit", ORDER)
-def test_boundaries_import_earlier_ones_only(unit: str) -> None:
-    later = ORDER[ORDER.index(unit) + 1 :]
-    assert not {module for module in reached_from(unit) if unit_of(module) in later}
+def test_few_modules_stand_at_the_root() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= ROOT_FILES
 
 
-def test_modules_import_each_other_in_no_circle() -> None:
-    sorter = graphlib.TopologicalSorter(
-        {module: {m for m in imports if m in MODULES and m != module} for module, imports in MODULES.items()}
-    )
-    sorter.prepare()
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_import_earlier_ones_only(unit: str) -> None:
+    later = UNITS[UNITS.index(unit) + 1 :]
+    imports = {name for module, names in MODULES.items() if unit_of(module) == unit for name in own(names)}
+    assert not {name for name in imports if unit_of(name) in later}
+
+
+def test_a_room_is_entered_by_what_it_exports() -> None:
+    """Only cli.py goes past a room's __init__, so that a command loads what it needs and no more."""
+    inside = [
+        f"{module}: {name}"
+        for module, names in MODULES.items()
+        for name in own(names)
+        if unit_of(name) in ROOMS and unit_of(name) != unit_of(module) and name.count(".") > 1
+    ]
+    assert not [line for line in inside if not line.startswith("tflmgen.cli: tflmgen.commands.")]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_says_what_comes_in_what_goes_out_and_what_it_decides(room: str) -> None:
+    text = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))) or ""
+    assert re.search(r"\n\nIn: [^\n]+ Out: [^\n]+\nDecided here: ", text)
+
+
+def test_the_page_has_the_rooms_as_they_are() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("## Rooms\n")[1]
+    rows = re.findall(r"^\| `(\w+)/` \| ([^|]+) \|", page, re.MULTILINE)
+    said = [(room, (PACKAGE / room / "__init__.py").read_text(encoding="utf-8")[3:].split("\n")[0]) for room in ROOMS]
+    assert rows == said
+
+
+def test_modules_of_one_room_import_each_other_in_no_circle() -> None:
+    inside = {
+        module: {name for name in names if name in MODULES and unit_of(name) == unit_of(module)} - {module}
+        for module, names in MODULES.items()
+        if not (module.count(".") == 1 and unit_of(module) in ROOMS)
+    }
+    graphlib.TopologicalSorter(inside).prepare()
 
 
 def test_the_checker_shares_no_code_with_what_it_checks() -> None:
-    assert {module.removeprefix("tflmgen.") for module in reached_from("arena.check")} <= CHECKER_KNOWS
-
-
-def test_operators_know_types_and_kernels_only() -> None:
-    known = {
-        unit_of(m)
-        for module, imports in MODULES.items()
-        if unit_of(module) == "ops"
-        for m in imports
-        if "tflmgen." in m
-    }
-    assert known - {"ops"} <= OPERATORS_KNOW
+    checker = {module: names for module, names in MODULES.items() if module.startswith("tflmgen.memory.proof")}
+    known = {name for names in checker.values() for name in own(names) if name not in MODULES or name not in checker}
+    assert {unit_of(name) for name in known} <= CHECKER_KNOWS
 
 
 @pytest.mark.parametrize("package", ONLY_IN)

@@ -15,7 +15,8 @@ from tflmgen.cli import app
 from tflmgen.compiler import compile_model
 from tflmgen.ir import kernel, types
 from tflmgen.ir.kernel import Target
-from tflmgen.kernels import OPERATORS, operator, rules
+from tflmgen.kernels import operator, rules
+from tflmgen.kernels.table import OPERATORS
 from tflmgen.options import BuildOptions
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

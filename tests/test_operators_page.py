@@ -8,7 +8,7 @@ from support.repository import ROOT
 from tflmgen.commands.operator_table import CONTROL, SPLIT_UP, VARIABLES, operator_rows
 from tflmgen.commands.operators_page import page
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
-from tflmgen.kernels import BUILT_IN
+from tflmgen.kernels.table import BUILT_IN
 
 PAGE = ROOT / "docs" / "operators.md"
 

@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflmgen.backend.c_library import Sources, emit
-from tflmgen.backend.c_names import library_name
-from tflmgen.backend.lowering import lower
-from tflmgen.backend.plan_report import Json, plan_json
+from tflmgen.backend import Json, Sources, emit, library_name, lower, plan_json
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.explore.channel_multiples import prepare, prepare_trade_offs
-from tflmgen.explore.ram_trade_offs import Choice, apart, choose, curve, parse_budget
-from tflmgen.explore.search import Candidate
-from tflmgen.explore.streams.push_rows import push_rows
-from tflmgen.frontend.importer import import_model
-from tflmgen.frontend.shape_bounds import TensorKey, find_bounds
-from tflmgen.frontend.tflite.reader import read_model
-from tflmgen.ir.graph import Module, Op, walk
-from tflmgen.ir.kernel import Target
-from tflmgen.ir.program import Program
+from tflmgen.explore import (
+    Candidate,
+    Choice,
+    apart,
+    choose,
+    curve,
+    parse_budget,
+    prepare,
+    prepare_trade_offs,
+    push_rows,
+)
+from tflmgen.frontend import TensorKey, find_bounds, import_model, read_model
+from tflmgen.ir import Module, Op, Program, Target, walk
 from tflmgen.kernels import OPERATORS, plugged_in
-from tflmgen.memory.proof.check import check
+from tflmgen.memory import check
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.passes.loop_limits import check_names, limits_by_loop, parse_limits
-from tflmgen.plugins.plugin_loader import load_operators
+from tflmgen.passes import check_names, limits_by_loop, parse_limits
+from tflmgen.plugins import load_operators
 
 ARENA_LIMIT = 1 << 30
 

@@ -59,8 +59,8 @@ def _module(frame: FrameType) -> str:
 
 def _operator(frame: FrameType) -> str:
     """The operator of the model that a function was at: an argument or a variable of its that is or has one."""
-    from tflmgen.frontend.tflite.model import Operator
-    from tflmgen.ir.graph import Origin
+    from tflmgen.frontend import Operator
+    from tflmgen.ir import Origin
 
     for value in frame.f_locals.values():
         for one in (value, getattr(value, "op", None), getattr(value, "node", None)):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tflmgen.ir.kernel import (
+from tflmgen.ir import (
     ConstantArray,
+    DType,
     Input,
     Kernel,
     Null,
@@ -11,19 +12,24 @@ from tflmgen.ir.kernel import (
     Output,
     Overlap,
     Params,
+    Quantization,
     Scratch,
     Target,
+    TensorType,
     View,
 )
-from tflmgen.ir.types import DType, Quantization, TensorType
-from tflmgen.kernels.operator import CUSTOM_OPTIONS, Options, Rule, Shape, State
-from tflmgen.kernels.operators.custom import CustomOperator
-from tflmgen.kernels.rules import (
+from tflmgen.kernels import (
     COMMON,
+    CUSTOM_OPTIONS,
     PRESENT,
     QUANTIZED_PER_TENSOR,
     SAME_QUANTIZATION,
     STATIC,
+    CustomOperator,
+    Options,
+    Rule,
+    Shape,
+    State,
     constant,
     input_is,
     input_type,

@@ -9,8 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tflmgen.commands.failure import INTERRUPTED, failure_of, print_failure
 from tflmgen.errors import UsageError
+from tflmgen.failure import INTERRUPTED, failure_of, print_failure
 
 SYNTAX_ERROR: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 """The base of the errors that parsing raises: Click's, or that of the copy of Click in newer versions of Typer."""

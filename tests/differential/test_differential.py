@@ -20,7 +20,7 @@ from support.differential import (
 from support.kernel_harness import Array, Case
 from support.recurrent import check_steps
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 from differential import elementwise, mixed, movement, picking, recurrent, reduction, weighted
 

@@ -13,7 +13,8 @@ from support.kernel_harness import Array, Case, run_tflm
 from support.litert import run_litert
 from tflmgen.commands.operator_table import main_operand, operator_rows
 from tflmgen.ir.types import DType
-from tflmgen.kernels import BUILT_IN, reference_types
+from tflmgen.kernels import reference_types
+from tflmgen.kernels.table import BUILT_IN
 
 from differential import recurrent
 from differential.test_differential import FAMILIES, IN_FILES, PACKED

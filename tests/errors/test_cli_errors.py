@@ -19,8 +19,8 @@ import pytest
 from support.commands import Finished, tflmgen, write_adder
 from support.model_writer import ModelWriter
 from support.repository import ROOT
-from tflmgen.commands.failure import guarded
 from tflmgen.crash_site import where_to_report
+from tflmgen.failure import guarded
 from tflmgen.project.folder import FolderError
 from typer import Exit
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.kernel_harness import Case, Tensor, broken_rules, constant, make_case, tensor
 from tflmgen.ir.types import TensorType
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 CONV_OPTIONS = {"padding": 0, "stride_w": 1, "stride_h": 1}
 

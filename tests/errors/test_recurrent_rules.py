@@ -13,8 +13,8 @@ from tflmgen.errors import ModelError
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.kernels import OPERATORS
 from tflmgen.kernels.operator import INTERMEDIATES
+from tflmgen.kernels.table import OPERATORS
 
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 LSTM_OPTIONS = {"fused_activation_function": 4}

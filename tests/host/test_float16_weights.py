@@ -10,7 +10,7 @@ from support.model_writer import ModelWriter
 from support.pipeline import compile_bytes
 from tflmgen.ir.constants import constant_array
 from tflmgen.ir.graph import Op
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 RNG = np.random.default_rng(5)
 

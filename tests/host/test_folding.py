@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from support.kernel_harness import HOST, Case, Tensor, broken_rules, constant, make_case, run_kernels, tensor
 from support.litert import run_litert
 from tflmgen.ir.kernel import Kernel
-from tflmgen.kernels import OPERATORS
 from tflmgen.kernels.folding.evaluate import FOLDS, fold
 from tflmgen.kernels.folding.fold_moves import MOVES
 from tflmgen.kernels.folding.fold_quantized import ARITHMETIC
 from tflmgen.kernels.numeric.int8_tables import TABLES
+from tflmgen.kernels.table import OPERATORS
 
 Array = NDArray[Any]
 SPECIAL = (0.0, -0.0, 0.5, -0.5, 1.5, -2.5, 1e30, -1e30, np.inf, -np.inf, np.nan, 1e-40, 6.5, 7.0, 0.1, 3.0)

@@ -16,7 +16,7 @@ from support.kernel_harness import (
     tensor,
 )
 from tflmgen.ir.kernel import View
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 NUMPY = {
     "EQUAL": np.equal,

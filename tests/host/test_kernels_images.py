@@ -17,7 +17,7 @@ from support.kernel_harness import (
     tensor,
 )
 from tflmgen.ir.kernel import View
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 SIZES = [
     ((1, 4, 4, 3), (8, 8)),

@@ -29,7 +29,7 @@ import sys, time
 from pathlib import Path
 from tflmgen.project.board import load_board
 from tflmgen.emulators.open_session import open_session
-from tflmgen.commands.failure import leave_on_sigterm
+from tflmgen.failure import leave_on_sigterm
 
 leave_on_sigterm()
 project, renode = Path(sys.argv[1]), sys.argv[2]

@@ -18,7 +18,7 @@ from support.native import RESET, Invocation, build_native, run_native
 from support.pipeline import compile_bytes
 from tflmgen.errors import ModelError
 from tflmgen.ir.graph import Signature
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 Array = NDArray[Any]
 TENSOR_TYPES = {"float32": 0, "int32": 2, "int16": 7}

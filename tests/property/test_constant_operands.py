@@ -13,7 +13,7 @@ from support.reference import Reference
 from support.trial import LEAST
 from tflmgen.compiler import compile_model
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.passes import PIPELINE
+from tflmgen.passes.pipeline import PIPELINE
 from tflmgen.project.board import load_board
 
 BOARDS = ("host", "mps2_an385_m0", "mps2_an386", "mps2_an500", "mps3_an547")

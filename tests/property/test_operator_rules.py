@@ -7,7 +7,7 @@ import pytest
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
 from tflmgen.ir.kernel import OperatorInstance, Target
 from tflmgen.ir.types import DType, Quantization, TensorType
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 OPTIONS = (
     *("axis", "batch_dims", "num_splits", "num", "values_count", "block_size", "mode", "fused_activation_function"),

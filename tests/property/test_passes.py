@@ -11,7 +11,7 @@ from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module
 from tflmgen.ir.well_formed import verify
-from tflmgen.passes import MAX_ROUNDS, PIPELINE, run_passes
+from tflmgen.passes.pipeline import MAX_ROUNDS, PIPELINE, run_passes
 
 PROGRAMS = 40
 Results = list[tuple[NDArray[np.generic], ...]]

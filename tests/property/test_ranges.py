@@ -13,7 +13,7 @@ from support.random_program import Seeded, random_inputs, random_program
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.types import TensorType
-from tflmgen.passes import WITHOUT_RANGES, run_passes, with_ranges
+from tflmgen.passes.pipeline import WITHOUT_RANGES, run_passes, with_ranges
 from tflmgen.passes.range_analysis import analyze_ranges
 
 COUNT = 25

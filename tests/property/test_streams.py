@@ -30,7 +30,7 @@ from tflmgen.ir.program import KernelCall, Program, RowCallAt, RowProgram
 from tflmgen.kernels.selection import select
 from tflmgen.memory.proof.check import check
 from tflmgen.options import Optimize
-from tflmgen.passes import run_passes
+from tflmgen.passes.pipeline import run_passes
 
 HOST = Target(core="host")
 MORE = 5

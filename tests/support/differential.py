@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from tflmgen.ir.types import DType, Quantization, TensorType
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 from support.kernel_harness import Array, Case, Tensor, broken_rules, model_bytes, random_values, run_tflm, tensor
 from support.litert import run_litert

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Output, Overlap, Scratch, Target
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 from support.kernel_harness import KERNELS, POISON, WARNINGS, Array, Case, _argument, c_value, facing, offsets
 

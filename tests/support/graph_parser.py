@@ -16,7 +16,7 @@ from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Origin
 from tflmgen.ir.text import module_text
 from tflmgen.ir.types import DType, Quantization, TensorType
 from tflmgen.ir.well_formed import verify
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 from tflmgen.passes.constant_pool import encode
 
 TYPED = re.compile(r"([%#]\w+): (\w+)\[([\d,]*)\](?:@([-.\de]+):(-?\d+))?")

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Null, OperatorInstance, Output, Overlap, Scratch, Target
 from tflmgen.ir.types import DType, Quantization, TensorType
-from tflmgen.kernels import OPERATORS
 from tflmgen.kernels.operator import INTERMEDIATES
+from tflmgen.kernels.table import OPERATORS
 from tflmgen.passes.constant_pool import encode
 
 from support.kernel_main import MAIN

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from tflmgen.ir.kernel import Kernel, Pieces, View
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 from support.kernel_harness import HOST, Array, Case, broken_rules, check_against
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from tflmgen.kernels import OPERATORS
 from tflmgen.kernels.numeric.window import EXPLICIT_PADDING
 from tflmgen.kernels.operators.pool import ZEROS
+from tflmgen.kernels.table import OPERATORS
 
 from support.conv_cases import Run
 from support.kernel_harness import Case, Tensor

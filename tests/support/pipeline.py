@@ -16,7 +16,7 @@ from tflmgen.ir.program import Program
 from tflmgen.kernels.selection import Selection, select
 from tflmgen.memory.offsets import lay_out
 from tflmgen.memory.storage import assign
-from tflmgen.passes import PIPELINE, Pass, run_passes
+from tflmgen.passes.pipeline import PIPELINE, Pass, run_passes
 from tflmgen.schedule.liveness import analyze
 from tflmgen.schedule.tree import schedule
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tflmgen.ir.kernel import Overlap
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 from support.kernel_harness import Array, Case, claims, model_bytes, run_kernels
 

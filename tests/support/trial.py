@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tflmgen.ir.program import Program
-from tflmgen.passes import PIPELINE, Pass
+from tflmgen.passes.pipeline import PIPELINE, Pass
 
 from support.native import RESET, Invocation, build_native, run_native
 from support.pipeline import Stages, compile_bytes

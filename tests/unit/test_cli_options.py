@@ -15,7 +15,7 @@ import typer
 from support.commands import tflmgen
 from support.repository import ROOT
 from tflmgen import __version__, cli
-from tflmgen.commands.option_groups import OPTIONS, with_groups
+from tflmgen.option_groups import OPTIONS, with_groups
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 
 if sys.version_info >= (3, 11):

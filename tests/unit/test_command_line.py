@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.commands import tflmgen, write_adder
 from tflmgen.commands import build as build_module
-from tflmgen.commands.option_groups import command_line, option_words
+from tflmgen.option_groups import command_line, option_words
 from tflmgen.options import BuildOptions
 from tflmgen.project.platformio import Firmware
 

@@ -7,7 +7,7 @@ import pytest
 from support.emulated_kernels import M4, M55, Machine, kernel_for
 from support.kernel_harness import HOST, Array, Case, constant, make_case, tensor
 from tflmgen.ir.kernel import Kernel
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 
 def conv(weights: Array, bias: Array | None = None, output_scale: float = 0.5) -> Case:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.kernel_harness import Case, constant, make_case, tensor
 from tflmgen.ir.kernel import Kernel, Target
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.table import OPERATORS
 
 M4 = Target("cortex-m4", frozenset({"dsp"}))
 

@@ -12,7 +12,7 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module, Op, walk
 from tflmgen.ir.kernel import Target
 from tflmgen.options import Optimize
-from tflmgen.passes import WITHOUT_RANGES, run_passes
+from tflmgen.passes.pipeline import WITHOUT_RANGES, run_passes
 
 M4 = Target("cortex-m4", frozenset({"dsp", "fpu"}))
 M0 = Target("cortex-m0")

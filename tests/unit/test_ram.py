@@ -16,7 +16,7 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module, Op
 from tflmgen.ir.kernel import Target
 from tflmgen.options import Optimize
-from tflmgen.passes import run_passes
+from tflmgen.passes.pipeline import run_passes
 
 HOST = Target(core="host")
 

@@ -16,8 +16,8 @@ from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.ir.graph import Op, walk
 from tflmgen.ir.kernel import ConstantArray, Kernel, Target
-from tflmgen.kernels import OPERATORS
 from tflmgen.kernels.selection import select
+from tflmgen.kernels.table import OPERATORS
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.project.board import HOST, load_board
 from tflmgen.project.budget import BudgetError, room_for_weights

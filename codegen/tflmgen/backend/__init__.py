@@ -1,1 +1,22 @@
-"""."""
+"""The Program as C and as plan.json.
+
+In: a plan: kernels, schedule, storage, layout. Out: a Program, the generated library's text, and plan.json.
+Decided here: names in C and the form of the text; every decision about computation and memory is already made.
+"""
+
+from tflmgen.backend.c_library import Sources, emit, entry_names
+from tflmgen.backend.c_names import library_name
+from tflmgen.backend.lowering import lower
+from tflmgen.backend.plan_report import Json, plan_json
+from tflmgen.backend.rendering import render
+
+__all__ = [
+    "Json",
+    "Sources",
+    "emit",
+    "entry_names",
+    "library_name",
+    "lower",
+    "plan_json",
+    "render",
+]

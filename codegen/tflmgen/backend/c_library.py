@@ -12,10 +12,7 @@ from tflmgen.backend.c_text import array_lines, comment, float_literal
 from tflmgen.backend.emit_body import Body, BodyWriter
 from tflmgen.backend.rendering import render
 from tflmgen.backend.state_blob import HEADER_BYTES, blob_header
-from tflmgen.ir.graph import Port, Signature
-from tflmgen.ir.kernel import ConstantArray
-from tflmgen.ir.program import Access, Fixed, Program, Slot
-from tflmgen.ir.types import DType
+from tflmgen.ir import Access, ConstantArray, DType, Fixed, Port, Program, Signature, Slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, ParamValue
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, ParamValue
 
 _MIN = {-(2**31): "INT32_MIN", -(2**63): "INT64_MIN"}
 _WIDTH = 116

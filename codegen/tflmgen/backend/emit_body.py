@@ -10,14 +10,13 @@ from itertools import pairwise
 from tflmgen.backend.c_names import unique_identifiers
 from tflmgen.backend.c_text import comment, literal
 from tflmgen.backend.emit_rows import PARAMETERS, Resume, stream_lines
-from tflmgen.ir.graph import Origin
-from tflmgen.ir.kernel import ConstantArray, Params
-from tflmgen.ir.program import (
+from tflmgen.ir import (
     Access,
     Argument,
     Assembly,
     Branch,
     ByteCopy,
+    ConstantArray,
     Fixed,
     Flash,
     InputArgument,
@@ -25,7 +24,9 @@ from tflmgen.ir.program import (
     Invoke,
     KernelCall,
     Loop,
+    Origin,
     OutputArgument,
+    Params,
     Place,
     Program,
     ProgramFunction,

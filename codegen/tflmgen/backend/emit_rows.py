@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.backend.c_text import array_lines, comment
-from tflmgen.ir.kernel import ConstantArray, Line, Running
-from tflmgen.ir.program import Place, RowArgument, RowCallAt, RowProgram
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Line, Place, RowArgument, RowCallAt, RowProgram, Running
 
 PARAMETERS = "const void *input, void *scratch, void *output"
 _TAB = "    "

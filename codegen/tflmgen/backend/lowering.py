@@ -10,53 +10,52 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from tflmgen.backend.c_names import identifier
-from tflmgen.ir.graph import Module, Op, Value, Variable
-from tflmgen.ir.kernel import (
-    ConstantArray,
-    Input,
-    Kernel,
-    Null,
-    Operand,
-    Output,
-    Pieces,
-    RowCall,
-    RowPlan,
-    RowStage,
-    Scratch,
-    View,
-)
-from tflmgen.ir.program import (
+from tflmgen.ir import (
     Access,
     Argument,
     Assembly,
     Branch,
     ByteCopy,
+    ConstantArray,
     Fixed,
     Flash,
     Home,
+    Input,
     InputArgument,
     Instruction,
     Invoke,
+    Kernel,
     KernelCall,
     Loop,
+    Module,
+    Null,
+    Op,
+    Operand,
+    Output,
     OutputArgument,
+    Pieces,
     Place,
     Program,
     ProgramFunction,
     Rename,
     RowArgument,
+    RowCall,
     RowCallAt,
+    RowPlan,
     RowProgram,
+    RowStage,
+    Scratch,
     Slot,
     StateVariable,
     Transfer,
+    Value,
+    Variable,
+    View,
     Work,
 )
-from tflmgen.kernels.selection import Selection
-from tflmgen.memory.homes import Spot
-from tflmgen.memory.offsets import Layout
-from tflmgen.memory.storage import Storage
-from tflmgen.schedule.tree import Boundary, IfStep, Schedule, ScheduledFunction, ScheduleItem, Sequence, Step, WhileStep
+from tflmgen.kernels import Selection
+from tflmgen.memory import Layout, Spot, Storage
+from tflmgen.schedule import Boundary, IfStep, Schedule, ScheduledFunction, ScheduleItem, Sequence, Step, WhileStep
 
 _PlaceT = TypeVar("_PlaceT", Fixed, Slot, Flash, Fixed | Slot, Place)
 

@@ -7,36 +7,41 @@ from dataclasses import replace
 from typing import Any
 
 from tflmgen.backend.plan_layers import layer_of, stage_memory
-from tflmgen.ir.graph import Function, Module, Op, Value, walk
-from tflmgen.ir.kernel import Kernel
-from tflmgen.ir.program import (
+from tflmgen.ir import (
     Assembly,
     Branch,
     Flash,
+    Function,
     InputArgument,
     Instruction,
+    Kernel,
     KernelCall,
     Loop,
+    Module,
+    Op,
     OutputArgument,
     Place,
     Program,
     Transfer,
+    Value,
     Work,
+    walk,
     walk_instructions,
 )
-from tflmgen.kernels.selection import Selection
-from tflmgen.memory.storage import Storage
-from tflmgen.schedule.liveness import Liveness, runs
-from tflmgen.schedule.tree import (
+from tflmgen.kernels import Selection
+from tflmgen.memory import Storage
+from tflmgen.schedule import (
     Boundary,
     CallStep,
     IfStep,
+    Liveness,
     Schedule,
     ScheduledFunction,
     ScheduleItem,
     Step,
     WhileStep,
     boundaries,
+    runs,
     walk_items,
 )
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tflmgen.ir.graph import Op, Value
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Line, RowCall, RowPlan
-from tflmgen.ir.types import DType
-from tflmgen.kernels.numeric.window import Steps
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Line, Op, RowCall, RowPlan, Value
+from tflmgen.kernels import Steps
 
 Json = dict[str, Any]
 

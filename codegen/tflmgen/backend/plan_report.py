@@ -18,23 +18,36 @@ from tflmgen.backend.plan_flow import (
 )
 from tflmgen.backend.plan_layers import layer_of
 from tflmgen.backend.plan_macs import total_macs, with_file_macs
-from tflmgen.explore.search import Candidate
-from tflmgen.ir.graph import Module, Op, Port, Removed, Value, walk
-from tflmgen.ir.kernel import Kernel
-from tflmgen.ir.program import Access, Assembly, Fixed, Loop, Program, StateVariable, walk_instructions
-from tflmgen.kernels.selection import Selection
-from tflmgen.memory.lower_bounds import peak
-from tflmgen.memory.storage import Storage
-from tflmgen.schedule.liveness import Liveness, runs
-from tflmgen.schedule.tree import (
+from tflmgen.explore import Candidate
+from tflmgen.ir import (
+    Access,
+    Assembly,
+    Fixed,
+    Kernel,
+    Loop,
+    Module,
+    Op,
+    Port,
+    Program,
+    Removed,
+    StateVariable,
+    Value,
+    walk,
+    walk_instructions,
+)
+from tflmgen.kernels import Selection
+from tflmgen.memory import Storage, peak
+from tflmgen.schedule import (
     Boundary,
     CallStep,
     IfStep,
+    Liveness,
     Schedule,
     ScheduleItem,
     Sequence,
     Step,
     WhileStep,
+    runs,
     walk_items,
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import struct
 
-from tflmgen.ir.program import Fixed, Program
+from tflmgen.ir import Fixed, Program
 
 MAGIC = b"TFLS"
 VERSION = 1

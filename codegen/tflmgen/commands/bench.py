@@ -10,27 +10,37 @@ from tflmgen import __version__
 from tflmgen.commands.bench_port import bench_port
 from tflmgen.commands.bench_report import Measured, bench_json
 from tflmgen.compiler import Compilation
-from tflmgen.emulators.cycle_models import CYCLE_MODELS, CycleModel
-from tflmgen.emulators.execute import run_set, run_sets
-from tflmgen.emulators.firmware_session import check_session_options, running
-from tflmgen.emulators.input_bounds import given_shapes
-from tflmgen.emulators.invoke_cost import Cycles
-from tflmgen.emulators.npz import Vectors, VectorSet, choose_signature, read_vectors
-from tflmgen.emulators.seeded import generator_inputs
-from tflmgen.emulators.session import Session
+from tflmgen.emulators import (
+    CYCLE_MODELS,
+    CycleModel,
+    Cycles,
+    Session,
+    Vectors,
+    VectorSet,
+    check_session_options,
+    choose_signature,
+    generator_inputs,
+    given_shapes,
+    read_vectors,
+    run_set,
+    run_sets,
+    running,
+)
 from tflmgen.errors import UsageError
-from tflmgen.ir.graph import Signature
+from tflmgen.ir import Signature
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project.board import Board
-from tflmgen.project.code_size import code_bytes
-from tflmgen.project.files import check_writable, write_whole
-from tflmgen.project.firmware_build import compile_for, require_compiler
-from tflmgen.project.memory_regions import board_for
-from tflmgen.project.platformio import Firmware
+from tflmgen.project import (
+    Board,
+    Firmware,
+    board_for,
+    check_writable,
+    code_bytes,
+    compile_for,
+    require_compiler,
+    write_whole,
+)
 from tflmgen.report import report_html
-from tflmgen.terminal.console import Console
-from tflmgen.terminal.text_table import Column, Table
-from tflmgen.terminal.units import count
+from tflmgen.terminal import Column, Console, Table, count
 
 GENERATED = "generated"
 

@@ -7,14 +7,10 @@ from typing import Any
 from tflmgen import __version__
 from tflmgen.commands.bench_report import Measured
 from tflmgen.compiler import Compilation
-from tflmgen.emulators.execute import run_set, run_sets
-from tflmgen.emulators.firmware_session import running
-from tflmgen.emulators.npz import Vectors
+from tflmgen.emulators import Vectors, run_set, run_sets, running
 from tflmgen.options import BuildOptions, SessionOptions
-from tflmgen.project.board import Board
-from tflmgen.terminal.console import Console
-from tflmgen.terminal.text_table import Column, Table
-from tflmgen.terminal.units import count
+from tflmgen.project import Board
+from tflmgen.terminal import Column, Console, Table, count
 
 
 def bench_port(

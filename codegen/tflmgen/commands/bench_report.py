@@ -8,9 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from tflmgen.commands.worst_path import Cost, WorstPath, worst_path
-from tflmgen.emulators.cycle_models import CycleModel
-from tflmgen.emulators.invoke_cost import NO_CYCLES, NOTHING, Cycles, Tally
-from tflmgen.emulators.session import Invocation
+from tflmgen.emulators import NO_CYCLES, NOTHING, CycleModel, Cycles, Invocation, Tally
 
 Plan = Mapping[str, Any]
 Json = dict[str, Any]

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tflmgen.options import OutputOptions
-from tflmgen.project.board import HOST, Board, list_boards
-from tflmgen.project.toolchain import ToolchainError, find_program, find_renode
-from tflmgen.terminal.console import Console
-from tflmgen.terminal.text_table import Column, Table
-from tflmgen.terminal.units import readable
+from tflmgen.project import HOST, Board, ToolchainError, find_program, find_renode, list_boards
+from tflmgen.terminal import Column, Console, Table, readable
 
 
 def boards_command(output: OutputOptions) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import typer
 
 from tflmgen.options import OutputOptions
-from tflmgen.project.board_new import CORES, Answers, missing, new_board
-from tflmgen.terminal.console import Console
+from tflmgen.project import CORES, Answers, missing, new_board
+from tflmgen.terminal import Console
 
 
 def boards_new_command(directory: Path, answers: Answers, output: OutputOptions) -> None:

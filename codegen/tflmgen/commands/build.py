@@ -7,31 +7,30 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tflmgen.backend.c_library import entry_names
-from tflmgen.commands.option_groups import command_line
+from tflmgen.backend import entry_names
 from tflmgen.compiler import Compilation
+from tflmgen.option_groups import command_line
 from tflmgen.options import BuildOptions, OutputOptions
-from tflmgen.project.assemble import write
-from tflmgen.project.board import Board
-from tflmgen.project.budget import peak_operator
-from tflmgen.project.code_size import code_bytes
-from tflmgen.project.firmware_build import (
+from tflmgen.project import (
+    PROJECT,
+    Board,
+    Firmware,
+    board_for,
+    check_folder,
+    code_bytes,
     compile_for,
     compile_project,
     kept_if_whole,
+    memory_use,
+    peak_operator,
     print_kept,
     project_of,
     require_compiler,
+    stack_worst_case,
+    write,
 )
-from tflmgen.project.folder import PROJECT, check_folder
-from tflmgen.project.memory_regions import board_for, memory_use
-from tflmgen.project.platformio import Firmware
-from tflmgen.project.stack import stack_worst_case
-from tflmgen.report import report_html
-from tflmgen.report.dead_channels import dead_channel_lines
-from tflmgen.terminal.console import Console
-from tflmgen.terminal.text_table import Column, Table
-from tflmgen.terminal.units import count, readable, share
+from tflmgen.report import dead_channel_lines, report_html
+from tflmgen.terminal import Column, Console, Table, count, readable, share
 
 
 def build_command(

@@ -6,12 +6,8 @@ from pathlib import Path
 
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, Format, OutputOptions
-from tflmgen.project.firmware_build import plan_for, print_kept, project_of
-from tflmgen.project.folder import check_folder
-from tflmgen.project.library_export import export, write_export
-from tflmgen.project.memory_regions import board_for
-from tflmgen.terminal.console import Console
-from tflmgen.terminal.units import readable
+from tflmgen.project import board_for, check_folder, export, plan_for, print_kept, project_of, write_export
+from tflmgen.terminal import Console, readable
 
 NEXT = {
     Format.PLATFORMIO: "Copy it into your project's lib/.",

@@ -5,14 +5,21 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tflmgen.commands.option_groups import command_line
+from tflmgen.option_groups import command_line
 from tflmgen.options import BuildOptions, OutputOptions
-from tflmgen.project.assemble import write
-from tflmgen.project.firmware_build import compile_for, kept_if_whole, print_kept, project_of
-from tflmgen.project.folder import PROJECT, check_folder
-from tflmgen.project.memory_regions import board_for
-from tflmgen.project.upload import check_flashable, flash
-from tflmgen.terminal.console import Console
+from tflmgen.project import (
+    PROJECT,
+    board_for,
+    check_flashable,
+    check_folder,
+    compile_for,
+    flash,
+    kept_if_whole,
+    print_kept,
+    project_of,
+    write,
+)
+from tflmgen.terminal import Console
 
 
 def flash_command(

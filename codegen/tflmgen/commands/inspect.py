@@ -7,20 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.compiler import Compilation
-from tflmgen.frontend.tflite.model import SubGraph, Tensor
-from tflmgen.frontend.tflite.reader import read_model
-from tflmgen.ir.json_form import module_json
-from tflmgen.ir.text import module_text
-from tflmgen.ir.types import Quantization
+from tflmgen.frontend import SubGraph, Tensor, read_model
+from tflmgen.ir import Quantization, module_json, module_text
 from tflmgen.options import BuildOptions, OutputOptions
-from tflmgen.project.files import check_writable, write_whole
-from tflmgen.project.firmware_build import plan_for
-from tflmgen.project.memory_regions import board_for
-from tflmgen.report import report_html
-from tflmgen.report.dead_channels import dead_channel_lines
-from tflmgen.terminal.console import Console
-from tflmgen.terminal.text_table import Column, Table
-from tflmgen.terminal.units import count
+from tflmgen.project import board_for, check_writable, plan_for, write_whole
+from tflmgen.report import dead_channel_lines, report_html
+from tflmgen.terminal import Column, Console, Table, count
 
 OPERATORS = (
     Column("#", numeric=True),

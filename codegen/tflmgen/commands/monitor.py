@@ -5,12 +5,11 @@ from __future__ import annotations
 import struct
 import time
 
-from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Decoder, Frame, Request
-from tflmgen.emulators.serial_port import LARGEST_FRAME, find_port, open_serial
+from tflmgen.emulators import FAULT, LARGEST_FRAME, REFUSED, REPLY, Decoder, Frame, Request, find_port, open_serial
 from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.options import OutputOptions
-from tflmgen.project.board import load_board
-from tflmgen.terminal.console import Console
+from tflmgen.project import load_board
+from tflmgen.terminal import Console
 
 DEFAULT_BAUD = 115200
 SYNC = 0x7E

@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tflmgen.frontend.bidirectional import LAYERS
-from tflmgen.frontend.subgraphs import CONTROL_FLOW
-from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM
-from tflmgen.ir.types import DType
-from tflmgen.kernels.accepted import ANY, Signature, Types, accepted_types
-from tflmgen.kernels.operator import Operator
-from tflmgen.kernels.reference_types import FAULTS, who_takes
+from tflmgen.frontend import BUILTIN_OPERATORS, CONTROL_FLOW, CUSTOM, LAYERS
+from tflmgen.ir import DType
+from tflmgen.kernels import ANY, FAULTS, Operator, Signature, Types, accepted_types, who_takes
 
 CONTROL = (*CONTROL_FLOW, "STABLEHLO_CASE")
 """Operators without a kernel: they become C's own control flow."""

@@ -8,13 +8,11 @@ from typing import Any
 
 from tflmgen.commands.operator_table import OperatorRow, operator_rows, type_lines
 from tflmgen.errors import TflmgenError
-from tflmgen.ir.types import DType
-from tflmgen.kernels import BUILT_IN
-from tflmgen.kernels.accepted import ANY, Types
+from tflmgen.ir import DType
+from tflmgen.kernels import ANY, BUILT_IN, Types
 from tflmgen.options import OutputOptions
-from tflmgen.plugins.plugin_loader import installed_names, load_operators
-from tflmgen.terminal.console import Console
-from tflmgen.terminal.text_table import Column, Table
+from tflmgen.plugins import installed_names, load_operators
+from tflmgen.terminal import Column, Console, Table
 
 RULES = (Column(), Column(least=40, wraps=True))
 COMPARED = (Column("element type"), Column("reference", least=24, wraps=True))

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 
 from tflmgen.commands.operator_table import CONTROL, SPLIT_UP, VARIABLES, OperatorRow, operator_rows, type_lines
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType
 from tflmgen.kernels import BUILT_IN
 
 COLUMNS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.UINT8, DType.INT32, DType.INT64, DType.BOOL)

@@ -7,14 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tflmgen.compiler import ram_curve
-from tflmgen.explore.ram_trade_offs import Choice
-from tflmgen.ir.graph import Op, walk
-from tflmgen.ir.kernel import Kernel, LineMove, RowPlan
+from tflmgen.explore import Choice
+from tflmgen.ir import Kernel, LineMove, Op, RowPlan, walk
 from tflmgen.options import BuildOptions, OutputOptions
-from tflmgen.project.memory_regions import board_for
-from tflmgen.terminal.console import Console
-from tflmgen.terminal.text_table import Column, Table
-from tflmgen.terminal.units import count
+from tflmgen.project import board_for
+from tflmgen.terminal import Column, Console, Table, count
 
 
 def pareto_command(path: Path, board_name: str, options: BuildOptions, output: OutputOptions) -> None:

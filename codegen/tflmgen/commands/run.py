@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tflmgen.emulators.execute import run_sets
-from tflmgen.emulators.firmware_session import check_session_options, running
-from tflmgen.emulators.input_bounds import given_shapes
-from tflmgen.emulators.npz import read_vectors, write_outputs
+from tflmgen.emulators import check_session_options, given_shapes, read_vectors, run_sets, running, write_outputs
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project.files import check_writable
-from tflmgen.project.firmware_build import compile_for, require_compiler
-from tflmgen.project.memory_regions import board_for
-from tflmgen.terminal.console import Console
-from tflmgen.terminal.units import count
+from tflmgen.project import board_for, check_writable, compile_for, require_compiler
+from tflmgen.terminal import Console, count
 
 
 def run_command(

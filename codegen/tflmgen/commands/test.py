@@ -7,23 +7,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tflmgen.compare.junit import Case, junit_xml
-from tflmgen.compare.references import VECTORS, Reference, find_references
-from tflmgen.compare.verdict import Difference, Tolerance, difference, largest_distance
-from tflmgen.emulators.execute import Result, run_sets
-from tflmgen.emulators.firmware_session import check_session_options, running
-from tflmgen.emulators.input_bounds import given_shapes
-from tflmgen.emulators.npz import Vectors, VectorSet, choose_signature, read_vectors
-from tflmgen.emulators.seeded import seeded_sets
+from tflmgen.compare import (
+    VECTORS,
+    Case,
+    Difference,
+    Reference,
+    Tolerance,
+    difference,
+    find_references,
+    junit_xml,
+    largest_distance,
+)
+from tflmgen.emulators import (
+    Result,
+    Vectors,
+    VectorSet,
+    check_session_options,
+    choose_signature,
+    given_shapes,
+    read_vectors,
+    run_sets,
+    running,
+    seeded_sets,
+)
 from tflmgen.errors import TflmgenError
-from tflmgen.ir.graph import Signature
+from tflmgen.ir import Signature
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project.board import Board
-from tflmgen.project.files import check_writable, write_whole
-from tflmgen.project.firmware_build import compile_for, require_compiler
-from tflmgen.project.memory_regions import board_for
-from tflmgen.terminal.console import Console
-from tflmgen.terminal.text_table import Column, Table
+from tflmgen.project import Board, board_for, check_writable, compile_for, require_compiler, write_whole
+from tflmgen.terminal import Column, Console, Table
 
 
 class MismatchError(TflmgenError):

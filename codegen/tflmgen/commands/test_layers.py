@@ -11,34 +11,40 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tflmgen.commands.test import MismatchError, sets_of
-from tflmgen.compare.junit import Case, junit_xml
-from tflmgen.compare.layers import (
+from tflmgen.compare import (
+    HOST_BUILD,
+    Case,
     Expected,
     Layer,
     LayerDifference,
+    NoReferenceError,
+    OracleError,
+    Tolerance,
     compared,
     first_difference,
+    junit_xml,
     last_of_each,
     read_layers,
+    tflm_tensors,
     with_layers,
 )
-from tflmgen.compare.oracle import NAME as TFLM
-from tflmgen.compare.oracle import OracleError, tflm_tensors
-from tflmgen.compare.references import HOST_BUILD, NoReferenceError
-from tflmgen.compare.verdict import Tolerance
+from tflmgen.compare import NAME as TFLM
 from tflmgen.compiler import Compilation
-from tflmgen.emulators.execute import run_sets
-from tflmgen.emulators.firmware_session import check_session_options, running
-from tflmgen.emulators.npz import Vectors
+from tflmgen.emulators import Vectors, check_session_options, run_sets, running
 from tflmgen.errors import UsageError
-from tflmgen.frontend.tflite.model import SubGraph
-from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.frontend import SubGraph, read_model
 from tflmgen.options import BuildOptions, Emulator, OutputOptions, SessionOptions
-from tflmgen.project.board import HOST, Board, load_board
-from tflmgen.project.files import check_writable, write_whole
-from tflmgen.project.firmware_build import compile_for, plan_for, require_compiler
-from tflmgen.terminal.console import Console
-from tflmgen.terminal.text_table import Column, Table
+from tflmgen.project import (
+    HOST,
+    Board,
+    check_writable,
+    compile_for,
+    load_board,
+    plan_for,
+    require_compiler,
+    write_whole,
+)
+from tflmgen.terminal import Column, Console, Table
 
 Array = NDArray[Any]
 

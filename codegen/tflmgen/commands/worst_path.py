@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.emulators.step_counts import Blocks, blocks_of
+from tflmgen.emulators import Blocks, blocks_of
 
 Plan = Mapping[str, Any]
 

@@ -1,1 +1,45 @@
-"""."""
+"""Is what the firmware computes right? Outputs against vectors, the host build, or TFLite Micro.
+
+In: outputs of runs and of references. Out: verdicts per output, and the first tensor that differs.
+Decided here: tolerances: integers exactly, floats within what the user allows.
+"""
+
+from tflmgen.compare.junit import Case, junit_xml
+from tflmgen.compare.layers import (
+    Expected,
+    Layer,
+    LayerDifference,
+    compared,
+    first_difference,
+    last_of_each,
+    read_layers,
+    with_layers,
+)
+from tflmgen.compare.oracle import NAME, OracleError, tflm_tensors
+from tflmgen.compare.references import HOST_BUILD, VECTORS, NoReferenceError, Reference, find_references
+from tflmgen.compare.verdict import Difference, Tolerance, difference, largest_distance
+
+__all__ = [
+    "HOST_BUILD",
+    "NAME",
+    "VECTORS",
+    "Case",
+    "Difference",
+    "Expected",
+    "Layer",
+    "LayerDifference",
+    "NoReferenceError",
+    "OracleError",
+    "Reference",
+    "Tolerance",
+    "compared",
+    "difference",
+    "find_references",
+    "first_difference",
+    "junit_xml",
+    "largest_distance",
+    "last_of_each",
+    "read_layers",
+    "tflm_tensors",
+    "with_layers",
+]

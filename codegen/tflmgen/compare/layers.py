@@ -14,13 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.backend.c_library import emit
+from tflmgen.backend import emit
 from tflmgen.compare.verdict import Tolerance, wrong_elements
 from tflmgen.compiler import Compilation
 from tflmgen.errors import TflmgenError
-from tflmgen.ir.graph import Narrowed, Origin, Value
-from tflmgen.ir.program import Assembly, Branch, Instruction, KernelCall, Loop, OutputArgument, Program
-from tflmgen.ir.types import DType
+from tflmgen.ir import (
+    Assembly,
+    Branch,
+    DType,
+    Instruction,
+    KernelCall,
+    Loop,
+    Narrowed,
+    Origin,
+    OutputArgument,
+    Program,
+    Value,
+)
 from tflmgen.options import BuildOptions
 
 LOOP, ITERATION = 0xFFFE, 0xFFFF

@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.emulators.npz import VectorSet
+from tflmgen.emulators import VectorSet
 from tflmgen.errors import TflmgenError
-from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
-from tflmgen.frontend.tflite.reader import read_model
-from tflmgen.kernels.reference_types import FAULTS
+from tflmgen.frontend import Model, Operator, SubGraph, read_model
+from tflmgen.kernels import FAULTS
 
 NAME = "TFLite Micro"
 ARENA = 64 << 20

@@ -12,14 +12,11 @@ from numpy.typing import NDArray
 from tflmgen.compare.oracle import NAME as TFLM
 from tflmgen.compare.oracle import OracleError, tflm_outputs
 from tflmgen.compiler import Compilation
-from tflmgen.emulators.execute import run_sets
-from tflmgen.emulators.firmware_session import running
-from tflmgen.emulators.npz import VectorSet
+from tflmgen.emulators import VectorSet, run_sets, running
 from tflmgen.errors import TflmgenError
 from tflmgen.options import BuildOptions, Emulator, SessionOptions
-from tflmgen.project.board import HOST, Board
-from tflmgen.project.firmware_build import plan_for
-from tflmgen.terminal.console import Console
+from tflmgen.project import HOST, Board, plan_for
+from tflmgen.terminal import Console
 
 HOST_BUILD = "host build"
 VECTORS = "vectors"

@@ -1,0 +1,52 @@
+"""Running firmware: on this computer, in QEMU or Renode, or on an attached board, behind one session.
+
+In: a compiled model and sets of inputs. Out: outputs, counts of instructions per step, stack depth.
+Decided here: which emulator runs a board, and how its counts are attributed to steps.
+"""
+
+from tflmgen.emulators.cycle_models import CYCLE_MODELS, CycleModel
+from tflmgen.emulators.execute import Result, run_set, run_sets
+from tflmgen.emulators.firmware_session import check_session_options, running
+from tflmgen.emulators.input_bounds import given_shapes
+from tflmgen.emulators.invoke_cost import NO_CYCLES, NOTHING, Cycles, Tally
+from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Decoder, Frame, Request
+from tflmgen.emulators.npz import Vectors, VectorSet, choose_signature, read_vectors, write_outputs
+from tflmgen.emulators.seeded import generator_inputs, seeded_sets
+from tflmgen.emulators.serial_port import LARGEST_FRAME, find_port, open_serial
+from tflmgen.emulators.session import Invocation, Session
+from tflmgen.emulators.step_counts import Blocks, blocks_of
+
+__all__ = [
+    "CYCLE_MODELS",
+    "FAULT",
+    "LARGEST_FRAME",
+    "NOTHING",
+    "NO_CYCLES",
+    "REFUSED",
+    "REPLY",
+    "Blocks",
+    "CycleModel",
+    "Cycles",
+    "Decoder",
+    "Frame",
+    "Invocation",
+    "Request",
+    "Result",
+    "Session",
+    "Tally",
+    "VectorSet",
+    "Vectors",
+    "blocks_of",
+    "check_session_options",
+    "choose_signature",
+    "find_port",
+    "generator_inputs",
+    "given_shapes",
+    "open_serial",
+    "read_vectors",
+    "run_set",
+    "run_sets",
+    "running",
+    "seeded_sets",
+    "write_outputs",
+]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tflmgen.emulators.npz import VectorSet
 from tflmgen.emulators.session import EmulatorError, Invocation, RestartError, Session
 from tflmgen.errors import TflmgenError
-from tflmgen.ir.graph import Port, Signature
+from tflmgen.ir import Port, Signature
 
 STATUS = {
     1: "TFLMGEN_ERROR_BOUND: a dimension became larger than its bound",

@@ -8,17 +8,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflmgen.commands.option_groups import command_line
 from tflmgen.compiler import Compilation
 from tflmgen.emulators.open_session import open_port, open_session
 from tflmgen.emulators.session import Session
 from tflmgen.errors import TflmgenError, UsageError
+from tflmgen.option_groups import command_line
 from tflmgen.options import BuildOptions, Emulator, SessionOptions
-from tflmgen.project.assemble import write
-from tflmgen.project.board import Board
-from tflmgen.project.firmware_build import compile_project, project_of, require_compiler
-from tflmgen.project.platformio import Firmware
-from tflmgen.terminal.console import Console
+from tflmgen.project import Board, Firmware, compile_project, project_of, require_compiler, write
+from tflmgen.terminal import Console
 
 
 class OtherFirmwareError(TflmgenError):

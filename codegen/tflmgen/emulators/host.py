@@ -10,8 +10,7 @@ from pathlib import Path
 
 from tflmgen.emulators.process import PipeStream, open_pipe
 from tflmgen.errors import TflmgenError
-from tflmgen.project.folder import read_about
-from tflmgen.project.toolchain import find_host_compiler, run_tool
+from tflmgen.project import find_host_compiler, read_about, run_tool
 
 FLAGS = ("-std=c99", "-O2", "-g", "-Wall", "-Wextra", "-ffp-contract=off", "-fno-math-errno")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")

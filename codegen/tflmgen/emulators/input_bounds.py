@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tflmgen.emulators.npz import read_shapes
-from tflmgen.frontend.shape_bounds import Shape, TensorKey
-from tflmgen.frontend.tflite.model import Model, Signature
-from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.frontend import Model, Shape, Signature, TensorKey, read_model
 
 
 def given_shapes(model_path: Path, inputs: Path, key: str | None) -> dict[TensorKey, Shape]:

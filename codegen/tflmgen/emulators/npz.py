@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.errors import TflmgenError
-from tflmgen.frontend.tflite.names import printable
-from tflmgen.ir.graph import Port, Signature
-from tflmgen.ir.types import TensorType
-from tflmgen.project.files import write_whole
+from tflmgen.frontend import printable
+from tflmgen.ir import Port, Signature, TensorType
+from tflmgen.project import write_whole
 
 Array = NDArray[Any]
 

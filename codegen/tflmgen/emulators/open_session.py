@@ -16,8 +16,7 @@ from tflmgen.emulators.renode_count import NOTE as COUNT_NOTE
 from tflmgen.emulators.renode_count import renode_counter
 from tflmgen.emulators.serial_port import first_wait, open_serial
 from tflmgen.emulators.session import EmulatorError, Meter, Session
-from tflmgen.project.board import Board
-from tflmgen.project.toolchain import find_renode
+from tflmgen.project import Board, find_renode
 
 HOST, QEMU, RENODE = "host", "QEMU", "Renode"
 

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tflmgen.emulators.process import PipeStream, open_pipe
-from tflmgen.project.board import Board
-from tflmgen.project.toolchain import find_program
+from tflmgen.project import Board, find_program
 
 
 @contextmanager

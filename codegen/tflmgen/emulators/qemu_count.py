@@ -13,8 +13,7 @@ from tflmgen.emulators.link import Invoked
 from tflmgen.emulators.qemu_plugin import Plugin, plugin
 from tflmgen.emulators.session import Dims
 from tflmgen.emulators.step_runs import StepRuns, step_runs
-from tflmgen.project.board import Board
-from tflmgen.project.folder import read_about
+from tflmgen.project import Board, read_about
 
 Plan = Mapping[str, Any]
 

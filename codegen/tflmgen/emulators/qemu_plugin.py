@@ -15,8 +15,7 @@ from pathlib import Path
 
 from tflmgen.emulators.cycle_models import CYCLE_MODELS
 from tflmgen.emulators.invoke_cost import NOTHING, CountError, Counts, Cycles, Tally
-from tflmgen.project.elf import read_elf
-from tflmgen.project.toolchain import find_host_compiler, find_program, run_tool
+from tflmgen.project import find_host_compiler, find_program, read_elf, run_tool
 
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 FROM, TO = "tflmgen_count_from", "tflmgen_count_to"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tflmgen.emulators.process import Child, open_child
 from tflmgen.errors import TflmgenError
-from tflmgen.project.board import Board
+from tflmgen.project import Board
 
 SCRIPT = """\
 mach create "board"

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from tflmgen.emulators.npz import VectorSet
 from tflmgen.errors import UsageError
-from tflmgen.ir.graph import Port, Signature
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir import DType, Port, Signature, TensorType
 
 SEED = 20260101
 SETS = 3

@@ -20,10 +20,7 @@ from tflmgen.emulators.qemu import run_qemu
 from tflmgen.emulators.qemu_plugin import Plugin, plugin
 from tflmgen.emulators.session import Dims, Session
 from tflmgen.emulators.step_counts import executions
-from tflmgen.project.board import Board
-from tflmgen.project.elf import read_elf
-from tflmgen.project.folder import read_about
-from tflmgen.project.platformio import build
+from tflmgen.project import Board, build, read_about, read_elf
 
 Plan = Mapping[str, Any]
 

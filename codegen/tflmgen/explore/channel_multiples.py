@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir.graph import Module
-from tflmgen.ir.kernel import Kernel, Target
-from tflmgen.kernels.selection import select
-from tflmgen.passes import WITHOUT_RANGES, run_passes, with_ranges
-from tflmgen.passes.macs import macs_by_operator
+from tflmgen.ir import Kernel, Module, Target
+from tflmgen.kernels import select
+from tflmgen.passes import WITHOUT_RANGES, macs_by_operator, run_passes, with_ranges
 
 MULTIPLES = {"mve": (4, 8, 16), "dsp": (2, 4)}
 """Multiples of channels that kernels for an instruction set may be faster with than with fewer channels."""

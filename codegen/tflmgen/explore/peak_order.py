@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 from tflmgen.explore.least_peak import Task, least_peak
 from tflmgen.explore.update_order import must_precede, reads
-from tflmgen.ir.graph import Block, Function, If, Module, Node, Op, Value, While
-from tflmgen.ir.kernel import Kernel, Scratch, View
-from tflmgen.kernels.selection import Selection
+from tflmgen.ir import Block, Function, If, Kernel, Module, Node, Op, Scratch, Value, View, While
+from tflmgen.kernels import Selection
 
 
 @dataclass(frozen=True, slots=True)

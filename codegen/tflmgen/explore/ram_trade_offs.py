@@ -13,11 +13,10 @@ from tflmgen.explore.search import Candidate, best_candidate, ladder
 from tflmgen.explore.streams.choose import Streams
 from tflmgen.explore.streams.stream_kernel import stream_kernels
 from tflmgen.explore.streams.stream_memory import instructions
-from tflmgen.ir.graph import Module
-from tflmgen.ir.kernel import Target
-from tflmgen.kernels.selection import Selection, select, without_overlap
+from tflmgen.ir import Module, Target
+from tflmgen.kernels import Selection, select, without_overlap
 from tflmgen.options import Optimize
-from tflmgen.schedule.tree import Step, walk_items
+from tflmgen.schedule import Step, walk_items
 
 TRIES = 3
 """Ways that are tried for the least RAM: the estimate behind a limit knows no packing."""

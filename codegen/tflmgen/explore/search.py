@@ -8,15 +8,22 @@ from itertools import product
 
 from tflmgen.explore.peak_order import order_for_peak
 from tflmgen.explore.update_order import update_last
-from tflmgen.ir.graph import Module, Value
-from tflmgen.ir.kernel import Kernel
-from tflmgen.kernels.selection import Selection
-from tflmgen.memory.lower_bounds import peak
-from tflmgen.memory.offsets import Layout, lay_out
-from tflmgen.memory.overlap import has_multiples, keeps_multiples
-from tflmgen.memory.storage import JOINS, Storage, assign, copied_in_loops, has_backward, has_pieces
-from tflmgen.schedule.liveness import Liveness, analyze
-from tflmgen.schedule.tree import Schedule, Step, schedule, walk_items
+from tflmgen.ir import Kernel, Module, Value
+from tflmgen.kernels import Selection
+from tflmgen.memory import (
+    JOINS,
+    Layout,
+    Storage,
+    assign,
+    copied_in_loops,
+    has_backward,
+    has_multiples,
+    has_pieces,
+    keeps_multiples,
+    lay_out,
+    peak,
+)
+from tflmgen.schedule import Liveness, Schedule, Step, analyze, schedule, walk_items
 
 COPIED = 32
 """Bytes that loops may copy in all without being held against a plan."""

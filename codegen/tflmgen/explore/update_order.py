@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflmgen.explore.streams.chain import waits_for_rows
-from tflmgen.ir.graph import Block, Function, If, Module, Node, Op, Value, While, blocks_of, operands_of, uses_in
-from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.ir import Block, Function, If, Module, Node, Op, Value, While, blocks_of, operands_of, uses_in
+from tflmgen.kernels import VIEWS
 
 _MOVES = frozenset({"SLICE", "STRIDED_SLICE"})
 """Operators whose result may be moved to its place over what they cut it from."""

@@ -1,1 +1,34 @@
-"""."""
+"""Reading model files: bytes of a .tflite file to a Module.
+
+In: a path, and bounds of dimensions that the file leaves open. Out: a Module that verify() accepts, or a ModelError.
+Decided here: what a valid file is; control flow becomes regions, variables become values. TFLite's words end here.
+"""
+
+from tflmgen.frontend.bidirectional import LAYERS
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.shape_bounds import Shape, TensorKey, find_bounds
+from tflmgen.frontend.subgraphs import CONTROL_FLOW
+from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, Tensor
+from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM, printable
+from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.frontend.trips import counters, trip_count
+
+__all__ = [
+    "BUILTIN_OPERATORS",
+    "CONTROL_FLOW",
+    "CUSTOM",
+    "LAYERS",
+    "Model",
+    "Operator",
+    "Shape",
+    "Signature",
+    "SubGraph",
+    "Tensor",
+    "TensorKey",
+    "counters",
+    "find_bounds",
+    "import_model",
+    "printable",
+    "read_model",
+    "trip_count",
+]

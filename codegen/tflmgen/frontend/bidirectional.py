@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
-from tflmgen.kernels.operator import BACKWARD
+from tflmgen.kernels import BACKWARD
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType
 
 CASE = "STABLEHLO_CASE"
 

@@ -19,14 +19,8 @@ from tflmgen.frontend.subgraphs import CONTROL_FLOW
 from tflmgen.frontend.tensor_lists import RowStore, absorbed, row_stores
 from tflmgen.frontend.tflite.model import Operator, SubGraph
 from tflmgen.frontend.variables import variable_name, variable_tensor_name
-from tflmgen.ir.graph import Block, Node, Op, Origin, Value
-from tflmgen.ir.types import TensorType
-from tflmgen.kernels import OPERATORS
-from tflmgen.kernels.folding.evaluate import fold
-from tflmgen.kernels.instance import instance_of
-from tflmgen.kernels.operator import INTERMEDIATES, State
-from tflmgen.kernels.operators.gather import TABLE
-from tflmgen.kernels.operators.row_wise import BY_SHAPE, ELEMENT_WISE
+from tflmgen.ir import Block, Node, Op, Origin, TensorType, Value
+from tflmgen.kernels import BY_SHAPE, ELEMENT_WISE, INTERMEDIATES, OPERATORS, TABLE, State, fold, instance_of
 
 Wanted = Sequence[Mapping[int, int]]
 """By axis, how much each output of a subgraph has room for, where that is known."""

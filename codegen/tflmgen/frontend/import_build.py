@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from tflmgen.frontend.import_context import Context
-from tflmgen.ir.graph import Node, Op, Origin, Value
-from tflmgen.ir.types import DType, TensorType
-from tflmgen.kernels import OPERATORS
-from tflmgen.kernels.operators.dynamic_rows import Along, Axes, Cut, Filler, Limit, Window
+from tflmgen.ir import DType, Node, Op, Origin, TensorType, Value
+from tflmgen.kernels import OPERATORS, Along, Axes, Cut, Filler, Limit, RowWindow
 
 EXTENT = TensorType(DType.INT32, ())
 
@@ -123,7 +121,7 @@ class Builder:
         self._add("FILL_ROWS", (value, extent or self.extent(value, axis)), (filled,), Filler(number, axis))
         return self._like(filled, value)
 
-    def window(self, value: Value, window: Window, rows: int) -> Value:
+    def window(self, value: Value, window: RowWindow, rows: int) -> Value:
         """value[begin:end], at most `rows` rows (and room for one); of known size if it is exact."""
         axis = window.axis
         size = rows if window.exact else max(1, rows)
@@ -135,7 +133,7 @@ class Builder:
         inputs = (value, self.extent(value, cut.axis), begin, end)
         return self._taken("CUT_ROWS", inputs, with_dim(value.type, cut.axis, rows), cut)
 
-    def _taken(self, name: str, inputs: Sequence[Value], type_: TensorType, how: Window | Cut) -> Value:
+    def _taken(self, name: str, inputs: Sequence[Value], type_: TensorType, how: RowWindow | Cut) -> Value:
         taken = self._context.value(inputs[0].name, type_)
         extent = self._context.value(f"rows of {taken.name}", EXTENT)
         self._add(name, inputs, (taken, extent), how)

@@ -13,8 +13,7 @@ from tflmgen.errors import Location, Problem
 from tflmgen.frontend.shape_bounds import NO_BOUNDS, Bounds
 from tflmgen.frontend.tflite.model import Model, SubGraph, Tensor
 from tflmgen.frontend.variables import FileVariable
-from tflmgen.ir.graph import Origin, Value
-from tflmgen.ir.types import Bound, DType, TensorType
+from tflmgen.ir import Bound, DType, Origin, TensorType, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from tflmgen.frontend.import_while import import_while
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.subgraphs import CALLS, CONTROL_FLOW, assigning_subgraphs, references, stateful_subgraphs
 from tflmgen.frontend.tflite.model import Operator, SubGraph
-from tflmgen.ir.graph import Block, Call, Function, Node, Origin, Value
-from tflmgen.ir.types import Bound, DType, TensorType
+from tflmgen.ir import Block, Bound, Call, DType, Function, Node, Origin, TensorType, Value
 
 
 @dataclass(frozen=True, slots=True)

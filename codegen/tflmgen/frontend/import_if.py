@@ -11,8 +11,7 @@ from tflmgen.frontend.import_context import Argument, Handle, difference
 from tflmgen.frontend.import_regions import Region, Regions, arguments_agree, failed, same_count
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.tflite.model import Operator, SubGraph
-from tflmgen.ir.graph import Block, If, Node, Origin, Value
-from tflmgen.ir.types import DType
+from tflmgen.ir import Block, DType, If, Node, Origin, Value
 
 SIDES = ("then", "else")
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.operator_check import CheckedOperator, check_operator, options_of
 from tflmgen.frontend.tflite.model import Operator, Tensor
-from tflmgen.ir.graph import Origin, Value
-from tflmgen.ir.types import TensorType
-from tflmgen.kernels import OPERATORS
-from tflmgen.kernels.instance import instance_of
+from tflmgen.ir import Origin, TensorType, Value
+from tflmgen.kernels import OPERATORS, instance_of
 
 Inputs = tuple[Value | None, ...]
 

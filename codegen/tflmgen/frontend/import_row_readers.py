@@ -17,10 +17,8 @@ from tflmgen.frontend.import_row_call import RowCall, check_rows, checked
 from tflmgen.frontend.import_row_shapes import filled_shape, fully_connected, reshape, shape_of
 from tflmgen.frontend.import_row_slices import slice_rows, strided_slice_rows
 from tflmgen.frontend.import_row_wise import row_wise, unite
-from tflmgen.ir.constants import constant_array
-from tflmgen.ir.graph import Value
-from tflmgen.ir.types import DType, TensorType
-from tflmgen.kernels.numeric.strides import normalize_axis
+from tflmgen.ir import DType, TensorType, Value, constant_array
+from tflmgen.kernels import normalize_axis
 
 Outputs = tuple[Value, ...] | None
 

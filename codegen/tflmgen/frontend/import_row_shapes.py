@@ -16,12 +16,8 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import RowCall, RowError, checked
 from tflmgen.frontend.import_row_wise import row_wise
-from tflmgen.ir.constants import constant_array
-from tflmgen.ir.graph import Value
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import DType, TensorType
-from tflmgen.kernels.folding.evaluate import fold
-from tflmgen.kernels.numeric.strides import MAX_RANK
+from tflmgen.ir import DType, OperatorInstance, TensorType, Value, constant_array
+from tflmgen.kernels import MAX_RANK, fold
 
 FROM_RUN_TIME = {"SLICE": (1, 2), "STRIDED_SLICE": (1, 2), "RESHAPE": (1,), "FILL": (0,), "BROADCAST_TO": (1,)}
 """Operators whose output may be as large as operands say that only the run time knows -> which of their inputs."""

@@ -16,13 +16,8 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import RowCall, RowError, checked
 from tflmgen.frontend.import_row_wise import row_wise
-from tflmgen.ir.constants import constant_array
-from tflmgen.ir.graph import Value
-from tflmgen.ir.types import DType
-from tflmgen.kernels import OPERATORS
-from tflmgen.kernels.operators.dynamic_rows import Cut, Window
-from tflmgen.kernels.operators.row_wise import entries_of
-from tflmgen.kernels.operators.slice import Masks
+from tflmgen.ir import DType, Value, constant_array
+from tflmgen.kernels import OPERATORS, Cut, Masks, RowWindow, entries_of
 
 TO_THE_END = 2**31 - 1
 
@@ -44,7 +39,7 @@ class _Cutter:
     def window(self, axis: int, begin: int, end: int, exact: int | None = None) -> None:
         size = self.value.type.max_shape[axis]
         most = max(len(range(rows)[begin:end]) for rows in range(size + 1)) if exact is None else exact
-        self.value = self.builder.window(self.value, Window(begin, end, exact is not None, axis), most)
+        self.value = self.builder.window(self.value, RowWindow(begin, end, exact is not None, axis), most)
 
     def cut(self, cut: Cut, begin: Value, end: Value, wanted: int) -> None:
         """`wanted`: the output's dimension if `cut` is exact, else the most that is known of it or -1."""

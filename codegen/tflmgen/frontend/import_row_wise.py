@@ -15,11 +15,8 @@ from tflmgen.frontend.import_build import Builder, with_dim
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import Inputs, RowCall, RowError, check_rows, checked, define
 from tflmgen.frontend.operator_check import CheckedOperator
-from tflmgen.ir.graph import Op, Value
-from tflmgen.kernels.instance import instance_of
-from tflmgen.kernels.numeric.strides import normalize_axis
-from tflmgen.kernels.operators.dynamic_rows import Window
-from tflmgen.kernels.operators.row_wise import ELEMENT_WISE, may_be_row_wise
+from tflmgen.ir import Op, Value
+from tflmgen.kernels import ELEMENT_WISE, RowWindow, instance_of, may_be_row_wise, normalize_axis
 
 MULTIPLE = frozenset({"FULLY_CONNECTED", "RESHAPE", "SQUEEZE", "EXPAND_DIMS"})
 """Operators that see their input as another shape; they may make several rows in place of each row, in order."""
@@ -134,7 +131,7 @@ def unite(context: Context, builder: Builder, inputs: list[Value | None], member
         value = inputs[index]
         assert value is not None
         if axis in context.extents.get(value, {}):
-            inputs[index] = builder.window(value, Window(0, size, True, axis), size)
+            inputs[index] = builder.window(value, RowWindow(0, size, True, axis), size)
     return None
 
 

@@ -17,8 +17,7 @@ from tflmgen.frontend.import_context import Argument, Context, Handle, differenc
 from tflmgen.frontend.import_regions import Region, Regions, arguments_agree, failed, same_count, values_of
 from tflmgen.frontend.tflite.model import Operator, SubGraph
 from tflmgen.frontend.trips import trip_count
-from tflmgen.ir.graph import Node, Origin, Value, While
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Node, Origin, Value, While
 
 Axis = tuple[int, int]
 """A variable's position, and one of its dimensions."""

@@ -21,8 +21,7 @@ from tflmgen.frontend.subgraphs import CALLS, call_order, references
 from tflmgen.frontend.tflite import model as file
 from tflmgen.frontend.tflite.model import Model, SubGraph
 from tflmgen.frontend.variables import find_variables
-from tflmgen.ir.graph import Block, Call, Function, Module, Origin, Port, Signature, Value, Variable, uses_in, walk
-from tflmgen.ir.types import Bound
+from tflmgen.ir import Block, Bound, Call, Function, Module, Origin, Port, Signature, Value, Variable, uses_in, walk
 
 
 def import_model(model: Model, bounds: Bounds = NO_BOUNDS) -> Module:

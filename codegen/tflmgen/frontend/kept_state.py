@@ -10,11 +10,8 @@ from collections.abc import Iterator
 
 from tflmgen.frontend.operator_check import options_of
 from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
-from tflmgen.ir.constants import contents
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import TensorType
-from tflmgen.kernels import OPERATORS
-from tflmgen.kernels.operator import State
+from tflmgen.ir import OperatorInstance, TensorType, contents
+from tflmgen.kernels import OPERATORS, State
 
 
 def keeps_state(op: Operator) -> bool:

@@ -8,12 +8,8 @@ from typing import Any
 
 from tflmgen.frontend.tflite.model import Operator
 from tflmgen.frontend.tflite.names import CUSTOM
-from tflmgen.ir.graph import Value
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import TensorType
-from tflmgen.kernels import OPERATORS
-from tflmgen.kernels.instance import instance_of
-from tflmgen.kernels.operator import CUSTOM_OPTIONS, Options
+from tflmgen.ir import OperatorInstance, TensorType, Value
+from tflmgen.kernels import CUSTOM_OPTIONS, OPERATORS, Options, instance_of
 
 
 @dataclass(frozen=True, slots=True)

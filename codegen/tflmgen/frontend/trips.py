@@ -11,10 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir.constants import constant_array
-from tflmgen.ir.graph import Op, Value, While
-from tflmgen.kernels.numeric.quantize_math import Activation
-from tflmgen.kernels.operators.arithmetic import Fused
+from tflmgen.ir import Op, Value, While, constant_array
+from tflmgen.kernels import Activation, Fused
 
 MIRRORED = {
     "LESS": "GREATER",

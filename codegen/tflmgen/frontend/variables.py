@@ -14,7 +14,7 @@ import numpy as np
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.kept_state import all_states
 from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir import DType, TensorType
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,144 +1,160 @@
-"""The operator table: every operator that tflmgen compiles, by its TFLite name."""
+"""The operator table: what each TFLite operator means, and the C kernels that compute it.
 
-from __future__ import annotations
+In: one operator with its types, constants and attributes, and the target processor. Out: a Kernel, View or Pieces.
+Decided here: support rules, shapes, compile-time folding, value ranges, packed weights, kernel costs and the choice.
+"""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-
-from tflmgen.kernels.operator import Operator
-from tflmgen.kernels.operators import (
-    add_n,
-    along_axis,
-    arithmetic,
-    batch_matmul,
-    binary_functions,
-    broadcast_args,
-    cast,
-    circular_buffer,
-    comparison,
-    concatenation,
-    conv,
-    conv3d,
-    decode,
-    depthwise_conv,
-    detection,
-    division,
-    embedding,
-    fill,
-    fully_connected,
-    fused,
-    gather,
-    log_softmax,
-    lstm,
-    mapped_copy,
-    normalize,
-    pad,
-    pool,
-    quantize,
-    quantized_unary,
-    rearrange,
-    reduce,
-    requantize,
-    reshape,
-    resize,
-    rnn,
-    row_store,
-    select,
-    signal_fft,
-    signal_filter_bank,
-    signal_frames,
-    signal_window,
-    slice,
-    softmax,
-    space_batch,
-    svdf,
-    transpose,
-    transpose_conv,
-    update_slice,
+from tflmgen.kernels.accepted import ANY, Signature, Types, accepted_types
+from tflmgen.kernels.flash_budget import WINOGRAD
+from tflmgen.kernels.folding.evaluate import fold
+from tflmgen.kernels.folding.fold_elements import Array
+from tflmgen.kernels.folding.fold_quantized import ARITHMETIC
+from tflmgen.kernels.instance import instance_of
+from tflmgen.kernels.numeric.int8_tables import TABLES
+from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, activation_range
+from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis
+from tflmgen.kernels.numeric.weights import is_hybrid, is_int16
+from tflmgen.kernels.numeric.window import Steps, Window, four
+from tflmgen.kernels.operator import BACKWARD, CUSTOM_OPTIONS, INTERMEDIATES, Operator, Options, Rule, Shape, State
+from tflmgen.kernels.operators.arithmetic import Fused
+from tflmgen.kernels.operators.batch_matmul import PERMUTATIONS
+from tflmgen.kernels.operators.concatenation import axis_of
+from tflmgen.kernels.operators.copying import constants_of
+from tflmgen.kernels.operators.custom import CustomOperator
+from tflmgen.kernels.operators.depthwise_conv import OUTPUT_CHANNELS
+from tflmgen.kernels.operators.dynamic_rows import MAY_FAIL, Along, Axes, Cut, Filler, Limit, RowWindow
+from tflmgen.kernels.operators.fully_connected import FullyConnectedAttributes
+from tflmgen.kernels.operators.fused import ENTRIES
+from tflmgen.kernels.operators.gather import TABLE
+from tflmgen.kernels.operators.normalize import NormalizeAttributes
+from tflmgen.kernels.operators.pad import paddings
+from tflmgen.kernels.operators.pool_rows import pool_by_rows, reduces_rows
+from tflmgen.kernels.operators.reduce import axes
+from tflmgen.kernels.operators.reshape import VIEWS, Dimensions
+from tflmgen.kernels.operators.row_wise import BY_SHAPE, ELEMENT_WISE, entries_of, may_be_row_wise
+from tflmgen.kernels.operators.slice import Masks, rows_cut
+from tflmgen.kernels.operators.softmax import SoftmaxAttributes
+from tflmgen.kernels.operators.transpose import permutation_of
+from tflmgen.kernels.operators.unary import PLAIN, Alpha, Approximation
+from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of, of_array, whole
+from tflmgen.kernels.ranges.range_elements import UNARY, table_of
+from tflmgen.kernels.ranges.range_weighted import reaches_out, weights_of
+from tflmgen.kernels.ranges.transfer import CLAMPED, output_ranges
+from tflmgen.kernels.reference_types import FAULTS, who_takes
+from tflmgen.kernels.rules import (
+    COMMON,
+    PRESENT,
+    QUANTIZED_PER_TENSOR,
+    SAME_QUANTIZATION,
+    STATIC,
+    constant,
+    input_is,
+    input_type,
+    one_type,
+    output_is,
+    per_tensor,
+    scale,
+    static_shape,
+    zero_point,
 )
-from tflmgen.kernels.operators import dynamic_rows as rows
+from tflmgen.kernels.selection import Selection, select, without_overlap
+from tflmgen.kernels.table import BUILT_IN, CHANNEL_AXIS, OPERATORS, plugged_in
 
-FAMILIES: tuple[tuple[Operator, ...], ...] = (
-    add_n.OPERATORS,
-    along_axis.OPERATORS,
-    arithmetic.OPERATORS,
-    batch_matmul.OPERATORS,
-    binary_functions.OPERATORS,
-    broadcast_args.OPERATORS,
-    cast.OPERATORS,
-    circular_buffer.OPERATORS,
-    comparison.OPERATORS,
-    concatenation.OPERATORS,
-    conv.OPERATORS,
-    conv3d.OPERATORS,
-    decode.OPERATORS,
-    depthwise_conv.OPERATORS,
-    detection.OPERATORS,
-    division.OPERATORS,
-    embedding.OPERATORS,
-    fill.OPERATORS,
-    fully_connected.OPERATORS,
-    fused.OPERATORS,
-    gather.OPERATORS,
-    log_softmax.OPERATORS,
-    lstm.OPERATORS,
-    mapped_copy.OPERATORS,
-    normalize.OPERATORS,
-    pad.OPERATORS,
-    pool.OPERATORS,
-    quantize.OPERATORS,
-    quantized_unary.OPERATORS,
-    rearrange.OPERATORS,
-    reduce.OPERATORS,
-    requantize.OPERATORS,
-    reshape.OPERATORS,
-    resize.OPERATORS,
-    rnn.OPERATORS,
-    row_store.OPERATORS,
-    rows.OPERATORS,
-    select.OPERATORS,
-    signal_fft.OPERATORS,
-    signal_filter_bank.OPERATORS,
-    signal_frames.OPERATORS,
-    signal_window.OPERATORS,
-    slice.OPERATORS,
-    softmax.OPERATORS,
-    space_batch.OPERATORS,
-    svdf.OPERATORS,
-    transpose.OPERATORS,
-    transpose_conv.OPERATORS,
-    update_slice.OPERATORS,
-)
-
-BUILT_IN: Mapping[str, Operator] = {operator.name: operator for family in FAMILIES for operator in family}
-
-_PLUGGED_IN: ContextVar[Mapping[str, Operator]] = ContextVar("plugged_in", default={})  # noqa: B039
-
-
-class _Table(Mapping[str, Operator]):
-    """tflmgen's own operators, then those plugged in at the moment."""
-
-    def __getitem__(self, name: str) -> Operator:
-        found = BUILT_IN.get(name)
-        return _PLUGGED_IN.get()[name] if found is None else found
-
-    def __iter__(self) -> Iterator[str]:
-        yield from BUILT_IN
-        yield from _PLUGGED_IN.get()
-
-    def __len__(self) -> int:
-        return len(BUILT_IN) + len(_PLUGGED_IN.get())
-
-
-OPERATORS: Mapping[str, Operator] = _Table()
-
-
-@contextmanager
-def plugged_in(operators: Iterable[Operator]) -> Iterator[None]:
-    """Inside, the table has these operators too. Their names are none of tflmgen's own."""
-    token = _PLUGGED_IN.set({operator.name: operator for operator in operators})
-    try:
-        yield
-    finally:
-        _PLUGGED_IN.reset(token)
+__all__ = [
+    "ANY",
+    "ARITHMETIC",
+    "BACKWARD",
+    "BUILT_IN",
+    "BY_SHAPE",
+    "CHANNEL_AXIS",
+    "CLAMPED",
+    "COMMON",
+    "CUSTOM_OPTIONS",
+    "ELEMENT_WISE",
+    "ENTRIES",
+    "FAULTS",
+    "FLOAT_MAX",
+    "INTERMEDIATES",
+    "MAX_RANK",
+    "MAY_FAIL",
+    "OPERATORS",
+    "OUTPUT_CHANNELS",
+    "PERMUTATIONS",
+    "PLAIN",
+    "PRESENT",
+    "QUANTIZED_PER_TENSOR",
+    "SAME_QUANTIZATION",
+    "STATIC",
+    "TABLE",
+    "TABLES",
+    "UNARY",
+    "VIEWS",
+    "WINOGRAD",
+    "Activation",
+    "Along",
+    "Alpha",
+    "Approximation",
+    "Array",
+    "Axes",
+    "CustomOperator",
+    "Cut",
+    "Dimensions",
+    "Filler",
+    "FullyConnectedAttributes",
+    "Fused",
+    "Integers",
+    "Interval",
+    "Limit",
+    "Masks",
+    "NormalizeAttributes",
+    "Operator",
+    "Options",
+    "RowWindow",
+    "Rule",
+    "Selection",
+    "Shape",
+    "Signature",
+    "SoftmaxAttributes",
+    "State",
+    "Steps",
+    "Types",
+    "Window",
+    "accepted_types",
+    "activation_range",
+    "axes",
+    "axis_of",
+    "channels_of",
+    "constant",
+    "constants_of",
+    "entries_of",
+    "fold",
+    "four",
+    "input_is",
+    "input_type",
+    "instance_of",
+    "is_hybrid",
+    "is_int16",
+    "may_be_row_wise",
+    "normalize_axis",
+    "of_array",
+    "one_type",
+    "output_is",
+    "output_ranges",
+    "paddings",
+    "per_tensor",
+    "permutation_of",
+    "plugged_in",
+    "pool_by_rows",
+    "reaches_out",
+    "reduces_rows",
+    "rows_cut",
+    "scale",
+    "select",
+    "static_shape",
+    "table_of",
+    "weights_of",
+    "who_takes",
+    "whole",
+    "without_overlap",
+    "zero_point",
+]

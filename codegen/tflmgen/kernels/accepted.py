@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, OperatorInstance
 from tflmgen.kernels.operator import Operator
 
 Types = frozenset[DType | None]

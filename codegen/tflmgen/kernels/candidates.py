@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from tflmgen.ir.kernel import Considered, ConstantArray, Kernel, OperatorInstance, Scratch, Target
+from tflmgen.ir import Considered, ConstantArray, Kernel, OperatorInstance, Scratch, Target
 from tflmgen.kernels.costs.estimate import estimate
 from tflmgen.kernels.dsp.add import add_dsp
 from tflmgen.kernels.dsp.channels import Layer

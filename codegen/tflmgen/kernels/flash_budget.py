@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from tflmgen.ir.graph import Module, Op, walk
-from tflmgen.ir.kernel import Considered, ConstantArray, Input, Kernel, Pieces, View
+from tflmgen.ir import Considered, ConstantArray, Input, Kernel, Module, Op, Pieces, View, walk
 
 WINOGRAD = "winograd"
 """The variant of kernels with larger weights."""

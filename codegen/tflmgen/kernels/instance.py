@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tflmgen.ir.constants import constant_array
-from tflmgen.ir.graph import Value
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import TensorType
+from tflmgen.ir import OperatorInstance, TensorType, Value, constant_array
 
 
 def instance_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params
+from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params
 from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.binary import Fields, binary_overlaps, nest_fields

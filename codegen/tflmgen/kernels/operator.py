@@ -9,8 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import Kernel, OperatorInstance, Pieces, Target, View
-from tflmgen.ir.types import Dim, DType, TensorType
+from tflmgen.ir import Dim, DType, Kernel, OperatorInstance, Pieces, Target, TensorType, View
 
 Options = Mapping[str, Any]
 """An operator's options as the file has them: field name in the schema's snake_case -> number, bool, str or tuple."""

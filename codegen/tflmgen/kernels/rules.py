@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir import DType, OperatorInstance, TensorType
 from tflmgen.kernels.operator import Rule
 
 QUANTIZED = frozenset({DType.INT8, DType.UINT8, DType.INT16})

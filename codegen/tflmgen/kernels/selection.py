@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
-from tflmgen.ir.graph import Module, Op, walk
-from tflmgen.ir.kernel import Kernel, OperatorInstance, Part, Pieces, Target, View
-from tflmgen.kernels import OPERATORS
+from tflmgen.ir import Kernel, Module, Op, OperatorInstance, Part, Pieces, Target, View, walk
 from tflmgen.kernels.flash_budget import within_flash
 from tflmgen.kernels.instance import instance_of
+from tflmgen.kernels.table import OPERATORS
 
 
 @dataclass(frozen=True, slots=True)

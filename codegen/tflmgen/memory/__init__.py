@@ -1,0 +1,32 @@
+"""Where every value lies: homes shared by values, the moves that remain, overlaps, and offsets in the arena.
+
+In: a Schedule, its Liveness and the chosen kernels. Out: Storage and Layout; check() proves a Program.
+Decided here: coalescing and placement. memory.proof shares no code with the rest of this room.
+"""
+
+from tflmgen.memory.blocks import Block
+from tflmgen.memory.homes import Spot
+from tflmgen.memory.lower_bounds import peak
+from tflmgen.memory.offsets import Layout, lay_out
+from tflmgen.memory.overlap import has_multiples, keeps_multiples
+from tflmgen.memory.placement import place
+from tflmgen.memory.proof.check import check
+from tflmgen.memory.storage import JOINS, Storage, assign, copied_in_loops, has_backward, has_pieces
+
+__all__ = [
+    "JOINS",
+    "Block",
+    "Layout",
+    "Spot",
+    "Storage",
+    "assign",
+    "check",
+    "copied_in_loops",
+    "has_backward",
+    "has_multiples",
+    "has_pieces",
+    "keeps_multiples",
+    "lay_out",
+    "peak",
+    "place",
+]

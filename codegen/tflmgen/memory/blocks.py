@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tflmgen.schedule.liveness import runs
+from tflmgen.schedule import runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tflmgen.schedule.liveness import runs
+from tflmgen.schedule import runs
 
 
 def peak(

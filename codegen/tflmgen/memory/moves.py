@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from tflmgen.ir.graph import Value
+from tflmgen.ir import Value
 from tflmgen.memory.homes import Buffer, Spot
-from tflmgen.schedule.liveness import runs
-from tflmgen.schedule.tree import Boundary
+from tflmgen.schedule import Boundary, runs
 
 
 @dataclass(frozen=True, slots=True)

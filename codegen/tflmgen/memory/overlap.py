@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tflmgen.ir.graph import Op, Value
-from tflmgen.ir.kernel import Input, Kernel
-from tflmgen.kernels.selection import Selection
+from tflmgen.ir import Input, Kernel, Op, Value
+from tflmgen.kernels import Selection
 from tflmgen.memory.homes import Buffer, Spot
-from tflmgen.schedule.liveness import Liveness
-from tflmgen.schedule.tree import ScheduleItem, Step
+from tflmgen.schedule import Liveness, ScheduleItem, Step
 
 Overlaps = Mapping[tuple[int, int], tuple[int, int]]
 """(output's buffer, input's buffer) -> the least distances in bytes, multiples of 4: it must begin so much earlier, or

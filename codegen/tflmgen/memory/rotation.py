@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.ir.graph import Value
+from tflmgen.ir import Value
 from tflmgen.memory.homes import Buffer, Spot
-from tflmgen.schedule.liveness import Liveness
-from tflmgen.schedule.tree import Boundary, CallStep, Schedule, boundaries, walk_items
+from tflmgen.schedule import Boundary, CallStep, Liveness, Schedule, boundaries, walk_items
 
 CHEAP = 16
 """Up to so many bytes an iteration copies cost no more than pointers: a 16-byte variable is two LDM and two STM."""

@@ -12,15 +12,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tflmgen.ir.graph import Value
-from tflmgen.ir.kernel import Kernel, Pieces, Scratch, View
-from tflmgen.kernels.selection import Selection
+from tflmgen.ir import Kernel, Pieces, Scratch, Value, View
+from tflmgen.kernels import Selection
 from tflmgen.memory.homes import Buffer, Homes, Spot
 from tflmgen.memory.moves import Copy, sequence_copies
 from tflmgen.memory.overlap import Overlaps, claimed_inputs, find_overlaps
 from tflmgen.memory.rotation import plan_rotations
-from tflmgen.schedule.liveness import Liveness
-from tflmgen.schedule.tree import Boundary, Schedule, ScheduleItem, Step, WhileStep, boundaries, walk_items
+from tflmgen.schedule import Boundary, Liveness, Schedule, ScheduleItem, Step, WhileStep, boundaries, walk_items
 
 Join = Literal["cheap", "all", "none"]
 JOINS: tuple[Join, ...] = ("cheap", "all", "none")

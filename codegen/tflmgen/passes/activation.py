@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Module, Node, Op, Value
-from tflmgen.ir.types import DType, TensorType
-from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, activation_range
-from tflmgen.kernels.ranges.transfer import CLAMPED
+from tflmgen.ir import DType, Module, Node, Op, TensorType, Value
+from tflmgen.kernels import CLAMPED, FLOAT_MAX, Activation, activation_range
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 

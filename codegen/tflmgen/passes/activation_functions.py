@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.ir.graph import Module, Op
-from tflmgen.ir.rewrite import resolve
-from tflmgen.kernels.operators.reshape import VIEWS
-from tflmgen.kernels.operators.unary import Alpha, Approximation
+from tflmgen.ir import Module, Op, resolve
+from tflmgen.kernels import VIEWS, Alpha, Approximation
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fused_regions import Region
 from tflmgen.passes.fusion import RegionFuser

@@ -9,22 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.graph import Module, Node, Op, Value
-from tflmgen.ir.rewrite import Rewriter, resolve
-from tflmgen.ir.types import DType, TensorType
-from tflmgen.kernels.numeric.quantize_math import Activation
-from tflmgen.kernels.operators import conv, depthwise_conv, fully_connected
+from tflmgen.ir import DType, Module, Node, Op, Rewriter, TensorType, Value, resolve
+from tflmgen.kernels import CHANNEL_AXIS, Activation
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow, is_legal
 
 Array = NDArray[Any]
 
-CHANNELS = {
-    "CONV_2D": conv.OUTPUT_CHANNELS,
-    "DEPTHWISE_CONV_2D": depthwise_conv.OUTPUT_CHANNELS,
-    "FULLY_CONNECTED": fully_connected.UNITS,
-}
-"""Operators with weights -> the filter's dimension of output channels."""
 
 ARITHMETIC = ("ADD", "DIV", "MUL", "SUB")
 FACTORS = ("DIV", "MUL")
@@ -57,7 +48,7 @@ class _Affine(Rewriter):
 
     def _after(self, op: Op) -> Op | None:
         """The operator with weights together with what its only reader does."""
-        reader = self._flow.only_reader(op.outputs[0]) if op.operator in CHANNELS else None
+        reader = self._flow.only_reader(op.outputs[0]) if op.operator in CHANNEL_AXIS else None
         if reader is None or reader.operator not in ARITHMETIC or op.attributes.activation is not Activation.NONE:
             return None
         constant, is_first = self._operand(reader, op.outputs[0])
@@ -66,7 +57,7 @@ class _Affine(Rewriter):
         array = None if constant is None else _per_channel(constant, channels)
         if weights is None or array is None or reader.outputs[0].type != op.outputs[0].type:
             return None
-        (w, b), axis = weights, CHANNELS[op.operator]
+        (w, b), axis = weights, CHANNEL_AXIS[op.operator]
         if reader.operator in FACTORS:
             if reader.operator == "DIV" and (is_first or not array.all()):
                 return None
@@ -81,7 +72,7 @@ class _Affine(Rewriter):
 
     def _before(self, op: Op) -> Op | None:
         """The operator with weights together with a factor of its input."""
-        source = op.inputs[0] if op.operator in CHANNELS else None
+        source = op.inputs[0] if op.operator in CHANNEL_AXIS else None
         maker = self._flow.made_by(source, *FACTORS)
         if maker is None or source is None or maker.id in self._touched or self._flow.only_reader(source) is None:
             return None
@@ -142,13 +133,13 @@ class _Affine(Rewriter):
             return None
         if rescaled and self._flow.only_reader(value) is None:
             return None
-        channels = w.shape[CHANNELS[op.operator]]
+        channels = w.shape[CHANNEL_AXIS[op.operator]]
         bias = np.zeros(channels) if b is None else b.astype(np.float64).reshape(-1)
         return w.astype(np.float64), bias
 
     def _with(self, op: Op, w: Array, b: Array, reader: Op | None) -> Op | None:
         """The operator with other weights, if they are finite and it is legal; `reader` is then gone."""
-        b = np.broadcast_to(b, (w.shape[CHANNELS[op.operator]],))
+        b = np.broadcast_to(b, (w.shape[CHANNEL_AXIS[op.operator]],))
         if not (np.isfinite(w.astype(np.float32)).all() and np.isfinite(b.astype(np.float32)).all()):
             return None
         value = op.inputs[1]

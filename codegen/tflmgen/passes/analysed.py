@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflmgen.ir.graph import Module
+from tflmgen.ir import Module
 from tflmgen.passes.apply_ranges import use_known_values
 from tflmgen.passes.drop_channels import drop_channels
 from tflmgen.passes.range_analysis import analyze_ranges

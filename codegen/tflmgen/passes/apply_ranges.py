@@ -7,14 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir.graph import If, Module, Node, Op, Removed, Value, While
-from tflmgen.ir.rewrite import Rewriter
-from tflmgen.ir.types import DType
-from tflmgen.kernels.instance import instance_of
-from tflmgen.kernels.numeric.quantize_math import Activation, activation_range
-from tflmgen.kernels.ranges.intervals import Interval
-from tflmgen.kernels.ranges.range_elements import UNARY, table_of
-from tflmgen.kernels.ranges.transfer import output_ranges
+from tflmgen.ir import DType, If, Module, Node, Op, Removed, Rewriter, Value, While
+from tflmgen.kernels import UNARY, Activation, Interval, activation_range, instance_of, output_ranges, table_of
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.fold import GROWTH_LIMIT
 from tflmgen.passes.macs import macs_of

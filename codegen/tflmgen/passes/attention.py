@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Module, Node, Op, Value
-from tflmgen.kernels.numeric.quantize_math import Activation
-from tflmgen.kernels.operators.batch_matmul import PERMUTATIONS
+from tflmgen.ir import Module, Node, Op, Value
+from tflmgen.kernels import PERMUTATIONS, Activation
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 from tflmgen.passes.permutation import Permutation, compose, is_identity, transposed, transposition

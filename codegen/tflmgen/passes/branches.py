@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import If, Module, Node, Value, While
-from tflmgen.ir.rewrite import Rewriter
+from tflmgen.ir import If, Module, Node, Rewriter, Value, While
 from tflmgen.passes.constant_pool import Pool
 
 

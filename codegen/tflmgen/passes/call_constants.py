@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tflmgen.ir.graph import Call, Function, Module, Node, Value, walk
-from tflmgen.ir.rewrite import Rewriter
+from tflmgen.ir import Call, Function, Module, Node, Rewriter, Value, walk
 
 
 def resolve_calls(module: Module) -> Module:

@@ -6,16 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tflmgen.ir.graph import Op, Value
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import DType
-from tflmgen.kernels.numeric.int8_tables import TABLES
-from tflmgen.kernels.operators.concatenation import axis_of
-from tflmgen.kernels.operators.pad import paddings
-from tflmgen.kernels.operators.reduce import axes
-from tflmgen.kernels.operators.reshape import VIEWS
-from tflmgen.kernels.ranges.intervals import Integers, channels_of
-from tflmgen.kernels.rules import input_type
+from tflmgen.ir import DType, Op, OperatorInstance, Value
+from tflmgen.kernels import TABLES, VIEWS, Integers, axes, axis_of, channels_of, input_type, paddings
 
 Link = tuple[Value, Integers, Value, Integers]
 """Channel a[i] of one value goes with channel b[i] of another."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value, While
-from tflmgen.ir.rewrite import Rewriter
+from tflmgen.ir import Block, Call, Function, If, Module, Node, Op, Rewriter, Value, While
 
 
 def merge_common(module: Module) -> Module:

@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.constants import constant_array
-from tflmgen.ir.graph import Module, Value
-from tflmgen.ir.rewrite import Ids
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir import DType, Ids, Module, TensorType, Value, constant_array
 
 
 class Pool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir.graph import Call, Function, Module, Value, walk
-from tflmgen.ir.rewrite import Ids, substitute
+from tflmgen.ir import Call, Function, Ids, Module, Value, substitute, walk
 
 
 def freeze_variables(module: Module) -> Module:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.graph import Block, Module, Op, Value, While, blocks_of, operands_of, walk
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.kernels.instance import instance_of
-from tflmgen.kernels.numeric.weights import is_int16
-from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of
-from tflmgen.kernels.ranges.range_weighted import reaches_out, weights_of
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.ir import Block, Module, Op, OperatorInstance, Value, While, blocks_of, operands_of, walk
+from tflmgen.kernels import (
+    Integers,
+    Interval,
+    channels_of,
+    input_type,
+    instance_of,
+    is_int16,
+    reaches_out,
+    weights_of,
+    zero_point,
+)
 from tflmgen.passes.channel_links import WEIGHTED, links_of
 from tflmgen.passes.range_analysis import Ranges
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value, While, walk
-from tflmgen.ir.rewrite import keep
+from tflmgen.ir import Block, Call, Function, If, Module, Node, Op, Value, While, keep, walk
 
 Edges = Iterator[tuple[Value, Iterable[Value | None]]]
 

@@ -7,12 +7,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.ir.constants import constant_array
-from tflmgen.ir.graph import Module, Node, Op, Value, blocks_of, operands_of, walk
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.kernels import OPERATORS
-from tflmgen.kernels.instance import instance_of
-from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.ir import Module, Node, Op, OperatorInstance, Value, blocks_of, constant_array, operands_of, walk
+from tflmgen.kernels import OPERATORS, VIEWS, instance_of
 
 
 class Dataflow:

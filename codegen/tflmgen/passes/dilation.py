@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.ir.graph import Module, Node, Op, Value
-from tflmgen.kernels.numeric.window import Window, four
-from tflmgen.kernels.operators.copying import constants_of
-from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.ir import Module, Node, Op, Value
+from tflmgen.kernels import VIEWS, Window, constants_of, four
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 from tflmgen.passes.permutation import view

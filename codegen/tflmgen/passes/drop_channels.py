@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.graph import Module, Narrowed, Node, Op, Removed, Value
-from tflmgen.ir.rewrite import Rewriter
-from tflmgen.ir.types import DType, TensorType
-from tflmgen.kernels.instance import instance_of
-from tflmgen.kernels.operators.reshape import VIEWS
-from tflmgen.kernels.ranges.intervals import Integers, channels_of
-from tflmgen.passes.affine import CHANNELS
+from tflmgen.ir import DType, Module, Narrowed, Node, Op, Removed, Rewriter, TensorType, Value
+from tflmgen.kernels import CHANNEL_AXIS, VIEWS, Integers, channels_of, instance_of
 from tflmgen.passes.channel_links import BINARY
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.dead_channels import kept_channels, known_inputs
@@ -58,7 +53,7 @@ class _Dropper(Rewriter):
         if not any(v in self._kept for v in (*old.inputs, *old.outputs)):
             return (node,)
         new = replace(node, outputs=tuple(self._narrow(v) for v in node.outputs))
-        if new.operator in CHANNELS:
+        if new.operator in CHANNEL_AXIS:
             new = self._weighted(old, new)
         elif new.operator in BINARY:
             new = replace(new, inputs=tuple(self._sliced(v, old.outputs[0]) for v in new.inputs))
@@ -117,7 +112,7 @@ class _Dropper(Rewriter):
 
     def _weighted(self, old: Op, new: Op) -> Op:
         """A layer with the rows and columns of its weights that stay."""
-        axis, value, bias = CHANNELS[old.operator], old.inputs[1], old.inputs[2] if len(old.inputs) > 2 else None
+        axis, value, bias = CHANNEL_AXIS[old.operator], old.inputs[1], old.inputs[2] if len(old.inputs) > 2 else None
         array, source = self.pool.array(value), old.inputs[0]
         assert array is not None
         assert value is not None

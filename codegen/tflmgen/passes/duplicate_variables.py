@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from tflmgen.ir.graph import Block, Module, Node, Op, Value, While
-from tflmgen.ir.rewrite import Rewriter, keep, resolve, resolve_operands, substitute, with_regions
+from tflmgen.ir import (
+    Block,
+    Module,
+    Node,
+    Op,
+    Rewriter,
+    Value,
+    While,
+    keep,
+    resolve,
+    resolve_operands,
+    substitute,
+    with_regions,
+)
 from tflmgen.passes.common_subexpressions import expression
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Module, Node, Op, Value
-from tflmgen.ir.types import TensorType
-from tflmgen.kernels.operators.gather import TABLE
+from tflmgen.ir import Module, Node, Op, TensorType, Value
+from tflmgen.kernels import TABLE
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 

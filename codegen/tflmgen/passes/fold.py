@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.ir.graph import Module, Node, Op
-from tflmgen.ir.rewrite import Rewriter
-from tflmgen.kernels.folding.evaluate import fold
-from tflmgen.kernels.instance import instance_of
+from tflmgen.ir import Module, Node, Op, Rewriter
+from tflmgen.kernels import fold, instance_of
 from tflmgen.passes.constant_pool import Pool
 
 GROWTH_LIMIT = 4096

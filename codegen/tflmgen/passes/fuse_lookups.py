@@ -6,17 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir.graph import Module, Op, Value
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.rewrite import resolve
-from tflmgen.ir.types import DType, TensorType
-from tflmgen.kernels.folding.evaluate import fold
-from tflmgen.kernels.folding.fold_elements import Array
-from tflmgen.kernels.folding.fold_quantized import ARITHMETIC
-from tflmgen.kernels.numeric.int8_tables import TABLES
-from tflmgen.kernels.operators.fused import ENTRIES
-from tflmgen.kernels.operators.reshape import VIEWS
-from tflmgen.kernels.rules import per_tensor
+from tflmgen.ir import DType, Module, Op, OperatorInstance, TensorType, Value, resolve
+from tflmgen.kernels import ARITHMETIC, ENTRIES, TABLES, VIEWS, Array, fold, per_tensor
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fused_regions import Region

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tflmgen.ir.graph import Block, Module, Op, Value, blocks_of, operands_of
-from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.ir import Block, Module, Op, Value, blocks_of, operands_of
+from tflmgen.kernels import VIEWS
 from tflmgen.passes.def_use import Dataflow
 
 MOST = 40

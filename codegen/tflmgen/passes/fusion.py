@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from tflmgen.ir.graph import Module, Node, Op
-from tflmgen.ir.rewrite import Ids, Rewriter
+from tflmgen.ir import Ids, Module, Node, Op, Rewriter
 from tflmgen.passes.def_use import Dataflow
 from tflmgen.passes.fused_regions import Region, Regions
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Block, If, Module, Node, Op, Value, definitions_in, operands_of
-from tflmgen.ir.rewrite import Rewriter, substitute
+from tflmgen.ir import Block, If, Module, Node, Op, Rewriter, Value, definitions_in, operands_of, substitute
 from tflmgen.passes.common_subexpressions import expression
 
 SLACK = 16

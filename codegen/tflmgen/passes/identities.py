@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir.graph import If, Module, Node, Op, Value
-from tflmgen.ir.rewrite import Rewriter
-from tflmgen.kernels.numeric.quantize_math import Activation
-from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.ir import If, Module, Node, Op, Rewriter, Value
+from tflmgen.kernels import VIEWS, Activation
 from tflmgen.passes.constant_pool import Pool
 
 IDEMPOTENT = frozenset({"LOGICAL_AND", "LOGICAL_OR", "MAXIMUM", "MINIMUM"})

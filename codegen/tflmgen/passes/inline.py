@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Call, Function, Module, Node, Op, walk
-from tflmgen.ir.rewrite import Ids, Rewriter, clone, substitute
+from tflmgen.ir import Call, Function, Ids, Module, Node, Op, Rewriter, clone, substitute, walk
 
 TINY = 2
 """Operators in a function that is copied to a few call sites."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.ir.graph import Module, Node, While
-from tflmgen.ir.rewrite import Rewriter, keep, substitute, with_regions
+from tflmgen.ir import Module, Node, Rewriter, While, keep, substitute, with_regions
 
 
 def substitute_invariants(module: Module) -> Module:

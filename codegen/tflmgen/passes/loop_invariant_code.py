@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Block, If, Module, Node, Op, Value, While, blocks_of, definitions_in, operands_of, uses_in
-from tflmgen.ir.rewrite import with_regions
-from tflmgen.kernels.operators.dynamic_rows import MAY_FAIL
-from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.ir import (
+    Block,
+    If,
+    Module,
+    Node,
+    Op,
+    Value,
+    While,
+    blocks_of,
+    definitions_in,
+    operands_of,
+    uses_in,
+    with_regions,
+)
+from tflmgen.kernels import MAY_FAIL, VIEWS
 
 SLACK = 16
 """Bytes by which the code moved out of one loop may enlarge what lives through it: a few scalars."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tflmgen.ir.graph import Module, Op, walk
-from tflmgen.passes.affine import CHANNELS
+from tflmgen.ir import Module, Op, walk
+from tflmgen.kernels import CHANNEL_AXIS
 
 
 def macs_of(op: Op) -> int:
     """Of a layer with weights; 0 for any other operator."""
-    weights = op.inputs[1] if op.operator in CHANNELS else None
+    weights = op.inputs[1] if op.operator in CHANNEL_AXIS else None
     if weights is None:
         return 0
     output = op.outputs[0].type

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir.graph import Module, Node, Op, Value
-from tflmgen.ir.rewrite import Rewriter
-from tflmgen.kernels.numeric.quantize_math import Activation
-from tflmgen.kernels.operators.fully_connected import FullyConnectedAttributes
+from tflmgen.ir import Module, Node, Op, Rewriter, Value
+from tflmgen.kernels import Activation, FullyConnectedAttributes
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow, is_legal
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Module, Node, Op, Value
-from tflmgen.ir.rewrite import Rewriter, resolve
+from tflmgen.ir import Module, Node, Op, Rewriter, Value, resolve
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow
 from tflmgen.passes.permutation import Permutation, compose, is_identity, moves_nothing, transposed, transposition, view

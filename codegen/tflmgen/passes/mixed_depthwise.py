@@ -12,12 +12,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from tflmgen.ir.graph import Module, Node, Op, Value
-from tflmgen.ir.rewrite import Rewriter
-from tflmgen.ir.types import DType, Quantization, TensorType
-from tflmgen.kernels.instance import instance_of
-from tflmgen.kernels.operators.depthwise_conv import OUTPUT_CHANNELS
-from tflmgen.kernels.operators.slice import rows_cut
+from tflmgen.ir import DType, Module, Node, Op, Quantization, Rewriter, TensorType, Value
+from tflmgen.kernels import OUTPUT_CHANNELS, instance_of, rows_cut
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow
 

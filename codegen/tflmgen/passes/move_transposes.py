@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tflmgen.ir.graph import Block, Module, Node, Op, Value, blocks_of, operands_of, uses_in
-from tflmgen.ir.rewrite import with_regions
+from tflmgen.ir import Block, Module, Node, Op, Value, blocks_of, operands_of, uses_in, with_regions
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow
 from tflmgen.passes.permutation import compose, is_identity, moves_nothing, transposed, transposition, view

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Module, Node, Op, Value
-from tflmgen.kernels.operators.reshape import VIEWS
-from tflmgen.kernels.ranges.transfer import CLAMPED
+from tflmgen.ir import Module, Node, Op, Value
+from tflmgen.kernels import CLAMPED, VIEWS
 from tflmgen.passes.activation import CLAMPS
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser

@@ -7,12 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir.graph import Module, Node, Op, Value
-from tflmgen.ir.rewrite import Rewriter, resolve
-from tflmgen.ir.types import DType, TensorType
-from tflmgen.kernels.operators.normalize import NormalizeAttributes
-from tflmgen.kernels.operators.reshape import VIEWS
-from tflmgen.kernels.operators.softmax import SoftmaxAttributes
+from tflmgen.ir import DType, Module, Node, Op, Rewriter, TensorType, Value, resolve
+from tflmgen.kernels import VIEWS, NormalizeAttributes, SoftmaxAttributes
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow, is_legal
 from tflmgen.passes.fused_regions import Region, Regions

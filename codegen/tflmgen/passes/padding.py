@@ -7,11 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir.graph import Module, Node, Op, Value
-from tflmgen.kernels.numeric.quantize_math import Activation
-from tflmgen.kernels.numeric.window import Steps, Window, four
-from tflmgen.kernels.operators.pad import paddings
-from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.ir import Module, Node, Op, Value
+from tflmgen.kernels import VIEWS, Activation, Steps, Window, four, paddings
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 from tflmgen.passes.permutation import view

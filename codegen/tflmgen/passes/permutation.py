@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.ir.graph import Op, Value
-from tflmgen.ir.types import Dim
-from tflmgen.kernels.operators.reshape import Dimensions
-from tflmgen.kernels.operators.transpose import permutation_of
+from tflmgen.ir import Dim, Op, Value
+from tflmgen.kernels import Dimensions, permutation_of
 from tflmgen.passes.def_use import Dataflow
 
 Permutation = tuple[int, ...]

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir.graph import Op, Value
-from tflmgen.kernels.operators.pad import paddings
-from tflmgen.kernels.operators.reduce import axes
-from tflmgen.kernels.operators.unary import PLAIN
+from tflmgen.ir import Op, Value
+from tflmgen.kernels import PLAIN, axes, paddings
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow, is_legal
 from tflmgen.passes.permutation import Permutation, inverse, is_identity, moves_nothing, permuted, view

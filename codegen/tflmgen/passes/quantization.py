@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Module, Node, Op, Value
-from tflmgen.ir.rewrite import Rewriter
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Module, Node, Op, Rewriter, Value
 
 GREATEST_SCALE = 1e30
 """Up to here no dequantised 16-bit element overflows."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Block, If, Module, Node, Op, Value, While, blocks_of, operands_of, walk
-from tflmgen.ir.rewrite import Ids, Rewriter
+from tflmgen.ir import Block, Ids, If, Module, Node, Op, Rewriter, Value, While, blocks_of, operands_of, walk
 
 
 def narrow(module: Module) -> Module:

@@ -13,12 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.frontend.trips import counters
-from tflmgen.ir.constants import constant_array
-from tflmgen.ir.graph import Block, Call, If, Module, Node, Op, Value, While, walk
-from tflmgen.kernels.instance import instance_of
-from tflmgen.kernels.ranges.intervals import Interval, channels_of, of_array, whole
-from tflmgen.kernels.ranges.transfer import output_ranges
+from tflmgen.frontend import counters
+from tflmgen.ir import Block, Call, If, Module, Node, Op, Value, While, constant_array, walk
+from tflmgen.kernels import Interval, channels_of, instance_of, of_array, output_ranges, whole
 from tflmgen.passes.refine_by_comparison import refined
 
 PATIENCE = 3

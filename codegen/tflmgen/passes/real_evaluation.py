@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.graph import Op, Value
-from tflmgen.ir.types import DType
-from tflmgen.kernels.operators.reduce import axes
-from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.ir import DType, Op, Value
+from tflmgen.kernels import VIEWS, axes
 from tflmgen.passes.def_use import Dataflow
 from tflmgen.passes.fused_regions import Region
 

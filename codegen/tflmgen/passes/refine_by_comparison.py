@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tflmgen.ir.graph import Op, Value
-from tflmgen.ir.types import DType
-from tflmgen.kernels.ranges.intervals import Interval
+from tflmgen.ir import DType, Op, Value
+from tflmgen.kernels import Interval
 
 Scope = dict[Value, Interval]
 Reader = Callable[[Value, Scope], Interval | None]

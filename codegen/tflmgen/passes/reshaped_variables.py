@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Module, Node, Op, Value, While, uses_in
-from tflmgen.ir.rewrite import Ids, Rewriter, keep
-from tflmgen.kernels.operators.reshape import VIEWS
+from tflmgen.ir import Ids, Module, Node, Op, Rewriter, Value, While, keep, uses_in
+from tflmgen.kernels import VIEWS
 from tflmgen.passes.constant_pool import Pool
 
 

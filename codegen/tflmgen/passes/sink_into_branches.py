@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir.graph import Block, If, Module, Node, Op, Value, blocks_of, operands_of, uses_in
-from tflmgen.ir.rewrite import with_regions
+from tflmgen.ir import Block, If, Module, Node, Op, Value, blocks_of, operands_of, uses_in, with_regions
 
 SLACK = 16
 """Bytes by which an operator's inputs may exceed its outputs, which then need not live until the branch."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir.graph import Call, Function, Module, Node, Value, walk
-from tflmgen.ir.rewrite import Ids, Rewriter, clone
+from tflmgen.ir import Call, Function, Ids, Module, Node, Rewriter, Value, clone, walk
 
 WORTH = 16
 """Least bytes of a constant that is worth a copy of the function: weights are, a counter isn't."""

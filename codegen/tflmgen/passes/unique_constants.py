@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir.graph import Module, Value, uses_in
-from tflmgen.ir.rewrite import substitute
-from tflmgen.ir.types import TensorType
+from tflmgen.ir import Module, TensorType, Value, substitute, uses_in
 
 
 def unify_constants(module: Module) -> Module:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.errors import TflmgenError
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Pieces, Target, View
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape, State
+from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Pieces, Target, View
+from tflmgen.kernels import Operator, Options, Rule, Shape, State
 
 
 class PluginError(TflmgenError):

@@ -20,10 +20,8 @@ from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
-from tflmgen.frontend.tflite.names import CUSTOM
-from tflmgen.kernels import BUILT_IN
-from tflmgen.kernels.operator import Operator, Rule
-from tflmgen.kernels.operators.custom import CustomOperator
+from tflmgen.frontend import CUSTOM
+from tflmgen.kernels import BUILT_IN, CustomOperator, Operator, Rule
 from tflmgen.plugins.plugin_calls import PluginError, blame, guarded_row
 
 GROUP = "tflmgen.operators"

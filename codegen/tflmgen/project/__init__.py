@@ -1,1 +1,71 @@
-"""."""
+"""Folders on disk: boards, PlatformIO projects, exported libraries, and the sizes of what was compiled.
+
+In: generated sources and a board. Out: a project folder, and a Firmware with its sizes.
+Decided here: which files a project has, and what may be overwritten or removed.
+"""
+
+from tflmgen.project.assemble import write
+from tflmgen.project.board import HOST, Board, Memory, list_boards, load_board
+from tflmgen.project.board_new import CORES, Answers, missing, new_board
+from tflmgen.project.budget import peak_operator
+from tflmgen.project.code_size import code_bytes
+from tflmgen.project.elf import read_elf
+from tflmgen.project.files import check_writable, write_whole
+from tflmgen.project.firmware_build import (
+    compile_for,
+    compile_project,
+    kept_if_whole,
+    plan_for,
+    print_kept,
+    project_of,
+    require_compiler,
+)
+from tflmgen.project.folder import PROJECT, check_folder, read_about
+from tflmgen.project.library_export import export, write_export
+from tflmgen.project.memory_regions import board_for, memory_use
+from tflmgen.project.platformio import Firmware, build
+from tflmgen.project.stack import stack_worst_case
+from tflmgen.project.toolchain import ToolchainError, find_host_compiler, find_program, find_renode, run_tool
+from tflmgen.project.upload import check_flashable, flash
+
+__all__ = [
+    "CORES",
+    "HOST",
+    "PROJECT",
+    "Answers",
+    "Board",
+    "Firmware",
+    "Memory",
+    "ToolchainError",
+    "board_for",
+    "build",
+    "check_flashable",
+    "check_folder",
+    "check_writable",
+    "code_bytes",
+    "compile_for",
+    "compile_project",
+    "export",
+    "find_host_compiler",
+    "find_program",
+    "find_renode",
+    "flash",
+    "kept_if_whole",
+    "list_boards",
+    "load_board",
+    "memory_use",
+    "missing",
+    "new_board",
+    "peak_operator",
+    "plan_for",
+    "print_kept",
+    "project_of",
+    "read_about",
+    "read_elf",
+    "require_compiler",
+    "run_tool",
+    "stack_worst_case",
+    "write",
+    "write_export",
+    "write_whole",
+]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen import __version__
-from tflmgen.backend.rendering import render
+from tflmgen.backend import render
 from tflmgen.project.board import Board
 from tflmgen.project.folder import BEGIN, END, PROJECT, Content, write_folder
 

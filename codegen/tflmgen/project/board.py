@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.errors import TflmgenError
-from tflmgen.ir.kernel import Target
+from tflmgen.ir import Target
 
 PLACED = {"code": "flash", "weights": "flash", "data": "ram", "state": "ram", "arena": "ram"}
 """What the linker script places, each with the kind of memory that holds it unless board.json says otherwise."""

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tflmgen.errors import TflmgenError
-from tflmgen.kernels.flash_budget import WINOGRAD
+from tflmgen.kernels import WINOGRAD
 from tflmgen.project.board import PLACED, Board, list_boards
 from tflmgen.project.platformio import BuildError
-from tflmgen.terminal.units import count
+from tflmgen.terminal import count
 
 Plan = Mapping[str, Any]
 

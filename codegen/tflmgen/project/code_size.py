@@ -12,14 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tflmgen.compiler import Compilation, compile_module
-from tflmgen.ir.graph import Block, Function, Module, Signature
+from tflmgen.ir import Block, Function, Module, Signature
 from tflmgen.options import BuildOptions
 from tflmgen.project.assemble import Project, write
 from tflmgen.project.board import Board
 from tflmgen.project.firmware_build import compile_project, project_of
 from tflmgen.project.platformio import Firmware
 from tflmgen.project.toolchain import find_arm_compiler, find_host_compiler
-from tflmgen.terminal.console import Console
+from tflmgen.terminal import Console
 
 EMPTY = Module(
     path="empty",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.compiler import Compilation, compile_model
-from tflmgen.frontend.shape_bounds import TensorKey
+from tflmgen.frontend import TensorKey
 from tflmgen.options import BuildOptions
 from tflmgen.project.assemble import LIBRARY, MAIN, Project, assemble
 from tflmgen.project.board import Board
@@ -18,7 +18,7 @@ from tflmgen.project.budget import check_plan, explain_overflow, room_for_weight
 from tflmgen.project.folder import is_as_written
 from tflmgen.project.platformio import BuildError, Firmware, build
 from tflmgen.project.toolchain import find_arm_compiler, find_host_compiler
-from tflmgen.terminal.console import Console
+from tflmgen.terminal import Console
 
 Given = Mapping[TensorKey, tuple[int, ...]] | None
 """What inputs at hand need (given.py)."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflmgen import __version__
-from tflmgen.backend.rendering import render
+from tflmgen.backend import render
 from tflmgen.compiler import Compilation
 from tflmgen.options import Format
 from tflmgen.project.assemble import LIBRARY, Project

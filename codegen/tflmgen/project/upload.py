@@ -12,7 +12,7 @@ from tflmgen.project.board import Board
 from tflmgen.project.firmware_build import compile_project
 from tflmgen.project.platformio import UploadError, check_registry, upload
 from tflmgen.project.toolchain import find_program
-from tflmgen.terminal.console import Console
+from tflmgen.terminal import Console
 
 
 def check_flashable(board: Board) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.steps import Json, Plan, Steps
-from tflmgen.terminal.units import count
+from tflmgen.terminal import count
 
 WORTH = 0.02
 """A share of the arena or the weights below which a change is not worth mentioning."""

@@ -9,7 +9,7 @@ from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
 from tflmgen.report.steps import Json, Steps, shape
 from tflmgen.report.timeline import Timeline
-from tflmgen.terminal.units import count, readable
+from tflmgen.terminal import count, readable
 
 HEIGHT = 380
 """Pixels of the map."""

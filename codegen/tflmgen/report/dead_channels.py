@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.terminal.units import count, share
+from tflmgen.terminal import count, share
 
 NAMED = 4
 """Layers that `build` names, those with most dead channels; `inspect` and the report have all."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from tflmgen.report.layers import quantization_text, window_text
 from tflmgen.report.palette import Palette
 from tflmgen.report.steps import Json, Steps, fitting, shapes
-from tflmgen.terminal.units import count
+from tflmgen.terminal import count
 
 CARD_WIDTH, CARD_HEIGHT, THIN_HEIGHT = 226, 36, 20
 LETTERS = 36

@@ -9,7 +9,7 @@ from typing import Any
 from tflmgen.report.dead_channels import dead_channels
 from tflmgen.report.palette import Palette
 from tflmgen.report.steps import TIMES, Json, Plan, Steps, shapes
-from tflmgen.terminal.units import count, share
+from tflmgen.terminal import count, share
 
 
 def window_text(step: Json) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.project.board import Board, Memory
+from tflmgen.project import Board, Memory
 from tflmgen.report.steps import Plan
 from tflmgen.report.tables import Part
-from tflmgen.terminal.units import readable, share
+from tflmgen.terminal import readable, share
 
 ZOOMED = 16
 """A bar of which less than one part in so many is used shows only its beginning."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tflmgen.backend.rendering import render
-from tflmgen.project.board import Board
+from tflmgen.backend import render
+from tflmgen.project import Board
 from tflmgen.report.advice import advice, binding
 from tflmgen.report.arena_map import HEIGHT, arena_map
 from tflmgen.report.flow_chart import flow_charts
@@ -17,7 +17,7 @@ from tflmgen.report.palette import Palette
 from tflmgen.report.steps import Plan, Steps, shape
 from tflmgen.report.tables import layer_parts, operator_columns, operator_rows, work_parts
 from tflmgen.report.timeline import LANE_HEIGHT, NAMES_HEIGHT, Timeline
-from tflmgen.terminal.units import count, readable, share
+from tflmgen.terminal import count, readable, share
 
 
 def report_html(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tflmgen.report.layers import quantization_text, window_text
 from tflmgen.report.palette import NEUTRAL, Palette
 from tflmgen.report.steps import Json, Steps, shapes
-from tflmgen.terminal.units import count, readable, share
+from tflmgen.terminal import count, readable, share
 
 SHOWN_LAYERS = 16
 

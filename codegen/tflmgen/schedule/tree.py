@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value, While
-from tflmgen.ir.rewrite import substitute
+from tflmgen.ir import Block, Call, Function, If, Module, Node, Op, Value, While, substitute
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,19 @@
-"""."""
+"""What commands print: tables that fit the terminal, lines, progress, and JSON for programs.
+
+In: rows, sentences and values. Out: text on standard output and standard error.
+Decided here: widths, which columns leave a narrow table, and the words for sizes.
+"""
+
+from tflmgen.terminal.console import Console, error_line
+from tflmgen.terminal.text_table import Column, Table
+from tflmgen.terminal.units import count, readable, share
+
+__all__ = [
+    "Column",
+    "Console",
+    "Table",
+    "count",
+    "error_line",
+    "readable",
+    "share",
+]

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.passes import run_passes
 from tflmgen.passes.activation import fuse_activation
 from tflmgen.passes.dead_code import prune
+from tflmgen.passes.pipeline import run_passes
 
 NONE, RELU, N1_TO_1, RELU6 = 0, 1, 2, 3
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.passes import run_passes
 from tflmgen.passes.call_constants import resolve_calls
 from tflmgen.passes.inline import inline
+from tflmgen.passes.pipeline import run_passes
 from tflmgen.passes.specialize import specialize
 
 

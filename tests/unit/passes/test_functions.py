@@ -7,10 +7,10 @@ import pytest
 from support.graph_evaluator import evaluate
 from support.graph_parser import parse_graph, same_graph
 from tflmgen.ir.graph import Module, Op, walk
-from tflmgen.passes import run_passes
 from tflmgen.passes.activation_functions import fuse_functions
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.fuse_lookups import fuse_lookups
+from tflmgen.passes.pipeline import run_passes
 
 F = "float32[2,9]"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from support.graph_evaluator import evaluate
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.passes import run_passes
+from tflmgen.passes.pipeline import run_passes
 from tflmgen.passes.quantization import cancel_quantization
 from tflmgen.passes.quantize_boundaries import narrow
 

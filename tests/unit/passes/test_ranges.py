@@ -8,9 +8,9 @@ from tflmgen.ir.graph import Module, Op, While, walk
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.operators.arithmetic import Fused
 from tflmgen.kernels.ranges.intervals import Interval
-from tflmgen.passes import run_passes
 from tflmgen.passes.analysed import range_pass
 from tflmgen.passes.apply_ranges import use_known_values
+from tflmgen.passes.pipeline import run_passes
 from tflmgen.passes.range_analysis import analyze_ranges
 
 LEAST, MOST = -(2**31), 2**31 - 1

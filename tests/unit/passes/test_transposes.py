@@ -6,10 +6,10 @@ import numpy as np
 from support.graph_evaluator import evaluate
 from support.graph_parser import parse_graph, same_graph
 from tflmgen.ir.graph import Op, walk
-from tflmgen.passes import run_passes
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.merge_transposes import fuse_transposes
 from tflmgen.passes.move_transposes import sink_transposes
+from tflmgen.passes.pipeline import run_passes
 
 TO_FIRST = "constant #first: int32[4] = 0, 3, 1, 2"
 TO_LAST = "constant #last: int32[4] = 0, 2, 3, 1"

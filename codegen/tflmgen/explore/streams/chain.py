@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tflmgen.explore.streams.push_rows import PUSH
 from tflmgen.explore.streams.row_kernels import Choice, RowKernels
 from tflmgen.explore.streams.row_order import INPUT, Wiring
-from tflmgen.ir.graph import Node, Op, Value
+from tflmgen.ir import Node, Op, Value
 
 STREAM = "STREAM"
 """The operator's name; no file has it."""

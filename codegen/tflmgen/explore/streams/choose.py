@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from tflmgen.explore.streams.chain import stream_op
 from tflmgen.explore.streams.row_kernels import RowKernels
 from tflmgen.explore.streams.stream_memory import BlockLiveness, Segment, single, streams
-from tflmgen.ir.graph import Block, Module, Node, Op
-from tflmgen.ir.kernel import Target
-from tflmgen.ir.rewrite import Rewriter
-from tflmgen.kernels.selection import Selection
+from tflmgen.ir import Block, Module, Node, Op, Rewriter, Target
+from tflmgen.kernels import Selection
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from tflmgen.explore.streams.row_order import INPUT, RowOrder, Rows, Tick, Wiring
-from tflmgen.ir.kernel import Kernel
+from tflmgen.ir import Kernel
 
 
 @dataclass(frozen=True, slots=True)

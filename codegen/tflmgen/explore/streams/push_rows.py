@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.ir.graph import Function, Module, Op, Origin, Signature, Value
-from tflmgen.ir.rewrite import Ids
+from tflmgen.ir import Function, Ids, Module, Op, Origin, Signature, Value
 
 PUSH = "PUSH"
 """The operator whose output is the whole input and whose input is one row of it; no file has it."""

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tflmgen.explore.streams.row_slices import RowOperator, row_operator
-from tflmgen.ir.graph import Op
-from tflmgen.ir.kernel import Kernel, Scratch, Target
+from tflmgen.ir import Kernel, Op, Scratch, Target
 
 Choice = tuple[int, ...]
 """For each operator of a stream which of its kernels: 0 is the fastest."""

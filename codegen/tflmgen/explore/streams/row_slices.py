@@ -10,14 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tflmgen.explore.streams.push_rows import PUSH
-from tflmgen.ir.graph import Op, Value
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Target
-from tflmgen.ir.types import TensorType
-from tflmgen.kernels import OPERATORS
-from tflmgen.kernels.instance import instance_of
-from tflmgen.kernels.numeric.weights import is_hybrid
-from tflmgen.kernels.numeric.window import Steps, Window, four
-from tflmgen.kernels.operators.pool_rows import pool_by_rows, reduces_rows
+from tflmgen.ir import Input, Kernel, Op, OperatorInstance, Output, Target, TensorType, Value
+from tflmgen.kernels import OPERATORS, Steps, Window, four, instance_of, is_hybrid, pool_by_rows, reduces_rows
 
 WINDOWED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D"})
 ELEMENTWISE = frozenset(

@@ -10,8 +10,7 @@ from tflmgen.explore.streams.row_kernels import RowKernels
 from tflmgen.explore.streams.row_order import Wiring
 from tflmgen.explore.streams.row_slices import row_bytes
 from tflmgen.explore.streams.stream_plan import plan_stream
-from tflmgen.ir.graph import Module, Op, walk
-from tflmgen.ir.kernel import Input, Kernel, Operand, Output, Overlap, RowPlan, RowStage, Scratch, Target
+from tflmgen.ir import Input, Kernel, Module, Op, Operand, Output, Overlap, RowPlan, RowStage, Scratch, Target, walk
 
 
 def stream_kernels(module: Module, target: Target) -> dict[int, Kernel]:

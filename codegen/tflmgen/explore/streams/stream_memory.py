@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from tflmgen.explore.streams.chain import wire
 from tflmgen.explore.streams.row_kernels import Choice, RowKernels
 from tflmgen.explore.streams.stream_plan import estimates
-from tflmgen.ir.graph import Block, Node, Op, Value, blocks_of, operands_of, uses_in
-from tflmgen.ir.kernel import Kernel, Pieces, Scratch, View
-from tflmgen.kernels.operators.reshape import VIEWS
-from tflmgen.kernels.selection import Selection
+from tflmgen.ir import Block, Kernel, Node, Op, Pieces, Scratch, Value, View, blocks_of, operands_of, uses_in
+from tflmgen.kernels import VIEWS, Selection
 
 CALL = 100
 """Instructions, roughly, of a row's call."""

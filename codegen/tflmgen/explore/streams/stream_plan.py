@@ -13,10 +13,8 @@ from tflmgen.explore.streams.lines import Lines, lay_lines
 from tflmgen.explore.streams.row_kernels import Choice, RowKernels, scratch_bytes
 from tflmgen.explore.streams.row_order import INPUT, RowOrder, Rows, Wiring, order_rows
 from tflmgen.explore.streams.row_slices import row_bytes
-from tflmgen.ir.kernel import Kernel, Line, LineMove, RowCall, Running, Scratch
-from tflmgen.memory.blocks import Block
-from tflmgen.memory.lower_bounds import peak
-from tflmgen.memory.placement import place
+from tflmgen.ir import Kernel, Line, LineMove, RowCall, Running, Scratch
+from tflmgen.memory import Block, peak, place
 
 WORD = 4
 EFFORT = 20_000

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.ir.types import DType, Quantization
+from tflmgen.ir import DType, Quantization
 
 
 @dataclass(frozen=True, slots=True)

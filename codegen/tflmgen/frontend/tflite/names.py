@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from tflmgen.frontend.tflite.schema import union_tables
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType
 
 _BUILTIN_OPERATORS = """
 ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE EMBEDDING_LOOKUP FLOOR

@@ -9,7 +9,7 @@ from typing import Any
 from tflmgen.frontend.tflite.model import Tensor
 from tflmgen.frontend.tflite.names import DTYPES, tensor_type_name
 from tflmgen.frontend.tflite.problems import Complain
-from tflmgen.ir.types import DType, Quantization
+from tflmgen.ir import DType, Quantization
 
 _MAX_BYTES = 2**31 - 1
 _MAX_RANK = 8

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
-from tflmgen.ir.kernel import Kernel
+from tflmgen.ir import Kernel
 from tflmgen.kernels.costs.dsp import conv_dsp, depthwise_window, planes, winograd
 from tflmgen.kernels.costs.dsp_direct import conv_dot, conv_offset, groups_dsp, transpose_dsp
 from tflmgen.kernels.costs.dsp_split import conv_split

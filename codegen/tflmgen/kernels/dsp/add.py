@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params
+from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.binary import Fields, binary_overlaps, nest_fields
 from tflmgen.kernels.rules import input_type, zero_point

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.ir import OperatorInstance
 from tflmgen.kernels.numeric.fixed_point import requantize, wrap
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range
 from tflmgen.kernels.rules import input_type, zero_point

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.kernels.dsp.channels import Layer, Rescalings, first_sums, pair_words, rescalings
 from tflmgen.kernels.dsp.common_shift import with_common_shift
 from tflmgen.kernels.dsp.dot_rows import pack_rows

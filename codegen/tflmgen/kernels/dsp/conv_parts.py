@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Scratch
 from tflmgen.kernels.dsp.channels import Layer, Rescalings, pair_words, rescalings
 from tflmgen.kernels.dsp.conv import CORRECTION, OFFSET_STEPS, STACK_WORDS, channel_pairs
 from tflmgen.kernels.dsp.dot_rows import pack_rows

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.kernels.dsp.channels import Layer, accumulators
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.weights import params

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Scratch
 from tflmgen.kernels.dsp.channels import SCALE_BITS, Layer, accumulators, rescalings
 from tflmgen.kernels.dsp.common_shift import with_common_shift
 from tflmgen.kernels.dsp.depthwise import SHIFTS, ScaledChannel, scaled_channel

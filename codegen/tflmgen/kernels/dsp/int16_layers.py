@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Scratch
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params, range_fields, sum_suffix
 from tflmgen.kernels.numeric.window import Window

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Kernel, Null, OperatorInstance, Overlap, Params, ParamValue, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Kernel, Null, OperatorInstance, Overlap, Params, ParamValue, Scratch
 from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.dsp.dot_rows import STACK_STEPS, groups_of, pack_rows, scale_to_int16
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier

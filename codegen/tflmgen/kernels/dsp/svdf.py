@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Kernel, OperatorInstance, Params
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Kernel, OperatorInstance, Params
 from tflmgen.kernels.dsp.dot_rows import groups_of, pack_rows, scale_to_int16
 from tflmgen.kernels.operators.svdf_numbers import STATE, Factor, biases_are_known, fast_kernel, offsets, size_fields
 from tflmgen.kernels.rules import input_type, static_shape, zero_point

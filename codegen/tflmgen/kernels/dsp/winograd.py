@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.kernels.costs.dsp import WINOGRAD_CHANNELS
 from tflmgen.kernels.dsp.channels import Integers, Layer, Rescalings, rescalings
 from tflmgen.kernels.numeric.weights import params

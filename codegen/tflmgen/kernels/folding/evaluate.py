@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import OperatorInstance, Target, View
-from tflmgen.kernels import OPERATORS
+from tflmgen.ir import OperatorInstance, Target, View
 from tflmgen.kernels.folding.fold_elements import ELEMENTS, Fold
 from tflmgen.kernels.folding.fold_moves import FROM_ELEMENTS, MOVES, moved
 from tflmgen.kernels.folding.fold_quantized import fold_quantized
 from tflmgen.kernels.operator import Operator
+from tflmgen.kernels.table import OPERATORS
 
 FOLDS: Mapping[str, Fold] = {**ELEMENTS, **FROM_ELEMENTS}
 

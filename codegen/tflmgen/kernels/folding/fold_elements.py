@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, OperatorInstance
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.quantize_math import Activation, quantize_multiplier
 from tflmgen.kernels.operators.reduce import axes

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Pieces, View
+from tflmgen.ir import ConstantArray, Input, Kernel, OperatorInstance, Pieces, View
 from tflmgen.kernels.folding.fold_elements import Fold, operands, result
 from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operators.reshape import VIEWS

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, OperatorInstance
 from tflmgen.kernels.numeric.int8_tables import TABLES
 from tflmgen.kernels.numeric.quantize_math import activation_range, quantize_multiplier
 from tflmgen.kernels.operators.arithmetic import LEFT_SHIFT, QUANTIZED, add_scales, mul_scale

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir.kernel import Input, Kernel, Output, Scratch
+from tflmgen.ir import Input, Kernel, Output, Scratch
 
 FACTOR_BYTES = 4 * (24 + 8)
 """Of eight columns: factors and biases."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.mve.channels import fit, padded_bytes, words
 from tflmgen.kernels.mve.fully_connected import STACK_BYTES as ROW_BYTES

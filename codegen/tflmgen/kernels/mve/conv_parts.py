@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Scratch
 from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.mve.channels import Fit, fit, padded_bytes
 from tflmgen.kernels.mve.conv import COLUMN_BYTES, STACK_BYTES, pair_stream, table_of

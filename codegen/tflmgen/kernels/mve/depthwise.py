@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Scratch
 from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.mve.channels import fit, words
 from tflmgen.kernels.numeric.weights import overlaps, params

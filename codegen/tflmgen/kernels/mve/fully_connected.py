@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap
 from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.mve.channels import fit, padded_bytes, words
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Kernel, OperatorInstance, Overlap, Params, ParamValue
+from tflmgen.ir import ConstantArray, Kernel, OperatorInstance, Overlap, Params, ParamValue
 from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.mve.sums import STACK_BYTES, row_bytes, sums_operand
 from tflmgen.kernels.operators.lstm_integer import folded_by_cells, multiplier_fields, packed_operands

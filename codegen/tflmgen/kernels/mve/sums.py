@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType
 from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.mve.channels import padded_bytes, words
 from tflmgen.kernels.mve.fully_connected import GROUP

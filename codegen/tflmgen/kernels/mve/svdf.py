@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir.kernel import Kernel, OperatorInstance
+from tflmgen.ir import Kernel, OperatorInstance
 from tflmgen.kernels.mve.sums import STACK_BYTES, row_bytes, sums_operand
 from tflmgen.kernels.operators.svdf_numbers import Factor, biases_are_known, fast_kernel, integer_params, offsets
 

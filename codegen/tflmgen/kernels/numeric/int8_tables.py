@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.ir import OperatorInstance
 from tflmgen.kernels.numeric.fixed_point import (
     doubling_high_multiply,
     inverse_sqrt,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Scratch, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch, Target
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.numeric.weights import (
     bias_operand,

@@ -11,7 +11,7 @@ from enum import Enum
 
 import numpy as np
 
-from tflmgen.ir.types import DType, Quantization
+from tflmgen.ir import DType, Quantization
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 MAX_SHIFT = 30

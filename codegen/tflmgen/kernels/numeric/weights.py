@@ -15,8 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Null, Operand, OperatorInstance, Overlap, Params
-from tflmgen.ir.types import DType, Quantization, TensorType
+from tflmgen.ir import (
+    ConstantArray,
+    DType,
+    Input,
+    Kernel,
+    Null,
+    Operand,
+    OperatorInstance,
+    Overlap,
+    Params,
+    Quantization,
+    TensorType,
+)
 from tflmgen.kernels.numeric.quantize_math import (
     MAX_SHIFT,
     Activation,

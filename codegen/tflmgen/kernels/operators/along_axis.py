@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.numeric.strides import Ints, normalize_axis
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir.kernel import Kernel, OperatorInstance, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.candidates import fast_add, fast_mul, fastest
 from tflmgen.kernels.numeric.quantize_math import (
     Activation,

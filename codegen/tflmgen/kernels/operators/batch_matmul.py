@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir.kernel import (
+from tflmgen.ir import (
     ConstantArray,
+    DType,
     Input,
     Kernel,
     Null,
@@ -23,7 +24,6 @@ from tflmgen.ir.kernel import (
     Scratch,
     Target,
 )
-from tflmgen.ir.types import DType
 from tflmgen.kernels.candidates import fastest
 from tflmgen.kernels.mve.batch_matmul import batch_matmul_mve
 from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, is_representable, quantize_multiplier

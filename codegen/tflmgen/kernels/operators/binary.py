@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue
 from tflmgen.kernels.numeric.strides import MAX_RANK, Nest, broadcast_shape, broadcast_strides, collapse
 from tflmgen.kernels.operator import Rule, Shape
 from tflmgen.kernels.rules import COMMON, input_type, static_shape

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ir.kernel import Kernel, OperatorInstance, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.binary import (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target, View
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.quantize import same_shape, unary_overlaps

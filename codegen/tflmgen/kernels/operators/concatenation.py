@@ -9,8 +9,19 @@ from itertools import accumulate
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Part, Pieces, Target, View
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir import (
+    ConstantArray,
+    DType,
+    Input,
+    Kernel,
+    OperatorInstance,
+    Output,
+    Part,
+    Pieces,
+    Target,
+    TensorType,
+    View,
+)
 from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.copying import MOVABLE, are_pieces, constants_of

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Null, OperatorInstance, Output, Params, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
 from tflmgen.kernels.numeric.weights import bias_type
 from tflmgen.kernels.numeric.window import Extent, extent, parse_padding

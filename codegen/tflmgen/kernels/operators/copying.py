@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Part, Pieces, View
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Part, Pieces, View
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, Nest, collapse, strides_of
 from tflmgen.kernels.operator import Rule
 from tflmgen.kernels.rules import input_type, labels

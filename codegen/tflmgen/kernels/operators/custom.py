@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tflmgen.ir.kernel import Kernel, OperatorInstance, Pieces, Target, View
+from tflmgen.ir import Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, State
 from tflmgen.kernels.rules import COMMON
 

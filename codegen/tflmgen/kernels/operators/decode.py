@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import Kernel, OperatorInstance, Target
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir import DType, Kernel, OperatorInstance, Target, TensorType
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.rules import STATIC, output_is
 

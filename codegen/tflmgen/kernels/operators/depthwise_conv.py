@@ -7,8 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_conv2d, fast_grouped, fast_int16, fastest, on_fpu
 from tflmgen.kernels.dsp.channels import layer_of
 from tflmgen.kernels.dsp.int16_layers import conv2d_int16, depthwise_int16, int16_layer

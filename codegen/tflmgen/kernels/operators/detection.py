@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Scratch, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Scratch, Target
 from tflmgen.kernels.operator import Options, Rule, Shape
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.option_fields import flag, integer, real

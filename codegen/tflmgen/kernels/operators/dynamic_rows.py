@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir.kernel import (
+from tflmgen.ir import (
     ConstantArray,
+    DType,
     Input,
     Kernel,
     OperatorInstance,
@@ -21,8 +22,8 @@ from tflmgen.ir.kernel import (
     Params,
     ParamValue,
     Target,
+    TensorType,
 )
-from tflmgen.ir.types import DType, TensorType
 from tflmgen.kernels.numeric.strides import MAX_RANK
 from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.rules import input_type, static_shape
@@ -50,7 +51,7 @@ class Filler:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class RowWindow:
     """WINDOW_ROWS: input[begin:end]; if `exact`, an error unless these are as many rows as the output has."""
 
     begin: int

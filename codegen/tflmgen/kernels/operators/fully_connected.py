@@ -8,8 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Target
-from tflmgen.ir.types import DType, dim_max
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Target, dim_max
 from tflmgen.kernels.candidates import fast_fully_connected, fast_int16, fastest, on_fpu
 from tflmgen.kernels.dsp.channels import layer_of
 from tflmgen.kernels.dsp.int16_layers import fully_connected_int16, int16_layer

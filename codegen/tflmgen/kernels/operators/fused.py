@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import Array
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, normalize_axis, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Scratch
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.numeric.weights import (
     bias_operand,

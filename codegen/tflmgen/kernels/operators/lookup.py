@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.candidates import fast_kernels, fastest
 from tflmgen.kernels.rules import input_type
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import (
+from tflmgen.ir import (
     ConstantArray,
+    DType,
     Input,
     Kernel,
     Null,
@@ -22,10 +23,10 @@ from tflmgen.ir.kernel import (
     OperatorInstance,
     Overlap,
     Params,
+    Quantization,
     Scratch,
     Target,
 )
-from tflmgen.ir.types import DType, Quantization
 from tflmgen.kernels.candidates import fast_recurrent, fastest, on_fpu
 from tflmgen.kernels.dsp.lstm import lstm_dsp
 from tflmgen.kernels.mve.lstm import lstm_mve

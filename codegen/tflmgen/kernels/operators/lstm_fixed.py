@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Null, Operand, OperatorInstance, ParamValue
-from tflmgen.ir.types import DType, Quantization
+from tflmgen.ir import ConstantArray, DType, Input, Null, Operand, OperatorInstance, ParamValue, Quantization
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier, round_half_away
 from tflmgen.kernels.operators.lstm_tensors import (
     BIASES,

@@ -10,8 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Null, Operand, OperatorInstance, Output
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Null, Operand, OperatorInstance, Output
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.operator import Rule
 from tflmgen.kernels.operators import lstm_fixed

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, OperatorInstance
 from tflmgen.kernels.operator import Rule
 from tflmgen.kernels.rules import STATIC, input_type, static_shape
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target, View
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.pad import PADDING_RULES, padded_shape, paddings

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tflmgen.ir.kernel import Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operator import Operator, Options, Rule
 from tflmgen.kernels.operators.quantize import same_shape
 from tflmgen.kernels.rules import STATIC, input_type, one_type

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target, View
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.numeric.strides import Nest, strides_of
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import HEADER, SAME_MOVABLE_TYPE, constants_of, copy_nest, fits

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_kernels, fastest
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, parse_activation
 from tflmgen.kernels.numeric.weights import overlaps, params

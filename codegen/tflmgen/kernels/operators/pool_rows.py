@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Scratch
 from tflmgen.kernels.numeric.quantize_math import activation_range
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.rules import input_type, static_shape

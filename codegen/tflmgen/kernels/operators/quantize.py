@@ -7,8 +7,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir import (
+    ConstantArray,
+    DType,
+    Input,
+    Kernel,
+    OperatorInstance,
+    Output,
+    Overlap,
+    Params,
+    Target,
+    TensorType,
+)
 from tflmgen.kernels.folding.fold_elements import ELEMENTS
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes

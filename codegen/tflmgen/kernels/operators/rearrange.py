@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflmgen.ir.kernel import Kernel, OperatorInstance, Pieces, Target, View
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import Nest, broadcast_shape, broadcast_strides, normalize_axis, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits

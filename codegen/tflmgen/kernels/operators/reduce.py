@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue, Target
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target, TensorType
 from tflmgen.kernels.folding.fold_elements import ELEMENTS, Array
 from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir.kernel import OperatorInstance, Target, View
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, OperatorInstance, Target, View
 from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.rules import STATIC, constant, input_is, input_type, static_shape

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target, View
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.numeric.quantize_math import round_half_away
 from tflmgen.kernels.numeric.strides import Ints
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.ir.kernel import (
+from tflmgen.ir import (
+    DType,
     Input,
     Kernel,
     Operand,
@@ -20,7 +21,6 @@ from tflmgen.ir.kernel import (
     Scratch,
     Target,
 )
-from tflmgen.ir.types import DType
 from tflmgen.kernels.candidates import fastest, on_fpu
 from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
 from tflmgen.kernels.operator import BACKWARD, Operator, Options, Rule, Shape

@@ -5,8 +5,7 @@ Not an operator of TFLite: the importer makes it of TensorLists.
 
 from __future__ import annotations
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.rules import input_type
 

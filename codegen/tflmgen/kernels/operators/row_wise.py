@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.ir import OperatorInstance
 from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operators.slice import Masks
 from tflmgen.kernels.rules import input_type

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, Nest, broadcast_shape, broadcast_strides, collapse
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.copying import MOVABLE

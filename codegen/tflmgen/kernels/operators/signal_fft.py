@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.operator import Options, Rule, Shape
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.operators.signal_window import NOT_SCALAR

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target, View
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target, View
 from tflmgen.kernels.operator import Options, Rule, Shape, State
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.operators.signal_window import NOT_SCALAR

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operator import Options, Rule, Shape
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.option_fields import integer

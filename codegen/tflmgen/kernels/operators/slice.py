@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Pieces, Target, View
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import MAX_RANK, Nest, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.fixed_point import doubling_high_multiply, exp_on_negative
 from tflmgen.kernels.numeric.int16_tables import interpolated_table
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier

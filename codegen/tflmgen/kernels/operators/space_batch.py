@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, ParamValue, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, ParamValue, Target
 from tflmgen.kernels.numeric.strides import Ints
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir.kernel import (
+from tflmgen.ir import (
     ConstantArray,
+    DType,
     Input,
     Kernel,
     Null,
@@ -24,7 +25,6 @@ from tflmgen.ir.kernel import (
     Scratch,
     Target,
 )
-from tflmgen.ir.types import DType
 from tflmgen.kernels.candidates import fast_recurrent, fastest, on_fpu
 from tflmgen.kernels.dsp.svdf import svdf_dsp
 from tflmgen.kernels.mve.svdf import svdf_mve

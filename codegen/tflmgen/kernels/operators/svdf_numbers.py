@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params
 from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.numeric.window import Fields

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ir.kernel import Kernel, OperatorInstance, Pieces, Target, View
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import Nest, strides_of
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir.kernel import Input, Kernel, Null, OperatorInstance, Output, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, Null, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_transpose_conv, fastest
 from tflmgen.kernels.dsp.channels import layer_of
 from tflmgen.kernels.numeric.quantize_math import parse_activation

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.operator import Options
 from tflmgen.kernels.operators.binary import SUFFIX, Fields
 from tflmgen.kernels.operators.quantize import unary_overlaps

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, strides_of
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX

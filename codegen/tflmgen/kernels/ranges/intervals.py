@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir import DType, TensorType
 
 Integers = NDArray[np.int64]
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir import DType, OperatorInstance, TensorType
 from tflmgen.kernels.folding.fold_elements import ELEMENTS
 from tflmgen.kernels.folding.fold_quantized import fold_quantized, rescaled
 from tflmgen.kernels.numeric.int8_tables import TABLES

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir import DType, OperatorInstance, TensorType
 from tflmgen.kernels.folding.evaluate import fold
 from tflmgen.kernels.folding.fold_moves import MOVES as MOVED
 from tflmgen.kernels.folding.fold_quantized import requantized

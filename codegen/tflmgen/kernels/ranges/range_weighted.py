@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, OperatorInstance
 from tflmgen.kernels.folding.fold_quantized import requantized
 from tflmgen.kernels.numeric.quantize_math import activation_range
 from tflmgen.kernels.numeric.weights import bias_type, channel_scales, is_int16, sum_suffix

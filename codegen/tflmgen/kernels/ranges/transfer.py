@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tflmgen.ir.kernel import OperatorInstance
-from tflmgen.ir.types import DType
+from tflmgen.ir import DType, OperatorInstance
 from tflmgen.kernels.numeric.quantize_math import activation_range
 from tflmgen.kernels.ranges.intervals import Interval, whole
 from tflmgen.kernels.ranges.range_elements import ELEMENTWISE

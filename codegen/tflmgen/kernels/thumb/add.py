@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.ir.kernel import Kernel, OperatorInstance
+from tflmgen.ir import Kernel, OperatorInstance
 from tflmgen.kernels.dsp.add import affine_kernel
 
 

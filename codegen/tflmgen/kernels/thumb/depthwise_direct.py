@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window

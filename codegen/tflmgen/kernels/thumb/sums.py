@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType
 from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.thumb.fully_connected import STACK, weight_words

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Scratch
-from tflmgen.ir.types import DType
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Scratch
 from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.numeric.phases import transposed_fields
 from tflmgen.kernels.numeric.weights import params

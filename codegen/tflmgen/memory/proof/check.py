@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tflmgen.errors import InternalError
-from tflmgen.ir.graph import Value
-from tflmgen.ir.program import (
+from tflmgen.ir import (
     Access,
     Assembly,
     Branch,
@@ -34,6 +33,7 @@ from tflmgen.ir.program import (
     Rename,
     Slot,
     Transfer,
+    Value,
     Work,
 )
 from tflmgen.memory.proof.byte_segments import Segments, Span

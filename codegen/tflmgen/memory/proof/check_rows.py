@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflmgen.errors import InternalError
-from tflmgen.ir.kernel import Line, RowStage, Running
-from tflmgen.ir.program import (
+from tflmgen.ir import (
     InputArgument,
     Instruction,
     KernelCall,
+    Line,
     OutputArgument,
     ProgramFunction,
     Rename,
     RowCallAt,
     RowProgram,
+    RowStage,
+    Running,
     Transfer,
     Work,
 )

@@ -17,7 +17,7 @@ import typer
 
 from tflmgen.crash_site import crash_site, options_given, where_to_report
 from tflmgen.errors import InternalError, ModelError, Problem, TflmgenError, UsageError
-from tflmgen.terminal.console import error_line
+from tflmgen.terminal import error_line
 
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 

@@ -1,0 +1,151 @@
+"""The operator table: every operator that tflmgen compiles, by its TFLite name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from tflmgen.kernels.operator import Operator
+from tflmgen.kernels.operators import (
+    add_n,
+    along_axis,
+    arithmetic,
+    batch_matmul,
+    binary_functions,
+    broadcast_args,
+    cast,
+    circular_buffer,
+    comparison,
+    concatenation,
+    conv,
+    conv3d,
+    decode,
+    depthwise_conv,
+    detection,
+    division,
+    embedding,
+    fill,
+    fully_connected,
+    fused,
+    gather,
+    log_softmax,
+    lstm,
+    mapped_copy,
+    normalize,
+    pad,
+    pool,
+    quantize,
+    quantized_unary,
+    rearrange,
+    reduce,
+    requantize,
+    reshape,
+    resize,
+    rnn,
+    row_store,
+    select,
+    signal_fft,
+    signal_filter_bank,
+    signal_frames,
+    signal_window,
+    slice,
+    softmax,
+    space_batch,
+    svdf,
+    transpose,
+    transpose_conv,
+    update_slice,
+)
+from tflmgen.kernels.operators import dynamic_rows as rows
+
+FAMILIES: tuple[tuple[Operator, ...], ...] = (
+    add_n.OPERATORS,
+    along_axis.OPERATORS,
+    arithmetic.OPERATORS,
+    batch_matmul.OPERATORS,
+    binary_functions.OPERATORS,
+    broadcast_args.OPERATORS,
+    cast.OPERATORS,
+    circular_buffer.OPERATORS,
+    comparison.OPERATORS,
+    concatenation.OPERATORS,
+    conv.OPERATORS,
+    conv3d.OPERATORS,
+    decode.OPERATORS,
+    depthwise_conv.OPERATORS,
+    detection.OPERATORS,
+    division.OPERATORS,
+    embedding.OPERATORS,
+    fill.OPERATORS,
+    fully_connected.OPERATORS,
+    fused.OPERATORS,
+    gather.OPERATORS,
+    log_softmax.OPERATORS,
+    lstm.OPERATORS,
+    mapped_copy.OPERATORS,
+    normalize.OPERATORS,
+    pad.OPERATORS,
+    pool.OPERATORS,
+    quantize.OPERATORS,
+    quantized_unary.OPERATORS,
+    rearrange.OPERATORS,
+    reduce.OPERATORS,
+    requantize.OPERATORS,
+    reshape.OPERATORS,
+    resize.OPERATORS,
+    rnn.OPERATORS,
+    row_store.OPERATORS,
+    rows.OPERATORS,
+    select.OPERATORS,
+    signal_fft.OPERATORS,
+    signal_filter_bank.OPERATORS,
+    signal_frames.OPERATORS,
+    signal_window.OPERATORS,
+    slice.OPERATORS,
+    softmax.OPERATORS,
+    space_batch.OPERATORS,
+    svdf.OPERATORS,
+    transpose.OPERATORS,
+    transpose_conv.OPERATORS,
+    update_slice.OPERATORS,
+)
+
+CHANNEL_AXIS: Mapping[str, int] = {
+    "CONV_2D": conv.OUTPUT_CHANNELS,
+    "DEPTHWISE_CONV_2D": depthwise_conv.OUTPUT_CHANNELS,
+    "FULLY_CONNECTED": fully_connected.UNITS,
+}
+"""The axis of a layer's weights that counts its output channels."""
+
+BUILT_IN: Mapping[str, Operator] = {operator.name: operator for family in FAMILIES for operator in family}
+
+_PLUGGED_IN: ContextVar[Mapping[str, Operator]] = ContextVar("plugged_in", default={})  # noqa: B039
+
+
+class _Table(Mapping[str, Operator]):
+    """tflmgen's own operators, then those plugged in at the moment."""
+
+    def __getitem__(self, name: str) -> Operator:
+        found = BUILT_IN.get(name)
+        return _PLUGGED_IN.get()[name] if found is None else found
+
+    def __iter__(self) -> Iterator[str]:
+        yield from BUILT_IN
+        yield from _PLUGGED_IN.get()
+
+    def __len__(self) -> int:
+        return len(BUILT_IN) + len(_PLUGGED_IN.get())
+
+
+OPERATORS: Mapping[str, Operator] = _Table()
+
+
+@contextmanager
+def plugged_in(operators: Iterable[Operator]) -> Iterator[None]:
+    """Inside, the table has these operators too. Their names are none of tflmgen's own."""
+    token = _PLUGGED_IN.set({operator.name: operator for operator in operators})
+    try:
+        yield
+    finally:
+        _PLUGGED_IN.reset(token)

@@ -1,0 +1,102 @@
+"""The passes over the graph, in order. Each is a pure function Module -> Module in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tflmgen.ir import Module, verify
+from tflmgen.passes.activation import fuse_activation
+from tflmgen.passes.activation_functions import fuse_functions
+from tflmgen.passes.affine import fold_affine
+from tflmgen.passes.analysed import range_pass
+from tflmgen.passes.attention import fuse_attention
+from tflmgen.passes.branches import fold_branches
+from tflmgen.passes.call_constants import resolve_calls
+from tflmgen.passes.common_subexpressions import merge_common
+from tflmgen.passes.constant_variables import freeze_variables
+from tflmgen.passes.counted_loops import count_trips
+from tflmgen.passes.dead_code import prune
+from tflmgen.passes.dilation import fuse_dilation
+from tflmgen.passes.duplicate_variables import merge_variables
+from tflmgen.passes.embedding_tables import dequantize_late
+from tflmgen.passes.fold import fold_constants
+from tflmgen.passes.fuse_lookups import fuse_lookups
+from tflmgen.passes.hoist_from_branches import share_branches
+from tflmgen.passes.identities import drop_identities
+from tflmgen.passes.inline import inline
+from tflmgen.passes.invariant_variables import substitute_invariants
+from tflmgen.passes.loop_invariant_code import hoist
+from tflmgen.passes.matrix_products import use_fully_connected
+from tflmgen.passes.merge_transposes import fuse_transposes
+from tflmgen.passes.mixed_depthwise import merge_mixed_depthwise
+from tflmgen.passes.move_transposes import sink_transposes
+from tflmgen.passes.move_views import delay_views
+from tflmgen.passes.normalization import fuse_normalization
+from tflmgen.passes.padding import fuse_padding
+from tflmgen.passes.quantization import cancel_quantization
+from tflmgen.passes.quantize_boundaries import narrow
+from tflmgen.passes.reshaped_variables import view_after_loop
+from tflmgen.passes.sink_into_branches import sink
+from tflmgen.passes.specialize import specialize
+from tflmgen.passes.unique_constants import unify_constants
+
+Pass = Callable[[Module], Module]
+
+WITHOUT_RANGES: tuple[Pass, ...] = (
+    freeze_variables,
+    inline,
+    unify_constants,
+    specialize,
+    resolve_calls,
+    substitute_invariants,
+    dequantize_late,
+    fold_constants,
+    fold_branches,
+    drop_identities,
+    narrow,
+    cancel_quantization,
+    merge_mixed_depthwise,
+    fuse_functions,
+    fuse_normalization,
+    fuse_lookups,
+    use_fully_connected,
+    delay_views,
+    fold_affine,
+    fuse_activation,
+    fuse_transposes,
+    fuse_attention,
+    sink_transposes,
+    fuse_dilation,
+    fuse_padding,
+    merge_common,
+    merge_variables,
+    view_after_loop,
+    count_trips,
+    hoist,
+    share_branches,
+    sink,
+    prune,
+)
+
+
+def with_ranges(multiple: int) -> tuple[Pass, ...]:
+    """All passes; tensors that lose channels keep a multiple of so many where they can, with 0 all of them."""
+    return (*WITHOUT_RANGES[:-1], range_pass(multiple), prune)
+
+
+PIPELINE = with_ranges(1)
+
+MAX_ROUNDS = 50
+"""Rounds over the pipeline; each but the last changed something, and real models need a handful."""
+
+
+def run_passes(module: Module, pipeline: tuple[Pass, ...] = PIPELINE) -> Module:
+    """Runs the passes one after another until a round changes nothing, verifying the graph before and after each."""
+    verify(module, "import")
+    for _ in range(MAX_ROUNDS):
+        before = module.functions
+        for one in pipeline:
+            module = verify(one(module), one.__name__)
+        if module.functions == before:
+            break
+    return module

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
@@ -22,3 +23,5 @@ def pytest_configure() -> None:
     # Started in the background of a script, the suite ignores SIGINT, and so do its children, which tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Tables would be as wide as it says, and workers of pytest-xdist have it where their parent loads readline.
+    os.environ.pop("COLUMNS", None)

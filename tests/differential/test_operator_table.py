@@ -14,7 +14,7 @@ from support.litert import run_litert
 from tflmgen.commands.operator_table import main_operand, operator_rows
 from tflmgen.ir.types import DType
 from tflmgen.kernels import reference_types
-from tflmgen.kernels.table import BUILT_IN
+from tflmgen.kernels.table import OPERATORS
 
 from differential import recurrent
 from differential.test_differential import FAMILIES, IN_FILES, PACKED
@@ -22,7 +22,7 @@ from differential.test_differential import FAMILIES, IN_FILES, PACKED
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is the reference")
 
-ROWS = {row.name: row for row in operator_rows(BUILT_IN.values())}
+ROWS = {row.name: row for row in operator_rows(OPERATORS.values())}
 OF: dict[str, list[Family]] = defaultdict(list)
 for _family in FAMILIES:
     OF[_family.operator].append(_family)

@@ -27,7 +27,7 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Block, Module, Op
 from tflmgen.ir.kernel import Line, Target
 from tflmgen.ir.program import KernelCall, Program, RowCallAt, RowProgram
-from tflmgen.kernels.selection import select
+from tflmgen.kernels.selection import Selector
 from tflmgen.memory.proof.check import check
 from tflmgen.options import Optimize
 from tflmgen.passes.pipeline import run_passes
@@ -62,7 +62,7 @@ def with_stream(module: Module, choose: random.Random) -> Module | None:
 
 
 def program_of(module: Module) -> Program:
-    return lowered(module, best_candidate(module, select(module, HOST, stream_kernels(module, HOST))))
+    return lowered(module, best_candidate(module, Selector(HOST).select(module, stream_kernels(module, HOST))))
 
 
 def lowered(module: Module, best: Candidate) -> Program:
@@ -156,7 +156,7 @@ def test_inputs_by_rows(seeds: range) -> None:
     for seed in seeds:
         module = module_of(seed, "int8")
         pushed = push_rows(module, [module.signatures[0].inputs[0].name])
-        small = choose([pushed], HOST, Optimize.RAM if seed % 2 else Optimize.SPEED, None)
+        small = choose([pushed], Selector(HOST), Optimize.RAM if seed % 2 else Optimize.SPEED, None)
         shape = module.functions[0].inputs[0].type.max_shape
         images = (np.random.default_rng(seed).normal(size=(2, *shape)) * 60).astype(np.int8)
         calls += [Invocation(len(sources), 0, (image,)) for image in images]
@@ -195,7 +195,7 @@ def two_inputs() -> bytes:
 @pytest.mark.parametrize("optimize", [Optimize.SPEED, Optimize.RAM])
 def test_rows_come_before_what_other_inputs_need(optimize: Optimize) -> None:
     module = run_passes(import_model(parse_model(two_inputs(), "m.tflite")))
-    small = choose([push_rows(module, ["image"])], HOST, optimize, None)
+    small = choose([push_rows(module, ["image"])], Selector(HOST), optimize, None)
     sources = {"whole": emit(program_of(module), "whole", "", "")}
     sources["pushed"] = emit(lowered(small.module, small.best), "pushed", "", "")
     rng = np.random.default_rng(1)

@@ -13,7 +13,7 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module
 from tflmgen.ir.kernel import Target
 from tflmgen.ir.program import Program
-from tflmgen.kernels.selection import Selection, select
+from tflmgen.kernels.selection import Selection, Selector
 from tflmgen.memory.offsets import lay_out
 from tflmgen.memory.storage import assign
 from tflmgen.passes.pipeline import PIPELINE, Pass, run_passes
@@ -44,7 +44,7 @@ def compile_bytes(data: bytes, pipeline: tuple[Pass, ...] = PIPELINE) -> Stages:
     """
     model = parse_model(data, "m.tflite")
     module = run_passes(import_model(model), pipeline)
-    selection = select(module, HOST)
+    selection = Selector(HOST).select(module)
     plan = best_candidate(module, selection) if pipeline is PIPELINE else _plain(module, selection)
     program = lower(module, plan.selection, plan.schedule, plan.storage, plan.layout)
     return Stages(model, module, plan.selection, plan, program)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tflmgen.ir.graph import Value
 from tflmgen.ir.kernel import Target
-from tflmgen.kernels.selection import select
+from tflmgen.kernels.selection import Selector
 from tflmgen.memory.offsets import lay_out
 from tflmgen.memory.placement import ArenaPlan
 from tflmgen.memory.storage import Storage, assign
@@ -46,5 +46,5 @@ def plan_graph(text: str) -> Planned:
     module = parse_graph(text)
     scheduled = schedule(module)
     liveness = analyze(scheduled)
-    storage = assign(scheduled, select(module, Target(core="host")), liveness, set())
+    storage = assign(scheduled, Selector(Target(core="host")).select(module), liveness, set())
     return Planned(scheduled, liveness, storage, lay_out(storage, scheduled.steps).arena)

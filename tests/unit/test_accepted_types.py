@@ -11,7 +11,7 @@ from tflmgen.ir.types import DType, TensorType
 from tflmgen.kernels.accepted import ANY, accepted_types
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.rules import COMMON, PRESENT, input_is, one_type, output_is
-from tflmgen.kernels.table import BUILT_IN
+from tflmgen.kernels.table import OPERATORS
 
 F, S8, S16, S32 = DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32
 
@@ -98,10 +98,10 @@ def test_equals_trying_everything(inputs: tuple[int, int], rules: tuple[Rule, ..
 BY_SHAPE_ONLY = {"SHAPE", "RANK"}
 
 
-@pytest.mark.parametrize("name", [name for name in BUILT_IN if name in BUILTIN_OPERATORS or name.startswith(CUSTOM)])
+@pytest.mark.parametrize("name", [name for name in OPERATORS if name in BUILTIN_OPERATORS or name.startswith(CUSTOM)])
 def test_every_operator_says_which_types_it_takes(name: str) -> None:
     """No operand is of any type, as it would seem if a rule on types asked for something else first."""
-    signatures = accepted_types(BUILT_IN[name])
+    signatures = accepted_types(OPERATORS[name])
     assert signatures
     loose = [s for s in signatures if ANY in (*s.inputs, *s.outputs)]
     assert bool(loose) == (name in BY_SHAPE_ONLY)

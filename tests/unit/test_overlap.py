@@ -10,7 +10,7 @@ from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module, Op, walk
 from tflmgen.ir.kernel import Kernel, Target
-from tflmgen.kernels.selection import select
+from tflmgen.kernels.selection import Selector
 from tflmgen.memory.overlap import has_multiples
 
 M55 = Target("cortex-m55", frozenset({"dsp", "mve", "fpu"}))
@@ -33,9 +33,9 @@ def depthwise_of_constant() -> Module:
 
 def test_constants_keep_any_distance() -> None:
     module = depthwise_of_constant()
-    selection = select(module, M55)
+    selection = Selector(M55).select(module)
     (depthwise, _) = [selection.of(node) for node in walk(module.functions[0].body) if isinstance(node, Op)]
     assert isinstance(depthwise, Kernel)
     assert has_multiples(depthwise)
-    on_host = best_candidate(module, select(module, HOST))
+    on_host = best_candidate(module, Selector(HOST).select(module))
     assert best_candidate(module, selection).bytes == on_host.bytes

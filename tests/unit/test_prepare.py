@@ -11,11 +11,12 @@ from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module, Op, walk
 from tflmgen.ir.kernel import Target
+from tflmgen.kernels.selection import Selector
 from tflmgen.options import Optimize
 from tflmgen.passes.pipeline import WITHOUT_RANGES, run_passes
 
-M4 = Target("cortex-m4", frozenset({"dsp", "fpu"}))
-M0 = Target("cortex-m0")
+M4 = Selector(Target("cortex-m4", frozenset({"dsp", "fpu"})))
+M0 = Selector(Target("cortex-m0"))
 
 
 def two_layers(channels: int, dead: int) -> Module:

@@ -15,10 +15,12 @@ from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module, Op
 from tflmgen.ir.kernel import Target
+from tflmgen.kernels.selection import Selector
 from tflmgen.options import Optimize
 from tflmgen.passes.pipeline import run_passes
 
-HOST = Target(core="host")
+HOST = Selector(Target("host"))
+M4 = Selector(Target("cortex-m4", frozenset({"dsp"})))
 
 
 def network() -> Module:
@@ -92,20 +94,18 @@ def filters() -> Module:
 
 
 def test_kernels_that_need_less_scratch_keep_to_a_budget() -> None:
-    target = Target("cortex-m4", frozenset({"dsp"}))
-    fastest, *slower = curve([filters()], target)
+    fastest, *slower = curve([filters()], M4)
     assert slower
     assert streams(slower[-1]) == 0
-    kept = choose([filters()], target, Optimize.SPEED, slower[-1].bytes)
+    kept = choose([filters()], M4, Optimize.SPEED, slower[-1].bytes)
     assert kept.bytes <= slower[-1].bytes < fastest.bytes
     assert kept.cost > fastest.cost == 0
 
 
 @pytest.mark.parametrize("made", [network, filters])
 def test_speed_is_the_fastest_plan_and_balanced_not_larger(made: Callable[[], Module]) -> None:
-    target = Target("cortex-m4", frozenset({"dsp"}))
-    front = curve([made()], target)
-    speed, balanced = (choose([made()], target, how, None) for how in (Optimize.SPEED, Optimize.BALANCED))
+    front = curve([made()], M4)
+    speed, balanced = (choose([made()], M4, how, None) for how in (Optimize.SPEED, Optimize.BALANCED))
     assert speed.cost == 0 == front[0].cost
     assert speed.bytes == front[0].bytes
     assert balanced.bytes <= speed.bytes
@@ -113,17 +113,15 @@ def test_speed_is_the_fastest_plan_and_balanced_not_larger(made: Callable[[], Mo
 
 
 def test_speed_and_balanced_differ_where_slower_kernels_save_enough() -> None:
-    target = Target("cortex-m4", frozenset({"dsp"}))
-    speed, balanced = (choose([filters()], target, how, None) for how in (Optimize.SPEED, Optimize.BALANCED))
+    speed, balanced = (choose([filters()], M4, how, None) for how in (Optimize.SPEED, Optimize.BALANCED))
     assert balanced.bytes < speed.bytes
     assert balanced.cost > speed.cost == 0
 
 
 @pytest.mark.parametrize("made", [network, filters])
 def test_each_point_of_the_curve_is_what_its_budget_gives(made: Callable[[], Module]) -> None:
-    target = Target("cortex-m4", frozenset({"dsp"}))
-    for point in curve([made()], target):
-        chosen = choose([made()], target, Optimize.BALANCED, point.bytes)
+    for point in curve([made()], M4):
+        chosen = choose([made()], M4, Optimize.BALANCED, point.bytes)
         assert (chosen.bytes, chosen.cost) == (point.bytes, point.cost)
 
 

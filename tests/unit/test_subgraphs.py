@@ -8,6 +8,7 @@ from tflmgen.errors import ModelError
 from tflmgen.frontend.subgraphs import assigning_subgraphs, call_order, stateful_subgraphs
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.kernels.table import OPERATORS
 
 
 def calls(*edges: tuple[int, ...]) -> Model:
@@ -76,5 +77,5 @@ def test_what_touches_variables() -> None:
     graphs[1].operator("CALL", [], [], {"subgraph": 2})
     graphs[4].operator("CALL", [], [], {"subgraph": 3})
     model = parse_model(writer.finish(), "m.tflite")
-    assert stateful_subgraphs(model) == {0, 1, 2, 3, 4}
-    assert assigning_subgraphs(model) == {3, 4}
+    assert stateful_subgraphs(model, OPERATORS) == {0, 1, 2, 3, 4}
+    assert assigning_subgraphs(model, OPERATORS) == {3, 4}

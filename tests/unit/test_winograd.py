@@ -16,7 +16,7 @@ from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.ir.graph import Op, walk
 from tflmgen.ir.kernel import ConstantArray, Kernel, Target
-from tflmgen.kernels.selection import select
+from tflmgen.kernels.selection import Selector
 from tflmgen.kernels.table import OPERATORS
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.project.board import HOST, load_board
@@ -47,8 +47,8 @@ def model(tmp_path: Path) -> Path:
 
 def variants(model: Path, target: Target) -> tuple[list[str], list[str], int]:
     """The convolutions' variants, the notes, the bytes of packed weights."""
-    module = prepare(import_model(read_model(model)), target)
-    selection = select(module, target)
+    module = prepare(import_model(read_model(model)), Selector(target))
+    selection = Selector(target).select(module)
     nodes = [node for f in module.functions for node in walk(f.body) if isinstance(node, Op)]
     kernels = [selection.of(op) for op in sorted(nodes, key=lambda op: op.origin.operator) if op.operator == "CONV_2D"]
     found = [kernel for kernel in kernels if isinstance(kernel, Kernel)]

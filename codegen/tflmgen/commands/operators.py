@@ -9,7 +9,7 @@ from typing import Any
 from tflmgen.commands.operator_table import OperatorRow, operator_rows, type_lines
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import DType
-from tflmgen.kernels import ANY, BUILT_IN, Types
+from tflmgen.kernels import ANY, OPERATORS, Types
 from tflmgen.options import OutputOptions
 from tflmgen.plugins import installed_names, load_operators
 from tflmgen.terminal import Column, Console, Table
@@ -22,7 +22,7 @@ def operators_command(names: Sequence[str], plugins: Sequence[Path], output: Out
     """Print the operators whose names contain one of `names`, all without; one alone with its types and rules."""
     console = Console(output)
     added = load_operators(plugins, installed_names())
-    operators = [*BUILT_IN.values(), *added]
+    operators = [*OPERATORS.values(), *added]
     wanted = [o for o in operators if not names or any(name.upper() in o.name.upper() for name in names)]
     exact = [o for o in operators if [o.name.upper()] == [name.upper() for name in names]]
     rows = operator_rows(exact or wanted)

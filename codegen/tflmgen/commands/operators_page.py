@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tflmgen.commands.operator_table import CONTROL, SPLIT_UP, VARIABLES, OperatorRow, operator_rows, type_lines
 from tflmgen.ir import DType
-from tflmgen.kernels import BUILT_IN
+from tflmgen.kernels import OPERATORS
 
 COLUMNS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.UINT8, DType.INT32, DType.INT64, DType.BOOL)
 
@@ -82,4 +82,4 @@ def _wrapped(text: str) -> str:
 
 
 if __name__ == "__main__":
-    print(page(operator_rows(BUILT_IN.values())), end="")
+    print(page(operator_rows(OPERATORS.values())), end="")

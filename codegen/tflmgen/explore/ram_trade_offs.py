@@ -13,8 +13,8 @@ from tflmgen.explore.search import Candidate, best_candidate, ladder
 from tflmgen.explore.streams.choose import Streams
 from tflmgen.explore.streams.stream_kernel import stream_kernels
 from tflmgen.explore.streams.stream_memory import instructions
-from tflmgen.ir import Module, Target
-from tflmgen.kernels import Selection, select, without_overlap
+from tflmgen.ir import Module
+from tflmgen.kernels import Selection, Selector, without_overlap
 from tflmgen.options import Optimize
 from tflmgen.schedule import Step, walk_items
 
@@ -57,30 +57,30 @@ def parse_budget(text: str | None) -> int | None:
     return int(found[1]) << {"": 0, "k": 10, "m": 20}[found[2].lower()]
 
 
-def choose(modules: Sequence[Module], target: Target, optimize: Optimize, budget: int | None) -> Choice:
+def choose(modules: Sequence[Module], selector: Selector, optimize: Optimize, budget: int | None) -> Choice:
     """The fastest plan that keeps to a budget of arena and state; without one what `optimize` asks for.
 
     `modules` compute the same, the fastest of them first. Raises ModelError where no plan keeps to the budget.
     """
     if budget is not None:
-        return _within(budget, modules, target)
+        return _within(budget, modules, selector)
     if optimize is Optimize.SPEED:
-        return next(_rungs(Way(modules[0], 0), target))
-    plain = _plain(modules[0], target)
-    return _smallest(plain, target) if optimize is Optimize.RAM else plain
+        return next(_rungs(Way(modules[0], 0), selector))
+    plain = _plain(modules[0], selector)
+    return _smallest(plain, selector) if optimize is Optimize.RAM else plain
 
 
-def apart(module: Module, target: Target, optimize: Optimize, budget: int | None) -> Choice:
+def apart(module: Module, selector: Selector, optimize: Optimize, budget: int | None) -> Choice:
     """The fastest way with every output apart from the inputs. Raises UsageError where little RAM is asked for, too."""
     if budget is not None or optimize is Optimize.RAM:
         raise UsageError("--no-overlap goes with neither --ram-budget nor --optimize ram")
-    selection = without_overlap(_selection(module, target))
+    selection = without_overlap(_selection(module, selector))
     return Choice(module, 0, best_candidate(module, selection))
 
 
-def curve(modules: Sequence[Module], target: Target) -> list[Choice]:
+def curve(modules: Sequence[Module], selector: Selector) -> list[Choice]:
     """The Pareto front of RAM and instructions, from the fastest plan to the smallest; `modules` as for choose."""
-    choices = chain.from_iterable(_rungs(way, target) for way in _ways(modules, target))
+    choices = chain.from_iterable(_rungs(way, selector) for way in _ways(modules, selector))
     found = sorted(choices, key=lambda choice: (choice.cost, choice.bytes))
     kept: list[Choice] = []
     for choice in found:
@@ -89,38 +89,38 @@ def curve(modules: Sequence[Module], target: Target) -> list[Choice]:
     return kept
 
 
-def _plain(module: Module, target: Target) -> Choice:
+def _plain(module: Module, selector: Selector) -> Choice:
     """Without streams, and with slower kernels only where these save much memory."""
-    best = best_candidate(module, _selection(module, target))
+    best = best_candidate(module, _selection(module, selector))
     return Choice(module, best.slower, best)
 
 
-def _rungs(way: Way, target: Target) -> Iterator[Choice]:
+def _rungs(way: Way, selector: Selector) -> Iterator[Choice]:
     """A way's plans, with the fastest kernels first, then with slower ones."""
-    for rung in ladder(way.module, _selection(way.module, target)):
+    for rung in ladder(way.module, _selection(way.module, selector)):
         yield Choice(way.module, way.cost + rung.slower, rung)
 
 
-def _selection(module: Module, target: Target) -> Selection:
-    return select(module, target, stream_kernels(module, target))
+def _selection(module: Module, selector: Selector) -> Selection:
+    return selector.select(module, stream_kernels(module, selector.target))
 
 
-def _ways(modules: Sequence[Module], target: Target, most: int | None = None) -> Iterator[Way]:
+def _ways(modules: Sequence[Module], selector: Selector, most: int | None = None) -> Iterator[Way]:
     """Every module without streams and with them, the cheapest first; those with streams have estimates up to `most`.
 
     A module costs what it takes more than the first one, each with the fastest kernels.
     """
-    selections = [_selection(module, target) for module in modules]
+    selections = [_selection(module, selector) for module in modules]
     totals = [sum(map(instructions, selection.kernels.values())) for selection in selections]
     pairs = zip(modules, selections, totals, strict=True)
-    ways = [_ways_of(module, fastest, max(0, total - totals[0]), target, most) for module, fastest, total in pairs]
+    ways = [_ways_of(module, fastest, max(0, total - totals[0]), selector, most) for module, fastest, total in pairs]
     return heapq.merge(*ways, key=lambda way: way.cost)
 
 
-def _ways_of(module: Module, fastest: Selection, base: int, target: Target, most: int | None) -> Iterator[Way]:
+def _ways_of(module: Module, fastest: Selection, base: int, selector: Selector, most: int | None) -> Iterator[Way]:
     """The ways of one module, which has the kernels `fastest`, the cheapest first; `base` is its own cost."""
     yield Way(module, base)
-    streams = Streams(module, best_candidate(module, fastest).selection, target, fastest)
+    streams = Streams(module, best_candidate(module, fastest).selection, selector.target, fastest)
     seen = {0}
     for limit in reversed([limit for limit in streams.limits if most is None or limit <= most]):
         streamed, cost = streams.streamed(limit)
@@ -129,9 +129,9 @@ def _ways_of(module: Module, fastest: Selection, base: int, target: Target, most
             yield Way(streamed, base + cost)
 
 
-def _smallest(plain: Choice, target: Target) -> Choice:
+def _smallest(plain: Choice, selector: Selector) -> Choice:
     """The way of least RAM that slows the model down by no more than is allowed."""
-    streams = Streams(plain.module, plain.best.selection, target)
+    streams = Streams(plain.module, plain.best.selection, selector.target)
     allowed = sum(map(instructions, plain.best.selection.kernels.values())) * SLOWDOWN
 
     def is_allowed(way: Way | Choice) -> bool:
@@ -140,16 +140,16 @@ def _smallest(plain: Choice, target: Target) -> Choice:
     ways = filter(is_allowed, (Way(*streams.streamed(limit)) for limit in streams.limits))
     tried = [plain]
     for way in (Way(plain.module, 0), *islice(ways, TRIES)):
-        tried += takewhile(is_allowed, _rungs(way, target))
+        tried += takewhile(is_allowed, _rungs(way, selector))
     return min(tried, key=lambda choice: (*choice.best.cost, choice.cost))
 
 
-def _within(budget: int, modules: Sequence[Module], target: Target) -> Choice:
+def _within(budget: int, modules: Sequence[Module], selector: Selector) -> Choice:
     """The cheapest way that keeps to a budget."""
     tried: list[Choice] = []
     found = None
-    for way in _ways(modules, target, budget):
-        for choice in _rungs(way, target):
+    for way in _ways(modules, selector, budget):
+        for choice in _rungs(way, selector):
             if found is not None and choice.cost >= found.cost:
                 break
             tried.append(choice)
@@ -161,7 +161,7 @@ def _within(budget: int, modules: Sequence[Module], target: Target) -> Choice:
             break
     if found is not None:
         return found
-    tried += [_smallest(_plain(module, target), target) for module in modules]
+    tried += [_smallest(_plain(module, selector), selector) for module in modules]
     least = min(tried, key=lambda choice: choice.bytes)
     if least.bytes <= budget:
         return least

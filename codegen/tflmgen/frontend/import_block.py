@@ -20,7 +20,7 @@ from tflmgen.frontend.tensor_lists import RowStore, absorbed, row_stores
 from tflmgen.frontend.tflite.model import Operator, SubGraph
 from tflmgen.frontend.variables import variable_name, variable_tensor_name
 from tflmgen.ir import Block, Node, Op, Origin, TensorType, Value
-from tflmgen.kernels import BY_SHAPE, ELEMENT_WISE, INTERMEDIATES, OPERATORS, TABLE, State, fold, instance_of
+from tflmgen.kernels import BY_SHAPE, ELEMENT_WISE, INTERMEDIATES, TABLE, State, fold, instance_of
 
 Wanted = Sequence[Mapping[int, int]]
 """By axis, how much each output of a subgraph has room for, where that is known."""
@@ -137,12 +137,14 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
     if any(open_shapes):
         known = inferred(context, op, inputs, declared)
         declared = tuple(k if o else d for k, d, o in zip(known, declared, open_shapes, strict=True))
-    checked = check_operator(_with_intermediates(op, subgraph), inputs, declared, open_shapes, context.constants)
-    problems = checked.problems or _state_problems(op, subgraph)
+    checked = check_operator(
+        _with_intermediates(op, subgraph), inputs, declared, open_shapes, context.constants, context.operators
+    )
+    problems = checked.problems or _state_problems(context, op, subgraph)
     kept: tuple[str, ...] = ()
-    if not problems and not checked.open and keeps_state(op):
+    if not problems and not checked.open and keeps_state(op, context.operators):
         instance = instance_of(inputs, checked.outputs, checked.attributes, context.constants)
-        kept, problems = _kept(context, subgraph, op, state_of(op, instance))
+        kept, problems = _kept(context, subgraph, op, state_of(op, instance, context.operators))
     if (checked.open or (checked.problems and any(open_shapes))) and is_sized_at_run_time(op.name, inputs):
         return _rows(scope, op, origin, inputs, declared)
     for sentence in problems:
@@ -154,7 +156,7 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         return ()
     if problems:
         return ()
-    if not any(v.type.elements for v in outputs) and not (kept or OPERATORS[op.name].updates):
+    if not any(v.type.elements for v in outputs) and not (kept or context.operators[op.name].updates):
         return _nothing(scope, op, outputs)
     if _fold(scope, op, inputs, outputs, checked.attributes):
         return ()
@@ -202,9 +204,9 @@ def _with_intermediates(op: Operator, subgraph: SubGraph) -> Operator:
     return replace(op, options={**op.options, INTERMEDIATES: known})
 
 
-def _state_problems(op: Operator, subgraph: SubGraph) -> tuple[str, ...]:
+def _state_problems(context: Context, op: Operator, subgraph: SubGraph) -> tuple[str, ...]:
     """What is wrong with the inputs that a well-formed operator updates."""
-    states = [op.inputs[position] for position in OPERATORS[op.name].updates]
+    states = [op.inputs[position] for position in context.operators[op.name].updates]
     if not all(subgraph.tensors[index].is_variable for index in states):
         return (f"{op.name} updates a tensor that is not a variable",)
     return (f"{op.name} updates one variable twice",) if len(set(states)) < len(states) else ()
@@ -213,7 +215,7 @@ def _state_problems(op: Operator, subgraph: SubGraph) -> tuple[str, ...]:
 def _update_variables(scope: Scope, op: Operator, kept: Sequence[str]) -> list[Value]:
     """New contents for the variable tensors that an operator updates, and for its own state."""
     updated = []
-    tensors = [scope.subgraph.tensors[op.inputs[position]] for position in OPERATORS[op.name].updates]
+    tensors = [scope.subgraph.tensors[op.inputs[position]] for position in scope.context.operators[op.name].updates]
     for name in (*(variable_tensor_name(scope.subgraph, tensor) for tensor in tensors), *kept):
         updated.append(scope.context.value(name, scope.context.variables[name].type))
         scope.context.contents[name] = updated[-1]
@@ -285,7 +287,9 @@ def _fold(
     ):
         return False
     context = scope.context
-    arrays = fold(op.name, instance_of(inputs, [v.type for v in outputs], attributes, context.constants))
+    arrays = fold(
+        op.name, instance_of(inputs, [v.type for v in outputs], attributes, context.constants), context.operators
+    )
     if arrays is None:
         return False
     for index, value, array in zip(op.outputs, outputs, arrays, strict=True):

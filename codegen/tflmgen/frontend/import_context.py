@@ -10,10 +10,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tflmgen.errors import Location, Problem
-from tflmgen.frontend.shape_bounds import NO_BOUNDS, Bounds
+from tflmgen.frontend.shape_bounds import Bounds
 from tflmgen.frontend.tflite.model import Model, SubGraph, Tensor
 from tflmgen.frontend.variables import FileVariable
 from tflmgen.ir import Bound, DType, Origin, TensorType, Value
+from tflmgen.kernels import Operators
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,11 @@ Argument = Value | Handle
 class Context:
     """The state of one import."""
 
-    def __init__(self, model: Model, variables: Mapping[str, FileVariable], bounds: Bounds = NO_BOUNDS) -> None:
+    def __init__(
+        self, model: Model, variables: Mapping[str, FileVariable], bounds: Bounds, operators: Operators
+    ) -> None:
         self.model = model
+        self.operators = operators
         self.variables = variables
         self.bounds = bounds
         self.problems: list[Problem] = []

@@ -39,8 +39,8 @@ class ControlFlowImporter:
     def __init__(self, context: Context, shared: set[int]) -> None:
         self._context = context
         self._shared = shared
-        self._stateful = stateful_subgraphs(context.model)
-        self._assigning = assigning_subgraphs(context.model)
+        self._stateful = stateful_subgraphs(context.model, context.operators)
+        self._assigning = assigning_subgraphs(context.model, context.operators)
         self._names: Counter[str] = Counter()
         self._known: dict[object, Function] = {}
         self._dynamic: dict[str, tuple[tuple[int, int], ...]] = {}

@@ -9,7 +9,7 @@ from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.operator_check import CheckedOperator, check_operator, options_of
 from tflmgen.frontend.tflite.model import Operator, Tensor
 from tflmgen.ir import Origin, TensorType, Value
-from tflmgen.kernels import OPERATORS, instance_of
+from tflmgen.kernels import instance_of
 
 Inputs = tuple[Value | None, ...]
 
@@ -36,14 +36,14 @@ class RowError(Exception):
 def check_rows(context: Context, call: RowCall, inputs: Inputs) -> CheckedOperator:
     """The operator's outcome on `inputs`, all of whose rows count."""
     declared = inferred(context, call.op, inputs, call.declared)
-    return check_operator(call.op, inputs, declared, (True,) * len(declared), context.constants)
+    return check_operator(call.op, inputs, declared, (True,) * len(declared), context.constants, context.operators)
 
 
 def inferred(
     context: Context, op: Operator, inputs: Inputs, declared: tuple[TensorType, ...]
 ) -> tuple[TensorType, ...]:
     """The output types for rules to see where the file leaves shapes open: it stores those of one example."""
-    entry = OPERATORS.get(op.name)
+    entry = context.operators.get(op.name)
     if entry is None or len(inputs) < entry.inputs[0]:
         return declared
     try:

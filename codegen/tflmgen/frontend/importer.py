@@ -22,9 +22,10 @@ from tflmgen.frontend.tflite import model as file
 from tflmgen.frontend.tflite.model import Model, SubGraph
 from tflmgen.frontend.variables import find_variables
 from tflmgen.ir import Block, Bound, Call, Function, Module, Origin, Port, Signature, Value, Variable, uses_in, walk
+from tflmgen.kernels import OPERATORS, Operators
 
 
-def import_model(model: Model, bounds: Bounds = NO_BOUNDS) -> Module:
+def import_model(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators = OPERATORS) -> Module:
     """The Module of a file that the reader accepted, with room for dimensions up to `bounds`.
 
     Raises ModelError with every operator that is unsupported, every broken rule of an operator, every If or While whose
@@ -33,7 +34,7 @@ def import_model(model: Model, bounds: Bounds = NO_BOUNDS) -> Module:
     model = without_cases(without_bidirectional(model))
     entries = sorted({s.subgraph for s in model.signatures} or {0})
     call_order(model, entries)
-    context = Context(model, find_variables(model), bounds)
+    context = Context(model, find_variables(model, operators), bounds, operators)
     counts = Counter(index for s in model.subgraphs for op in s.operators for index in references(op))
     called = {i for s in model.subgraphs for op in s.operators if op.name in CALLS for i in references(op)}
     shared = {i for i, count in counts.items() if count > 1} | set(entries) | called

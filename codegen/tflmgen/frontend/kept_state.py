@@ -11,18 +11,19 @@ from collections.abc import Iterator
 from tflmgen.frontend.operator_check import options_of
 from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
 from tflmgen.ir import OperatorInstance, TensorType, contents
-from tflmgen.kernels import OPERATORS, State
+from tflmgen.kernels import Operator as Row
+from tflmgen.kernels import Operators, State
 
 
-def keeps_state(op: Operator) -> bool:
+def keeps_state(op: Operator, operators: Operators) -> bool:
     """Whether it is of a kind that keeps something of its own."""
-    entry = OPERATORS.get(op.name)
+    entry = operators.get(op.name)
     return entry is not None and entry.state is not None
 
 
-def state_of(op: Operator, instance: OperatorInstance) -> tuple[State, ...]:
+def state_of(op: Operator, instance: OperatorInstance, operators: Operators) -> tuple[State, ...]:
     """What the operator keeps; its support rules hold."""
-    state = OPERATORS[op.name].state
+    state = operators[op.name].state
     return state(instance) if state else ()
 
 
@@ -31,19 +32,18 @@ def state_name(subgraph: SubGraph, op: Operator, index: int) -> str:
     return f"{op.name} ({subgraph.index}.{op.index}.{index})"
 
 
-def all_states(model: Model) -> Iterator[tuple[str, State]]:
+def all_states(model: Model, operators: Operators) -> Iterator[tuple[str, State]]:
     """The state of every operator that satisfies its support rules as the file declares it, by the variable's name."""
     for subgraph in model.subgraphs:
         for op in subgraph.operators:
-            instance = _declared(subgraph, op) if keeps_state(op) else None
-            if instance is not None and all(rule.holds(instance) for rule in OPERATORS[op.name].rules):
-                for index, state in enumerate(state_of(op, instance)):
+            instance = _declared(subgraph, op, operators[op.name]) if keeps_state(op, operators) else None
+            if instance is not None and all(rule.holds(instance) for rule in operators[op.name].rules):
+                for index, state in enumerate(state_of(op, instance, operators)):
                     yield state_name(subgraph, op, index), state
 
 
-def _declared(subgraph: SubGraph, op: Operator) -> OperatorInstance | None:
+def _declared(subgraph: SubGraph, op: Operator, entry: Row) -> OperatorInstance | None:
     """The operator as the file declares it; None where it isn't well-formed."""
-    entry = OPERATORS[op.name]
     least, most = entry.inputs
     types: list[TensorType] = []
     arrays = []

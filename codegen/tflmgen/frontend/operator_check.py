@@ -9,7 +9,7 @@ from typing import Any
 from tflmgen.frontend.tflite.model import Operator
 from tflmgen.frontend.tflite.names import CUSTOM
 from tflmgen.ir import OperatorInstance, TensorType, Value
-from tflmgen.kernels import CUSTOM_OPTIONS, OPERATORS, Options, instance_of
+from tflmgen.kernels import CUSTOM_OPTIONS, Operators, Options, instance_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,14 @@ def check_operator(
     declared: tuple[TensorType, ...],
     open_shapes: Sequence[bool],
     constants: Mapping[str, bytes],
+    operators: Operators,
 ) -> CheckedOperator:
     """Checks `op` in the order table, arity, attributes, rules, shapes; stops at the first kind that fails.
 
     `open_shapes[i]` tells that output i's shape is declared with -1: the inferred shape then counts, not the stored
     one.
     """
-    entry = OPERATORS.get(op.name)
+    entry = operators.get(op.name)
     if entry is None:
         return CheckedOperator(None, declared, (_unsupported(op.name),))
     least, most = entry.inputs

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.kept_state import keeps_state
 from tflmgen.frontend.tflite.model import Model, Operator
+from tflmgen.kernels import Operators
 
 CONTROL_FLOW = {
     "IF": ("then_subgraph_index", "else_subgraph_index"),
@@ -59,26 +60,26 @@ def call_order(model: Model, entries: Sequence[int]) -> tuple[int, ...]:
     return tuple(done)
 
 
-def stateful_subgraphs(model: Model) -> frozenset[int]:
+def stateful_subgraphs(model: Model, operators: Operators) -> frozenset[int]:
     """The subgraphs that touch variables, by themselves or through others."""
-    operators = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
-    also = {s.index for s in model.subgraphs if any(t.is_variable for t in s.tensors)} | _keeping(model)
-    return _reaching(model, operators, also)
+    accesses = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
+    also = {s.index for s in model.subgraphs if any(t.is_variable for t in s.tensors)} | _keeping(model, operators)
+    return _reaching(model, accesses, also)
 
 
-def assigning_subgraphs(model: Model) -> frozenset[int]:
+def assigning_subgraphs(model: Model, operators: Operators) -> frozenset[int]:
     """The subgraphs that assign variables or keep a state, by themselves or through others."""
-    return _reaching(model, frozenset({"ASSIGN_VARIABLE"}), _keeping(model))
+    return _reaching(model, frozenset({"ASSIGN_VARIABLE"}), _keeping(model, operators))
 
 
-def _keeping(model: Model) -> set[int]:
+def _keeping(model: Model, operators: Operators) -> set[int]:
     """The subgraphs with operators that keep a state of their own."""
-    return {s.index for s in model.subgraphs if any(keeps_state(op) for op in s.operators)}
+    return {s.index for s in model.subgraphs if any(keeps_state(op, operators) for op in s.operators)}
 
 
-def _reaching(model: Model, operators: frozenset[str], also: Collection[int] = ()) -> frozenset[int]:
-    """The subgraphs that contain one of `operators` or are among `also`, or refer to one that does or is."""
-    found = set(also) | {s.index for s in model.subgraphs if any(op.name in operators for op in s.operators)}
+def _reaching(model: Model, names: frozenset[str], also: Collection[int] = ()) -> frozenset[int]:
+    """The subgraphs that contain one of the operators `names` or are among `also`, or refer to one that does or is."""
+    found = set(also) | {s.index for s in model.subgraphs if any(op.name in names for op in s.operators)}
     while True:
         more = {s.index for s in model.subgraphs if any(i in found for op in s.operators for i in references(op))}
         if more <= found:

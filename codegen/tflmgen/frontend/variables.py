@@ -15,6 +15,7 @@ from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.kept_state import all_states
 from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
 from tflmgen.ir import DType, TensorType
+from tflmgen.kernels import Operators
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def variable_tensor_name(subgraph: SubGraph, tensor: Tensor) -> str:
     return f"{tensor.name or 'tensor'} ({subgraph.index}.{tensor.index})"
 
 
-def find_variables(model: Model) -> Mapping[str, FileVariable]:
+def find_variables(model: Model, operators: Operators) -> Mapping[str, FileVariable]:
     """Every variable by name, in the file's order. Raises ModelError for an initialisation that is not constant."""
     types: dict[str, TensorType] = {}
     for subgraph in model.subgraphs:
@@ -53,7 +54,7 @@ def find_variables(model: Model) -> Mapping[str, FileVariable]:
                 name = variable_tensor_name(subgraph, tensor)
                 types[name] = TensorType(tensor.dtype, tensor.shape, tensor.quantization)
                 initial[name] = _zeros(types[name])
-    for name, state in all_states(model):
+    for name, state in all_states(model, operators):
         types[name] = state.type
         initial[name] = state.initial or bytes(state.type.bytes)
     return {name: FileVariable(name, type_, initial.get(name)) for name, type_ in types.items()}

@@ -15,7 +15,17 @@ from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, activat
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis
 from tflmgen.kernels.numeric.weights import is_hybrid, is_int16
 from tflmgen.kernels.numeric.window import Steps, Window, four
-from tflmgen.kernels.operator import BACKWARD, CUSTOM_OPTIONS, INTERMEDIATES, Operator, Options, Rule, Shape, State
+from tflmgen.kernels.operator import (
+    BACKWARD,
+    CUSTOM_OPTIONS,
+    INTERMEDIATES,
+    Operator,
+    Operators,
+    Options,
+    Rule,
+    Shape,
+    State,
+)
 from tflmgen.kernels.operators.arithmetic import Fused
 from tflmgen.kernels.operators.batch_matmul import PERMUTATIONS
 from tflmgen.kernels.operators.concatenation import axis_of
@@ -57,14 +67,13 @@ from tflmgen.kernels.rules import (
     static_shape,
     zero_point,
 )
-from tflmgen.kernels.selection import Selection, select, without_overlap
-from tflmgen.kernels.table import BUILT_IN, CHANNEL_AXIS, OPERATORS, plugged_in
+from tflmgen.kernels.selection import Selection, Selector, without_overlap
+from tflmgen.kernels.table import CHANNEL_AXIS, OPERATORS, with_custom
 
 __all__ = [
     "ANY",
     "ARITHMETIC",
     "BACKWARD",
-    "BUILT_IN",
     "BY_SHAPE",
     "CHANNEL_AXIS",
     "CLAMPED",
@@ -108,10 +117,12 @@ __all__ = [
     "Masks",
     "NormalizeAttributes",
     "Operator",
+    "Operators",
     "Options",
     "RowWindow",
     "Rule",
     "Selection",
+    "Selector",
     "Shape",
     "Signature",
     "SoftmaxAttributes",
@@ -143,18 +154,17 @@ __all__ = [
     "paddings",
     "per_tensor",
     "permutation_of",
-    "plugged_in",
     "pool_by_rows",
     "reaches_out",
     "reduces_rows",
     "rows_cut",
     "scale",
-    "select",
     "static_shape",
     "table_of",
     "weights_of",
     "who_takes",
     "whole",
+    "with_custom",
     "without_overlap",
     "zero_point",
 ]

@@ -86,6 +86,10 @@ class Operator:
     files: tuple[Path, ...] = ()
 
 
+Operators = Mapping[str, Operator]
+"""An operator table: TFLite's name of each operator -> its row."""
+
+
 def no_attributes(options: Options | None) -> None:
     """For operators without options, or whose options do not matter."""
     del options

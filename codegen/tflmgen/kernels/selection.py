@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
 from tflmgen.ir import Kernel, Module, Op, OperatorInstance, Part, Pieces, Target, View, walk
 from tflmgen.kernels.flash_budget import within_flash
 from tflmgen.kernels.instance import instance_of
+from tflmgen.kernels.operator import Operators
 from tflmgen.kernels.table import OPERATORS
 
 
@@ -24,18 +25,32 @@ class Selection:
         return self.kernels[op.id]
 
 
-def select(module: Module, target: Target, made: Mapping[int, Kernel] = MappingProxyType({})) -> Selection:
-    """The kernel of every Op of the module, for one processor; `made` are those that ops/ doesn't know, by Op.id."""
-    kernels: dict[int, Kernel | View | Pieces] = {}
-    for function in module.functions:
-        for node in walk(function.body):
-            if isinstance(node, Op):
-                known = made.get(node.id)
-                kernels[node.id] = known or _kernel(module, node, target)
-    if not target.winograd:
-        return Selection(kernels)
-    without = partial(_kernel, module, target=replace(target, winograd=0))
-    return Selection(*within_flash(module, kernels, target.winograd, without))
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Chooses kernels for one processor, from a table of operators."""
+
+    target: Target
+    operators: Operators = field(default_factory=lambda: OPERATORS)
+
+    def select(self, module: Module, made: Mapping[int, Kernel] = MappingProxyType({})) -> Selection:
+        """The kernel of every Op of the module; `made` are those of operators that no table has, by Op.id."""
+        kernels: dict[int, Kernel | View | Pieces] = {}
+        for function in module.functions:
+            for node in walk(function.body):
+                if isinstance(node, Op):
+                    kernels[node.id] = made.get(node.id) or self._kernel(module, node)
+        if not self.target.winograd:
+            return Selection(kernels)
+        without = replace(self, target=replace(self.target, winograd=0))
+        return Selection(*within_flash(module, kernels, self.target.winograd, partial(without._kernel, module)))
+
+    def _kernel(self, module: Module, op: Op) -> Kernel | View | Pieces:
+        kernel = self.operators[op.operator].kernel(_instance(module, op), self.target)
+        source = op.inputs[kernel.input] if isinstance(kernel, View) else None
+        if isinstance(kernel, View) and source is not None and source.is_constant:
+            # A constant has no place in RAM that the output could rename.
+            return Pieces((Part(0, 0, kernel.input, 0, source.type.bytes),))
+        return kernel
 
 
 def without_overlap(selection: Selection) -> Selection:
@@ -49,15 +64,6 @@ def without_overlap(selection: Selection) -> Selection:
         },
         selection.notes,
     )
-
-
-def _kernel(module: Module, op: Op, target: Target) -> Kernel | View | Pieces:
-    kernel = OPERATORS[op.operator].kernel(_instance(module, op), target)
-    source = op.inputs[kernel.input] if isinstance(kernel, View) else None
-    if isinstance(kernel, View) and source is not None and source.is_constant:
-        # A constant has no place in RAM that the output could rename.
-        return Pieces((Part(0, 0, kernel.input, 0, source.type.bytes),))
-    return kernel
 
 
 def _instance(module: Module, op: Op) -> OperatorInstance:

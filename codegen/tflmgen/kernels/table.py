@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping
 
-from tflmgen.kernels.operator import Operator
+from tflmgen.kernels.operator import Operator, Operators
 from tflmgen.kernels.operators import (
     add_n,
     along_axis,
@@ -118,34 +116,10 @@ CHANNEL_AXIS: Mapping[str, int] = {
 }
 """The axis of a layer's weights that counts its output channels."""
 
-BUILT_IN: Mapping[str, Operator] = {operator.name: operator for family in FAMILIES for operator in family}
-
-_PLUGGED_IN: ContextVar[Mapping[str, Operator]] = ContextVar("plugged_in", default={})  # noqa: B039
-
-
-class _Table(Mapping[str, Operator]):
-    """tflmgen's own operators, then those plugged in at the moment."""
-
-    def __getitem__(self, name: str) -> Operator:
-        found = BUILT_IN.get(name)
-        return _PLUGGED_IN.get()[name] if found is None else found
-
-    def __iter__(self) -> Iterator[str]:
-        yield from BUILT_IN
-        yield from _PLUGGED_IN.get()
-
-    def __len__(self) -> int:
-        return len(BUILT_IN) + len(_PLUGGED_IN.get())
+OPERATORS: Operators = {operator.name: operator for family in FAMILIES for operator in family}
+"""tflmgen's own operators; a compilation's table has those of its plug-ins beside them."""
 
 
-OPERATORS: Mapping[str, Operator] = _Table()
-
-
-@contextmanager
-def plugged_in(operators: Iterable[Operator]) -> Iterator[None]:
-    """Inside, the table has these operators too. Their names are none of tflmgen's own."""
-    token = _PLUGGED_IN.set({operator.name: operator for operator in operators})
-    try:
-        yield
-    finally:
-        _PLUGGED_IN.reset(token)
+def with_custom(operators: Iterable[Operator]) -> Operators:
+    """The table with custom operators, whose names are none of tflmgen's own."""
+    return {**OPERATORS, **{operator.name: operator for operator in operators}}

@@ -6,14 +6,14 @@ Decided here: fusion, constant folding, dead code and dead channels, where contr
 
 from tflmgen.passes.loop_limits import check_names, limits_by_loop, parse_limits
 from tflmgen.passes.macs import macs_by_operator
-from tflmgen.passes.pipeline import WITHOUT_RANGES, run_passes, with_ranges
+from tflmgen.passes.pipeline import run_passes, with_ranges, without_ranges
 
 __all__ = [
-    "WITHOUT_RANGES",
     "check_names",
     "limits_by_loop",
     "macs_by_operator",
     "parse_limits",
     "run_passes",
     "with_ranges",
+    "without_ranges",
 ]

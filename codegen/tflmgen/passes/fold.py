@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tflmgen.ir import Module, Node, Op, Rewriter
-from tflmgen.kernels import fold, instance_of
+from tflmgen.kernels import Operators, fold, instance_of
 from tflmgen.passes.constant_pool import Pool
 
 GROWTH_LIMIT = 4096
 """Bytes by which a folded result may exceed the operator's inputs, unless it only widens their elements."""
 
 
-def fold_constants(module: Module) -> Module:
-    """Replaces the outputs of operators whose values are known by constants.
+def fold_pass(operators: Operators) -> Callable[[Module], Module]:
+    """The pass that evaluates the table's `operators` on constants."""
 
-    What makes much out of little (FILL, BROADCAST_TO) stays an operator: flash is dearer than its run time.
-    """
-    pool = Pool(module)
-    return pool.into(_Fold(pool).run(module))
+    def fold_constants(module: Module) -> Module:
+        """Replaces the outputs of operators whose values are known by constants.
+
+        What makes much out of little (FILL, BROADCAST_TO) stays an operator: flash is dearer than its run time.
+        """
+        pool = Pool(module)
+        return pool.into(_Fold(pool, operators).run(module))
+
+    return fold_constants
 
 
 class _Fold(Rewriter):
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, operators: Operators) -> None:
         super().__init__()
         self._pool = pool
+        self._operators = operators
 
     def node(self, node: Node) -> Sequence[Node]:
         if not isinstance(node, Op):
@@ -32,7 +38,8 @@ class _Fold(Rewriter):
         if not _is_small(node):
             return (node,)
         types = [v.type for v in node.outputs]
-        results = fold(node.operator, instance_of(node.inputs, types, node.attributes, self._pool.constants))
+        instance = instance_of(node.inputs, types, node.attributes, self._pool.constants)
+        results = fold(node.operator, instance, self._operators)
         if results is None:
             return (node,)
         for output, array in zip(node.outputs, results, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tflmgen.ir import Module, verify
+from tflmgen.kernels import OPERATORS, Operators
 from tflmgen.passes.activation import fuse_activation
 from tflmgen.passes.activation_functions import fuse_functions
 from tflmgen.passes.affine import fold_affine
@@ -19,7 +20,7 @@ from tflmgen.passes.dead_code import prune
 from tflmgen.passes.dilation import fuse_dilation
 from tflmgen.passes.duplicate_variables import merge_variables
 from tflmgen.passes.embedding_tables import dequantize_late
-from tflmgen.passes.fold import fold_constants
+from tflmgen.passes.fold import fold_pass
 from tflmgen.passes.fuse_lookups import fuse_lookups
 from tflmgen.passes.hoist_from_branches import share_branches
 from tflmgen.passes.identities import drop_identities
@@ -42,48 +43,53 @@ from tflmgen.passes.unique_constants import unify_constants
 
 Pass = Callable[[Module], Module]
 
-WITHOUT_RANGES: tuple[Pass, ...] = (
-    freeze_variables,
-    inline,
-    unify_constants,
-    specialize,
-    resolve_calls,
-    substitute_invariants,
-    dequantize_late,
-    fold_constants,
-    fold_branches,
-    drop_identities,
-    narrow,
-    cancel_quantization,
-    merge_mixed_depthwise,
-    fuse_functions,
-    fuse_normalization,
-    fuse_lookups,
-    use_fully_connected,
-    delay_views,
-    fold_affine,
-    fuse_activation,
-    fuse_transposes,
-    fuse_attention,
-    sink_transposes,
-    fuse_dilation,
-    fuse_padding,
-    merge_common,
-    merge_variables,
-    view_after_loop,
-    count_trips,
-    hoist,
-    share_branches,
-    sink,
-    prune,
-)
+
+def without_ranges(operators: Operators = OPERATORS) -> tuple[Pass, ...]:
+    """All passes but range analysis, on graphs of the table's `operators`."""
+    return (
+        freeze_variables,
+        inline,
+        unify_constants,
+        specialize,
+        resolve_calls,
+        substitute_invariants,
+        dequantize_late,
+        fold_pass(operators),
+        fold_branches,
+        drop_identities,
+        narrow,
+        cancel_quantization,
+        merge_mixed_depthwise,
+        fuse_functions,
+        fuse_normalization,
+        fuse_lookups,
+        use_fully_connected,
+        delay_views,
+        fold_affine,
+        fuse_activation,
+        fuse_transposes,
+        fuse_attention,
+        sink_transposes,
+        fuse_dilation,
+        fuse_padding,
+        merge_common,
+        merge_variables,
+        view_after_loop,
+        count_trips,
+        hoist,
+        share_branches,
+        sink,
+        prune,
+    )
 
 
-def with_ranges(multiple: int) -> tuple[Pass, ...]:
+def with_ranges(multiple: int, operators: Operators = OPERATORS) -> tuple[Pass, ...]:
     """All passes; tensors that lose channels keep a multiple of so many where they can, with 0 all of them."""
-    return (*WITHOUT_RANGES[:-1], range_pass(multiple), prune)
+    *passes, last = without_ranges(operators)
+    return (*passes, range_pass(multiple), last)
 
 
+WITHOUT_RANGES = without_ranges()
 PIPELINE = with_ranges(1)
 
 MAX_ROUNDS = 50

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tflmgen.frontend import CUSTOM
-from tflmgen.kernels import BUILT_IN, CustomOperator, Operator, Rule
+from tflmgen.kernels import OPERATORS, CustomOperator, Operator, Rule
 from tflmgen.plugins.plugin_calls import PluginError, blame, guarded_row
 
 GROUP = "tflmgen.operators"
@@ -38,7 +38,7 @@ def load_operators(paths: Iterable[Path], wanted: Iterable[str]) -> tuple[Operat
         for cls in _classes(path, _load(path)):
             _add(found, path, _operator(cls, path))
     for name in dict.fromkeys(wanted):
-        if name.startswith(CUSTOM) and name not in BUILT_IN and name not in found:
+        if name.startswith(CUSTOM) and name not in OPERATORS and name not in found:
             for cls in _installed(name.removeprefix(CUSTOM)):
                 path = Path(inspect.getfile(cls))
                 _add(found, path, _operator(cls, path))
@@ -146,7 +146,7 @@ def _is_tuple_of(value: object, kind: type) -> bool:
 
 def _add(found: dict[str, tuple[Path, Operator]], path: Path, operator: Operator) -> None:
     name = operator.name.removeprefix(CUSTOM)
-    if operator.name in BUILT_IN:
+    if operator.name in OPERATORS:
         raise PluginError(f"{path}: tflmgen has custom operator '{name}' itself")
     if operator.name in found:
         raise PluginError(f"{path}: custom operator '{name}' is in {found[operator.name][0]} too")

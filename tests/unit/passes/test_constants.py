@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from support.graph_parser import parse_graph, same_graph
 from tflmgen.ir.types import DType
+from tflmgen.kernels.table import OPERATORS
 from tflmgen.passes.constant_pool import encode
-from tflmgen.passes.fold import fold_constants
+from tflmgen.passes.fold import fold_pass
 from tflmgen.passes.unique_constants import unify_constants
+
+fold_constants = fold_pass(OPERATORS)
 
 
 def test_equal_constants_are_one_value() -> None:

@@ -12,19 +12,19 @@ from tflmgen.ir import OperatorInstance, Target, View
 from tflmgen.kernels.folding.fold_elements import ELEMENTS, Fold
 from tflmgen.kernels.folding.fold_moves import FROM_ELEMENTS, MOVES, moved
 from tflmgen.kernels.folding.fold_quantized import fold_quantized
-from tflmgen.kernels.operator import Operator
+from tflmgen.kernels.operator import Operator, Operators
 from tflmgen.kernels.table import OPERATORS
 
 FOLDS: Mapping[str, Fold] = {**ELEMENTS, **FROM_ELEMENTS}
 
 
-def fold(name: str, op: OperatorInstance) -> Sequence[NDArray[Any]] | None:
+def fold(name: str, op: OperatorInstance, operators: Operators = OPERATORS) -> Sequence[NDArray[Any]] | None:
     """The outputs of operator `name`, in their own types and shapes; None where they are not known at compile time.
 
     An operator whose row of the table says how it is folded decides which of its inputs must be known, and a view needs
     the input that it renames; all others need every one.
     """
-    entry = OPERATORS[name]
+    entry = operators[name]
     if not all(t.is_static for t in op.outputs):
         return None
     with np.errstate(all="ignore"):

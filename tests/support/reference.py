@@ -1,4 +1,4 @@
-"""What a .tflite file means: its control flow and a few integer operators, evaluated by name on numpy arrays.
+"""What a .tflite file means: its control flow and operators, evaluated by name on numpy arrays.
 
 Written from the schema's semantics alone, straight from the reader's Model, so that it shares nothing with the
 compiler: IF, WHILE and CALL are function calls with values for arguments, and every tensor is a value that never
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
 
+from support.reference_arithmetic import QUANTIZED, REQUANTIZING, WINDOWED, Call
 from support.reference_operators import EVALUATIONS
 
 Array = NDArray[Any]
@@ -78,7 +79,7 @@ class Reference:
             if op.name == "VAR_HANDLE":
                 handles[op.outputs[0]] = str((op.options or {})["shared_name"])
                 continue
-            results = self.operator(graph, op, [values[i] for i in op.inputs if i not in handles], handles)
+            results = self.operator(graph, op, [values[i] for i in op.inputs if i >= 0 and i not in handles], handles)
             values.update(zip(op.outputs, results, strict=True))
         return tuple(values[i] for i in graph.outputs)
 
@@ -106,10 +107,16 @@ class Reference:
             return variables
         if op.name == "CALL":
             return self._subgraph(options["subgraph"], inputs)
-        if op.name in BINARY:
-            return (np.asarray(BINARY[op.name](inputs[0], inputs[1])),)
         output = graph.tensors[op.outputs[0]]
         assert output.dtype is not None
+        arithmetic = WINDOWED.get(op.name)
+        if output.type_name in QUANTIZED and output.quantization is not None:
+            arithmetic = REQUANTIZING.get(op.name, arithmetic)
+        if arithmetic is not None:
+            call = Call(inputs, [graph.tensors[i] for i in op.inputs if i >= 0], output, options)
+            return (arithmetic(call).reshape(output.shape),)
+        if op.name in BINARY:
+            return (np.asarray(BINARY[op.name](inputs[0], inputs[1])),)
         if op.name == "RESHAPE":
             return (inputs[0].reshape(output.shape),)
         if op.name == "CAST":

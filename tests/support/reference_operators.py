@@ -31,12 +31,6 @@ def _resize_nearest(inputs: Sequence[Array], options: Mapping[str, Any], shape: 
     return image[:, rows][:, :, columns]
 
 
-def _padded(inputs: Sequence[Array], options: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
-    del options, shape
-    fill = inputs[2].item() if len(inputs) > 2 else 0
-    return np.pad(inputs[0], inputs[1], constant_values=fill)
-
-
 def _mirrored(inputs: Sequence[Array], options: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
     del shape
     return np.pad(inputs[0], inputs[1], mode=("reflect", "symmetric")[options["mode"]])
@@ -49,8 +43,6 @@ def _by_table(function: Callable[[Array, Array], Any]) -> Evaluation:
 
 EVALUATIONS: Mapping[str, Evaluation] = {
     "MIRROR_PAD": _mirrored,
-    "PAD": _padded,
-    "PADV2": _padded,
     "RESIZE_NEAREST_NEIGHBOR": _resize_nearest,
     "REVERSE_V2": _by_table(lambda array, axes: np.flip(array, tuple(axes))),
     "SPACE_TO_DEPTH": _space_to_depth,

@@ -55,6 +55,7 @@ def test_collisions_are_numbered_in_order() -> None:
         ("run", "m_run"),
         ("run_fast", "m_run_fast"),
         ("runner", "runner"),
+        ("at_home", "m_at_home"),
         ("strings", "strings"),
     ],
 )

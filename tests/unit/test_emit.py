@@ -78,6 +78,39 @@ def test_each_kernel_call_has_its_place_in_the_file_above_it() -> None:
     assert above[call - 1] == "/* subgraph 0 'main', operator 0: ADD -> int32[4] 'sum' */"
 
 
+def test_offsets_are_named_by_tensor() -> None:
+    model = adding_model(["a"], ["main/x", "y/z/sum/Add;y/bias"], output="for")
+    text = compile_bytes(model).sources("m").files["src/m.c"]
+    assert "tflmgen_add_s32(AT(main_x), AT(sum_add), AT(for), &arithmetic_s32_0);" in text
+    for name, offset in (("main_x", 0), ("sum_add", 8)):
+        assert f"    at_{name} = {offset}, /* int32[2] */\n" in text
+
+
+def test_tensors_of_one_name_at_several_places_are_numbered() -> None:
+    text = compile_bytes(adding_model(["a", "b"], ["x", "X"])).sources("m").files["src/m.c"]
+    names = [line.split()[0] for line in text.splitlines() if line.startswith("    at_")]
+    assert len(names) == len(set(names))
+    assert {"at_x", "at_x_2"} <= set(names)
+
+
+def test_views_have_a_line() -> None:
+    w = ModelWriter()
+    g = w.subgraph("main")
+    x, square = (g.tensor(name, "int32", [2, 2]) for name in ("x", "square"))
+    flat, y = (g.tensor(name, "int32", [4]) for name in ("flat", "y"))
+    g.operator("MUL", [x, x], [square])
+    g.operator("RESHAPE", [square, g.constant("shape", np.array([4], np.int32))], [flat])
+    g.operator("ADD", [flat, flat], [y])
+    g.inputs, g.outputs = [x], [y]
+    text = compile_bytes(w.finish()).sources("m").files["src/m.c"]
+    assert "operator 1: RESHAPE -> int32[4] 'flat', a view of 'square' */" in text
+
+
+def test_arrays_say_what_they_are() -> None:
+    sources = compile_bytes(straight_model()).sources("m")
+    assert "/* 'c': int32[4] */\nTFLMGEN_WEIGHTS static const int32_t const_c[4]" in sources.files["src/m_weights.h"]
+
+
 def test_the_same_model_gives_the_same_bytes() -> None:
     for seed in range(10):
         data = random_program(Seeded(seed))

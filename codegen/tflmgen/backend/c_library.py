@@ -165,10 +165,10 @@ def emit(
         "library/plan.c.j2",
         bodies=bodies,
         headers=headers,
-        params=writer.params,
-        weights=bool(writer.used),
+        weights=bool(writer.places.used),
         pointers=pointers,
-        uses_arena=writer.uses_arena,
+        in_arena=writer.places.offsets("arena"),
+        in_state=writer.places.offsets("state"),
         statics=writer.statics,
         image=_state_image(program),
         header=_bytes_lines(blob_header(program, model_sha256)),
@@ -182,20 +182,20 @@ def emit(
         f"src/{name}_weights.h": render("library/weights.h.j2", arrays=_arrays(writer), **common),
         "library.json": render("library/library.json.j2", **common),
     }
-    weights = {name: len(array.data) for name, array in writer.used.items()}
+    weights = {name: len(array.data) for name, array in writer.places.used.items()}
     return Sources(files, headers, *_step_lines(source, bodies), weights, entries, fingerprint)
 
 
 def _arrays(writer: BodyWriter) -> list[dict[str, object]]:
     return [
         {
-            "name": writer.constant(key),
+            "name": writer.places.constant(key),
+            "caption": writer.places.caption(key),
             "c_type": array.dtype.c_type,
             "count": max(1, len(array.data) * 8 // max(8, array.dtype.bits)),
-            "shape": ", ".join(map(str, array.shape)),
             "lines": array_lines(array) or ["0"],
         }
-        for key, array in writer.used.items()
+        for key, array in writer.places.used.items()
     ]
 
 
@@ -222,10 +222,10 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
 
     def place(access: Access, index: int, role: str) -> str:
         if not isinstance(access.place, Slot):
-            return writer.pointer(access.place)
+            return writer.places.access(access)
         if role == "output":
             return writer.result_pointer(function.name, index)
-        return writer.pointer(function.slots[access.place.index].place)
+        return writer.places.start(function, access)
 
     def tensors(ports: tuple[Port, ...], accesses: tuple[Access, ...], role: str) -> tuple[ApiTensor, ...]:
         def verb(port: Port) -> str:
@@ -274,7 +274,7 @@ def _result_pointers(program: Program, writer: BodyWriter) -> list[dict[str, str
     return [
         {
             "name": writer.result_pointer(function.name, i),
-            "initial": writer.pointer(function.slots[access.place.index].place),
+            "initial": writer.places.start(function, access),
         }
         for function in program.functions
         if function.is_entry

@@ -85,7 +85,7 @@ _HEADERS = (
     "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdarg stdbool stddef "
     "stdint stdio stdlib string tgmath time wchar wctype"
 )
-_OWN = frozenset(["run", "signature", "tflmgen"])
+_OWN = frozenset(["at", "run", "signature", "tflmgen"])
 """First words of names that generated code and the runtime use for themselves."""
 
 

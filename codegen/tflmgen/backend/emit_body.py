@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tflmgen.backend.c_names import unique_identifiers
 from tflmgen.backend.c_text import comment, literal
 from tflmgen.backend.emit_rows import PARAMETERS, Resume, stream_lines
+from tflmgen.backend.places import Places, Values
 from tflmgen.ir import (
     Access,
     Argument,
     Assembly,
     Branch,
     ByteCopy,
-    ConstantArray,
-    Fixed,
     Flash,
     InputArgument,
     Instruction,
@@ -27,7 +26,7 @@ from tflmgen.ir import (
     Origin,
     OutputArgument,
     Params,
-    Place,
+    ParamValue,
     Program,
     ProgramFunction,
     Rename,
@@ -38,6 +37,7 @@ from tflmgen.ir import (
     Work,
     walk_instructions,
 )
+from tflmgen.kernels import MAX_RANK
 
 _INDENT = "    "
 
@@ -52,8 +52,17 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstStruct:
+    """The numbers of kernel calls, known when they are compiled: fields that are zero from some element on are cut."""
+
+    tag: str
+    name: str
+    fields: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Body:
-    """One static function."""
+    """One static function; `params` are the const structs that stand before it."""
 
     name: str
     title: str
@@ -61,6 +70,7 @@ class Body:
     fails: bool = False
     parameters: str = "void"
     returns: str = "void"
+    params: tuple[ConstStruct, ...] = ()
 
     @property
     def opening(self) -> str:
@@ -68,13 +78,13 @@ class Body:
 
 
 class BodyWriter:
-    """Writes the functions of one program; collects the headers and params structs that they use."""
+    """Writes the functions of one program; collects the headers and places that they use."""
 
     def __init__(self, program: Program, progress_hook: bool = False, layers: bool = False) -> None:
         self._progress_hook = progress_hook
         self._layers = layers
-        self.uses_arena = False
         self._program = program
+        self.places = Places(program)
         self._functions = dict(
             zip(
                 (f.name for f in program.functions),
@@ -83,52 +93,32 @@ class BodyWriter:
             )
         )
         self._failing = _failing(program)
-        self._constants = dict(zip(program.constants, unique_identifiers(program.constants), strict=True))
         self._params: dict[Params, str] = {}
+        self._new_params: list[ConstStruct] = []
         self._counts: Counter[str] = Counter()
         self._headers: set[str] = set()
-        self._used: set[str] = set()
         self.statics: tuple[str, ...] = ()
 
     @property
     def headers(self) -> tuple[str, ...]:
         return tuple(sorted(self._headers))
 
-    @property
-    def used(self) -> Mapping[str, ConstantArray]:
-        """The constants that the functions written so far refer to."""
-        return {key: array for key, array in self._program.constants.items() if key in self._used}
-
-    @property
-    def params(self) -> list[dict[str, object]]:
-        return [
-            {
-                "name": name,
-                "struct": params.struct,
-                "fields": [{"name": field, "value": literal(value)} for field, value in params.fields],
-            }
-            for params, name in self._params.items()
-        ]
-
     def function_name(self, name: str) -> str:
         return self._functions[name]
 
-    def constant(self, name: str) -> str:
-        return self._constants[name]
-
     def function(self, function: ProgramFunction) -> Body:
-        slots = [
-            Line(f"{_INDENT}void *slot_{i} = {self.pointer(home.place)};") for i, home in enumerate(function.slots)
-        ]
+        slots = [Line(f"{_INDENT}void *{slot} = {start};") for slot, start in self.places.enter(function)]
+        body = list(self._block(function.body, _INDENT))
         results = [
-            Line(f"{_INDENT}{self.result_pointer(function.name, i)} = {self.pointer(access.place)};")
+            Line(f"{_INDENT}{self.result_pointer(function.name, i)} = {self.places.access(access)};")
             for i, access in enumerate(function.results)
             if isinstance(access.place, Slot)
         ]
         fails = function.name in self._failing
         end = [Line(f"{_INDENT}return TFLMGEN_OK;")] if fails else []
-        lines = (*slots, *self._block(function.body, _INDENT), *results, *end)
-        return Body(self._functions[function.name], comment(f"Subgraph '{function.name}'"), lines, fails)
+        title = comment(f"Subgraph '{function.name}'")
+        name = self._functions[function.name]
+        return Body(name, title, (*slots, *body, *results, *end), fails, params=self._taken_params())
 
     def streams(self, function: ProgramFunction) -> list[Body]:
         """The functions that compute the streams which `function` calls."""
@@ -142,13 +132,14 @@ class BodyWriter:
         resume = Resume(f"{call.function}_next", f"{call.function}_written") if call.error else None
         if resume:
             self.statics += (resume.next, resume.written)
-        lines = stream_lines(rows, self.pointer, self._row_call, resume)
+        lines = stream_lines(rows, self.places.packed, self._row_call, resume)
         title = comment(f"Rows of {len(rows.stages)} operators at a time")
         body = tuple(
             Line(text, call.step if number == 0 or stage is not None else None, stage)
             for number, (text, stage) in enumerate(lines)
         )
-        return Body(call.function, title, body, parameters=PARAMETERS, returns="bool" if resume else "void")
+        returns = "bool" if resume else "void"
+        return Body(call.function, title, body, False, PARAMETERS, returns, self._taken_params())
 
     def _row_call(self, call: RowCallAt, pointers: list[str]) -> str:
         self._headers.add(call.header)
@@ -175,11 +166,15 @@ class BodyWriter:
             yield from self._call(instruction)
             yield from self._shown(instruction.step, outputs)
         elif isinstance(instruction, Rename):
-            return
+            if instruction.origin is not None:
+                viewed = f"a view of '{instruction.source.value.name}'"
+                yield Line(_title(instruction.origin, [instruction.value], viewed))
         elif isinstance(instruction, Assembly):
-            yield Line(_title(instruction.origin, instruction.outputs))
+            in_place = "" if instruction.copies else "its parts lie in place"
+            yield Line(_title(instruction.origin, instruction.outputs, in_place))
+            values: Values = (*instruction.outputs, *instruction.inputs)
             for copy in instruction.copies:
-                yield Line(self._copy(copy), instruction.step)
+                yield Line(self._copy(copy, instruction.step, values), instruction.step)
             yield from self._shown(instruction.step, instruction.outputs)
         elif isinstance(instruction, Transfer):
             yield from self._transfer(instruction)
@@ -220,7 +215,7 @@ class BodyWriter:
     def _shown(self, step: int, outputs: Sequence[Access]) -> Iterator[Line]:
         """What shows the outputs of a step, if the library is to."""
         for number, access in enumerate(outputs) if self._layers else ():
-            yield Line(_layer(step, f"{number}u", self.pointer(access.place), access.bytes))
+            yield Line(_layer(step, f"{number}u", self.places.access(access), access.bytes))
 
     def _branch(self, branch: Branch) -> Iterator[Line]:
         then, orelse = list(self._block(branch.then, _INDENT)), list(self._block(branch.orelse, _INDENT))
@@ -250,10 +245,11 @@ class BodyWriter:
         yield Line("}")
 
     def _transfer(self, transfer: Transfer) -> Iterator[Line]:
+        values: Values = (*transfer.values, *transfer.sources)
         for copy in transfer.copies:
-            yield Line(f"{self._copy(copy)} /* {transfer.what} */", transfer.step)
+            yield Line(f"{self._copy(copy, transfer.step, values)} /* {transfer.what} */", transfer.step)
         for cycle in cycles(dict(transfer.rotation)):
-            names = [f"slot_{i}" for i in cycle]
+            names = [self.places.slot(i) for i in cycle]
             yield Line(f"{{ /* {transfer.what}: pointers change places */", transfer.step)
             yield Line(f"{_INDENT}void *const first = {names[0]};")
             for one, other in pairwise(names):
@@ -264,7 +260,7 @@ class BodyWriter:
     def _call(self, call: KernelCall) -> Iterator[Line]:
         if call.rows is None:
             self._headers.add(call.header)
-        arguments = [self._argument(a) for a in call.arguments]
+        arguments = [self._argument(a, call) for a in call.arguments]
         if call.params is not None:
             arguments.append(f"&{self._struct(call.params)}")
         called = f"{call.function}({', '.join(arguments)})"
@@ -283,31 +279,28 @@ class BodyWriter:
             base = params.struct.removeprefix("tflmgen_")
             self._params[params] = f"{base}_{self._counts[base]}"
             self._counts[base] += 1
+            fields = tuple((field, literal(value)) for field, value in _shortened(params))
+            self._new_params.append(ConstStruct(params.struct, self._params[params], fields))
         return self._params[params]
 
-    def _argument(self, argument: Argument) -> str:
+    def _taken_params(self) -> tuple[ConstStruct, ...]:
+        """The structs that were used for the first time since this was called last."""
+        taken, self._new_params = tuple(self._new_params), []
+        return taken
+
+    def _argument(self, argument: Argument, call: KernelCall) -> str:
         if isinstance(argument, InputArgument | OutputArgument):
-            return self.pointer(argument.access.place)
+            return self.places.access(argument.access)
         assert isinstance(argument, Work)
-        return "NULL" if argument.place is None else self.pointer(argument.place)
+        return "NULL" if argument.place is None else self.places.packed(argument.place, call.origin, call.header)
 
-    def pointer(self, place: Place) -> str:
-        if isinstance(place, Fixed):
-            self.uses_arena |= place.memory == "arena"
-            return f"{'AT' if place.memory == 'arena' else 'STATE_AT'}({place.offset})"
-        if isinstance(place, Slot):
-            name = f"slot_{place.index}"
-            return f"((void *)((uint8_t *){name} + {place.offset}))" if place.offset else name
-        self._used.add(place.name)
-        name = self._constants[place.name]
-        return f"((const uint8_t *){name} + {place.offset})" if place.offset else name
-
-    def _copy(self, copy: ByteCopy) -> str:
-        filler = self._filler(copy)
+    def _copy(self, copy: ByteCopy, step: int, values: Values) -> str:
+        """values: those that the bytes may be of."""
+        filler, destination = self._filler(copy), self.places.copied(copy.destination, step, values)
         if filler is not None:
-            return f"memset({self.pointer(copy.destination)}, {filler}, {copy.bytes});"
+            return f"memset({destination}, {filler}, {copy.bytes});"
         function = "memmove" if _may_overlap(copy) else "memcpy"
-        return f"{function}({self.pointer(copy.destination)}, {self.pointer(copy.source)}, {copy.bytes});"
+        return f"{function}({destination}, {self.places.copied(copy.source, step, values)}, {copy.bytes});"
 
     def _filler(self, copy: ByteCopy) -> int | None:
         """The byte that a constant source repeats, if it does."""
@@ -318,7 +311,7 @@ class BodyWriter:
         return found.pop() if len(found) == 1 else None
 
     def _bool(self, access: Access) -> str:
-        return f"*(const bool *){self.pointer(access.place)}"
+        return f"*(const bool *){self.places.access(access)}"
 
 
 def _failing(program: Program) -> frozenset[str]:
@@ -364,8 +357,17 @@ def cycles(permutation: dict[int, int]) -> Iterator[list[int]]:
         yield cycle
 
 
-def _title(origin: Origin, outputs: Sequence[Access]) -> str:
+def _shortened(params: Params) -> Iterator[tuple[str, ParamValue]]:
+    """The fields, those that have an element for each dimension that there may be without the unused dimensions."""
+    rank = dict(params.fields).get("rank")
+    for field, value in params.fields:
+        if isinstance(rank, int) and isinstance(value, tuple) and len(value) == MAX_RANK and not any(value[rank:]):
+            value = value[: max(1, rank)]
+        yield field, value
+
+
+def _title(origin: Origin, outputs: Sequence[Access], remark: str = "") -> str:
     results = ", ".join(f"{a.value.type} '{a.value.name}'" for a in outputs)
     subgraph = f"{origin.subgraph} '{origin.subgraph_name}'" if origin.subgraph_name else str(origin.subgraph)
     text = f"subgraph {subgraph}, operator {origin.operator}: {origin.operator_name}"
-    return f"/* {comment(text + (' -> ' + results if results else ''))} */"
+    return f"/* {comment(text + (' -> ' + results if results else '') + (', ' + remark if remark else ''))} */"

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.backend.c_text import array_lines, comment
-from tflmgen.ir import ConstantArray, DType, Line, Place, RowArgument, RowCallAt, RowProgram, Running
+from tflmgen.ir import ConstantArray, DType, Line, Origin, Place, RowArgument, RowCallAt, RowProgram, Running
 
 PARAMETERS = "const void *input, void *scratch, void *output"
 _TAB = "    "
 
-Pointer = Callable[[Place], str]
-"""C for a place in memory."""
+Pointer = Callable[[Place, Origin, str], str]
+"""C for a place in memory that an operator uses, whose kernel is in this header."""
 Caller = Callable[[RowCallAt, list[str]], str]
 """C for the call of a kernel with these pointers."""
 
@@ -41,7 +41,7 @@ def stream_lines(rows: RowProgram, pointer: Pointer, caller: Caller, resume: Res
         origin = rows.stages[call.stage].op.origin
         yield f"{_TAB * 2}case {number}: /* {comment(f'operator {origin.operator}: {origin.operator_name}')} */", None
         taken = resume and not call.function
-        lines = _taken(call, rows.input_row_bytes, resume) if taken and resume else _case(call, pointer, caller)
+        lines = _taken(call, rows.input_row_bytes, resume) if taken and resume else _case(call, origin, pointer, caller)
         for at, line in enumerate(lines):
             yield f"{_TAB * 3}{line}", None if at else call.stage
     yield from ((line, None) for line in _tail(resume))
@@ -91,9 +91,9 @@ def _taken(call: RowCallAt, row_bytes: int, resume: Resume) -> Iterator[str]:
     yield "break;"
 
 
-def _case(call: RowCallAt, pointer: Pointer, caller: Caller) -> Iterator[str]:
+def _case(call: RowCallAt, origin: Origin, pointer: Pointer, caller: Caller) -> Iterator[str]:
     yield from _moves(call)
-    yield caller(call, [_argument(argument, pointer) for argument in call.arguments])
+    yield caller(call, [_argument(argument, lambda p: pointer(p, origin, call.header)) for argument in call.arguments])
     yield from _advances(call)
     yield "break;"
 
@@ -110,7 +110,7 @@ def _advances(call: RowCallAt) -> Iterator[str]:
             yield f"{_running(place.pointer)} += {place.advance};"
 
 
-def _argument(argument: RowArgument, pointer: Pointer) -> str:
+def _argument(argument: RowArgument, pointer: Callable[[Place], str]) -> str:
     if isinstance(argument, Line | Running):
         return _pointer(argument)
     return "NULL" if argument.place is None else pointer(argument.place)

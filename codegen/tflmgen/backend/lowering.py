@@ -161,7 +161,7 @@ class _Lowering:
         if isinstance(kernel, View):
             source = step.op.inputs[kernel.input]
             assert source is not None
-            return Rename(step.index, self._access(step.op.outputs[0]), self._access(source))
+            return Rename(step.index, self._access(step.op.outputs[0]), self._access(source), step.op.origin)
         if isinstance(kernel, Pieces):
             return self._assembly(step, kernel)
         if kernel.backward and self._is_behind(step, kernel, kernel.backward):

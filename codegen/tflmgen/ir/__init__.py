@@ -79,6 +79,8 @@ from tflmgen.ir.program import (
     StateVariable,
     Transfer,
     Work,
+    accesses_of,
+    walk_accesses,
     walk_instructions,
 )
 from tflmgen.ir.rewrite import Ids, Rewriter, clone, keep, resolve, resolve_operands, substitute, with_regions
@@ -157,6 +159,7 @@ __all__ = [
     "View",
     "While",
     "Work",
+    "accesses_of",
     "blocks_of",
     "clone",
     "constant_array",
@@ -173,6 +176,7 @@ __all__ = [
     "uses_in",
     "verify",
     "walk",
+    "walk_accesses",
     "walk_instructions",
     "with_regions",
 ]

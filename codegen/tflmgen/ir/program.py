@@ -134,11 +134,12 @@ class KernelCall:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """`value` is another name of `source`, at the same place. No code."""
+    """`value` is another name of `source`, at the same place. No code. origin: of the operator, if it is one."""
 
     step: int
     value: Access
     source: Access
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,3 +278,26 @@ def walk_instructions(body: Iterable[Instruction]) -> Iterator[Instruction]:
             yield from walk_instructions((*one.then, *one.orelse))
         elif isinstance(one, Loop):
             yield from walk_instructions((*one.condition, *one.body))
+
+
+def accesses_of(instruction: Instruction) -> Iterator[Access]:
+    """The values that an instruction reads or writes, without those of the instructions inside of it."""
+    if isinstance(instruction, KernelCall):
+        yield from (a.access for a in instruction.arguments if not isinstance(a, Work))
+    elif isinstance(instruction, Rename):
+        yield from (instruction.value, instruction.source)
+    elif isinstance(instruction, Assembly):
+        yield from (*instruction.outputs, *(a for a in instruction.inputs if a is not None))
+    elif isinstance(instruction, Transfer):
+        yield from instruction.values
+    elif isinstance(instruction, Branch):
+        yield instruction.condition
+    elif isinstance(instruction, Loop) and instruction.test is not None:
+        yield instruction.test
+
+
+def walk_accesses(function: ProgramFunction) -> Iterator[Access]:
+    """Every value that a function takes, gives, reads or writes."""
+    yield from (*function.inputs, *function.results)
+    for instruction in walk_instructions(function.body):
+        yield from accesses_of(instruction)

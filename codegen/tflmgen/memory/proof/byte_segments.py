@@ -13,21 +13,18 @@ from dataclasses import dataclass
 
 from tflmgen.errors import InternalError
 from tflmgen.ir import (
-    Access,
     Assembly,
-    Branch,
     Fixed,
-    InputArgument,
     Instruction,
     KernelCall,
-    Loop,
-    OutputArgument,
     Place,
     Program,
     ProgramFunction,
-    Rename,
     Slot,
     Transfer,
+    Work,
+    accesses_of,
+    walk_instructions,
 )
 
 
@@ -165,35 +162,11 @@ class Segments:
 
 
 def _places(body: Iterable[Instruction]) -> Iterator[tuple[Place | None, int]]:
-    for instruction in body:
+    for instruction in walk_instructions(body):
+        yield from ((access.place, access.bytes) for access in accesses_of(instruction))
         if isinstance(instruction, KernelCall):
-            for argument in instruction.arguments:
-                if isinstance(argument, InputArgument | OutputArgument):
-                    yield argument.access.place, argument.access.bytes
-                else:
-                    yield argument.place, argument.bytes
-        elif isinstance(instruction, Rename):
-            yield from _of(instruction.value, instruction.source)
-        elif isinstance(instruction, Assembly):
-            yield from _of(*instruction.outputs, *(a for a in instruction.inputs if a is not None))
+            yield from ((a.place, a.bytes) for a in instruction.arguments if isinstance(a, Work))
+        elif isinstance(instruction, Assembly | Transfer):
             for copy in instruction.copies:
                 yield copy.destination, copy.bytes
                 yield copy.source, copy.bytes
-        elif isinstance(instruction, Transfer):
-            yield from _of(*instruction.values)
-            for copy in instruction.copies:
-                yield copy.destination, copy.bytes
-                yield copy.source, copy.bytes
-        elif isinstance(instruction, Branch):
-            yield from _of(instruction.condition)
-            yield from _places(instruction.then)
-            yield from _places(instruction.orelse)
-        elif isinstance(instruction, Loop):
-            yield from _of(*([instruction.test] if instruction.test else []))
-            yield from _places(instruction.condition)
-            yield from _places(instruction.body)
-
-
-def _of(*accesses: Access) -> Iterator[tuple[Place, int]]:
-    for access in accesses:
-        yield access.place, access.bytes

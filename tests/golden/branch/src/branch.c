@@ -15,17 +15,26 @@
 #ifdef TFLMGEN_SHARED_ARENA
 /* One arena for several models, defined by the application; it must hold the largest of their *_ARENA_BYTES. */
 extern uint8_t tflmgen_shared_arena[];
-#define AT(offset) ((void *)(tflmgen_shared_arena + (offset)))
+#define AT(tensor) ((void *)(tflmgen_shared_arena + at_##tensor))
 #else
 TFLMGEN_ARENA static uint8_t arena[28];
-#define AT(offset) ((void *)(arena + (offset)))
+#define AT(tensor) ((void *)(arena + at_##tensor))
 #endif
+
+/* Where tensors lie, in bytes from the arena's start. Those that are not needed at the same time share bytes. */
+enum {
+    at_a = 0, /* int32[3] */
+    at_b = 12, /* int32[3] */
+    at_sum = 0, /* int32[3] */
+    at_p = 24, /* bool[1] */
+    at_z = 0, /* int32[3] */
+};
 
 static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
     .rank = 1,
-    .extent = {3, 0, 0, 0, 0, 0},
-    .stride1 = {1, 0, 0, 0, 0, 0},
-    .stride2 = {1, 0, 0, 0, 0, 0},
+    .extent = {3},
+    .stride1 = {1},
+    .stride2 = {1},
     .least = INT32_MIN,
     .greatest = 2147483647,
 };
@@ -34,35 +43,35 @@ static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
 static void run_main(void)
 {
     /* subgraph 0 'main', operator 0: IF */
-    if (*(const bool *)AT(24)) {
+    if (*(const bool *)AT(p)) {
         /* subgraph 1 'then', operator 0: ADD -> int32[3] 'sum' */
-        tflmgen_add_s32(AT(0), AT(12), AT(0), &arithmetic_s32_0);
+        tflmgen_add_s32(AT(a), AT(b), AT(sum), &arithmetic_s32_0);
     }
 }
 
 bool *branch_input_p(void)
 {
-    return AT(24);
+    return AT(p);
 }
 
 int32_t *branch_input_a(void)
 {
-    return AT(0);
+    return AT(a);
 }
 
 int32_t *branch_input_b(void)
 {
-    return AT(12);
+    return AT(b);
 }
 
 const int32_t *branch_output(void)
 {
-    return AT(0);
+    return AT(z);
 }
 
 tflmgen_status branch_invoke(void)
 {
-    tflmgen_normalize_bools(AT(24), 1);
+    tflmgen_normalize_bools(AT(p), 1);
     run_main();
     return TFLMGEN_OK;
 }

@@ -17,24 +17,35 @@
 #ifdef TFLMGEN_SHARED_ARENA
 /* One arena for several models, defined by the application; it must hold the largest of their *_ARENA_BYTES. */
 extern uint8_t tflmgen_shared_arena[];
-#define AT(offset) ((void *)(tflmgen_shared_arena + (offset)))
+#define AT(tensor) ((void *)(tflmgen_shared_arena + at_##tensor))
 #else
 TFLMGEN_ARENA static uint8_t arena[32];
-#define AT(offset) ((void *)(arena + (offset)))
+#define AT(tensor) ((void *)(arena + at_##tensor))
 #endif
+
+/* Where tensors lie, in bytes from the arena's start. Those that are not needed at the same time share bytes. */
+enum {
+    at_i = 28, /* int32[1] */
+    at_n = 24, /* int32[1] */
+    at_again = 16, /* bool[1] */
+    at_next = 28, /* int32[1] */
+    at_temporary_6 = 16, /* of a copy */
+    at_b = 8, /* int32[2] */
+    at_a = 0, /* int32[2] */
+};
 
 static const struct tflmgen_binary binary_0 = {
     .rank = 1,
-    .extent = {1, 0, 0, 0, 0, 0},
-    .stride1 = {0, 0, 0, 0, 0, 0},
-    .stride2 = {0, 0, 0, 0, 0, 0},
+    .extent = {1},
+    .stride1 = {0},
+    .stride2 = {0},
 };
 
 static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
     .rank = 1,
-    .extent = {1, 0, 0, 0, 0, 0},
-    .stride1 = {0, 0, 0, 0, 0, 0},
-    .stride2 = {0, 0, 0, 0, 0, 0},
+    .extent = {1},
+    .stride1 = {0},
+    .stride2 = {0},
     .least = INT32_MIN,
     .greatest = 2147483647,
 };
@@ -42,45 +53,45 @@ static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
 /* Subgraph 'main' */
 static void run_main(void)
 {
-    memset(AT(28), 0, 4); /* init */
+    memset(AT(i), 0, 4); /* init */
     /* subgraph 0 'main', operator 0: WHILE */
     for (;;) {
         /* subgraph 1 'condition', operator 0: LESS -> bool[1] 'again' */
-        tflmgen_less_s32(AT(28), AT(24), AT(16), &binary_0);
-        if (!*(const bool *)AT(16)) {
+        tflmgen_less_s32(AT(i), AT(n), AT(again), &binary_0);
+        if (!*(const bool *)AT(again)) {
             break;
         }
         /* subgraph 2 'body', operator 0: ADD -> int32[1] 'next' */
-        tflmgen_add_s32(AT(28), const_one, AT(28), &arithmetic_s32_0);
-        memcpy(AT(16), AT(8), 8); /* next */
-        memcpy(AT(8), AT(0), 8); /* next */
-        memcpy(AT(0), AT(16), 8); /* next */
+        tflmgen_add_s32(AT(i), const_one, AT(next), &arithmetic_s32_0);
+        memcpy(AT(temporary_6), AT(b), 8); /* next */
+        memcpy(AT(b), AT(a), 8); /* next */
+        memcpy(AT(a), AT(temporary_6), 8); /* next */
     }
 }
 
 int32_t *small_swap_input_n(void)
 {
-    return AT(24);
+    return AT(n);
 }
 
 int32_t *small_swap_input_a(void)
 {
-    return AT(0);
+    return AT(a);
 }
 
 int32_t *small_swap_input_b(void)
 {
-    return AT(8);
+    return AT(b);
 }
 
 const int32_t *small_swap_output_a(void)
 {
-    return AT(0);
+    return AT(a);
 }
 
 const int32_t *small_swap_output_b(void)
 {
-    return AT(8);
+    return AT(b);
 }
 
 tflmgen_status small_swap_invoke(void)

@@ -16,17 +16,26 @@
 #ifdef TFLMGEN_SHARED_ARENA
 /* One arena for several models, defined by the application; it must hold the largest of their *_ARENA_BYTES. */
 extern uint8_t tflmgen_shared_arena[];
-#define AT(offset) ((void *)(tflmgen_shared_arena + (offset)))
+#define AT(tensor) ((void *)(tflmgen_shared_arena + at_##tensor))
 #else
 TFLMGEN_ARENA static uint8_t arena[32];
-#define AT(offset) ((void *)(arena + (offset)))
+#define AT(tensor) ((void *)(arena + at_##tensor))
 #endif
+
+/* Where tensors lie, in bytes from the arena's start. Those that are not needed at the same time share bytes. */
+enum {
+    at_x = 0, /* int32[4] */
+    at_sum = 16, /* int32[4] */
+    at_left = 16, /* int32[2,2] */
+    at_right = 0, /* int32[2,2] */
+    at_z = 16, /* int32[2,2] */
+};
 
 static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
     .rank = 1,
-    .extent = {4, 0, 0, 0, 0, 0},
-    .stride1 = {1, 0, 0, 0, 0, 0},
-    .stride2 = {1, 0, 0, 0, 0, 0},
+    .extent = {4},
+    .stride1 = {1},
+    .stride2 = {1},
     .least = INT32_MIN,
     .greatest = 2147483647,
 };
@@ -35,19 +44,21 @@ static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
 static void run_main(void)
 {
     /* subgraph 0 'main', operator 0: ADD -> int32[4] 'sum' */
-    tflmgen_add_s32(AT(0), const_c, AT(16), &arithmetic_s32_0);
+    tflmgen_add_s32(AT(x), const_c, AT(sum), &arithmetic_s32_0);
+    /* subgraph 0 'main', operator 1: RESHAPE -> int32[2,2] 'left', a view of 'sum' */
+    /* subgraph 0 'main', operator 2: RESHAPE -> int32[2,2] 'right', a view of 'x' */
     /* subgraph 0 'main', operator 3: MUL -> int32[2,2] 'z' */
-    tflmgen_mul_s32(AT(16), AT(0), AT(16), &arithmetic_s32_0);
+    tflmgen_mul_s32(AT(left), AT(right), AT(z), &arithmetic_s32_0);
 }
 
 int32_t *straight_input(void)
 {
-    return AT(0);
+    return AT(x);
 }
 
 const int32_t *straight_output(void)
 {
-    return AT(16);
+    return AT(z);
 }
 
 tflmgen_status straight_invoke(void)

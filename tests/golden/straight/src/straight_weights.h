@@ -2,7 +2,7 @@
  *
  * Weights and what is prepared from them at build time. Included by straight.c alone. */
 
-/* [4] */
+/* 'c': int32[4] */
 TFLMGEN_WEIGHTS static const int32_t const_c[4] = {
     1, 2, 3, 4,
 };

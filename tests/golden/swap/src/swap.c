@@ -17,28 +17,38 @@
 #ifdef TFLMGEN_SHARED_ARENA
 /* One arena for several models, defined by the application; it must hold the largest of their *_ARENA_BYTES. */
 extern uint8_t tflmgen_shared_arena[];
-#define AT(offset) ((void *)(tflmgen_shared_arena + (offset)))
+#define AT(tensor) ((void *)(tflmgen_shared_arena + at_##tensor))
 #else
 TFLMGEN_ARENA static uint8_t arena[76];
-#define AT(offset) ((void *)(arena + (offset)))
+#define AT(tensor) ((void *)(arena + at_##tensor))
 #endif
 
-static void *run_main_result_0 = AT(0);
+/* Where tensors lie, in bytes from the arena's start. Those that are not needed at the same time share bytes. */
+enum {
+    at_a = 0, /* int32[8] */
+    at_b = 32, /* int32[8] */
+    at_i = 68, /* int32[1] */
+    at_n = 64, /* int32[1] */
+    at_again = 72, /* bool[1] */
+    at_next = 68, /* int32[1] */
+};
 
-static void *run_main_result_1 = AT(32);
+static void *run_main_result_0 = AT(a);
+
+static void *run_main_result_1 = AT(b);
 
 static const struct tflmgen_binary binary_0 = {
     .rank = 1,
-    .extent = {1, 0, 0, 0, 0, 0},
-    .stride1 = {0, 0, 0, 0, 0, 0},
-    .stride2 = {0, 0, 0, 0, 0, 0},
+    .extent = {1},
+    .stride1 = {0},
+    .stride2 = {0},
 };
 
 static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
     .rank = 1,
-    .extent = {1, 0, 0, 0, 0, 0},
-    .stride1 = {0, 0, 0, 0, 0, 0},
-    .stride2 = {0, 0, 0, 0, 0, 0},
+    .extent = {1},
+    .stride1 = {0},
+    .stride2 = {0},
     .least = INT32_MIN,
     .greatest = 2147483647,
 };
@@ -46,41 +56,41 @@ static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
 /* Subgraph 'main' */
 static void run_main(void)
 {
-    void *slot_0 = AT(0);
-    void *slot_1 = AT(32);
-    memset(AT(68), 0, 4); /* init */
+    void *slot_a = AT(a);
+    void *slot_b = AT(b);
+    memset(AT(i), 0, 4); /* init */
     /* subgraph 0 'main', operator 0: WHILE */
     for (;;) {
         /* subgraph 1 'condition', operator 0: LESS -> bool[1] 'again' */
-        tflmgen_less_s32(AT(68), AT(64), AT(72), &binary_0);
-        if (!*(const bool *)AT(72)) {
+        tflmgen_less_s32(AT(i), AT(n), AT(again), &binary_0);
+        if (!*(const bool *)AT(again)) {
             break;
         }
         /* subgraph 2 'body', operator 0: ADD -> int32[1] 'next' */
-        tflmgen_add_s32(AT(68), const_one, AT(68), &arithmetic_s32_0);
+        tflmgen_add_s32(AT(i), const_one, AT(next), &arithmetic_s32_0);
         { /* next: pointers change places */
-            void *const first = slot_0;
-            slot_0 = slot_1;
-            slot_1 = first;
+            void *const first = slot_a;
+            slot_a = slot_b;
+            slot_b = first;
         }
     }
-    run_main_result_0 = slot_0;
-    run_main_result_1 = slot_1;
+    run_main_result_0 = slot_a;
+    run_main_result_1 = slot_b;
 }
 
 int32_t *swap_input_n(void)
 {
-    return AT(64);
+    return AT(n);
 }
 
 int32_t *swap_input_a(void)
 {
-    return AT(0);
+    return AT(a);
 }
 
 int32_t *swap_input_b(void)
 {
-    return AT(32);
+    return AT(b);
 }
 
 const int32_t *swap_output_a(void)

@@ -2,7 +2,7 @@
  *
  * Weights and what is prepared from them at build time. Included by swap.c alone. */
 
-/* [1] */
+/* 'one': int32[1] */
 TFLMGEN_WEIGHTS static const int32_t const_one[1] = {
     1,
 };

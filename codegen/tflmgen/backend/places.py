@@ -1,0 +1,159 @@
+"""C for places in memory: offsets named by tensor, constants by name, pointers that loop variables exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tflmgen.backend.c_names import identifier, unique_identifiers
+from tflmgen.backend.c_text import comment
+from tflmgen.ir import (
+    Access,
+    ConstantArray,
+    Fixed,
+    Flash,
+    Memory,
+    Origin,
+    Place,
+    Program,
+    ProgramFunction,
+    Slot,
+    Value,
+    walk_accesses,
+)
+
+NAME_LENGTH = 32
+"""Most characters of a tensor's name in the name of its offset."""
+
+Values = Sequence[Access | Value | None]
+"""What bytes that are copied may be of."""
+
+_MACRO: Mapping[Memory, str] = {"arena": "AT", "state": "STATE_AT"}
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """An enumerator of the generated C: at_`name` is `place.offset`, and `text` says what lies there."""
+
+    name: str
+    place: Fixed
+    text: str
+
+
+class Places:
+    """Writes places of one program as C; collects the offsets and constants that were written."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._constants = dict(zip(program.constants, unique_identifiers(program.constants), strict=True))
+        self._captions: dict[str, str] = {}
+        self._offsets: dict[tuple[Fixed, str], Offset] = {}
+        self._names: set[str] = set()
+        self._slots: dict[int, str] = {}
+        self._of_value = {a.value: a.place for f in program.functions for a in walk_accesses(f)}
+
+    @property
+    def used(self) -> Mapping[str, ConstantArray]:
+        """The constants that were written so far."""
+        return {key: array for key, array in self._program.constants.items() if key in self._captions}
+
+    def offsets(self, memory: Memory) -> list[Offset]:
+        """The offsets that were written so far, in the order of their first use."""
+        return [one for one in self._offsets.values() if one.place.memory == memory]
+
+    def constant(self, name: str) -> str:
+        return self._constants[name]
+
+    def caption(self, name: str) -> str:
+        """What a constant that was written is."""
+        return self._captions[name]
+
+    def enter(self, function: ProgramFunction) -> Iterator[tuple[str, str]]:
+        """Names the slots of the function that is written from now on: their names, and where each points at first."""
+        accesses = [a for a in walk_accesses(function) if isinstance(a.place, Slot)]
+        found = [next((a for a in accesses if a.place == Slot(i)), None) for i in range(len(function.slots))]
+        words = unique_identifiers(f"slot_{_word(a.value.name) if a else i}" for i, a in enumerate(found))
+        self._slots = dict(enumerate(words))
+        for word, access, home in zip(words, found, function.slots, strict=True):
+            yield word, self.start(function, access) if access else self.named(home.place, word, "")
+
+    def start(self, function: ProgramFunction, access: Access) -> str:
+        """Where a value of a function, which is at a slot, is as the function is entered."""
+        assert isinstance(access.place, Slot)
+        home = function.slots[access.place.index].place
+        place = replace(home, offset=home.offset + access.place.offset)
+        return self.named(place, access.value.name, str(access.value.type))
+
+    def slot(self, index: int) -> str:
+        return self._slots[index]
+
+    def access(self, access: Access) -> str:
+        value = access.value
+        return self.named(access.place, value.name, str(value.type))
+
+    def packed(self, place: Place, origin: Origin, header: str) -> str:
+        """Scratch memory of an operator, or a constant that was made for its kernel, of this header."""
+        operator = f"operator {origin.operator}: {origin.operator_name}"
+        if not isinstance(place, Flash):
+            return self.named(place, f"{origin.operator_name}_{origin.operator}_scratch", f"scratch of {operator}")
+        array = self._program.constants[place.name]
+        subgraph = f"subgraph {origin.subgraph}, " if origin.subgraph else ""
+        caption = f"{subgraph}{operator}, {array.name}: {_type(array)}, laid out as tflmgen/{header} reads it"
+        self._captions.setdefault(place.name, comment(caption))
+        return self.named(place, array.name, _type(array))
+
+    def copied(self, place: Place, step: int, values: Values) -> str:
+        """A place that bytes are copied from or to: that of one of these values, a part of it, or a temporary one."""
+        accesses = [self._known(value) for value in values if value is not None]
+        if isinstance(place, Fixed):
+            for access in sorted((a for a in accesses if a), key=lambda a: a.place != place):
+                home = access.place
+                if isinstance(home, Fixed) and home.memory == place.memory:
+                    within = place.offset - home.offset
+                    if 0 <= within < max(1, access.bytes):
+                        written = self.access(access)
+                        return f"{written[:-1]} + {within})" if within else written
+        return self.named(place, f"temporary_{step}", "of a copy")
+
+    def _known(self, value: Access | Value) -> Access | None:
+        if isinstance(value, Access):
+            return value
+        place = self._of_value.get(value)
+        return None if place is None else Access(place, value)
+
+    def named(self, place: Place, name: str, text: str) -> str:
+        """The place as C: the name and the text are those of what lies there."""
+        if isinstance(place, Fixed):
+            return f"{_MACRO[place.memory]}({self._offset(place, _word(name), text).name})"
+        if isinstance(place, Slot):
+            slot = self.slot(place.index)
+            return f"((void *)((uint8_t *){slot} + {place.offset}))" if place.offset else slot
+        array = self._program.constants[place.name]
+        self._captions.setdefault(place.name, comment(f"'{array.name}': {_type(array)}"))
+        constant = self._constants[place.name]
+        return f"((const uint8_t *){constant} + {place.offset})" if place.offset else constant
+
+    def _offset(self, place: Fixed, word: str, text: str) -> Offset:
+        key = place, word
+        if key not in self._offsets:
+            name, number = word, 2
+            while name in self._names:
+                name, number = f"{word}_{number}", number + 1
+            self._names.add(name)
+            self._offsets[key] = Offset(name, place, comment(text))
+        return self._offsets[key]
+
+
+def _type(array: ConstantArray) -> str:
+    return f"{array.dtype.label}[{','.join(map(str, array.shape))}]"
+
+
+def _word(name: str) -> str:
+    """A tensor's name as one C word: its last part, with the one before if both are short.
+
+    Of the names that a converter joined with semicolons the first is meant: that of the result.
+    """
+    parts = [part for part in name.split(";")[0].split("/") if part] or [name]
+    joined = "_".join(parts[-2:])
+    # Keywords get an underscore as identifiers, but need none behind at_.
+    return identifier(joined if len(joined) <= NAME_LENGTH else parts[-1][-NAME_LENGTH:]).removesuffix("_")

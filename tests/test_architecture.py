@@ -17,7 +17,7 @@ PACKAGE = ROOT / "codegen" / "tflmgen"
 ORDER = (
     "errors options option_groups",
     "terminal ir kernels frontend passes schedule memory explore backend plugins",
-    "compiler",
+    "settings compiler",
     "project emulators compare report commands",
     "crash_site failure typer_classes plugin cli __main__",
 )

@@ -1,4 +1,8 @@
-"""The driver: a .tflite file to generated C, one line per boundary."""
+"""The driver: read → import → optimise → explore → lower → check → emit, one line each.
+
+explore() chooses among plans; each of them is made by select → schedule → analyze → assign → lay_out
+(explore/search.py).
+"""
 
 from __future__ import annotations
 
@@ -8,29 +12,20 @@ from pathlib import Path
 
 from tflmgen.backend import Json, Sources, emit, library_name, lower, plan_json
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.explore import (
-    Candidate,
-    Choice,
-    apart,
-    choose,
-    curve,
-    parse_budget,
-    prepare,
-    prepare_trade_offs,
-    push_rows,
-)
+from tflmgen.explore import Candidate, Choice, apart, choose, curve, prepare, prepare_trade_offs, push_rows
 from tflmgen.frontend import TensorKey, find_bounds, import_model, read_model
 from tflmgen.ir import Module, Op, Program, Target, walk
-from tflmgen.kernels import OPERATORS, Operators, Selector, with_custom
+from tflmgen.kernels import Operators, Selector, with_custom
 from tflmgen.memory import check
-from tflmgen.options import BuildOptions, Optimize
-from tflmgen.passes import check_names, limits_by_loop, parse_limits
+from tflmgen.options import BuildOptions
+from tflmgen.passes import check_names, limits_by_loop
 from tflmgen.plugins import load_operators
+from tflmgen.settings import Settings, parse_options
 
 ARENA_LIMIT = 1 << 30
 
-FAST = (Optimize.BALANCED, Optimize.SPEED)
-"""Those for which as many dead channels stay as make fewest estimated cycles; the others drop them all."""
+Given = Mapping[TensorKey, tuple[int, ...]] | None
+"""The rows that inputs of open shape need, for those of which the options don't say more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,75 +43,74 @@ class Compilation:
     plugin_files: Mapping[str, bytes]
 
 
-def compile_model(
-    path: Path, target: Target, options: BuildOptions, given: Mapping[TensorKey, tuple[int, ...]] | None = None
-) -> Compilation:
-    """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan.
+def compile_model(path: Path, target: Target, options: BuildOptions, given: Given = None) -> Compilation:
+    """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan."""
+    settings = parse_options(options)
+    imported, selector = _imported(path, target, settings, given)
+    return _compiled(imported, library_name(options.name or path.stem), selector, settings)
 
-    `given` are the rows that inputs of open shape need, for those of which the options don't say more.
-    """
-    imported, operators = _imported(path, options, given)
-    return compile_module(imported, library_name(options.name or path.stem), target, options, operators)
+
+def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
+    """Compiles a graph as the importer makes it; `name` is the prefix of all generated names."""
+    return _compiled(imported, name, Selector(target), parse_options(options))
 
 
 def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[Choice]:
     """The ways to run a model's operators that trade speed for RAM, from the fastest to the smallest; see ram.curve."""
+    settings = parse_options(options)
     if options.winograd:
         raise UsageError("--winograd takes RAM for speed: it goes without --pareto")
-    imported, operators = _imported(path, options)
-    selector = Selector(target, operators)
-    modules = _prepared(imported, selector, options, has_budget=True)
-    return curve([push_rows(module, options.push_rows or ()) for module in modules], selector)
+    imported, selector = _imported(path, target, settings)
+    return curve(optimise(imported, selector, settings, for_little_ram=True), selector)
 
 
-def compile_module(
-    imported: Module, name: str, target: Target, options: BuildOptions, operators: Operators = OPERATORS
-) -> Compilation:
-    """Compiles a graph as the importer makes it, of the table's `operators`; `name` prefixes all generated names."""
-    selector = Selector(target, operators)
-    limits, budget = parse_limits(options.max_iterations or ()), parse_budget(options.ram_budget)
-    if options.winograd and (options.optimize not in FAST or budget is not None):
-        raise UsageError(
-            "--winograd takes flash and RAM for speed: it goes with --optimize balanced or speed, no --ram-budget"
-        )
-    check_names(limits, imported)
-    modules = _prepared(imported, selector, options, budget is not None)
-    rows = [push_rows(module, options.push_rows or ()) for module in modules]
-    how = options.optimize, budget
-    chosen = apart(rows[0], selector, *how) if options.no_overlap else choose(rows, selector, *how)
-    module, best = chosen.module, chosen.best
-    _within_limit(module, best)
-    loop_limits = limits_by_loop(limits, module)
-    program = lower(module, best.selection, best.schedule, best.storage, best.layout, loop_limits)
+def _imported(path: Path, target: Target, settings: Settings, given: Given = None) -> tuple[Module, Selector]:
+    """The graph of a file, and what chooses kernels for it, those of plug-ins among them."""
+    model = read_model(path)
+    bounds = find_bounds(model, settings.shapes, settings.options.max_dim, given)
+    operators = with_custom(load_operators(settings.options.plugin or (), model.operator_names))
+    return import_model(model, bounds, operators), Selector(target, operators)
+
+
+def _compiled(imported: Module, name: str, selector: Selector, settings: Settings) -> Compilation:
+    options = settings.options
+    check_names(settings.loops, imported)
+    modules = optimise(imported, selector, settings, settings.ram_budget is not None)
+    chosen = explore(modules, selector, settings)
+    module = chosen.module
+    program = lower(module, chosen.best, limits_by_loop(settings.loops, module))
     check(program, module.constants)
     sources = emit(program, name, module.sha256, options.text, options.progress_hook)
     described = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
-    plan = plan_json(module, best.selection, best, program, sources, described)
-    return Compilation(name, module, program, sources, plan, _plugin_files(modules[0], operators))
+    plan = plan_json(module, chosen.best, program, sources, described)
+    return Compilation(name, module, program, sources, plan, _plugin_files(modules[0], selector.operators))
 
 
-def _imported(
-    path: Path, options: BuildOptions, given: Mapping[TensorKey, tuple[int, ...]] | None = None
-) -> tuple[Module, Operators]:
-    """The graph of a file, and the operator table with the plug-ins that it needs."""
-    model = read_model(path)
-    bounds = find_bounds(model, options.max_shape or (), options.max_dim, given)
-    names = [op.name for subgraph in model.subgraphs for op in subgraph.operators]
-    operators = with_custom(load_operators(options.plugin or (), names))
-    return import_model(model, bounds, operators), operators
+def optimise(
+    imported: Module, selector: Selector, settings: Settings, for_little_ram: bool = False
+) -> tuple[Module, ...]:
+    """The graph after the passes; where a fast plan is to need little RAM several of them, the fastest one first."""
+    analyze_ranges = not settings.options.no_range_analysis
+    if settings.is_fast and for_little_ram:
+        modules = prepare_trade_offs(imported, selector, analyze_ranges)
+    else:
+        modules = (prepare(imported, selector, analyze_ranges, settings.is_fast),)
+    return tuple(push_rows(module, settings.options.push_rows or ()) for module in modules)
 
 
-def _prepared(imported: Module, selector: Selector, options: BuildOptions, has_budget: bool) -> tuple[Module, ...]:
-    """The graphs after the passes that plans are made of: several, the fastest one first, where little RAM decides."""
-    fast, analyze_ranges = options.optimize in FAST, not options.no_range_analysis
-    if fast and has_budget:
-        return prepare_trade_offs(imported, selector, analyze_ranges)
-    return (prepare(imported, selector, analyze_ranges, fast),)
+def explore(modules: tuple[Module, ...], selector: Selector, settings: Settings) -> Choice:
+    """The best plan by what the settings ask for. Raises ModelError where none keeps to the budget."""
+    if settings.options.no_overlap:
+        chosen = apart(modules[0], selector)
+    else:
+        chosen = choose(modules, selector, settings.options.optimize, settings.ram_budget)
+    _within_limit(chosen.module, chosen.best)
+    return chosen
 
 
 def _plugin_files(module: Module, operators: Operators) -> dict[str, bytes]:
     names = {node.operator for f in module.functions for node in walk(f.body) if isinstance(node, Op)}
-    paths = {path for name in names for path in operators[name].files}
+    paths = {path for name in names if name in operators for path in operators[name].files}
     folders = {".h": "include/tflmgen", ".c": "src"}
     return {f"{folders[path.suffix]}/{path.name}": path.read_bytes() for path in sorted(paths)}
 

@@ -9,14 +9,14 @@ from support.dynamic_models import growing_loop, one_graph, open_tensor
 from support.model_writer import SubgraphWriter
 from tflmgen.errors import ModelError
 from tflmgen.frontend.importer import import_model
-from tflmgen.frontend.shape_bounds import find_bounds
+from tflmgen.frontend.shape_bounds import find_bounds, parse_shape_limit
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module
 
 
 def imported(data: bytes, max_shape: Sequence[str] = (), max_dim: int | None = None) -> Module:
     model = parse_model(data, "m.tflite")
-    return import_model(model, find_bounds(model, max_shape, max_dim))
+    return import_model(model, find_bounds(model, map(parse_shape_limit, max_shape), max_dim))
 
 
 def problems(data: bytes, max_shape: Sequence[str] = (), max_dim: int | None = None) -> list[str]:

@@ -66,7 +66,7 @@ def program_of(module: Module) -> Program:
 
 
 def lowered(module: Module, best: Candidate) -> Program:
-    program = lower(module, best.selection, best.schedule, best.storage, best.layout)
+    program = lower(module, best)
     check(program, module.constants)
     return program
 

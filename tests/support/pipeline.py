@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tflmgen.backend.c_library import Sources, emit
 from tflmgen.backend.lowering import lower
-from tflmgen.explore.search import Candidate, best_candidate
+from tflmgen.compiler import explore, optimise
+from tflmgen.explore.search import Candidate
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import parse_model
@@ -16,11 +17,15 @@ from tflmgen.ir.program import Program
 from tflmgen.kernels.selection import Selection, Selector
 from tflmgen.memory.offsets import lay_out
 from tflmgen.memory.storage import assign
+from tflmgen.options import BuildOptions
 from tflmgen.passes.pipeline import PIPELINE, Pass, run_passes
 from tflmgen.schedule.liveness import analyze
 from tflmgen.schedule.tree import schedule
+from tflmgen.settings import parse_options
 
 HOST = Target(core="host")
+SELECTOR = Selector(HOST)
+SETTINGS = parse_options(BuildOptions())
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +48,18 @@ def compile_bytes(data: bytes, pipeline: tuple[Pass, ...] = PIPELINE) -> Stages:
     With other passes than its own, the first schedule that comes, not the best one.
     """
     model = parse_model(data, "m.tflite")
-    module = run_passes(import_model(model), pipeline)
-    selection = Selector(HOST).select(module)
-    plan = best_candidate(module, selection) if pipeline is PIPELINE else _plain(module, selection)
-    program = lower(module, plan.selection, plan.schedule, plan.storage, plan.layout)
-    return Stages(model, module, plan.selection, plan, program)
+    if pipeline is PIPELINE:
+        chosen = explore(optimise(import_model(model), SELECTOR, SETTINGS), SELECTOR, SETTINGS)
+        module, plan = chosen.module, chosen.best
+    else:
+        module = run_passes(import_model(model), pipeline)
+        plan = first_plan(module)
+    return Stages(model, module, plan.selection, plan, lower(module, plan))
 
 
-def _plain(module: Module, selection: Selection) -> Candidate:
+def first_plan(module: Module) -> Candidate:
+    """The plan of the fastest kernels in the graph's own order; nothing else is tried."""
+    selection = SELECTOR.select(module)
     scheduled = schedule(module)
     homes = {variable.home for variable in module.state.values()}
     liveness = analyze(scheduled, homes)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflmgen.ir.graph import Value
-from tflmgen.ir.kernel import Target
-from tflmgen.kernels.selection import Selector
-from tflmgen.memory.offsets import lay_out
 from tflmgen.memory.placement import ArenaPlan
-from tflmgen.memory.storage import Storage, assign
-from tflmgen.schedule.liveness import Liveness, analyze, runs
-from tflmgen.schedule.tree import Schedule, schedule
+from tflmgen.memory.storage import Storage
+from tflmgen.schedule.liveness import Liveness, runs
+from tflmgen.schedule.tree import Schedule
 
 from support.graph_parser import parse_graph
+from support.pipeline import first_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +41,5 @@ class Planned:
 
 
 def plan_graph(text: str) -> Planned:
-    module = parse_graph(text)
-    scheduled = schedule(module)
-    liveness = analyze(scheduled)
-    storage = assign(scheduled, Selector(Target(core="host")).select(module), liveness, set())
-    return Planned(scheduled, liveness, storage, lay_out(storage, scheduled.steps).arena)
+    plan = first_plan(parse_graph(text))
+    return Planned(plan.schedule, plan.liveness, plan.storage, plan.layout.arena)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from tflmgen.backend.c_names import identifier
+from tflmgen.explore import Candidate
 from tflmgen.ir import (
     Access,
     Argument,
@@ -55,7 +56,7 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels import Selection
 from tflmgen.memory import Layout, Spot, Storage
-from tflmgen.schedule import Boundary, IfStep, Schedule, ScheduledFunction, ScheduleItem, Sequence, Step, WhileStep
+from tflmgen.schedule import Boundary, IfStep, ScheduledFunction, ScheduleItem, Sequence, Step, WhileStep
 
 _PlaceT = TypeVar("_PlaceT", Fixed, Slot, Flash, Fixed | Slot, Place)
 
@@ -66,18 +67,16 @@ NAME_LENGTH = 24
 
 def lower(
     module: Module,
-    selection: Selection,
-    schedule: Schedule,
-    storage: Storage,
-    layout: Layout,
+    plan: Candidate,
     loop_limits: Mapping[int, int] = MappingProxyType({}),
 ) -> Program:
     """Writes down every call, copy and place. Constants that no instruction reads are left out.
 
     loop_limits  While.id -> most iterations
     """
-    lowering = _Lowering(module, selection, storage, layout, loop_limits)
-    functions = tuple(lowering.function(f) for f in schedule.functions)
+    storage, layout = plan.storage, plan.layout
+    lowering = _Lowering(module, plan.selection, storage, layout, loop_limits)
+    functions = tuple(lowering.function(f) for f in plan.schedule.functions)
     size = -(-layout.arena.bytes // 4) * 4
     state = tuple(lowering.variable(name, v) for name, v in module.state.items() if v.home in storage.home)
     return Program(functions, module.signatures, size, lowering.constants, layout.state_bytes, state, lowering.images)

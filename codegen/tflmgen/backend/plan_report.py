@@ -63,7 +63,6 @@ def packing_bound(liveness: Liveness, storage: Storage, steps: int) -> int:
 
 def plan_json(
     module: Module,
-    selection: Selection,
     best: Candidate,
     program: Program,
     sources: Sources,
@@ -71,7 +70,7 @@ def plan_json(
 ) -> Json:
     """The plan as JSON values; see schema/plan.json for each field."""
     subgraphs = _subgraphs(module)
-    schedule, storage, layout = best.schedule, best.storage, best.layout
+    selection, schedule, storage, layout = best.selection, best.schedule, best.storage, best.layout
     copied = _copied_pieces(program)
     read, weights = operand_steps(schedule), weights_by_step(program, sources.weights)
     overlaps = overlaps_by_step(program)

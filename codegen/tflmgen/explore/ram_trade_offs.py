@@ -70,10 +70,8 @@ def choose(modules: Sequence[Module], selector: Selector, optimize: Optimize, bu
     return _smallest(plain, selector) if optimize is Optimize.RAM else plain
 
 
-def apart(module: Module, selector: Selector, optimize: Optimize, budget: int | None) -> Choice:
-    """The fastest way with every output apart from the inputs. Raises UsageError where little RAM is asked for, too."""
-    if budget is not None or optimize is Optimize.RAM:
-        raise UsageError("--no-overlap goes with neither --ram-budget nor --optimize ram")
+def apart(module: Module, selector: Selector) -> Choice:
+    """The fastest way with every output apart from the inputs."""
     selection = without_overlap(_selection(module, selector))
     return Choice(module, 0, best_candidate(module, selection))
 

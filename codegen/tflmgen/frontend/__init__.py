@@ -6,7 +6,7 @@ Decided here: what a valid file is; control flow becomes regions, variables beco
 
 from tflmgen.frontend.bidirectional import LAYERS
 from tflmgen.frontend.importer import import_model
-from tflmgen.frontend.shape_bounds import Shape, TensorKey, find_bounds
+from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
 from tflmgen.frontend.subgraphs import CONTROL_FLOW
 from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, Tensor
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM, printable
@@ -21,6 +21,7 @@ __all__ = [
     "Model",
     "Operator",
     "Shape",
+    "ShapeLimit",
     "Signature",
     "SubGraph",
     "Tensor",
@@ -28,6 +29,7 @@ __all__ = [
     "counters",
     "find_bounds",
     "import_model",
+    "parse_shape_limit",
     "printable",
     "read_model",
     "trip_count",

@@ -34,6 +34,21 @@ class Bounds:
 NO_BOUNDS = Bounds()
 
 
+@dataclass(frozen=True, slots=True)
+class ShapeLimit:
+    """A --max-shape option: its name, and the largest dimensions; None where the text is not NAME=4,3."""
+
+    text: str
+    name: str
+    sizes: Shape | None
+
+
+def parse_shape_limit(text: str) -> ShapeLimit:
+    """The limit that NAME=4,3 is."""
+    name, _, dims = text.rpartition("=")
+    return ShapeLimit(text, name, _sizes(dims))
+
+
 def is_open(tensor: Tensor) -> bool:
     """Whether the file leaves the shape of a tensor, or a part of it, unknown."""
     return -1 in (tensor.shape_signature or ()) or (not tensor.has_rank and not tensor.shape)
@@ -45,18 +60,17 @@ def open_axes(tensor: Tensor) -> tuple[int, ...]:
 
 
 def find_bounds(
-    model: Model, max_shapes: Iterable[str], max_dim: int | None, given: Mapping[TensorKey, Shape] | None = None
+    model: Model, limits: Iterable[ShapeLimit], max_dim: int | None, given: Mapping[TensorKey, Shape] | None = None
 ) -> Bounds:
-    """The bounds of the options --max-shape NAME=4,3 (each of `max_shapes`) and --max-dim.
+    """The bounds of the options --max-shape (`limits`) and --max-dim.
 
     NAME is that of a signature's input or output, or of an input or output tensor of the main subgraph, else
     `subgraph:tensor`, both by name or index. Raises ModelError where a name or a shape doesn't fit the model.
     """
     problems: list[Problem] = []
     tensors: dict[TensorKey, Shape] = {}
-    for option in max_shapes:
-        name, _, dims = option.rpartition("=")
-        sizes = _sizes(dims)
+    for limit in limits:
+        option, name, sizes = limit.text, limit.name, limit.sizes
         keys = _named(model, name)
         where = Location(model.name)
         if sizes is None or not name:

@@ -4,11 +4,12 @@ In: a Module. Out: a Module that computes the same with less.
 Decided here: fusion, constant folding, dead code and dead channels, where control flow and views stand.
 """
 
-from tflmgen.passes.loop_limits import check_names, limits_by_loop, parse_limits
+from tflmgen.passes.loop_limits import LoopLimits, check_names, limits_by_loop, parse_limits
 from tflmgen.passes.macs import macs_by_operator
 from tflmgen.passes.pipeline import run_passes, with_ranges, without_ranges
 
 __all__ = [
+    "LoopLimits",
     "check_names",
     "limits_by_loop",
     "macs_by_operator",

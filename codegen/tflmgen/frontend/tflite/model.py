@@ -92,3 +92,7 @@ class Model:
     description: str
     subgraphs: tuple[SubGraph, ...]
     signatures: tuple[Signature, ...]
+
+    @property
+    def operator_names(self) -> tuple[str, ...]:
+        return tuple(op.name for subgraph in self.subgraphs for op in subgraph.operators)

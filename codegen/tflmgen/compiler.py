@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflmgen.backend import Json, Sources, emit, library_name, lower, plan_json
+from tflmgen.backend import Json, Sources, emit, library_name, lower, plan_json, remarks_of
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.explore import Candidate, Choice, apart, choose, curve, prepare, prepare_trade_offs, push_rows
 from tflmgen.frontend import TensorKey, find_bounds, import_model, read_model
@@ -80,7 +80,8 @@ def _compiled(imported: Module, name: str, selector: Selector, settings: Setting
     module = chosen.module
     program = lower(module, chosen.best, limits_by_loop(settings.loops, module))
     check(program, module.constants)
-    sources = emit(program, name, module.sha256, options.text, options.progress_hook)
+    remarks = remarks_of(imported, module.removed, program)
+    sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks)
     described = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
     plan = plan_json(module, chosen.best, program, sources, described)
     return Compilation(name, module, program, sources, plan, _plugin_files(modules[0], selector.operators))

@@ -54,6 +54,12 @@ def test_the_plan_says_which_channels_are_dead(model: Path) -> None:
     assert dead_channels(plan) == [DeadChannels("0.0", channels=3, of=6, known=2)]
 
 
+def test_the_generated_c_says_it_at_the_layer(model: Path) -> None:
+    text = compile_model(model, HOST, BuildOptions()).sources.files["src/dead.c"]
+    titles = text.split("/* subgraph 0 'main', ")[1:]
+    assert [("/* 3 of its 6 channels are dead and not computed */" in title) for title in titles] == [True, False]
+
+
 @pytest.mark.parametrize("command", ["build", "inspect"])
 def test_it_is_said(model: Path, command: str, tmp_path: Path) -> None:
     words = ("--no-compile", "-o", tmp_path / "project") if command == "build" else ()

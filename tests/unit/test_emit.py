@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ from support.native import Invocation, build_native, run_native
 from support.pipeline import Stages, compile_bytes
 from support.random_program import Seeded, random_program
 from support.tiny_graphs import branch_model, straight_model, swap_model
+from tflmgen.compiler import compile_model
+from tflmgen.ir.kernel import Target
+from tflmgen.options import BuildOptions
 
 HOSTILE = '*/ int x; /* "\\" ??/ %s \n \N{SNOWMAN} ' + "a" * 200
 
@@ -104,6 +108,35 @@ def test_views_have_a_line() -> None:
     g.inputs, g.outputs = [x], [y]
     text = compile_bytes(w.finish()).sources("m").files["src/m.c"]
     assert "operator 1: RESHAPE -> int32[4] 'flat', a view of 'square' */" in text
+
+
+def compiled(data: bytes, folder: Path) -> str:
+    """The plan in C, as the driver makes it."""
+    path = folder / "m.tflite"
+    path.write_bytes(data)
+    return compile_model(path, Target(core="host"), BuildOptions()).sources.files["src/m.c"]
+
+
+def test_joined_operators_are_named_at_the_one_that_computes_them(tmp_path: Path) -> None:
+    w = ModelWriter()
+    g = w.subgraph("main")
+    x, total, scaled, positive, y = (
+        g.tensor(name, "float32", [4]) for name in ("x", "total", "scaled", "positive", "y")
+    )
+    one = g.constant("one", np.ones(4, np.float32))
+    g.operator("ADD", [x, x], [total])
+    g.operator("MUL", [total, one], [scaled])
+    g.operator("RELU", [scaled], [positive])
+    g.operator("MUL", [positive, x], [y])
+    g.inputs, g.outputs = [x], [y]
+    text = compiled(w.finish(), tmp_path)
+    add = text.index("operator 0: ADD")
+    assert text.index("operator 3: MUL") > text.index("RELU", add) > add
+    assert " 2 RELU */\n    tflmgen_add_f32(" in text
+
+
+def test_operators_that_are_kept_are_joined_to_none(tmp_path: Path) -> None:
+    assert "joined to it" not in compiled(swap_model(), tmp_path)
 
 
 def test_arrays_say_what_they_are() -> None:

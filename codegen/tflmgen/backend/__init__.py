@@ -8,6 +8,7 @@ from tflmgen.backend.c_library import Sources, emit, entry_names
 from tflmgen.backend.c_names import library_name
 from tflmgen.backend.lowering import lower
 from tflmgen.backend.plan_report import Json, plan_json
+from tflmgen.backend.remarks import remarks_of
 from tflmgen.backend.rendering import render
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "library_name",
     "lower",
     "plan_json",
+    "remarks_of",
     "render",
 ]

@@ -10,6 +10,7 @@ from tflmgen import __version__
 from tflmgen.backend.c_names import identifier, unique_identifiers
 from tflmgen.backend.c_text import array_lines, comment, float_literal
 from tflmgen.backend.emit_body import Body, BodyWriter
+from tflmgen.backend.remarks import NO_REMARKS, Remarks
 from tflmgen.backend.rendering import render
 from tflmgen.backend.state_blob import HEADER_BYTES, blob_header
 from tflmgen.ir import Access, ConstantArray, DType, Fixed, Port, Program, Signature, Slot
@@ -135,7 +136,13 @@ class Sources:
 
 
 def emit(
-    program: Program, name: str, model_sha256: str, options: str, progress_hook: bool = False, layers: bool = False
+    program: Program,
+    name: str,
+    model_sha256: str,
+    options: str,
+    progress_hook: bool = False,
+    layers: bool = False,
+    remarks: Remarks = NO_REMARKS,
 ) -> Sources:
     """C for `program`; every public name begins with `name`, a C identifier.
 
@@ -143,7 +150,7 @@ def emit(
     """
     made_of = (__version__, model_sha256, name, options, program.arena_bytes, program.state_bytes)
     fingerprint = int.from_bytes(hashlib.sha256(repr(made_of).encode()).digest()[:4], "big")
-    writer = BodyWriter(program, progress_hook, layers)
+    writer = BodyWriter(program, progress_hook, layers, remarks)
     bodies = [body for f in program.functions for body in (*writer.streams(f), writer.function(f))]
     entries = tuple(_entries(program, writer))
     checked = {"bools.h"} if any(tensor.is_bool for entry in entries for tensor in entry.inputs) else set()

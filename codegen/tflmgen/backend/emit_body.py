@@ -11,6 +11,7 @@ from tflmgen.backend.c_names import unique_identifiers
 from tflmgen.backend.c_text import comment, literal
 from tflmgen.backend.emit_rows import PARAMETERS, Resume, stream_lines
 from tflmgen.backend.places import Places, Values
+from tflmgen.backend.remarks import NO_REMARKS, Remarks, remark_lines
 from tflmgen.ir import (
     Access,
     Argument,
@@ -40,6 +41,8 @@ from tflmgen.ir import (
 from tflmgen.kernels import MAX_RANK
 
 _INDENT = "    "
+_LONG = 64
+"""Most characters of a tensor's name that is shown whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +83,15 @@ class Body:
 class BodyWriter:
     """Writes the functions of one program; collects the headers and places that they use."""
 
-    def __init__(self, program: Program, progress_hook: bool = False, layers: bool = False) -> None:
+    def __init__(
+        self, program: Program, progress_hook: bool = False, layers: bool = False, remarks: Remarks = NO_REMARKS
+    ) -> None:
+        self._remarks = remarks
         self._progress_hook = progress_hook
         self._layers = layers
         self._program = program
+        called = (one for f in program.functions for one in walk_instructions(f.body) if isinstance(one, KernelCall))
+        self._called = {one.origin for one in called}
         self.places = Places(program)
         self._functions = dict(
             zip(
@@ -132,7 +140,7 @@ class BodyWriter:
         resume = Resume(f"{call.function}_next", f"{call.function}_written") if call.error else None
         if resume:
             self.statics += (resume.next, resume.written)
-        lines = stream_lines(rows, self.places.packed, self._row_call, resume)
+        lines = stream_lines(rows, self.places.packed, self._row_call, resume, self._remarks)
         title = comment(f"Rows of {len(rows.stages)} operators at a time")
         body = tuple(
             Line(text, call.step if number == 0 or stage is not None else None, stage)
@@ -162,16 +170,16 @@ class BodyWriter:
     def _instruction(self, instruction: Instruction) -> Iterator[Line]:
         if isinstance(instruction, KernelCall):
             outputs = [a.access for a in instruction.arguments if isinstance(a, OutputArgument)]
-            yield Line(_title(instruction.origin, outputs))
+            yield from self._titles(instruction.origin, outputs)
             yield from self._call(instruction)
             yield from self._shown(instruction.step, outputs)
         elif isinstance(instruction, Rename):
-            if instruction.origin is not None:
-                viewed = f"a view of '{instruction.source.value.name}'"
-                yield Line(_title(instruction.origin, [instruction.value], viewed))
+            if instruction.origin is not None and instruction.origin not in self._called:
+                viewed = f"a view of '{_short(instruction.source.value.name)}'"
+                yield from self._titles(instruction.origin, [instruction.value], viewed)
         elif isinstance(instruction, Assembly):
             in_place = "" if instruction.copies else "its parts lie in place"
-            yield Line(_title(instruction.origin, instruction.outputs, in_place))
+            yield from self._titles(instruction.origin, instruction.outputs, in_place)
             values: Values = (*instruction.outputs, *instruction.inputs)
             for copy in instruction.copies:
                 yield Line(self._copy(copy, instruction.step, values), instruction.step)
@@ -185,8 +193,12 @@ class BodyWriter:
         else:
             yield from self._invoke(instruction)
 
+    def _titles(self, origin: Origin, outputs: Sequence[Access], remark: str = "") -> Iterator[Line]:
+        yield Line(_title(origin, outputs, remark))
+        yield from map(Line, remark_lines(self._remarks.get(origin, ())))
+
     def _loop(self, loop: Loop) -> Iterator[Line]:
-        yield Line(_title(loop.origin, ()))
+        yield from self._titles(loop.origin, ())
         trip = f"trip_{loop.step}"
         if self._layers:
             yield Line(_layer(loop.step, "TFLMGEN_LAYER_LOOP", "NULL", 0))
@@ -219,7 +231,7 @@ class BodyWriter:
 
     def _branch(self, branch: Branch) -> Iterator[Line]:
         then, orelse = list(self._block(branch.then, _INDENT)), list(self._block(branch.orelse, _INDENT))
-        yield Line(_title(branch.origin, ()))
+        yield from self._titles(branch.origin, ())
         if not then and not orelse:
             return
         condition = self._bool(branch.condition)
@@ -233,7 +245,7 @@ class BodyWriter:
         yield Line("}")
 
     def _invoke(self, call: Invoke) -> Iterator[Line]:
-        yield Line(_title(call.origin, ()))
+        yield from self._titles(call.origin, ())
         name = self._functions[call.function]
         if call.function not in self._failing:
             yield Line(f"{name}();", call.step)
@@ -366,8 +378,14 @@ def _shortened(params: Params) -> Iterator[tuple[str, ParamValue]]:
         yield field, value
 
 
+def _short(name: str) -> str:
+    """A tensor's name; of a long one, that a converter has joined of several with semicolons, the first."""
+    first = name.partition(";")[0]
+    return name if len(name) <= _LONG or first == name else f"{first};..."
+
+
 def _title(origin: Origin, outputs: Sequence[Access], remark: str = "") -> str:
-    results = ", ".join(f"{a.value.type} '{a.value.name}'" for a in outputs)
+    results = ", ".join(f"{a.value.type} '{_short(a.value.name)}'" for a in outputs)
     subgraph = f"{origin.subgraph} '{origin.subgraph_name}'" if origin.subgraph_name else str(origin.subgraph)
     text = f"subgraph {subgraph}, operator {origin.operator}: {origin.operator_name}"
     return f"/* {comment(text + (' -> ' + results if results else '') + (', ' + remark if remark else ''))} */"

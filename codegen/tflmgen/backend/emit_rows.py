@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.backend.c_text import array_lines, comment
+from tflmgen.backend.remarks import NO_REMARKS, Remarks, remark_lines
 from tflmgen.ir import ConstantArray, DType, Line, Origin, Place, RowArgument, RowCallAt, RowProgram, Running
 
 PARAMETERS = "const void *input, void *scratch, void *output"
@@ -31,15 +32,21 @@ Marked = tuple[str, int | None]
 """A line of C, and the stage of the stream whose code begins there, if one does."""
 
 
-def stream_lines(rows: RowProgram, pointer: Pointer, caller: Caller, resume: Resume | None) -> Iterator[Marked]:
+def stream_lines(
+    rows: RowProgram, pointer: Pointer, caller: Caller, resume: Resume | None, remarks: Remarks = NO_REMARKS
+) -> Iterator[Marked]:
     """The body of the function, whose parameters are PARAMETERS.
 
     With `resume` it returns false where it waits for the next row, true after the last.
     """
     yield from ((line, None) for line in _head(rows, resume))
+    told: set[int] = set()
     for number, call in enumerate(rows.calls):
         origin = rows.stages[call.stage].op.origin
         yield f"{_TAB * 2}case {number}: /* {comment(f'operator {origin.operator}: {origin.operator_name}')} */", None
+        if call.stage not in told:
+            told.add(call.stage)
+            yield from ((f"{_TAB * 3}{line}", None) for line in remark_lines(remarks.get(origin, ())))
         taken = resume and not call.function
         lines = _taken(call, rows.input_row_bytes, resume) if taken and resume else _case(call, origin, pointer, caller)
         for at, line in enumerate(lines):

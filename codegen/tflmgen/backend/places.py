@@ -156,4 +156,6 @@ def _word(name: str) -> str:
     parts = [part for part in name.split(";")[0].split("/") if part] or [name]
     joined = "_".join(parts[-2:])
     # Keywords get an underscore as identifiers, but need none behind at_.
-    return identifier(joined if len(joined) <= NAME_LENGTH else parts[-1][-NAME_LENGTH:]).removesuffix("_")
+    word = identifier(joined if len(joined) <= NAME_LENGTH else parts[-1]).removesuffix("_")
+    tail = word[-NAME_LENGTH:]
+    return word if tail == word else tail.partition("_")[2] or tail

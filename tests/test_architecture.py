@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.repository import FOLDERS, PYTHON, ROOT, C, sources, tracked_files
+from tflmgen.kernels import OPERATORS
 
 PACKAGE = ROOT / "codegen" / "tflmgen"
 
@@ -47,6 +48,31 @@ ONLY_IN = {
 
 LONGEST = 400
 MEDIAN = 120
+
+NAMES_OPERATORS = {
+    "kernels that the table is made of: one family's own functions by operator": (
+        "kernels.folding.fold_elements kernels.folding.fold_moves kernels.folding.fold_quantized "
+        "kernels.numeric.int8_tables kernels.numeric.quantize_math kernels.ranges.range_elements "
+        "kernels.ranges.range_moves kernels.ranges.range_weighted"
+    ),
+    "data about other programs: the file format, and what the references take": (
+        "frontend.tflite.names frontend.tflite.versions kernels.reference_types"
+    ),
+    "importer of control flow and of dimensions known at run time: recognises and makes operators": (
+        "frontend.bidirectional frontend.case_operators frontend.import_block frontend.import_build "
+        "frontend.import_row_readers frontend.import_row_shapes frontend.import_row_wise frontend.tensor_lists "
+        "frontend.trips"
+    ),
+    "passes that replace a pattern of certain operators by others": (
+        "passes.activation passes.activation_functions passes.affine passes.apply_ranges passes.attention "
+        "passes.channel_links passes.dilation passes.drop_channels passes.embedding_tables passes.fuse_lookups "
+        "passes.identities passes.matrix_products passes.merge_transposes passes.mixed_depthwise "
+        "passes.move_transposes passes.move_views passes.normalization passes.padding passes.permutation "
+        "passes.permuted passes.quantization passes.quantize_boundaries passes.real_evaluation "
+        "passes.refine_by_comparison"
+    ),
+}
+"""Why -> the modules outside kernels/operators that name operators; all others ask for traits (kernels/traits.py)."""
 
 RESOURCES = ("boards", "firmware", "schema", "templates")
 
@@ -151,6 +177,18 @@ def test_packages_are_imported_in_their_place_only(package: str) -> None:
 def test_third_party_imports_are_declared() -> None:
     known = {*sys.stdlib_module_names, "tflmgen", "numpy", *ONLY_IN}
     assert not {m for imports in MODULES.values() for m in imports if m.split(".")[0] not in known}
+
+
+def test_only_listed_modules_name_operators() -> None:
+    """A new one asks for traits instead; what stops naming any leaves the list."""
+    naming = {
+        module_of(path).removeprefix("tflmgen.")
+        for path in sources(("codegen",), ".py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in OPERATORS
+    }
+    listed = {module for modules in NAMES_OPERATORS.values() for module in modules.split()}
+    assert {module for module in naming if not module.startswith("kernels.operators.")} == listed
 
 
 def test_no_module_shadows_a_resource_folder() -> None:

@@ -15,7 +15,7 @@ from tflmgen.cli import app
 from tflmgen.compiler import compile_model
 from tflmgen.ir import kernel, types
 from tflmgen.ir.kernel import Target
-from tflmgen.kernels import operator, rules
+from tflmgen.kernels import operator, rules, traits
 from tflmgen.kernels.table import OPERATORS
 from tflmgen.options import BuildOptions
 
@@ -38,7 +38,7 @@ def test_the_recipe_for_an_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for path in kernel_harness.KERNELS.glob("*.h"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "clip.h").write_text(header, encoding="utf-8")
-    module = names_of(kernel, types, operator, rules)
+    module = names_of(kernel, types, operator, rules, traits)
     exec(entry, module)
     (row,) = module["OPERATORS"]
     monkeypatch.setattr(kernel_harness, "KERNELS", tmp_path)

@@ -21,6 +21,7 @@ from tflmgen.ir import (
 from tflmgen.kernels import (
     COMMON,
     CUSTOM_OPTIONS,
+    ELEMENTWISE,
     PRESENT,
     QUANTIZED_PER_TENSOR,
     SAME_QUANTIZATION,
@@ -30,6 +31,7 @@ from tflmgen.kernels import (
     Rule,
     Shape,
     State,
+    Traits,
     constant,
     input_is,
     input_type,
@@ -43,6 +45,7 @@ from tflmgen.kernels import (
 __all__ = [
     "COMMON",
     "CUSTOM_OPTIONS",
+    "ELEMENTWISE",
     "PRESENT",
     "QUANTIZED_PER_TENSOR",
     "SAME_QUANTIZATION",
@@ -65,6 +68,7 @@ __all__ = [
     "State",
     "Target",
     "TensorType",
+    "Traits",
     "View",
     "constant",
     "input_is",

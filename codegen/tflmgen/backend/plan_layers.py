@@ -10,9 +10,6 @@ from tflmgen.kernels import Steps
 
 Json = dict[str, Any]
 
-FILTERED = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
-"""Operators whose filter is [.., height, width, ..]."""
-
 
 def layer_of(op: Op) -> Json:
     """`window` of an operator that moves one over an image; `quantization` of one with quantised operands."""
@@ -22,10 +19,12 @@ def layer_of(op: Op) -> Json:
 
 def _window(op: Op) -> Json | None:
     steps = getattr(op.attributes, "steps", None)
-    weights = op.inputs[1] if op.operator in FILTERED else None
-    taps = getattr(op.attributes, "taps", None) if weights is None else weights.type.max_shape[1:3]
-    if not isinstance(steps, Steps) or not taps:
+    if not isinstance(steps, Steps):
         return None
+    # A pool has its taps among its attributes, a filter in its shape.
+    taps = getattr(op.attributes, "taps", None)
+    if taps is None:
+        taps = next(weights.type.max_shape[1:3] for weights in op.inputs[1:] if weights is not None)
     explicit = any((*steps.before, *steps.after))
     return {
         "size": list(taps),

@@ -13,10 +13,7 @@ from dataclasses import replace
 
 from tflmgen.explore.streams.chain import waits_for_rows
 from tflmgen.ir import Block, Function, If, Module, Node, Op, Value, While, blocks_of, operands_of, uses_in
-from tflmgen.kernels import VIEWS
-
-_MOVES = frozenset({"SLICE", "STRIDED_SLICE"})
-"""Operators whose result may be moved to its place over what they cut it from."""
+from tflmgen.kernels import traits_of
 
 
 def update_last(module: Module) -> Module:
@@ -76,7 +73,7 @@ def must_precede(block: Block, variables: Sequence[Value], following: Sequence[V
             continue
         old = {variable}
         made_by = nodes[maker]
-        if isinstance(made_by, Op) and made_by.operator in _MOVES and made_by.inputs[0] is not None:
+        if isinstance(made_by, Op) and traits_of(made_by.operator).cuts and made_by.inputs[0] is not None:
             old.add(origin.get(made_by.inputs[0], made_by.inputs[0]))
         for reader in sorted(set().union(*(readers.get(v, ()) for v in old)) - {maker}):
             if not _reaches(after, maker, reader):
@@ -88,7 +85,7 @@ def view_origins(nodes: Sequence[Node]) -> dict[Value, Value]:
     """What each view is a view of."""
     origin: dict[Value, Value] = {}
     for node in nodes:
-        if isinstance(node, Op) and node.operator in VIEWS and node.inputs[0] is not None:
+        if isinstance(node, Op) and traits_of(node.operator).view and node.inputs[0] is not None:
             origin[node.outputs[0]] = origin.get(node.inputs[0], node.inputs[0])
     return origin
 

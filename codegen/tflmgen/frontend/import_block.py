@@ -20,7 +20,7 @@ from tflmgen.frontend.tensor_lists import RowStore, absorbed, row_stores
 from tflmgen.frontend.tflite.model import Operator, SubGraph
 from tflmgen.frontend.variables import variable_name, variable_tensor_name
 from tflmgen.ir import Block, Node, Op, Origin, TensorType, Value
-from tflmgen.kernels import BY_SHAPE, ELEMENT_WISE, INTERMEDIATES, TABLE, State, fold, instance_of
+from tflmgen.kernels import INTERMEDIATES, TABLE, State, fold, instance_of, traits_of
 
 Wanted = Sequence[Mapping[int, int]]
 """By axis, how much each output of a subgraph has room for, where that is known."""
@@ -160,16 +160,12 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         return _nothing(scope, op, outputs)
     if _fold(scope, op, inputs, outputs, checked.attributes):
         return ()
-    if _lacks_data(scope, op) and op.name not in _TAKE_NOTHING:
+    if _lacks_data(scope, op) and not traits_of(op.name, context.operators).takes_nothing:
         context.problem(origin, f"{op.name} computes elements from an operand without any")
     track_largest(context, op.name, inputs, outputs, checked.attributes)
     before = (context.contents[name] for name in kept)
     inputs, updated = (*inputs, *before), _update_variables(scope, op, kept)
     return (Op(context.new_id(), op.name, inputs, (*outputs, *updated), checked.attributes, origin),)
-
-
-_TAKE_NOTHING = ("CONCATENATION", "PAD", "PADV2", "DYNAMIC_UPDATE_SLICE")
-"""Operators whose kernels take operands without elements, and have results with some."""
 
 
 def _lacks_data(scope: Scope, op: Operator) -> bool:
@@ -250,11 +246,12 @@ def _most_rows(context: Context, subgraph: SubGraph, wanted: Wanted) -> dict[int
         own = most.setdefault(index, {})
         own.update((axis, min(size, own.get(axis, size))) for axis, size in sizes_wanted.items())
     for op in reversed(subgraph.operators):
-        if op.name in BY_SHAPE and op.outputs and most.get(op.outputs[0]):
+        traits = traits_of(op.name, context.operators)
+        if traits.is_row_wise_by_shape and op.outputs and most.get(op.outputs[0]):
             rank = len(subgraph.tensors[op.outputs[0]].shape)
             for index in op.inputs:
                 if index >= 0 and op.name != "CONCATENATION" and is_open(subgraph.tensors[index]):
-                    same = op.name in ELEMENT_WISE and len(subgraph.tensors[index].shape) == rank
+                    same = traits.elementwise and len(subgraph.tensors[index].shape) == rank
                     sizes_here = most[op.outputs[0]]
                     sizes_there = most.setdefault(index, {})
                     for axis, size in sizes_here.items():

@@ -16,13 +16,7 @@ from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import Inputs, RowCall, RowError, check_rows, checked, define
 from tflmgen.frontend.operator_check import CheckedOperator
 from tflmgen.ir import Op, Value
-from tflmgen.kernels import ELEMENT_WISE, RowWindow, instance_of, may_be_row_wise, normalize_axis
-
-MULTIPLE = frozenset({"FULLY_CONNECTED", "RESHAPE", "SQUEEZE", "EXPAND_DIMS"})
-"""Operators that see their input as another shape; they may make several rows in place of each row, in order."""
-
-STACKED = frozenset({"CONCATENATION", "PACK"})
-"""Operators whose inputs agree in all dimensions but the one along which they are put together."""
+from tflmgen.kernels import RowWindow, Traits, instance_of, normalize_axis, traits_of
 
 Axis = tuple[int, int]
 """Of an operator: an input and one of its axes."""
@@ -68,15 +62,16 @@ def refusal(context: Context, call: RowCall, axis: Axis) -> RowError:
 
 def _groups(context: Context, call: RowCall, absorbed: frozenset[Axis]) -> Iterator[list[Axis]]:
     """Axes that must be equal, of which one at least is dynamic."""
+    traits = traits_of(call.op.name, context.operators)
     groups: dict[object, list[Axis]] = {}
     dynamic: set[object] = set()
     for index, value in enumerate(call.inputs):
         if value is None:
             continue
         for axis, dim in enumerate(value.type.max_shape):
-            key = _key(call, index, axis)
+            key = _key(call, traits, index, axis)
             is_dynamic = axis in context.extents.get(value, {})
-            if (index, axis) in absorbed or (call.op.name not in STACKED and dim == 1 and not is_dynamic):
+            if (index, axis) in absorbed or (not traits.joins and dim == 1 and not is_dynamic):
                 continue
             groups.setdefault(key, []).append((index, axis))
             if is_dynamic:
@@ -84,16 +79,14 @@ def _groups(context: Context, call: RowCall, absorbed: frozenset[Axis]) -> Itera
     return (members for key, members in groups.items() if key in dynamic)
 
 
-def _key(call: RowCall, index: int, axis: int) -> object:
+def _key(call: RowCall, traits: Traits, index: int, axis: int) -> object:
     """Equal for axes that must be equal."""
     ranks = [len(v.type.shape) if v is not None else 0 for v in call.inputs]
     options = call.op.options or {}
     name = call.op.name
-    if name == "SELECT":
-        return axis
-    if name in ELEMENT_WISE:
-        return axis - ranks[index]
-    if name in STACKED:
+    if traits.elementwise:
+        return axis if traits.aligns_leading else axis - ranks[index]
+    if traits.joins:
         along = normalize_axis(int(options.get("axis", 0)), ranks[index]) if name == "CONCATENATION" else None
         return (index, axis) if axis == along else axis
     if name == "BATCH_MATMUL" and index < 2:
@@ -138,11 +131,12 @@ def unite(context: Context, builder: Builder, inputs: list[Value | None], member
 def _places(context: Context, call: RowCall, members: Sequence[Axis], found: CheckedOperator) -> list[tuple[int, int]]:
     """The axis of each output that has the rows of a group, and how many of its rows are made of one."""
     instance = instance_of(call.inputs, found.outputs, found.attributes, context.constants)
+    traits = traits_of(call.op.name, context.operators)
     index, axis = members[0]
     first = call.inputs[index]
     assert first is not None
     rows = first.type.max_shape[axis]
-    if rows == 0 or not all(may_be_row_wise(call.op.name, instance, at) for _, at in members):
+    if rows == 0 or not all(traits.row_wise(instance, at) for _, at in members):
         raise refusal(context, call, members[0])
     more = check_rows(context, call, _with_one_more(call.inputs, members))
     if more.problems or more.open:
@@ -150,9 +144,9 @@ def _places(context: Context, call: RowCall, members: Sequence[Axis], found: Che
     places = []
     for here, there in zip(found.outputs, more.outputs, strict=True):
         place = _place(here.max_shape, there.max_shape, rows)
-        if place is None or (place[1] != 1 and call.op.name not in MULTIPLE):
+        if place is None or (place[1] != 1 and not traits.reshapes_rows):
             raise refusal(context, call, members[0])
-        if call.op.name in MULTIPLE and math.prod(here.max_shape[: place[0]]) != math.prod(first.type.max_shape[:axis]):
+        if traits.reshapes_rows and math.prod(here.max_shape[: place[0]]) != math.prod(first.type.max_shape[:axis]):
             raise refusal(context, call, members[0])
         places.append(place)
     return places

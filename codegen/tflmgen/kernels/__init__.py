@@ -32,7 +32,7 @@ from tflmgen.kernels.operators.concatenation import axis_of
 from tflmgen.kernels.operators.copying import constants_of
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.operators.depthwise_conv import OUTPUT_CHANNELS
-from tflmgen.kernels.operators.dynamic_rows import MAY_FAIL, Along, Axes, Cut, Filler, Limit, RowWindow
+from tflmgen.kernels.operators.dynamic_rows import Along, Axes, Cut, Filler, Limit, RowWindow
 from tflmgen.kernels.operators.fully_connected import FullyConnectedAttributes
 from tflmgen.kernels.operators.fused import ENTRIES
 from tflmgen.kernels.operators.gather import TABLE
@@ -40,16 +40,15 @@ from tflmgen.kernels.operators.normalize import NormalizeAttributes
 from tflmgen.kernels.operators.pad import paddings
 from tflmgen.kernels.operators.pool_rows import pool_by_rows, reduces_rows
 from tflmgen.kernels.operators.reduce import axes
-from tflmgen.kernels.operators.reshape import VIEWS, Dimensions
-from tflmgen.kernels.operators.row_wise import BY_SHAPE, ELEMENT_WISE, entries_of, may_be_row_wise
-from tflmgen.kernels.operators.slice import Masks, rows_cut
+from tflmgen.kernels.operators.reshape import Dimensions
+from tflmgen.kernels.operators.slice import Masks, entries_of, rows_cut
 from tflmgen.kernels.operators.softmax import SoftmaxAttributes
 from tflmgen.kernels.operators.transpose import permutation_of
 from tflmgen.kernels.operators.unary import PLAIN, Alpha, Approximation
 from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of, of_array, whole
 from tflmgen.kernels.ranges.range_elements import UNARY, table_of
 from tflmgen.kernels.ranges.range_weighted import reaches_out, weights_of
-from tflmgen.kernels.ranges.transfer import CLAMPED, output_ranges
+from tflmgen.kernels.ranges.transfer import output_ranges
 from tflmgen.kernels.reference_types import FAULTS, who_takes
 from tflmgen.kernels.rules import (
     COMMON,
@@ -68,24 +67,21 @@ from tflmgen.kernels.rules import (
     zero_point,
 )
 from tflmgen.kernels.selection import Selection, Selector, without_overlap
-from tflmgen.kernels.table import CHANNEL_AXIS, OPERATORS, with_custom
+from tflmgen.kernels.table import OPERATORS, traits_of, with_custom
+from tflmgen.kernels.traits import ELEMENTWISE, Sliding, Traits
 
 __all__ = [
     "ANY",
     "ARITHMETIC",
     "BACKWARD",
-    "BY_SHAPE",
-    "CHANNEL_AXIS",
-    "CLAMPED",
     "COMMON",
     "CUSTOM_OPTIONS",
-    "ELEMENT_WISE",
+    "ELEMENTWISE",
     "ENTRIES",
     "FAULTS",
     "FLOAT_MAX",
     "INTERMEDIATES",
     "MAX_RANK",
-    "MAY_FAIL",
     "OPERATORS",
     "OUTPUT_CHANNELS",
     "PERMUTATIONS",
@@ -97,7 +93,6 @@ __all__ = [
     "TABLE",
     "TABLES",
     "UNARY",
-    "VIEWS",
     "WINOGRAD",
     "Activation",
     "Along",
@@ -125,9 +120,11 @@ __all__ = [
     "Selector",
     "Shape",
     "Signature",
+    "Sliding",
     "SoftmaxAttributes",
     "State",
     "Steps",
+    "Traits",
     "Types",
     "Window",
     "accepted_types",
@@ -145,7 +142,6 @@ __all__ = [
     "instance_of",
     "is_hybrid",
     "is_int16",
-    "may_be_row_wise",
     "normalize_axis",
     "of_array",
     "one_type",
@@ -161,6 +157,7 @@ __all__ = [
     "scale",
     "static_shape",
     "table_of",
+    "traits_of",
     "weights_of",
     "who_takes",
     "whole",

@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tflmgen.ir import Dim, DType, Kernel, OperatorInstance, Pieces, Target, TensorType, View
+from tflmgen.kernels.traits import UNKNOWN, Traits
 
 Options = Mapping[str, Any]
 """An operator's options as the file has them: field name in the schema's snake_case -> number, bool, str or tuple."""
@@ -71,6 +72,7 @@ class Operator:
     state       what it keeps, called only where every rule holds. The kernel has the contents as further inputs after
     the file's, the new contents as further outputs after the file's
     files       C files of a plug-in: headers and sources that go with the kernel
+    traits      what passes may conclude about it (traits.py)
     """
 
     name: str
@@ -84,6 +86,7 @@ class Operator:
     updates: tuple[int, ...] = ()
     state: Callable[[OperatorInstance], tuple[State, ...]] | None = None
     files: tuple[Path, ...] = ()
+    traits: Traits = UNKNOWN
 
 
 Operators = Mapping[str, Operator]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from tflmgen.kernels.operator import Operator, Operators
 from tflmgen.kernels.operators import (
@@ -56,6 +56,7 @@ from tflmgen.kernels.operators import (
     update_slice,
 )
 from tflmgen.kernels.operators import dynamic_rows as rows
+from tflmgen.kernels.traits import UNKNOWN, Traits
 
 FAMILIES: tuple[tuple[Operator, ...], ...] = (
     add_n.OPERATORS,
@@ -109,13 +110,6 @@ FAMILIES: tuple[tuple[Operator, ...], ...] = (
     update_slice.OPERATORS,
 )
 
-CHANNEL_AXIS: Mapping[str, int] = {
-    "CONV_2D": conv.OUTPUT_CHANNELS,
-    "DEPTHWISE_CONV_2D": depthwise_conv.OUTPUT_CHANNELS,
-    "FULLY_CONNECTED": fully_connected.UNITS,
-}
-"""The axis of a layer's weights that counts its output channels."""
-
 OPERATORS: Operators = {operator.name: operator for family in FAMILIES for operator in family}
 """tflmgen's own operators; a compilation's table has those of its plug-ins beside them."""
 
@@ -123,3 +117,9 @@ OPERATORS: Operators = {operator.name: operator for family in FAMILIES for opera
 def with_custom(operators: Iterable[Operator]) -> Operators:
     """The table with custom operators, whose names are none of tflmgen's own."""
     return {**OPERATORS, **{operator.name: operator for operator in operators}}
+
+
+def traits_of(name: str, operators: Operators = OPERATORS) -> Traits:
+    """What may be concluded about the operator of this name; of one that isn't in the table, nothing."""
+    operator = operators.get(name)
+    return UNKNOWN if operator is None else operator.traits

@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflmgen.ir import DType, Module, Node, Op, TensorType, Value
-from tflmgen.kernels import CLAMPED, FLOAT_MAX, Activation, activation_range
+from tflmgen.kernels import FLOAT_MAX, OPERATORS, Activation, activation_range, traits_of
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 
-CLAMPS = {
-    "RELU": Activation.RELU,
-    "RELU6": Activation.RELU6,
-    "RELU_N1_TO_1": Activation.RELU_N1_TO_1,
-}
-AS_OPERATOR = {activation: name for name, activation in CLAMPS.items()}
+AS_OPERATOR = {operator.traits.clamp: name for name, operator in OPERATORS.items() if operator.traits.clamp is not None}
+"""Activations that are operators, too."""
 
 Range = tuple[float, float]
 
@@ -69,14 +65,14 @@ class _Activation(Fuser):
             return None
         kind = op.outputs[0].type
         wanted = _meet(made, clamp[1])
-        for activation in Activation if op.operator in CLAMPED else AS_OPERATOR:
+        for activation in Activation if traits_of(op.operator).clamped else AS_OPERATOR:
             if wanted is not None and _range(activation, kind) == wanted:
                 fused = replace(self._with(op, activation), outputs=reader.outputs)
                 return fused if is_legal(fused, self._constants) else None
         return None
 
     def _with(self, op: Op, activation: Activation) -> Op:
-        if op.operator in CLAMPED:
+        if traits_of(op.operator).clamped:
             return replace(op, attributes=replace(op.attributes, activation=activation))
         clamp = self._clamp(op)
         assert clamp is not None
@@ -84,7 +80,7 @@ class _Activation(Fuser):
 
     def _made(self, op: Op) -> Range | None:
         """The range of what `op` gives, if it is one that clamps or could."""
-        if op.operator in CLAMPED and hasattr(op.attributes, "activation"):
+        if traits_of(op.operator).clamped and hasattr(op.attributes, "activation"):
             return _range(op.attributes.activation, op.outputs[0].type)
         clamp = self._clamp(op)
         return clamp[1] if clamp is not None else None
@@ -92,8 +88,9 @@ class _Activation(Fuser):
     def _clamp(self, op: Op) -> tuple[Value, Range] | None:
         """The value that `op` clamps, and to what; None if it does anything else."""
         source, kind = op.inputs[0] if op.inputs else None, op.outputs[0].type
-        if op.operator in CLAMPS:
-            return None if source is None or source.type != kind else (source, _range(CLAMPS[op.operator], kind))
+        clamp = traits_of(op.operator).clamp
+        if clamp is not None:
+            return None if source is None or source.type != kind else (source, _range(clamp, kind))
         if op.operator not in ("MAXIMUM", "MINIMUM"):
             return None
         for one, other in (op.inputs, op.inputs[::-1]):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tflmgen.ir import Module, Op, resolve
-from tflmgen.kernels import VIEWS, Alpha, Approximation
+from tflmgen.kernels import Alpha, Approximation, traits_of
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fused_regions import Region
 from tflmgen.passes.fusion import RegionFuser
@@ -57,7 +57,7 @@ def fuse_functions(module: Module) -> Module:
 
 class _Functions(RegionFuser):
     def _takes(self, op: Op) -> bool:
-        if op.operator in VIEWS:
+        if traits_of(op.operator).view:
             return is_real(op)
         if op.operator not in ELEMENTWISE or not is_real(op):
             return False

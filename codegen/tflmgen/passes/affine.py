@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import DType, Module, Node, Op, Rewriter, TensorType, Value, resolve
-from tflmgen.kernels import CHANNEL_AXIS, Activation
+from tflmgen.kernels import Activation, traits_of
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow, is_legal
 
@@ -32,6 +32,13 @@ def fold_affine(module: Module) -> Module:
     return folding.pool.into(folding.run(module))
 
 
+def _channel_axis(op: Op) -> int:
+    """The axis of a layer's weights that counts its output channels."""
+    axis = traits_of(op.operator).channel_axis
+    assert axis is not None
+    return axis
+
+
 class _Affine(Rewriter):
     def __init__(self, module: Module) -> None:
         super().__init__()
@@ -48,7 +55,7 @@ class _Affine(Rewriter):
 
     def _after(self, op: Op) -> Op | None:
         """The operator with weights together with what its only reader does."""
-        reader = self._flow.only_reader(op.outputs[0]) if op.operator in CHANNEL_AXIS else None
+        reader = self._flow.only_reader(op.outputs[0]) if traits_of(op.operator).channel_axis is not None else None
         if reader is None or reader.operator not in ARITHMETIC or op.attributes.activation is not Activation.NONE:
             return None
         constant, is_first = self._operand(reader, op.outputs[0])
@@ -57,7 +64,7 @@ class _Affine(Rewriter):
         array = None if constant is None else _per_channel(constant, channels)
         if weights is None or array is None or reader.outputs[0].type != op.outputs[0].type:
             return None
-        (w, b), axis = weights, CHANNEL_AXIS[op.operator]
+        (w, b), axis = weights, _channel_axis(op)
         if reader.operator in FACTORS:
             if reader.operator == "DIV" and (is_first or not array.all()):
                 return None
@@ -72,7 +79,7 @@ class _Affine(Rewriter):
 
     def _before(self, op: Op) -> Op | None:
         """The operator with weights together with a factor of its input."""
-        source = op.inputs[0] if op.operator in CHANNEL_AXIS else None
+        source = op.inputs[0] if traits_of(op.operator).channel_axis is not None else None
         maker = self._flow.made_by(source, *FACTORS)
         if maker is None or source is None or maker.id in self._touched or self._flow.only_reader(source) is None:
             return None
@@ -133,13 +140,13 @@ class _Affine(Rewriter):
             return None
         if rescaled and self._flow.only_reader(value) is None:
             return None
-        channels = w.shape[CHANNEL_AXIS[op.operator]]
+        channels = w.shape[_channel_axis(op)]
         bias = np.zeros(channels) if b is None else b.astype(np.float64).reshape(-1)
         return w.astype(np.float64), bias
 
     def _with(self, op: Op, w: Array, b: Array, reader: Op | None) -> Op | None:
         """The operator with other weights, if they are finite and it is legal; `reader` is then gone."""
-        b = np.broadcast_to(b, (w.shape[CHANNEL_AXIS[op.operator]],))
+        b = np.broadcast_to(b, (w.shape[_channel_axis(op)],))
         if not (np.isfinite(w.astype(np.float32)).all() and np.isfinite(b.astype(np.float32)).all()):
             return None
         value = op.inputs[1]

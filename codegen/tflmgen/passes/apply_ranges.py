@@ -8,14 +8,20 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import DType, If, Module, Node, Op, Removed, Rewriter, Value, While
-from tflmgen.kernels import UNARY, Activation, Interval, activation_range, instance_of, output_ranges, table_of
+from tflmgen.kernels import (
+    UNARY,
+    Activation,
+    Interval,
+    activation_range,
+    instance_of,
+    output_ranges,
+    table_of,
+    traits_of,
+)
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.fold import GROWTH_LIMIT
 from tflmgen.passes.macs import macs_of
 from tflmgen.passes.range_analysis import Ranges
-
-FREE = frozenset({"ADD", "AVERAGE_POOL_2D", "MAX_POOL_2D", "MUL", "SUB"})
-"""Operators that are no slower without an activation; layers with weights may well be."""
 
 
 def use_known_values(module: Module, ranges: Ranges) -> Module:
@@ -100,8 +106,12 @@ class _Known(Rewriter):
         return source if np.array_equal(table[possible - source.type.dtype.limits[0]], possible) else None
 
     def _without_activation(self, op: Op) -> Op | None:
-        """The operator without its activation, where that clamps nothing of what can come."""
-        if op.operator not in FREE or op.id not in self._ranges.operands:
+        """The operator without its activation, where that clamps nothing of what can come.
+
+        Layers with weights keep theirs: they may well be slower without.
+        """
+        traits = traits_of(op.operator)
+        if not traits.clamped or traits.channel_axis is not None or op.id not in self._ranges.operands:
             return None
         kind = op.outputs[0].type
         if kind.dtype not in (DType.INT8, DType.INT16) or kind.quantization is None:

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
 from tflmgen.ir import DType, Op, OperatorInstance, Value
-from tflmgen.kernels import TABLES, VIEWS, Integers, axes, axis_of, channels_of, input_type, paddings
+from tflmgen.kernels import Integers, axes, axis_of, channels_of, input_type, paddings, traits_of
 
 Link = tuple[Value, Integers, Value, Integers]
 """Channel a[i] of one value goes with channel b[i] of another."""
-
-SAME = frozenset(
-    {
-        *TABLES,
-        "AVERAGE_POOL_2D",
-        "LOOKUP",
-        "MAX_POOL_2D",
-        "QUANTIZE",
-        "REQUANTIZE",
-        "RESIZE_BILINEAR",
-        "RESIZE_NEAREST_NEIGHBOR",
-    }
-)
-"""Operators of one data input that compute each channel from the same channel of it."""
-REDUCTIONS = frozenset({"MEAN", "REDUCE_MAX", "REDUCE_MIN", "SUM"})
-BINARY = frozenset({"ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB"})
-CUT = BINARY | {"CONCATENATION"}
-"""Operators of which a constant operand loses the channels that the output loses."""
-WEIGHTED = frozenset({"CONV_2D", "FULLY_CONNECTED"})
-"""Operators whose output channels depend on all input channels: nothing there goes together."""
 
 
 def links_of(op: Op, instance: OperatorInstance) -> list[Link] | None:
@@ -38,10 +18,16 @@ def links_of(op: Op, instance: OperatorInstance) -> list[Link] | None:
     values = [v for v in (*op.inputs, *op.outputs) if v is not None]
     if len(op.outputs) != 1 or not all(v.type.is_static and v.type.elements and v.type.shape for v in values):
         return None
-    make, source = LINKS.get(op.operator), op.inputs[0] if op.inputs else None
-    if make is None or source is None or (source.is_constant and op.operator not in CUT):
+    make, source = _rule(op), op.inputs[0] if op.inputs else None
+    if make is None or source is None or (source.is_constant and not cuts_constants(op)):
         return None
     return make(op, instance)
+
+
+def cuts_constants(op: Op) -> bool:
+    """Whether a constant operand loses the channels that the output loses."""
+    traits = traits_of(op.operator)
+    return op.operator == "CONCATENATION" or (traits.elementwise and traits.channels_apart and len(op.inputs) > 1)
 
 
 def _equal(one: Value, other: Value) -> list[Link] | None:
@@ -76,7 +62,7 @@ def _view(op: Op, instance: OperatorInstance) -> list[Link] | None:
     return [(source, longer % before, result, longer % after)]
 
 
-def _binary(op: Op, instance: OperatorInstance) -> list[Link] | None:
+def _apart(op: Op, instance: OperatorInstance) -> list[Link] | None:
     del instance
     found: list[Link] = []
     for value in op.inputs:
@@ -123,16 +109,19 @@ def _weighted(op: Op, instance: OperatorInstance) -> list[Link] | None:
     if weights is None or not _is_known(op, instance):
         return None
     channels, depth = channels_of(source), weights.shape[-1]
-    return [] if channels == depth or (op.operator == "FULLY_CONNECTED" and depth % channels == 0) else None
+    return [] if channels == depth or (traits_of(op.operator).reshapes_rows and depth % channels == 0) else None
 
 
-LINKS: Mapping[str, Callable[[Op, OperatorInstance], list[Link] | None]] = {
-    **dict.fromkeys(SAME, _same),
-    **dict.fromkeys(REDUCTIONS, _reduction),
-    **dict.fromkeys(("PAD", "PADV2"), _pad),
-    **dict.fromkeys(VIEWS, _view),
-    **dict.fromkeys(BINARY, _binary),
-    **dict.fromkeys(WEIGHTED, _weighted),
-    "CONCATENATION": _concatenation,
-    "DEPTHWISE_CONV_2D": _depthwise,
-}
+def _rule(op: Op) -> Callable[[Op, OperatorInstance], list[Link] | None] | None:
+    traits = traits_of(op.operator)
+    if op.operator == "CONCATENATION":
+        return _concatenation
+    rules = (
+        (traits.channels_apart, _apart),
+        (traits.view, _view),
+        (traits.depth_axis is not None, _weighted),
+        (traits.channel_axis is not None, _depthwise),
+        (traits.reduces, _reduction),
+        (traits.pads, _pad),
+    )
+    return next((rule for holds, rule in rules if holds), None)

@@ -14,10 +14,11 @@ from tflmgen.kernels import (
     instance_of,
     is_int16,
     reaches_out,
+    traits_of,
     weights_of,
     zero_point,
 )
-from tflmgen.passes.channel_links import WEIGHTED, links_of
+from tflmgen.passes.channel_links import links_of
 from tflmgen.passes.range_analysis import Ranges
 
 SUM_LIMIT = {False: 2**31, True: 2**46}
@@ -102,7 +103,7 @@ class _Channels:
 
     def _op(self, op: Op, instance: OperatorInstance) -> None:
         links = links_of(op, instance)
-        if links is not None and op.operator in WEIGHTED:
+        if links is not None and traits_of(op.operator).depth_axis is not None:
             uses = self._uses(op, instance)
             links = None if uses is None else links
             if uses is not None:

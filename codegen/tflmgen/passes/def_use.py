@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tflmgen.ir import Module, Node, Op, OperatorInstance, Value, blocks_of, constant_array, operands_of, walk
-from tflmgen.kernels import OPERATORS, VIEWS, instance_of
+from tflmgen.kernels import OPERATORS, instance_of, traits_of
 
 
 class Dataflow:
@@ -59,9 +59,14 @@ class Dataflow:
 
     def through_views(self, value: Value) -> Value:
         """The value whose bytes `value` has, under whatever shape."""
-        while (view := self.made_by(value, *VIEWS)) is not None and view.inputs[0] is not None:
+        while (view := self.view(value)) is not None and view.inputs[0] is not None:
             value = view.inputs[0]
         return value
+
+    def view(self, value: Value | None) -> Op | None:
+        """The operator that makes a value, if that is a view."""
+        op = self.maker.get(value) if value is not None else None
+        return op if op is not None and traits_of(op.operator).view else None
 
     def array(self, value: Value | None) -> NDArray[Any] | None:
         """The elements of a constant, or None."""

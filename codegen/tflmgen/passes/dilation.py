@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tflmgen.ir import Module, Node, Op, Value
-from tflmgen.kernels import VIEWS, Window, constants_of, four
+from tflmgen.kernels import Sliding, Window, constants_of, four, traits_of
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 from tflmgen.passes.permutation import view
-
-CONVOLUTIONS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
 
 
 def fuse_dilation(module: Module) -> Module:
@@ -33,7 +31,7 @@ class _Spread:
 
 class _Dilation(Fuser):
     def op(self, op: Op) -> Sequence[Node]:
-        return self._fused(op) if op.operator in CONVOLUTIONS else (op,)
+        return self._fused(op) if traits_of(op.operator).window is Sliding.FILTER else (op,)
 
     def _fused(self, op: Op) -> Sequence[Op]:
         cut, joined = self._before(op), self._after(op)
@@ -56,7 +54,7 @@ class _Dilation(Fuser):
         value, reader = op.inputs[0], op
         while value is not None and self._flow.only_reader(value) == reader:
             maker = self._flow.maker.get(value)
-            if maker is None or maker.operator not in VIEWS:
+            if maker is None or not traits_of(maker.operator).view:
                 return self._flow.made_by(value, "SPACE_TO_BATCH_ND")
             value, reader = maker.inputs[0], maker
         return None
@@ -68,7 +66,7 @@ class _Dilation(Fuser):
             found.append(reader)
             if reader.operator == "BATCH_TO_SPACE_ND":
                 return found[1:]
-            if reader.operator not in VIEWS:
+            if not traits_of(reader.operator).view:
                 return None
         return None
 

@@ -10,16 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import DType, Module, Narrowed, Node, Op, Removed, Rewriter, TensorType, Value
-from tflmgen.kernels import CHANNEL_AXIS, VIEWS, Integers, channels_of, instance_of
-from tflmgen.passes.channel_links import BINARY
+from tflmgen.kernels import Integers, channels_of, instance_of, traits_of
+from tflmgen.passes.channel_links import cuts_constants
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.dead_channels import kept_channels, known_inputs
 from tflmgen.passes.macs import macs_of
 from tflmgen.passes.permutation import view
 from tflmgen.passes.range_analysis import Ranges
-
-INPUT_AXIS = {"CONV_2D": 3, "FULLY_CONNECTED": 1}
-"""The filter's dimension of the channels, or columns, of the input."""
 
 
 def drop_channels(module: Module, ranges: Ranges, multiple: int = 1) -> Module:
@@ -53,15 +50,16 @@ class _Dropper(Rewriter):
         if not any(v in self._kept for v in (*old.inputs, *old.outputs)):
             return (node,)
         new = replace(node, outputs=tuple(self._narrow(v) for v in node.outputs))
-        if new.operator in CHANNEL_AXIS:
+        traits = traits_of(new.operator)
+        if traits.channel_axis is not None:
             new = self._weighted(old, new)
-        elif new.operator in BINARY:
-            new = replace(new, inputs=tuple(self._sliced(v, old.outputs[0]) for v in new.inputs))
-        elif new.operator in VIEWS:
+        elif traits.view:
             assert new.inputs[0] is not None
             new = view(new, new.id, new.inputs[0], new.outputs[0])
         elif new.operator == "CONCATENATION":
             new = replace(new, inputs=self._parts(old, new))
+        elif cuts_constants(new):
+            new = replace(new, inputs=tuple(self._sliced(v, old.outputs[0]) for v in new.inputs))
         self._note(old, new)
         return (new,)
 
@@ -112,21 +110,23 @@ class _Dropper(Rewriter):
 
     def _weighted(self, old: Op, new: Op) -> Op:
         """A layer with the rows and columns of its weights that stay."""
-        axis, value, bias = CHANNEL_AXIS[old.operator], old.inputs[1], old.inputs[2] if len(old.inputs) > 2 else None
+        traits, value, bias = traits_of(old.operator), old.inputs[1], old.inputs[2] if len(old.inputs) > 2 else None
+        axis, columns_axis = traits.channel_axis, traits.depth_axis
         array, source = self.pool.array(value), old.inputs[0]
         assert array is not None
         assert value is not None
         assert source is not None
+        assert axis is not None
         instance = instance_of(old.inputs, [v.type for v in old.outputs], old.attributes, self.pool.constants)
         rows = self._channels(old.outputs[0])
         given = self.pool.array(bias)
         shift = np.zeros(len(rows), np.int64)
-        if old.operator in INPUT_AXIS:
+        if columns_axis is not None:
             known, gains = known_inputs(old, instance, self._ranges.of(source))
-            columns = array.shape[INPUT_AXIS[old.operator]]
+            columns = array.shape[columns_axis]
             stays = np.isin(np.arange(columns) % channels_of(source.type), self._channels(source))
             shift = (gains * (known & ~stays))[rows].sum(axis=1)
-            array = np.compress(stays, array, axis=INPUT_AXIS[old.operator])
+            array = np.compress(stays, array, axis=columns_axis)
         array = np.take(array, rows, axis=axis)
         weights = self.pool.add(array, replace(value, type=_cut(value.type, array.shape, axis, rows)))
         values = shift if given is None else np.ravel(given)[rows].astype(np.int64) + shift

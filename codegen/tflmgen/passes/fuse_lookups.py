@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import DType, Module, Op, OperatorInstance, TensorType, Value, resolve
-from tflmgen.kernels import ARITHMETIC, ENTRIES, TABLES, VIEWS, Array, fold, per_tensor
+from tflmgen.kernels import ARITHMETIC, ENTRIES, TABLES, Array, fold, per_tensor, traits_of
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fused_regions import Region
@@ -41,7 +41,7 @@ class _Lookups(RegionFuser):
     def _takes(self, op: Op) -> bool:
         operands = [v for v in op.inputs if v is not None]
         result = op.outputs[0].type
-        if op.operator in VIEWS:
+        if traits_of(op.operator).view:
             return operands[0].type.quantization == result.quantization
         if op.operator not in EXACT | ARITHMETIC.keys() | TABLES.keys() or len(op.outputs) != 1:
             return False
@@ -73,7 +73,7 @@ class _Lookups(RegionFuser):
         """The result for every int8; None where one isn't known at compile time."""
         known: dict[Value, Array] = {region.source: np.arange(-128, 128).astype(np.int8)}
         for op in region.ops:
-            if op.operator in VIEWS and op.inputs[0] is not None:
+            if traits_of(op.operator).view and op.inputs[0] is not None:
                 known[op.outputs[0]] = known[op.inputs[0]]
                 continue
             arrays = [known[v] if v in known else self._constant(v) for v in op.inputs if v is not None]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tflmgen.ir import Block, Module, Op, Value, blocks_of, operands_of
-from tflmgen.kernels import VIEWS
+from tflmgen.kernels import traits_of
 from tflmgen.passes.def_use import Dataflow
 
 MOST = 40
@@ -87,7 +87,7 @@ class Regions:
                 return None
         ops = tuple(sorted(found.values(), key=lambda op: self._place[op.id]))
         needed = self._needed(ops)
-        saved = [op for op in ops[:-1] if op.id not in needed and op.operator not in VIEWS]
+        saved = [op for op in ops[:-1] if op.id not in needed and not traits_of(op.operator).view]
         return Region(source, ops, len(saved))
 
     def _needed(self, ops: tuple[Op, ...]) -> set[int]:

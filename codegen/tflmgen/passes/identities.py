@@ -8,16 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import If, Module, Node, Op, Rewriter, Value
-from tflmgen.kernels import VIEWS, Activation
+from tflmgen.kernels import Activation, Traits, traits_of
 from tflmgen.passes.constant_pool import Pool
 
-IDEMPOTENT = frozenset({"LOGICAL_AND", "LOGICAL_OR", "MAXIMUM", "MINIMUM"})
 SELECTS = frozenset({"SELECT", "SELECT_V2"})
-ALIKE = frozenset({"CAST", "SLICE", "BROADCAST_TO"})
-"""Operators that change nothing where they don't change the type."""
-
-NEUTRAL = {"ADD": 0, "DIV": 1, "MUL": 1, "SUB": 0}
-"""Operators that leave x with such a second operand, or first one where that is the same."""
 
 
 def drop_identities(module: Module) -> Module:
@@ -53,42 +47,36 @@ class _Identities(Rewriter):
         first, *rest = op.inputs or (None,)
         if first is None:
             return None
-        if op.operator in VIEWS:
+        if traits_of(op.operator).view:
             self._viewed[op.outputs[0]] = self._viewed.get(first, first)
             return self._viewed[op.outputs[0]]
         if op.operator == "LOGICAL_NOT":
             if first.type == op.outputs[0].type:
                 self._negated[op.outputs[0]] = first
             return self._negated.get(first)
-        if op.operator in ALIKE:
+        traits = traits_of(op.operator)
+        if traits.same_if_typed:
             return first if first.type.is_static else None
-        if op.operator in IDEMPOTENT and first == rest[0]:
+        if traits.idempotent and first == rest[0]:
             return first
-        if op.operator in ("LOGICAL_AND", "LOGICAL_OR"):
-            return self._logical(op.operator == "LOGICAL_AND", first, rest[0])
         if op.operator in SELECTS:
             return self._selected(first, rest)
-        if op.operator in NEUTRAL and op.attributes.activation is Activation.NONE:
-            return self._neutral(op)
-        return None
+        return self._neutral(op, traits)
 
-    def _neutral(self, op: Op) -> Value | None:
-        """x where the other operand is 0 that is added or 1 that is multiplied with; not of what has a scale."""
-        if op.outputs[0].type.quantization is not None:
+    def _neutral(self, op: Op, traits: Traits) -> Value | None:
+        """The operand that the other one leaves as it is, or that decides alone; not of what has a scale."""
+        fused = getattr(op.attributes, "activation", Activation.NONE)
+        if fused is not Activation.NONE or op.outputs[0].type.quantization is not None:
             return None
-        first, second = op.inputs
-        pairs = ((first, second), (second, first))[: 2 if op.operator in ("ADD", "MUL") else 1]
-        for one, other in pairs:
+        first, second = op.inputs[0], op.inputs[-1]
+        for operand, other in ((first, second), (second, first))[: 2 if traits.commutative else 1]:
             array = self._pool.array(other)
-            if array is not None and array.size and (array == NEUTRAL[op.operator]).all():
-                return one
-        return None
-
-    def _logical(self, neutral: bool, first: Value, second: Value | None) -> Value | None:
-        for one, other in ((first, second), (second, first)):
-            known = self._uniform(one)
-            if known is not None:
-                return other if known == neutral else one
+            if array is None or not array.size:
+                continue
+            if traits.neutral is not None and (array == traits.neutral).all():
+                return operand
+            if traits.absorbing is not None and (array == traits.absorbing).all():
+                return other
         return None
 
     def _selected(self, condition: Value, choices: Sequence[Value | None]) -> Value | None:

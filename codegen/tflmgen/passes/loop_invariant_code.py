@@ -19,7 +19,7 @@ from tflmgen.ir import (
     uses_in,
     with_regions,
 )
-from tflmgen.kernels import MAY_FAIL, VIEWS
+from tflmgen.kernels import traits_of
 
 SLACK = 16
 """Bytes by which the code moved out of one loop may enlarge what lives through it: a few scalars."""
@@ -80,7 +80,7 @@ def _hoist(node: While, live_after: frozenset[Value]) -> tuple[list[Node], While
 
 def _may_move(node: Node) -> bool:
     """Straight code and Ifs of straight code; a While before a loop without iterations could run for ever."""
-    return (isinstance(node, Op) and node.operator not in MAY_FAIL) or (
+    return (isinstance(node, Op) and not traits_of(node.operator).may_fail) or (
         isinstance(node, If) and all(_may_move(inner) for block in blocks_of(node) for inner in block.nodes)
     )
 
@@ -105,7 +105,7 @@ def _through(loop: While, moved: Sequence[Node], live_after: Iterable[Value]) ->
     ids = {node.id for node in moved}
     roots: dict[Value, Value] = {}
     for node in moved:
-        if isinstance(node, Op) and node.operator in VIEWS and node.inputs[0] is not None:
+        if isinstance(node, Op) and traits_of(node.operator).view and node.inputs[0] is not None:
             roots[node.outputs[0]] = roots.get(node.inputs[0], node.inputs[0])
     inside = {*loop.variables, *definitions_in(loop.condition), *definitions_in(loop.body)}
     inside.difference_update(v for node in moved for v in node.outputs)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from tflmgen.ir import Module, Op, walk
-from tflmgen.kernels import CHANNEL_AXIS
+from tflmgen.kernels import traits_of
 
 
 def macs_of(op: Op) -> int:
     """Of a layer with weights; 0 for any other operator."""
-    weights = op.inputs[1] if op.operator in CHANNEL_AXIS else None
+    weights = op.inputs[1] if traits_of(op.operator).channel_axis is not None else None
     if weights is None:
         return 0
     output = op.outputs[0].type

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflmgen.ir import Module, Node, Op, Value
-from tflmgen.kernels import CLAMPED, VIEWS
-from tflmgen.passes.activation import CLAMPS
+from tflmgen.kernels import traits_of
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 
@@ -24,7 +23,7 @@ def delay_views(module: Module) -> Module:
 
 class _Views(Fuser):
     def op(self, op: Op) -> Sequence[Node]:
-        return self._exchanged(op) if op.operator in VIEWS else (op,)
+        return self._exchanged(op) if traits_of(op.operator).view else (op,)
 
     def _exchanged(self, view: Op) -> Sequence[Op]:
         source, reader = view.inputs[0], self._flow.only_reader(view.outputs[0])
@@ -45,14 +44,14 @@ class _Views(Fuser):
 
     def _follows(self, source: Value, view: Op) -> bool:
         """Whether the view is all that reads what an operator gives that can take more in."""
-        maker = self._flow.made_by(source, *CLAMPED)
-        return maker is not None and self._flow.only_reader(source) == view
+        maker = self._flow.maker.get(source)
+        return maker is not None and traits_of(maker.operator).clamped and self._flow.only_reader(source) == view
 
     def _is_free(self, reader: Op, viewed: Value, source: Value) -> bool:
         """Whether an operator does the same to the elements under either shape."""
         if reader.outputs[0].type.shape != viewed.type.shape:
             return False
-        if reader.operator in CLAMPS:
+        if traits_of(reader.operator).clamp is not None:
             return True
         if reader.operator not in CONSTANT_OPERAND:
             return False

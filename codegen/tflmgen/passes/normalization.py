@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import DType, Module, Node, Op, Rewriter, TensorType, Value, resolve
-from tflmgen.kernels import VIEWS, NormalizeAttributes, SoftmaxAttributes
+from tflmgen.kernels import NormalizeAttributes, SoftmaxAttributes, traits_of
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow, is_legal
 from tflmgen.passes.fused_regions import Region, Regions
 from tflmgen.passes.real_evaluation import ARITHMETIC, ELEMENTWISE, REDUCTIONS, Array, evaluate, is_real
 
-TAKEN = ELEMENTWISE | REDUCTIONS.keys() | VIEWS | {"BROADCAST_TO"}
+TAKEN = ELEMENTWISE | REDUCTIONS.keys() | {"BROADCAST_TO"}
 SAMPLES = 8
 """Inputs that regions are compared on, each with a mean and a spread of its own."""
 TOLERANCE = 1e-6
@@ -30,12 +30,17 @@ def fuse_normalization(module: Module) -> Module:
     return fusing.pool.into(fusing.run(module))
 
 
+def _takes(op: Op) -> bool:
+    """Whether an operator may be part of a normalisation."""
+    return (op.operator in TAKEN or traits_of(op.operator).view) and is_real(op)
+
+
 class _Normalization(Rewriter):
     def __init__(self, module: Module) -> None:
         super().__init__()
         self.pool = Pool(module)
         self._flow = Dataflow(module)
-        regions = Regions(module, self._flow, lambda op: op.operator in TAKEN and is_real(op))
+        regions = Regions(module, self._flow, _takes)
         self._fused: dict[int, Op] = {}
         taken: set[int] = set()
         # From the end, so that a gain and a bias after a normalisation belong to it.

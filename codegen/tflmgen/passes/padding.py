@@ -8,14 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflmgen.ir import Module, Node, Op, Value
-from tflmgen.kernels import VIEWS, Activation, Steps, Window, four, paddings
+from tflmgen.kernels import Activation, Sliding, Steps, Window, four, paddings, traits_of
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 from tflmgen.passes.permutation import view
 
-CONVOLUTIONS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
-POOLS = frozenset({"AVERAGE_POOL_2D", "MAX_POOL_2D"})
-PADS = ("PAD", "PADV2")
 POSITIVE = frozenset({Activation.RELU, Activation.RELU6})
 
 Pair = tuple[int, int]
@@ -68,16 +65,21 @@ class _Padding(Fuser):
         return found if readers and all(self._alone(reader) is not None for reader in readers) else None
 
     def _alone(self, op: Op) -> _Padded | None:
-        if op.operator not in CONVOLUTIONS | POOLS:
+        if traits_of(op.operator).window is None:
             return None
         read = op.inputs[0]
         at = read
-        while (between := self._flow.made_by(at, *VIEWS)) is not None:
+        while (between := self._flow.view(at)) is not None:
             at = between.inputs[0]
             if at is None or self._flow.only_reader(at) != between:
                 return None
-        pad = self._flow.made_by(at, *PADS)
-        if pad is None or read is None or (pad.inputs[0] or read).type.quantization != read.type.quantization:
+        pad = self._flow.maker.get(at) if at is not None else None
+        if (
+            pad is None
+            or not traits_of(pad.operator).pads
+            or read is None
+            or (pad.inputs[0] or read).type.quantization != read.type.quantization
+        ):
             return None
         padded, fits = self._image(pad, read), self._fits(op, pad)
         if padded is None or fits is None:
@@ -112,7 +114,7 @@ class _Padding(Fuser):
         quantization = source.type.quantization
         zero = quantization.zero_point if quantization is not None and not source.type.dtype.is_float else 0
         filled = self._flow.number(pad.inputs[2]) if len(pad.inputs) > 2 else zero
-        if op.operator in CONVOLUTIONS:
+        if traits_of(op.operator).window is Sliding.FILTER:
             return False if filled == zero else None
         if op.attributes.zeros:
             return None
@@ -153,4 +155,6 @@ def _with_padding(op: Op, image: Value, padded: _Padded) -> Op:
 def _window(op: Op) -> Window:
     shapes = [four(v.type.max_shape) for v in op.inputs[:2] if v is not None]
     steps: Steps = op.attributes.steps
-    return Window(steps, shapes[0], op.attributes.taps if op.operator in POOLS else shapes[1][1:3])
+    return Window(
+        steps, shapes[0], op.attributes.taps if traits_of(op.operator).window is Sliding.POOL else shapes[1][1:3]
+    )

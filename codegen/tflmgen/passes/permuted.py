@@ -8,18 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflmgen.ir import Op, Value
-from tflmgen.kernels import PLAIN, axes, paddings
+from tflmgen.kernels import axes, paddings, traits_of
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow, is_legal
 from tflmgen.passes.permutation import Permutation, inverse, is_identity, moves_nothing, permuted, view
-
-UNARY = frozenset(PLAIN) | {"CAST", "DEQUANTIZE", "QUANTIZE", "REQUANTIZE"}
-BINARY = frozenset({"ADD", "ATAN2", "DIV", "FLOOR_DIV", "FLOOR_MOD", "MUL", "POW", "SQUARED_DIFFERENCE", "SUB"})
-COMPARISONS = frozenset({"EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"})
-CHOICES = frozenset({"LOGICAL_AND", "LOGICAL_OR", "MAXIMUM", "MINIMUM", "PRELU", "SELECT_V2"})
-ELEMENTWISE = UNARY | BINARY | COMPARISONS | CHOICES
-REDUCTIONS = frozenset({"MEAN", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM"})
-ALONG_LAST = frozenset({"LOG_SOFTMAX", "SOFTMAX"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +38,20 @@ def move_before(op: Op, web: Mapping[Value, Untransposed], flow: Dataflow, pool:
     if len(op.outputs) != 1 or len(permutations) != 1 or not all(_is_plain(v) for v in (*operands, *op.outputs)):
         return None
     (permutation,) = permutations
-    if op.operator in ELEMENTWISE:
+    traits = traits_of(op.operator)
+    if traits.elementwise and not traits.aligns_leading:
         return _elementwise(op, web, permutation, pool)
     first = op.inputs[0]
     if first is None or first not in web:
         return None
     source, changed, result = web[first].value, op, permutation
-    if op.operator in REDUCTIONS:
+    if traits.reduces:
         gone = axes(flow.instance(op)) or frozenset()
         changed = replace(op, inputs=(source, pool.table(sorted(permutation[axis] for axis in gone))))
         if not op.attributes.keep_dims:
             kept = [axis for j, axis in enumerate(permutation) if j not in gone]
             result = tuple(sorted(kept).index(axis) for axis in kept)
-    elif op.operator in ("PAD", "PADV2"):
+    elif traits.pads:
         sides = paddings(flow.instance(op))
         table = np.array([sides[j] for j in inverse(permutation)])
         like = op.inputs[1]
@@ -68,7 +61,7 @@ def move_before(op: Op, web: Mapping[Value, Untransposed], flow: Dataflow, pool:
         axis = permutation[op.attributes.axis]
         attributes = replace(op.attributes, axis=axis)
         changed = replace(op, inputs=tuple(web[v].value for v in operands), attributes=attributes)
-    elif op.operator in ALONG_LAST and permutation[-1] == len(permutation) - 1:
+    elif traits.along_last and permutation[-1] == len(permutation) - 1:
         changed = replace(op, inputs=(source,))
     else:
         return None

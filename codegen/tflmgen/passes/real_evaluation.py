@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import DType, Op, Value
-from tflmgen.kernels import VIEWS, axes
+from tflmgen.kernels import axes, traits_of
 from tflmgen.passes.def_use import Dataflow
 from tflmgen.passes.fused_regions import Region
 
@@ -68,8 +68,8 @@ def on_elements(region: Region, x: Array, flow: Dataflow) -> Array:
     values: dict[Value, Array] = {region.source: x}
     with np.errstate(all="ignore"):
         for op in region.ops:
-            operands = [_scalar(v, values, flow) for v in op.inputs[: 1 if op.operator in VIEWS else None]]
-            values[op.outputs[0]] = operands[0] if op.operator in VIEWS else _element(op, operands)
+            operands = [_scalar(v, values, flow) for v in op.inputs[: 1 if traits_of(op.operator).view else None]]
+            values[op.outputs[0]] = operands[0] if traits_of(op.operator).view else _element(op, operands)
     return values[region.result]
 
 
@@ -92,7 +92,7 @@ def _result(op: Op, values: Mapping[Value, Array], flow: Dataflow) -> Array:
         return values[value] if value in values else np.asarray(flow.array(value)).astype(np.float64)
 
     shape = op.outputs[0].type.max_shape
-    if op.operator in VIEWS:
+    if traits_of(op.operator).view:
         return operand(0).reshape(shape)
     if op.operator == "BROADCAST_TO":
         return np.broadcast_to(operand(0), shape)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflmgen.ir import Ids, Module, Node, Op, Rewriter, Value, While, keep, uses_in
-from tflmgen.kernels import VIEWS
+from tflmgen.kernels import traits_of
 from tflmgen.passes.constant_pool import Pool
 
 
@@ -27,7 +27,7 @@ class _Echo(Rewriter):
             return (node,)
         inner = [*node.condition.nodes, *node.body.nodes]
         read = set(uses_in(replace(node.condition, nodes=tuple(inner))))
-        views = {n.outputs[0]: n for n in node.body.nodes if isinstance(n, Op) and n.operator in VIEWS}
+        views = {n.outputs[0]: n for n in node.body.nodes if isinstance(n, Op) and traits_of(n.operator).view}
         kept, after = [], []
         for index, variable in enumerate(node.variables):
             view = views.get(node.body.results[index])

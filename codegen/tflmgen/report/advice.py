@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tflmgen.kernels import traits_of
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.steps import Json, Plan, Steps
 from tflmgen.terminal import count
@@ -12,9 +13,6 @@ WORTH = 0.02
 """A share of the arena or the weights below which a change is not worth mentioning."""
 
 LAYERS = 3
-
-IMAGES = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D"})
-"""Operators that streams are made of (docs/streams.md)."""
 
 
 def advice(steps: Steps, occupancy: Occupancy) -> list[str]:
@@ -47,7 +45,7 @@ def _arena(steps: Steps, occupancy: Occupancy) -> Iterator[str]:
             f"No single buffer binds the arena: {len(occupancy.fullest)} of {len(occupancy.bytes)} steps need all "
             f"{count(occupancy.peak)} bytes, or come close. Narrower layers on the whole would help."
         )
-    if steps.plan["options"]["optimize"] != "ram" and any(s.get("name") in IMAGES for s in steps.by_index.values()):
+    if steps.plan["options"]["optimize"] != "ram" and any(_is_windowed(s) for s in steps.by_index.values()):
         yield "--optimize ram looks for chains of convolutions and pools to compute row by row, at some cost in time."
     loose = arena["bytes"] - arena["lower_bound"]
     if loose > 0:
@@ -66,6 +64,11 @@ def _images(steps: Steps, buffers: list[Json]) -> Iterator[Json]:
     begins = {b["offset"] for b in buffers if any(first in at_entry for first, _ in b["ranges"])}
     for signature in steps.plan["signatures"]:
         yield from (p for p in signature["inputs"] if p["offset"] in begins and len(p["shape"]) == 4)
+
+
+def _is_windowed(step: Json) -> bool:
+    """Whether streams are made of such operators (docs/streams.md)."""
+    return traits_of(step.get("name", "")).window is not None
 
 
 def _is_float(buffer: Json) -> bool:

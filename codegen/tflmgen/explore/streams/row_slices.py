@@ -11,30 +11,17 @@ from dataclasses import dataclass, replace
 
 from tflmgen.explore.streams.push_rows import PUSH
 from tflmgen.ir import Input, Kernel, Op, OperatorInstance, Output, Target, TensorType, Value
-from tflmgen.kernels import OPERATORS, Steps, Window, four, instance_of, is_hybrid, pool_by_rows, reduces_rows
-
-WINDOWED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D"})
-ELEMENTWISE = frozenset(
-    {
-        "ADD",
-        "SUB",
-        "MUL",
-        "MAXIMUM",
-        "MINIMUM",
-        "RELU",
-        "RELU6",
-        "RELU_0_TO_1",
-        "RELU_N1_TO_1",
-        "LEAKY_RELU",
-        "HARD_SWISH",
-        "LOGISTIC",
-        "LOOKUP",
-        "SILU",
-        "TANH",
-        "QUANTIZE",
-        "REQUANTIZE",
-        "DEQUANTIZE",
-    }
+from tflmgen.kernels import (
+    OPERATORS,
+    Sliding,
+    Steps,
+    Window,
+    four,
+    instance_of,
+    is_hybrid,
+    pool_by_rows,
+    reduces_rows,
+    traits_of,
 )
 
 
@@ -106,14 +93,15 @@ def row_operator(op: Op, constants: Mapping[str, bytes]) -> RowOperator | None:
         instance = instance_of(op.inputs, [op.outputs[0].type], None, constants)
         height = four(op.outputs[0].type.max_shape)[1]
         return RowOperator(op, instance, (0,), None, False, height, 1, ((0, 1),) * height)
-    if len(op.outputs) != 1 or not op.inputs or op.operator not in WINDOWED | ELEMENTWISE:
+    traits = traits_of(op.operator)
+    if len(op.outputs) != 1 or not op.inputs or not traits.by_rows:
         return None
     data = tuple(i for i, value in enumerate(op.inputs) if value is not None and not value.is_constant)
     types = [value.type for value in (*(op.inputs[i] for i in data), op.outputs[0]) if value is not None]
     if not data or not all(_is_image(type_) for type_ in types):
         return None
     instance = instance_of(op.inputs, [op.outputs[0].type], op.attributes, constants)
-    if op.operator in WINDOWED:
+    if traits.window is not None:
         taps = _taps(op)
         if data != (0,) or taps is None or _quantizes_as_a_whole(op, instance):
             return None
@@ -138,7 +126,7 @@ def _made(
 
 
 def _taps(op: Op) -> tuple[int, int] | None:
-    if op.operator.endswith("POOL_2D"):
+    if traits_of(op.operator).window is Sliding.POOL:
         taps: tuple[int, int] = op.attributes.taps
         return taps
     weights = op.inputs[1]
@@ -149,7 +137,7 @@ def _taps(op: Op) -> tuple[int, int] | None:
 
 def _quantizes_as_a_whole(op: Op, instance: OperatorInstance) -> bool:
     """Whether the operator must see its whole input before it knows how to quantise it."""
-    return not op.operator.endswith("POOL_2D") and is_hybrid(instance)
+    return traits_of(op.operator).window is Sliding.FILTER and is_hybrid(instance)
 
 
 def _broadcasts_over_rows(op: Op) -> bool:

@@ -10,7 +10,7 @@ from tflmgen.explore.streams.chain import wire
 from tflmgen.explore.streams.row_kernels import Choice, RowKernels
 from tflmgen.explore.streams.stream_plan import estimates
 from tflmgen.ir import Block, Kernel, Node, Op, Pieces, Scratch, Value, View, blocks_of, operands_of, uses_in
-from tflmgen.kernels import VIEWS, Selection
+from tflmgen.kernels import Selection, traits_of
 
 CALL = 100
 """Instructions, roughly, of a row's call."""
@@ -39,7 +39,7 @@ class BlockLiveness:
         self.defined: dict[Value, int] = {}
         self.last: dict[Value, int] = {}
         for index, node in enumerate(block.nodes):
-            if isinstance(node, Op) and node.operator in VIEWS and node.inputs[0] is not None:
+            if isinstance(node, Op) and traits_of(node.operator).view and node.inputs[0] is not None:
                 self._root[node.outputs[0]] = self.root(node.inputs[0])
             for value in node.outputs:
                 self.defined.setdefault(self.root(value), index)

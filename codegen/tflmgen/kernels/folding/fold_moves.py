@@ -12,21 +12,25 @@ from numpy.typing import NDArray
 from tflmgen.ir import ConstantArray, Input, Kernel, OperatorInstance, Pieces, View
 from tflmgen.kernels.folding.fold_elements import Fold, operands, result
 from tflmgen.kernels.numeric.strides import normalize_axis
-from tflmgen.kernels.operators.reshape import VIEWS
 
-MOVES = VIEWS | {
-    "BROADCAST_TO",
-    "CONCATENATION",
-    "PACK",
-    "REVERSE_V2",
-    "SLICE",
-    "SPLIT",
-    "SPLIT_V",
-    "STRIDED_SLICE",
-    "TILE",
-    "TRANSPOSE",
-    "UNPACK",
-}
+MOVES = frozenset(
+    {
+        "BROADCAST_TO",
+        "CONCATENATION",
+        "EXPAND_DIMS",
+        "PACK",
+        "RESHAPE",
+        "REVERSE_V2",
+        "SLICE",
+        "SPLIT",
+        "SPLIT_V",
+        "SQUEEZE",
+        "STRIDED_SLICE",
+        "TILE",
+        "TRANSPOSE",
+        "UNPACK",
+    }
+)
 """Operators that `moved` may evaluate."""
 
 

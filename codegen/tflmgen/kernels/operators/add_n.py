@@ -18,6 +18,7 @@ from tflmgen.kernels.rules import (
     static_shape,
     zero_point,
 )
+from tflmgen.kernels.traits import ELEMENTWISE
 
 
 def _scale(op: OperatorInstance) -> float:
@@ -63,5 +64,14 @@ RULES = (
 )
 
 OPERATORS = (
-    Operator("ADD_N", no_attributes, (1, -1), 1, RULES, lambda op: (static_shape(input_type(op, 0)),), _kernel),
+    Operator(
+        "ADD_N",
+        no_attributes,
+        (1, -1),
+        1,
+        RULES,
+        lambda op: (static_shape(input_type(op, 0)),),
+        _kernel,
+        traits=ELEMENTWISE,
+    ),
 )

@@ -12,6 +12,7 @@ from tflmgen.kernels.numeric.strides import Ints, normalize_axis
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX, Fields
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
+from tflmgen.kernels.operators.row_wise import not_last_axis, not_named_axis
 from tflmgen.kernels.rules import (
     COMMON,
     QUANTIZED,
@@ -27,6 +28,7 @@ from tflmgen.kernels.rules import (
     static_shape,
     zero_point,
 )
+from tflmgen.kernels.traits import BY_AXIS, Traits
 
 HEADER = "along_axis.h"
 ORDERED = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
@@ -250,12 +252,49 @@ NORMALIZATION_RULES = (
     ),
 )
 
+
+def _is_cumulated_forwards(op: OperatorInstance, axis: int) -> bool:
+    """A CUMSUM along another axis, or from its begin."""
+    return not op.attributes.reverse or not_named_axis(op, axis)
+
+
 OPERATORS = (
-    Operator("ARG_MAX", no_attributes, (2, 2), 1, ARG_RULES, _without_axis, _arg("arg_max")),
-    Operator("ARG_MIN", no_attributes, (2, 2), 1, ARG_RULES, _without_axis, _arg("arg_min")),
-    Operator("CUMSUM", _parse_cumsum, (2, 2), 1, CUMSUM_RULES, lambda op: (_shape(op),), _cumsum),
-    Operator("TOPK_V2", no_attributes, (2, 2), 2, TOP_K_RULES, _top_shapes, _top_k),
-    Operator("ONE_HOT", _parse_one_hot, (4, 4), 1, ONE_HOT_RULES, lambda op: (_one_hot_shape(op),), _one_hot),
+    Operator(
+        "ARG_MAX",
+        no_attributes,
+        (2, 2),
+        1,
+        ARG_RULES,
+        _without_axis,
+        _arg("arg_max"),
+        traits=Traits(row_wise=not_named_axis),
+    ),
+    Operator(
+        "ARG_MIN",
+        no_attributes,
+        (2, 2),
+        1,
+        ARG_RULES,
+        _without_axis,
+        _arg("arg_min"),
+        traits=Traits(row_wise=not_named_axis),
+    ),
+    Operator(
+        "CUMSUM",
+        _parse_cumsum,
+        (2, 2),
+        1,
+        CUMSUM_RULES,
+        lambda op: (_shape(op),),
+        _cumsum,
+        traits=Traits(row_wise=_is_cumulated_forwards),
+    ),
+    Operator(
+        "TOPK_V2", no_attributes, (2, 2), 2, TOP_K_RULES, _top_shapes, _top_k, traits=Traits(row_wise=not_last_axis)
+    ),
+    Operator(
+        "ONE_HOT", _parse_one_hot, (4, 4), 1, ONE_HOT_RULES, lambda op: (_one_hot_shape(op),), _one_hot, traits=BY_AXIS
+    ),
     Operator(
         "L2_NORMALIZATION",
         _parse_normalization,
@@ -264,5 +303,6 @@ OPERATORS = (
         NORMALIZATION_RULES,
         lambda op: (_shape(op),),
         _normalization,
+        traits=Traits(row_wise=not_last_axis, along_last=True),
     ),
 )

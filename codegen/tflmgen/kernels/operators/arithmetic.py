@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tflmgen.kernels.numeric.quantize_math import (
 from tflmgen.kernels.operator import Operator, Options, Rule
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary
 from tflmgen.kernels.rules import QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
+from tflmgen.kernels.traits import Traits, any_axis
 
 HEADER = "arithmetic.h"
 QUANTIZED = (DType.INT8, DType.INT16)
@@ -152,8 +153,37 @@ MUL_RULES = (
     ),
 )
 
+ARITHMETIC = Traits(elementwise=True, row_wise=any_axis, by_rows=True, channels_apart=True, clamped=True)
+
 OPERATORS = (
-    Operator("ADD", parse, (2, 2), 1, ADD_RULES, infer_binary, _kernel("add", _add_fields)),
-    Operator("SUB", parse, (2, 2), 1, ADD_RULES, infer_binary, _kernel("sub", _add_fields)),
-    Operator("MUL", parse, (2, 2), 1, MUL_RULES, infer_binary, _kernel("mul", _mul_fields)),
+    Operator(
+        "ADD",
+        parse,
+        (2, 2),
+        1,
+        ADD_RULES,
+        infer_binary,
+        _kernel("add", _add_fields),
+        traits=replace(ARITHMETIC, commutative=True, neutral=0),
+    ),
+    Operator(
+        "SUB",
+        parse,
+        (2, 2),
+        1,
+        ADD_RULES,
+        infer_binary,
+        _kernel("sub", _add_fields),
+        traits=replace(ARITHMETIC, neutral=0),
+    ),
+    Operator(
+        "MUL",
+        parse,
+        (2, 2),
+        1,
+        MUL_RULES,
+        infer_binary,
+        _kernel("mul", _mul_fields),
+        traits=replace(ARITHMETIC, commutative=True, neutral=1),
+    ),
 )

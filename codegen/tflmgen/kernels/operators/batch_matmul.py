@@ -41,6 +41,7 @@ from tflmgen.kernels.rules import (
     where_computed,
     zero_point,
 )
+from tflmgen.kernels.traits import BY_AXIS
 
 HEADER = "batch_matmul.h"
 MAX_DEPTH_S8 = (2**31 - 1) // 255**2
@@ -281,4 +282,4 @@ RULES = (
     Rule("the output has the shape that the inputs give", lambda op: (op.outputs[0].shape,) == infer(op)),
 )
 
-OPERATORS = (Operator("BATCH_MATMUL", parse, (2, 2), 1, RULES, infer, kernel),)
+OPERATORS = (Operator("BATCH_MATMUL", parse, (2, 2), 1, RULES, infer, kernel, traits=BY_AXIS),)

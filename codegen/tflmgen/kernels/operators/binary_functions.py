@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
@@ -23,6 +25,7 @@ from tflmgen.kernels.rules import (
     static_shape,
     zero_point,
 )
+from tflmgen.kernels.traits import ELEMENTWISE, Traits
 
 PLAIN_HEADER = "binary.h"
 QUANTIZED_HEADER = "quantized_binary.h"
@@ -90,10 +93,9 @@ def _prelu_types_fit(op: OperatorInstance) -> bool:
     return types in known and op.outputs[0].dtype is types[0]
 
 
-def _plain(name: str, *rules: Rule) -> Operator:
-    return Operator(
-        name.upper(), no_attributes, (2, 2), 1, (*BROADCASTS, *rules), infer_binary, plain_kernel(name, PLAIN_HEADER)
-    )
+def _plain(name: str, *rules: Rule, traits: Traits = ELEMENTWISE) -> Operator:
+    kernel = plain_kernel(name, PLAIN_HEADER)
+    return Operator(name.upper(), no_attributes, (2, 2), 1, (*BROADCASTS, *rules), infer_binary, kernel, traits=traits)
 
 
 def _is_quantized(op: OperatorInstance) -> bool:
@@ -134,15 +136,24 @@ PRELU_RULES = (
     ),
 )
 
+EXTREME = replace(ELEMENTWISE, by_rows=True, channels_apart=True, commutative=True, idempotent=True)
+
 OPERATORS = (
-    _plain("maximum", NUMBERS, SAME_QUANTIZATION),
-    _plain("minimum", NUMBERS, SAME_QUANTIZATION),
+    _plain("maximum", NUMBERS, SAME_QUANTIZATION, traits=EXTREME),
+    _plain("minimum", NUMBERS, SAME_QUANTIZATION, traits=EXTREME),
     _plain("atan2", one_type(DType.FLOAT32)),
     _plain("pow", one_type(DType.FLOAT32, DType.INT32)),
     _plain("bitwise_xor", one_type(*SHIFTED, DType.BOOL)),
     _plain("right_shift", one_type(*SHIFTED)),
     Operator(
-        "SQUARED_DIFFERENCE", no_attributes, (2, 2), 1, SQUARED_DIFFERENCE_RULES, infer_binary, _squared_difference
+        "SQUARED_DIFFERENCE",
+        no_attributes,
+        (2, 2),
+        1,
+        SQUARED_DIFFERENCE_RULES,
+        infer_binary,
+        _squared_difference,
+        traits=ELEMENTWISE,
     ),
-    Operator("PRELU", no_attributes, (2, 2), 1, PRELU_RULES, infer_binary, _prelu),
+    Operator("PRELU", no_attributes, (2, 2), 1, PRELU_RULES, infer_binary, _prelu, traits=ELEMENTWISE),
 )

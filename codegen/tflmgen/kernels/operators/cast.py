@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.quantize import same_shape, unary_overlaps
 from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is
+from tflmgen.kernels.traits import ELEMENTWISE
 
 TYPES = tuple(SUFFIX)
 
@@ -41,5 +44,6 @@ OPERATORS = (
         (*COMMON, input_is(0, "input", *TYPES), output_is(*TYPES)),
         same_shape,
         _kernel,
+        traits=replace(ELEMENTWISE, same_if_typed=True),
     ),
 )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary, plain_kernel
 from tflmgen.kernels.rules import input_is, input_type, output_is, per_tensor, same_quantization, scale, zero_point
+from tflmgen.kernels.traits import ELEMENTWISE
 
 HEADER = "comparison.h"
 GREATEST_SCALE = 64.0
@@ -69,17 +71,39 @@ def _rules(*types: DType) -> tuple[Rule, ...]:
 
 LOGICAL_RULES = (*BROADCASTS, SAME_INPUTS, input_is(0, "input", DType.BOOL), output_is(DType.BOOL))
 
+LOGICAL = replace(ELEMENTWISE, commutative=True, idempotent=True)
+
 OPERATORS = (
     *(
-        Operator(name.upper(), no_attributes, (2, 2), 1, _rules(*ORDERED), infer_binary, _kernel(name))
+        Operator(
+            name.upper(), no_attributes, (2, 2), 1, _rules(*ORDERED), infer_binary, _kernel(name), traits=ELEMENTWISE
+        )
         for name in ("less", "less_equal", "greater", "greater_equal")
     ),
     *(
-        Operator(name.upper(), no_attributes, (2, 2), 1, _rules(*ORDERED, DType.BOOL), infer_binary, _kernel(name))
+        Operator(
+            name.upper(),
+            no_attributes,
+            (2, 2),
+            1,
+            _rules(*ORDERED, DType.BOOL),
+            infer_binary,
+            _kernel(name),
+            traits=ELEMENTWISE,
+        )
         for name in ("equal", "not_equal")
     ),
     *(
-        Operator(name.upper(), no_attributes, (2, 2), 1, LOGICAL_RULES, infer_binary, plain_kernel(name, HEADER))
-        for name in ("logical_and", "logical_or")
+        Operator(
+            name.upper(),
+            no_attributes,
+            (2, 2),
+            1,
+            LOGICAL_RULES,
+            infer_binary,
+            plain_kernel(name, HEADER),
+            traits=replace(LOGICAL, neutral=neutral, absorbing=1 - neutral),
+        )
+        for name, neutral in (("logical_and", 1), ("logical_or", 0))
     ),
 )

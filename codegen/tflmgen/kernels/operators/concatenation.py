@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
@@ -26,6 +26,7 @@ from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.copying import MOVABLE, are_pieces, constants_of
 from tflmgen.kernels.rules import COMMON, SAME_QUANTIZATION, constant, input_is, input_type, one_type, static_shape
+from tflmgen.kernels.traits import BY_AXIS
 
 HEADER = "concatenation.h"
 
@@ -270,9 +271,23 @@ OPERATORS = (
         CONCATENATION_RULES,
         lambda op: (_concatenated(op),),
         _concatenation,
+        traits=replace(BY_AXIS, joins=True, takes_nothing=True),
     ),
-    Operator("PACK", _parse_pack, (1, -1), 1, PACK_RULES, lambda op: (_packed(op),), _pack),
-    Operator("SPLIT", _parse_split, (2, 2), -1, SPLIT_RULES, lambda op: _split_shapes(op, 1, 0), _split),
-    Operator("SPLIT_V", _parse_split, (3, 3), -1, SPLIT_V_RULES, lambda op: _split_shapes(op, 0, 2), _split_v),
-    Operator("UNPACK", _parse_unpack, (1, 1), -1, UNPACK_RULES, _unpacked, _unpack),
+    Operator(
+        "PACK",
+        _parse_pack,
+        (1, -1),
+        1,
+        PACK_RULES,
+        lambda op: (_packed(op),),
+        _pack,
+        traits=replace(BY_AXIS, joins=True),
+    ),
+    Operator(
+        "SPLIT", _parse_split, (2, 2), -1, SPLIT_RULES, lambda op: _split_shapes(op, 1, 0), _split, traits=BY_AXIS
+    ),
+    Operator(
+        "SPLIT_V", _parse_split, (3, 3), -1, SPLIT_V_RULES, lambda op: _split_shapes(op, 0, 2), _split_v, traits=BY_AXIS
+    ),
+    Operator("UNPACK", _parse_unpack, (1, 1), -1, UNPACK_RULES, _unpacked, _unpack, traits=BY_AXIS),
 )

@@ -40,6 +40,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.hybrid import hybrid_kernel
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
+from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
 GATHERED = 64
 """TFLMGEN_CONV2D_F32_GATHERED."""
@@ -181,4 +182,22 @@ RULES = (
     Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
 )
 
-OPERATORS = (Operator("CONV_2D", parse, (2, 3), 1, RULES, infer, kernel),)
+OPERATORS = (
+    Operator(
+        "CONV_2D",
+        parse,
+        (2, 3),
+        1,
+        RULES,
+        infer,
+        kernel,
+        traits=Traits(
+            row_wise=first_axis,
+            by_rows=True,
+            window=Sliding.FILTER,
+            channel_axis=OUTPUT_CHANNELS,
+            depth_axis=3,
+            clamped=True,
+        ),
+    ),
+)

@@ -14,6 +14,7 @@ from tflmgen.kernels.numeric.window import Extent, extent, parse_padding
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.option_fields import positive, present
 from tflmgen.kernels.rules import STATIC, input_type, static_shape
+from tflmgen.kernels.traits import BY_BATCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,4 +104,4 @@ RULES = (
     Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
 )
 
-OPERATORS = (Operator("CONV_3D", parse, (2, 3), 1, RULES, infer, kernel),)
+OPERATORS = (Operator("CONV_3D", parse, (2, 3), 1, RULES, infer, kernel, traits=BY_BATCH),)

@@ -21,15 +21,17 @@ from typing import Any, ClassVar
 from tflmgen.ir import Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, State
 from tflmgen.kernels.rules import COMMON
+from tflmgen.kernels.traits import UNKNOWN, Traits
 
 
 class CustomOperator(ABC):
-    """One custom operator; see Operator (ops/operator.py) for what each part means.
+    """One custom operator; see Operator (kernels/operator.py) for what each part means.
 
     name     the model's custom code, without "CUSTOM:"
     files    C headers and sources of a plug-in, beside the Python file that defines the class
     inputs   least and greatest number of inputs; the same where the operator keeps a state
     rules    support rules, in order: the first that doesn't hold is the error message
+    traits   what may be concluded about it (kernels/traits.py); by default nothing
     """
 
     name: ClassVar[str] = ""
@@ -37,6 +39,7 @@ class CustomOperator(ABC):
     inputs: ClassVar[tuple[int, int]] = (1, 1)
     outputs: ClassVar[int] = 1
     rules: ClassVar[tuple[Rule, ...]] = COMMON
+    traits: ClassVar[Traits] = UNKNOWN
 
     def attributes(self, options: Options) -> Any:
         """The custom options as what infer() and kernel() see as op.attributes.
@@ -76,4 +79,5 @@ class CustomOperator(ABC):
             self.kernel,
             state=self.state if stateful else None,
             files=files,
+            traits=self.traits,
         )

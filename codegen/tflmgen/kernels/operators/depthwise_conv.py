@@ -33,6 +33,7 @@ from tflmgen.kernels.operator import Operator, Rule, Shape
 from tflmgen.kernels.operators.conv import FITS, FOUR_DIMENSIONS, parse, window_of
 from tflmgen.kernels.operators.hybrid import hybrid_kernel
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
+from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
 PORTABLE_PER_MAC = 30
 """Instructions of the portable kernel, about: each product has its own address."""
@@ -127,4 +128,17 @@ RULES = (
     Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
 )
 
-OPERATORS = (Operator("DEPTHWISE_CONV_2D", parse, (2, 3), 1, RULES, infer, kernel),)
+OPERATORS = (
+    Operator(
+        "DEPTHWISE_CONV_2D",
+        parse,
+        (2, 3),
+        1,
+        RULES,
+        infer,
+        kernel,
+        traits=Traits(
+            row_wise=first_axis, by_rows=True, window=Sliding.FILTER, channel_axis=OUTPUT_CHANNELS, clamped=True
+        ),
+    ),
+)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
@@ -10,6 +12,7 @@ from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.arithmetic import output_limits, parse
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary, plain_kernel
 from tflmgen.kernels.rules import QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
+from tflmgen.kernels.traits import ELEMENTWISE
 
 HEADER = "binary.h"
 GREATEST_SHIFT = 22
@@ -66,9 +69,20 @@ FLOOR_RULES = (
 )
 
 OPERATORS = (
-    Operator("DIV", parse, (2, 2), 1, DIV_RULES, infer_binary, _div),
+    Operator(
+        "DIV", parse, (2, 2), 1, DIV_RULES, infer_binary, _div, traits=replace(ELEMENTWISE, clamped=True, neutral=1)
+    ),
     *(
-        Operator(name.upper(), no_attributes, (2, 2), 1, FLOOR_RULES, infer_binary, plain_kernel(name, HEADER))
+        Operator(
+            name.upper(),
+            no_attributes,
+            (2, 2),
+            1,
+            FLOOR_RULES,
+            infer_binary,
+            plain_kernel(name, HEADER),
+            traits=ELEMENTWISE,
+        )
         for name in ("floor_div", "floor_mod")
     ),
 )

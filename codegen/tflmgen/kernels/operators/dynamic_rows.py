@@ -1,7 +1,7 @@
 """Operators on tensors with dimensions known at run time only: values of the largest shape, and a number for each.
 
 Not operators of TFLite: the importer makes them (import_rows.py). What lies along such a dimension are rows; a number
-of rows is an int32 scalar, its "extent". Those in MAY_FAIL return an error instead of a result.
+of rows is an int32 scalar, its "extent". Those that `may_fail` return an error instead of a result.
 """
 
 from __future__ import annotations
@@ -27,12 +27,10 @@ from tflmgen.ir import (
 from tflmgen.kernels.numeric.strides import MAX_RANK
 from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.rules import input_type, static_shape
+from tflmgen.kernels.traits import Traits
 
 HEADER = "rows.h"
 BOUND, ARGUMENT = "TFLMGEN_ERROR_BOUND", "TFLMGEN_ERROR_ARGUMENT"
-
-MAY_FAIL = frozenset({"APPEND_ROWS", "CUT_ROWS", "FIT_ROWS", "LIMIT_ROWS", "NEW_SHAPE", "SAME_ROWS", "WINDOW_ROWS"})
-"""Operators that must not run where the model would not have run them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,14 +256,52 @@ def _spread(op: OperatorInstance, target: Target) -> Kernel:
 
 
 OPERATORS = (
-    Operator("APPEND_ROWS", no_attributes, (4, 4), 2, (), lambda op: (op.outputs[0].shape, ()), _append),
-    Operator("CUT_ROWS", no_attributes, (4, 4), 2, (), lambda op: (op.outputs[0].shape, ()), _cut),
+    Operator(
+        "APPEND_ROWS",
+        no_attributes,
+        (4, 4),
+        2,
+        (),
+        lambda op: (op.outputs[0].shape, ()),
+        _append,
+        traits=Traits(may_fail=True),
+    ),
+    Operator(
+        "CUT_ROWS",
+        no_attributes,
+        (4, 4),
+        2,
+        (),
+        lambda op: (op.outputs[0].shape, ()),
+        _cut,
+        traits=Traits(may_fail=True),
+    ),
     Operator("DENSE", no_attributes, (2, 2), 1, (), lambda op: (op.outputs[0].shape,), _dense),
-    Operator("FIT_ROWS", no_attributes, (2, 2), 1, (), lambda op: (op.outputs[0].shape,), _fit),
+    Operator(
+        "FIT_ROWS", no_attributes, (2, 2), 1, (), lambda op: (op.outputs[0].shape,), _fit, traits=Traits(may_fail=True)
+    ),
     Operator("FILL_ROWS", no_attributes, (2, 2), 1, (), lambda op: (input_type(op, 0).shape,), _fill),
-    Operator("LIMIT_ROWS", no_attributes, (1, 1), 1, (), lambda _: ((),), _limit),
-    Operator("NEW_SHAPE", no_attributes, (2, 2), 1, (), lambda op: (op.outputs[0].shape,), _new_shape),
-    Operator("SAME_ROWS", no_attributes, (2, 2), 1, (), lambda _: ((),), _same),
+    Operator("LIMIT_ROWS", no_attributes, (1, 1), 1, (), lambda _: ((),), _limit, traits=Traits(may_fail=True)),
+    Operator(
+        "NEW_SHAPE",
+        no_attributes,
+        (2, 2),
+        1,
+        (),
+        lambda op: (op.outputs[0].shape,),
+        _new_shape,
+        traits=Traits(may_fail=True),
+    ),
+    Operator("SAME_ROWS", no_attributes, (2, 2), 1, (), lambda _: ((),), _same, traits=Traits(may_fail=True)),
     Operator("SPREAD", no_attributes, (2, 2), 1, (), lambda op: (op.outputs[0].shape,), _spread),
-    Operator("WINDOW_ROWS", no_attributes, (2, 2), 2, (), lambda op: (op.outputs[0].shape, ()), _window),
+    Operator(
+        "WINDOW_ROWS",
+        no_attributes,
+        (2, 2),
+        2,
+        (),
+        lambda op: (op.outputs[0].shape, ()),
+        _window,
+        traits=Traits(may_fail=True),
+    ),
 )

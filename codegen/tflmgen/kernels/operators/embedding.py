@@ -11,6 +11,7 @@ from tflmgen.kernels.numeric.weights import filter_operand, has_int8_filter
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import MOVABLE
 from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, same_quantization, static_shape
+from tflmgen.kernels.traits import BY_AXIS
 
 INDICES, TABLE = 0, 1
 
@@ -83,4 +84,4 @@ RULES = (
     Rule("constant indices are in range", _in_range),
 )
 
-OPERATORS = (Operator("EMBEDDING_LOOKUP", no_attributes, (2, 2), 1, RULES, infer, kernel),)
+OPERATORS = (Operator("EMBEDDING_LOOKUP", no_attributes, (2, 2), 1, RULES, infer, kernel, traits=BY_AXIS),)

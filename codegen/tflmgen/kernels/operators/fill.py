@@ -24,6 +24,7 @@ from tflmgen.kernels.rules import (
     same_quantization,
     static_shape,
 )
+from tflmgen.kernels.traits import ELEMENTWISE
 
 COPY = "copy.h"
 
@@ -160,7 +161,16 @@ RANGE_RULES = (
 
 OPERATORS = (
     Operator("FILL", no_attributes, (2, 2), 1, FILL_RULES, _filled, _fill),
-    Operator("ZEROS_LIKE", no_attributes, (1, 1), 1, ZEROS_RULES, lambda op: (input_type(op, 0).shape,), _zeros),
+    Operator(
+        "ZEROS_LIKE",
+        no_attributes,
+        (1, 1),
+        1,
+        ZEROS_RULES,
+        lambda op: (input_type(op, 0).shape,),
+        _zeros,
+        traits=ELEMENTWISE,
+    ),
     Operator(
         "SHAPE",
         no_attributes,

@@ -41,6 +41,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.hybrid import hybrid_kernel
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.rules import input_type, per_tensor, static_shape, zero_point
+from tflmgen.kernels.traits import Traits, any_axis
 
 UNITS = 0
 """The filter's dimension of output channels."""
@@ -173,4 +174,15 @@ RULES = (
     Rule("the output has one row for each row of the input, and one column per output channel", _shape_fits),
 )
 
-OPERATORS = (Operator("FULLY_CONNECTED", parse, (2, 3), 1, RULES, infer, kernel),)
+OPERATORS = (
+    Operator(
+        "FULLY_CONNECTED",
+        parse,
+        (2, 3),
+        1,
+        RULES,
+        infer,
+        kernel,
+        traits=Traits(row_wise=any_axis, reshapes_rows=True, channel_axis=UNITS, depth_axis=1, clamped=True),
+    ),
+)

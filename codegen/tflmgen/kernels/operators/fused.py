@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Target
@@ -11,6 +13,7 @@ from tflmgen.kernels.operators.lookup import lookup_kernel
 from tflmgen.kernels.operators.quantize import same_shape
 from tflmgen.kernels.operators.unary import unary_kernel
 from tflmgen.kernels.rules import COMMON, constant, input_type, one_type
+from tflmgen.kernels.traits import ELEMENTWISE, Traits
 
 ENTRIES = 256
 
@@ -37,6 +40,25 @@ LOOKUP_RULES = (
 )
 
 OPERATORS = (
-    Operator("LOOKUP", no_attributes, (2, 2), 1, LOOKUP_RULES, same_shape, _lookup, fold=_fold_lookup),
-    Operator("SILU", no_attributes, (1, 1), 1, (*COMMON, one_type(DType.FLOAT32)), same_shape, _silu),
+    Operator(
+        "LOOKUP",
+        no_attributes,
+        (2, 2),
+        1,
+        LOOKUP_RULES,
+        same_shape,
+        _lookup,
+        fold=_fold_lookup,
+        traits=Traits(by_rows=True, channels_apart=True),
+    ),
+    Operator(
+        "SILU",
+        no_attributes,
+        (1, 1),
+        1,
+        (*COMMON, one_type(DType.FLOAT32)),
+        same_shape,
+        _silu,
+        traits=replace(ELEMENTWISE, by_rows=True),
+    ),
 )

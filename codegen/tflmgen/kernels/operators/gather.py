@@ -11,6 +11,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attribut
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
 from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, same_quantization, static_shape
+from tflmgen.kernels.traits import BY_AXIS
 
 HEADER = "gather.h"
 TABLE = {"GATHER": 0, "EMBEDDING_LOOKUP": 1}
@@ -179,7 +180,7 @@ SCATTER_ND_RULES = (
 )
 
 OPERATORS = (
-    Operator("GATHER", _parse, (2, 2), 1, GATHER_RULES, _gathered, _gather),
+    Operator("GATHER", _parse, (2, 2), 1, GATHER_RULES, _gathered, _gather, traits=BY_AXIS),
     Operator(
         "GATHER_ND",
         no_attributes,

@@ -9,6 +9,7 @@ import numpy as np
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operators.row_wise import not_last_axis
 from tflmgen.kernels.operators.softmax import (
     DEPTH_RULE,
     HEADER,
@@ -20,6 +21,7 @@ from tflmgen.kernels.operators.softmax import (
     scaling,
 )
 from tflmgen.kernels.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, static_shape, zero_point
+from tflmgen.kernels.traits import Traits
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
@@ -69,4 +71,15 @@ RULES = (
     SAME_SHAPE,
 )
 
-OPERATORS = (Operator("LOG_SOFTMAX", no_attributes, (1, 1), 1, RULES, infer, kernel),)
+OPERATORS = (
+    Operator(
+        "LOG_SOFTMAX",
+        no_attributes,
+        (1, 1),
+        1,
+        RULES,
+        infer,
+        kernel,
+        traits=Traits(row_wise=not_last_axis, along_last=True),
+    ),
+)

@@ -13,6 +13,7 @@ from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.pad import PADDING_RULES, padded_shape, paddings
 from tflmgen.kernels.rules import input_type, static_shape
+from tflmgen.kernels.traits import BY_AXIS
 
 
 def mapped_kernel(op: OperatorInstance, indices: Sequence[Ints]) -> Kernel | View:
@@ -88,4 +89,4 @@ RULES = (
     Rule(f"the input has at most {MAX_RANK} dimensions", lambda op: len(input_type(op, 0).shape) <= MAX_RANK),
 )
 
-OPERATORS = (Operator("MIRROR_PAD", _parse, (2, 2), 1, RULES, _infer, _kernel),)
+OPERATORS = (Operator("MIRROR_PAD", _parse, (2, 2), 1, RULES, _infer, _kernel, traits=BY_AXIS),)

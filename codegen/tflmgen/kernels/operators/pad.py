@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
@@ -9,6 +11,7 @@ from tflmgen.kernels.numeric.strides import Nest, strides_of
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import HEADER, SAME_MOVABLE_TYPE, constants_of, copy_nest, fits
 from tflmgen.kernels.rules import COMMON, QUANTIZED, constant, input_is, input_type, same_quantization, static_shape
+from tflmgen.kernels.traits import BY_AXIS
 
 
 def paddings(op: OperatorInstance) -> list[tuple[int, int]]:
@@ -82,6 +85,17 @@ VALUE_RULES = (
 )
 
 OPERATORS = (
-    Operator("PAD", no_attributes, (2, 2), 1, RULES, _infer, _kernel),
-    Operator("PADV2", no_attributes, (3, 3), 1, VALUE_RULES, _infer, _kernel),
+    Operator(
+        "PAD", no_attributes, (2, 2), 1, RULES, _infer, _kernel, traits=replace(BY_AXIS, pads=True, takes_nothing=True)
+    ),
+    Operator(
+        "PADV2",
+        no_attributes,
+        (3, 3),
+        1,
+        VALUE_RULES,
+        _infer,
+        _kernel,
+        traits=replace(BY_AXIS, pads=True, takes_nothing=True),
+    ),
 )

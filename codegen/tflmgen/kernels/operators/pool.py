@@ -23,6 +23,7 @@ from tflmgen.kernels.rules import (
     where_computed,
     zero_point,
 )
+from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +131,10 @@ def _rules(*types: DType) -> tuple[Rule, ...]:
 RULES = _rules(DType.INT8, DType.INT16, DType.FLOAT32)
 L2_RULES = (*_rules(DType.FLOAT32), Rule("padding takes no part", lambda op: not op.attributes.zeros))
 
+POOL = Traits(row_wise=first_axis, by_rows=True, window=Sliding.POOL, channels_apart=True, clamped=True)
+
 OPERATORS = (
-    Operator("AVERAGE_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("average")),
-    Operator("MAX_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("max")),
+    Operator("AVERAGE_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("average"), traits=POOL),
+    Operator("MAX_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("max"), traits=POOL),
     Operator("L2_POOL_2D", parse, (1, 1), 1, L2_RULES, infer, _kernel("l2")),
 )

@@ -25,6 +25,7 @@ from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
 from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is, per_tensor, scale, zero_point
+from tflmgen.kernels.traits import ELEMENTWISE
 
 HEADER = "quantize.h"
 SMALL = (DType.INT8, DType.UINT8, DType.INT16)
@@ -178,6 +179,24 @@ DEQUANTIZE_RULES = (
 )
 
 OPERATORS = (
-    Operator("QUANTIZE", no_attributes, (1, 1), 1, QUANTIZE_RULES, same_shape, _quantize),
-    Operator("DEQUANTIZE", no_attributes, (1, 1), 1, DEQUANTIZE_RULES, same_shape, _dequantize),
+    Operator(
+        "QUANTIZE",
+        no_attributes,
+        (1, 1),
+        1,
+        QUANTIZE_RULES,
+        same_shape,
+        _quantize,
+        traits=replace(ELEMENTWISE, by_rows=True, channels_apart=True),
+    ),
+    Operator(
+        "DEQUANTIZE",
+        no_attributes,
+        (1, 1),
+        1,
+        DEQUANTIZE_RULES,
+        same_shape,
+        _dequantize,
+        traits=replace(ELEMENTWISE, by_rows=True),
+    ),
 )

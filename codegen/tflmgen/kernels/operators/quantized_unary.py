@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from tflmgen.kernels.numeric.int8_tables import (
     slopes_of,
 )
 from tflmgen.kernels.numeric.int16_tables import interpolated_table
-from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, quantize_multiplier
+from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, Activation, quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.binary import Fields
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
@@ -37,6 +38,7 @@ from tflmgen.kernels.rules import (
     tensors,
     zero_point,
 )
+from tflmgen.kernels.traits import ELEMENTWISE, Traits
 
 HEADER = "quantized_unary.h"
 
@@ -246,7 +248,25 @@ def _rules(name: str) -> tuple[Rule, ...]:
 
 _PARSERS = {"LEAKY_RELU": parse_alpha, "GELU": parse_approximation}
 
+CLAMPS = {"RELU": Activation.RELU, "RELU6": Activation.RELU6, "RELU_N1_TO_1": Activation.RELU_N1_TO_1}
+
+BY_ROWS = {*CLAMPS, "RELU_0_TO_1", "LEAKY_RELU", "HARD_SWISH", "LOGISTIC", "TANH"}
+
+
+def _traits(name: str) -> Traits:
+    return replace(ELEMENTWISE, by_rows=name in BY_ROWS, channels_apart=True, clamp=CLAMPS.get(name))
+
+
 OPERATORS = tuple(
-    Operator(name, _PARSERS.get(name, no_attributes), (1, 1), 1, _rules(name), same_shape, _kernel(name))
+    Operator(
+        name,
+        _PARSERS.get(name, no_attributes),
+        (1, 1),
+        1,
+        _rules(name),
+        same_shape,
+        _kernel(name),
+        traits=_traits(name),
+    )
     for name in PLAIN
 )

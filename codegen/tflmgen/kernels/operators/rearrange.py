@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tflmgen.ir import DType, Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import Nest, broadcast_shape, broadcast_strides, normalize_axis, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
+from tflmgen.kernels.operators.row_wise import not_named_axis
 from tflmgen.kernels.rules import COMMON, constant, input_is, input_type, static_shape
+from tflmgen.kernels.traits import BY_AXIS, BY_BATCH, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,16 @@ TO_DEPTH_RULES = (
 )
 
 OPERATORS = (
-    Operator("REVERSE_V2", no_attributes, (2, 2), 1, REVERSE_RULES, lambda op: (_shape(op),), _reverse_kernel),
+    Operator(
+        "REVERSE_V2",
+        no_attributes,
+        (2, 2),
+        1,
+        REVERSE_RULES,
+        lambda op: (_shape(op),),
+        _reverse_kernel,
+        traits=Traits(row_wise=not_named_axis),
+    ),
     Operator(
         "BROADCAST_TO",
         no_attributes,
@@ -174,8 +185,9 @@ OPERATORS = (
         BROADCAST_RULES,
         _where_constant(_broadcast_shape),
         _plain(_broadcast_nest),
+        traits=replace(BY_AXIS, same_if_typed=True),
     ),
-    Operator("TILE", no_attributes, (2, 2), 1, TILE_RULES, _where_constant(_tiled), _plain(_tile_nest)),
+    Operator("TILE", no_attributes, (2, 2), 1, TILE_RULES, _where_constant(_tiled), _plain(_tile_nest), traits=BY_AXIS),
     Operator(
         "DEPTH_TO_SPACE",
         _parse_block,
@@ -184,6 +196,7 @@ OPERATORS = (
         TO_SPACE_RULES,
         lambda op: (_to_space_shape(op),),
         _plain(_to_space_nest),
+        traits=BY_BATCH,
     ),
     Operator(
         "SPACE_TO_DEPTH",
@@ -193,5 +206,6 @@ OPERATORS = (
         TO_DEPTH_RULES,
         lambda op: (_to_depth_shape(op),),
         _plain(_to_depth_nest),
+        traits=BY_BATCH,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from tflmgen.kernels.rules import (
     where_computed,
     zero_point,
 )
+from tflmgen.kernels.traits import BY_AXIS
 
 HEADER = "reduce.h"
 SUFFIX = {
@@ -170,7 +171,7 @@ def _row(name: str, *dtypes: DType) -> Operator:
         Rule("no sum of int8 or int16 values can exceed 32 bits", _sums_fit),
         Rule("the output has the shape that the axes leave", lambda op: (op.outputs[0].shape,) == infer(op)),
     )
-    return Operator(name, parse, (2, 2), 1, rules, infer, _kernel(name))
+    return Operator(name, parse, (2, 2), 1, rules, infer, _kernel(name), traits=replace(BY_AXIS, reduces=True))
 
 
 _NUMBERS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)

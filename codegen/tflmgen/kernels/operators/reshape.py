@@ -11,6 +11,7 @@ from tflmgen.ir import DType, OperatorInstance, Target, View
 from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.rules import STATIC, constant, input_is, input_type, static_shape
+from tflmgen.kernels.traits import Traits, any_axis
 
 SAME_TYPE = Rule("input and output have one type", lambda op: input_type(op, 0).dtype is op.outputs[0].dtype)
 
@@ -77,6 +78,8 @@ def _infer_reshape(op: OperatorInstance) -> tuple[Shape | None, ...]:
     return (None if _wanted(op) is None else _reshaped(op),)
 
 
+VIEW = Traits(view=True, row_wise=any_axis, reshapes_rows=True)
+
 OPERATORS = (
     Operator(
         "RESHAPE",
@@ -91,6 +94,7 @@ OPERATORS = (
         ),
         _infer_reshape,
         _view,
+        traits=VIEW,
     ),
     Operator(
         "SQUEEZE",
@@ -100,6 +104,7 @@ OPERATORS = (
         (STATIC, SAME_TYPE, Rule("every squeezed dimension exists and is 1", lambda op: _squeezed(op) is not None)),
         lambda op: (_squeezed(op),),
         _view,
+        traits=VIEW,
     ),
     Operator(
         "EXPAND_DIMS",
@@ -116,8 +121,6 @@ OPERATORS = (
         ),
         lambda op: (_expanded(op),),
         _view,
+        traits=VIEW,
     ),
 )
-
-VIEWS = frozenset(operator.name for operator in OPERATORS)
-"""Operators whose output is always another name of input 0."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of
 from tflmgen.kernels.operators.mapped_copy import mapped_kernel
 from tflmgen.kernels.rules import COMMON, constant, input_is, input_type, static_shape
+from tflmgen.kernels.traits import BY_BATCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,7 @@ OPERATORS = (
         (*COMMON, SAME_MOVABLE_TYPE, *SIZE_RULES),
         _infer,
         _nearest_kernel,
+        traits=replace(BY_BATCH, channels_apart=True),
     ),
     Operator(
         "RESIZE_BILINEAR",
@@ -165,5 +167,6 @@ OPERATORS = (
         ),
         _infer,
         _bilinear_kernel,
+        traits=replace(BY_BATCH, channels_apart=True),
     ),
 )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, Nest, broadcast_shape, broadcast_strides, collapse
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.copying import MOVABLE
 from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, labels, same_quantization, static_shape
+from tflmgen.kernels.traits import ELEMENTWISE
 
 Shapes = Callable[[OperatorInstance], list[Ints]]
 
@@ -77,6 +79,7 @@ def _operator(name: str, shapes: Shapes, *rules: Rule) -> Operator:
         ),
         lambda op: (broadcast_shape(*shapes(op)),),
         kernel,
+        traits=replace(ELEMENTWISE, aligns_leading=shapes is _by_rows),
     )
 
 

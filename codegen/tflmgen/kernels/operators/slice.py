@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import MAX_RANK, Nest, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
 from tflmgen.kernels.rules import COMMON, constant, input_is, input_type, static_shape
+from tflmgen.kernels.traits import BY_AXIS, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +260,48 @@ STRIDED_RULES = (
     *LAST,
 )
 
+
+def entries_of(masks: Masks, entries: int, rank: int) -> Iterator[tuple[int, int]]:
+    """The entries of a STRIDED_SLICE's bounds that cut an axis, with this axis."""
+    axis = 0
+    for entry in range(entries):
+        bit = 1 << entry
+        if masks.ellipsis & bit:
+            new = (masks.new_axis & ~masks.ellipsis & ((1 << entries) - 1)).bit_count()
+            axis += rank - (entries - 1 - new)
+        elif not masks.new_axis & bit:
+            yield entry, axis
+            axis += 1
+
+
+def _keeps_order(op: OperatorInstance, axis: int) -> bool:
+    """A STRIDED_SLICE that does not turn the axis round."""
+    masks, steps = op.attributes, op.constants[3]
+    if not isinstance(masks, Masks) or steps is None:
+        return False
+    rank = len(input_type(op, 0).shape)
+    return all(at != axis or int(steps.reshape(-1)[entry]) == 1 for entry, at in entries_of(masks, steps.size, rank))
+
+
 OPERATORS = (
-    Operator("SLICE", no_attributes, (3, 3), 1, SLICE_RULES, _infer_slice, _kernel),
-    Operator("STRIDED_SLICE", _parse, (4, 4), 1, STRIDED_RULES, _infer_strided, _kernel),
+    Operator(
+        "SLICE",
+        no_attributes,
+        (3, 3),
+        1,
+        SLICE_RULES,
+        _infer_slice,
+        _kernel,
+        traits=replace(BY_AXIS, same_if_typed=True, cuts=True),
+    ),
+    Operator(
+        "STRIDED_SLICE",
+        _parse,
+        (4, 4),
+        1,
+        STRIDED_RULES,
+        _infer_strided,
+        _kernel,
+        traits=Traits(row_wise=_keeps_order, cuts=True),
+    ),
 )

@@ -12,6 +12,7 @@ from tflmgen.kernels.numeric.fixed_point import doubling_high_multiply, exp_on_n
 from tflmgen.kernels.numeric.int16_tables import interpolated_table
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operators.row_wise import not_last_axis
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.rules import (
     COMMON,
@@ -23,6 +24,7 @@ from tflmgen.kernels.rules import (
     static_shape,
     zero_point,
 )
+from tflmgen.kernels.traits import Traits
 
 HEADER = "softmax.h"
 INTEGER_BITS = 5
@@ -148,4 +150,6 @@ RULES = (
     SAME_SHAPE,
 )
 
-OPERATORS = (Operator("SOFTMAX", parse, (1, 1), 1, RULES, infer, kernel),)
+OPERATORS = (
+    Operator("SOFTMAX", parse, (1, 1), 1, RULES, infer, kernel, traits=Traits(row_wise=not_last_axis, along_last=True)),
+)

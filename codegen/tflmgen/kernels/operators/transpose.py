@@ -7,6 +7,7 @@ from tflmgen.kernels.numeric.strides import Nest, strides_of
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
 from tflmgen.kernels.rules import COMMON, constant, input_is, input_type, static_shape
+from tflmgen.kernels.traits import BY_AXIS
 
 
 def permutation_of(op: OperatorInstance) -> tuple[int, ...]:
@@ -43,4 +44,4 @@ RULES = (
     fits(_nest),
 )
 
-OPERATORS = (Operator("TRANSPOSE", no_attributes, (2, 2), 1, RULES, _infer, _kernel),)
+OPERATORS = (Operator("TRANSPOSE", no_attributes, (2, 2), 1, RULES, _infer, _kernel, traits=BY_AXIS),)

@@ -28,6 +28,7 @@ from tflmgen.kernels.operators.conv import FOUR_DIMENSIONS, OUTPUT_CHANNELS, Con
 from tflmgen.kernels.operators.copying import constants_of
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.rules import input_is, input_type, static_shape, zero_point
+from tflmgen.kernels.traits import Traits
 
 SUFFIX = {DType.INT8: "s8", DType.INT16: "s16", DType.FLOAT32: "f32"}
 
@@ -133,4 +134,4 @@ RULES = (
     Rule("the input has the size that a convolution of the output would give", _sizes_fit),
 )
 
-OPERATORS = (Operator("TRANSPOSE_CONV", parse, (3, 4), 1, RULES, infer, kernel),)
+OPERATORS = (Operator("TRANSPOSE_CONV", parse, (3, 4), 1, RULES, infer, kernel, traits=Traits(clamped=True)),)

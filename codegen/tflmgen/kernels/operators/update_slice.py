@@ -8,6 +8,7 @@ from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE
 from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, labels, same_quantization, static_shape
+from tflmgen.kernels.traits import Traits
 
 
 def _shape(op: OperatorInstance, index: int) -> Ints:
@@ -63,4 +64,15 @@ RULES = (
     Rule("the place has one number per dimension", lambda op: _shape(op, 2) == (len(_shape(op, 0)),)),
 )
 
-OPERATORS = (Operator("DYNAMIC_UPDATE_SLICE", no_attributes, (3, 3), 1, RULES, lambda op: (_shape(op, 0),), _kernel),)
+OPERATORS = (
+    Operator(
+        "DYNAMIC_UPDATE_SLICE",
+        no_attributes,
+        (3, 3),
+        1,
+        RULES,
+        lambda op: (_shape(op, 0),),
+        _kernel,
+        traits=Traits(takes_nothing=True),
+    ),
+)

@@ -13,9 +13,9 @@ from tflmgen.kernels.folding.fold_quantized import requantized
 from tflmgen.kernels.numeric.quantize_math import activation_range, quantize_multiplier
 from tflmgen.kernels.operators.pad import paddings
 from tflmgen.kernels.operators.reduce import axes, mean_multiplier, reduced_count
-from tflmgen.kernels.operators.reshape import VIEWS
 from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of, is_tracked, join_all, whole
 from tflmgen.kernels.rules import QUANTIZED, input_type, scale, zero_point
+from tflmgen.kernels.table import traits_of
 
 Inputs = Sequence[Interval | None]
 Found = Sequence[Interval | None] | None
@@ -23,12 +23,9 @@ Found = Sequence[Interval | None] | None
 MOST_ELEMENTS = 1 << 20
 """Of tensors whose elements are followed one by one; in larger ones every channel gets what any of them has."""
 
-ALL_INPUTS = frozenset({"CONCATENATION", "PACK"})
-"""Operators of which every input is data; of others the first is."""
-
 
 def _data(name: str, op: OperatorInstance) -> list[int]:
-    if name in ALL_INPUTS:
+    if traits_of(name).joins:
         return list(range(len(op.inputs)))
     return [1 if name == "SPLIT" else 0]
 
@@ -170,7 +167,7 @@ def _one_hot(op: OperatorInstance, inputs: Inputs) -> Found:
 
 
 MOVES: Mapping[str, Callable[[OperatorInstance, Inputs], Found]] = {
-    **{name: _moved(name) for name in (*MOVED, *VIEWS)},
+    **{name: _moved(name) for name in MOVED},
     **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL"), _extreme),
     **{name: _sum(name) for name in ("MEAN", "SUM")},
     "PAD": _pad,

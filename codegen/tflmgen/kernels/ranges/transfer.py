@@ -10,26 +10,11 @@ from tflmgen.kernels.ranges.intervals import Interval, whole
 from tflmgen.kernels.ranges.range_elements import ELEMENTWISE
 from tflmgen.kernels.ranges.range_moves import MOVES
 from tflmgen.kernels.ranges.range_weighted import WEIGHTED
+from tflmgen.kernels.table import traits_of
 
 Transfer = Callable[[OperatorInstance, Sequence[Interval | None]], Sequence[Interval | None] | None]
 
 TRANSFERS: Mapping[str, Transfer] = {**ELEMENTWISE, **MOVES, **WEIGHTED}
-
-CLAMPED = frozenset(
-    {
-        "ADD",
-        "AVERAGE_POOL_2D",
-        "CONV_2D",
-        "DEPTHWISE_CONV_2D",
-        "DIV",
-        "FULLY_CONNECTED",
-        "MAX_POOL_2D",
-        "MUL",
-        "SUB",
-        "TRANSPOSE_CONV",
-    }
-)
-"""Operators whose attribute `activation` clamps their output; in recurrent ones it means something else."""
 
 
 def output_ranges(name: str, op: OperatorInstance, inputs: Sequence[Interval | None]) -> tuple[Interval | None, ...]:
@@ -52,7 +37,7 @@ def output_ranges(name: str, op: OperatorInstance, inputs: Sequence[Interval | N
 def _allowed(name: str, op: OperatorInstance, index: int) -> Interval | None:
     kind = op.outputs[index]
     interval = whole(kind)
-    if interval is None or name not in CLAMPED or kind.quantization is None:
+    if interval is None or not traits_of(name).clamped or kind.quantization is None:
         return interval
     if kind.dtype not in (DType.INT8, DType.INT16) or kind.quantization.per_channel:
         return interval

@@ -1,0 +1,120 @@
+"""What passes, streams, orders and importers may conclude about an operator without knowing which one it is.
+
+An operator says it where it is declared (`Operator.traits`); `traits_of` (table.py) looks it up. Each default is what
+holds for an operator that nothing is known about, so that one without traits is compiled, but never rewritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from tflmgen.ir import OperatorInstance
+from tflmgen.kernels.numeric.quantize_math import Activation
+
+RowRule = Callable[[OperatorInstance, int], bool]
+"""Whether an operator keeps the rows along an axis of its input apart."""
+
+
+def no_axis(op: OperatorInstance, axis: int) -> bool:
+    del op, axis
+    return False
+
+
+def first_axis(op: OperatorInstance, axis: int) -> bool:
+    del op
+    return axis == 0
+
+
+def any_axis(op: OperatorInstance, axis: int) -> bool:
+    del op, axis
+    return True
+
+
+class Sliding(Enum):
+    """What slides over an image [batch, height, width, channels], in `attributes.steps`.
+
+    FILTER: the weights, input 1, whose dimensions 1 and 2 are the taps. POOL: a window of `attributes.taps`.
+    """
+
+    FILTER = "filter"
+    POOL = "pool"
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """Facts about an operator; whatever they say holds for every attribute and every type that its rules let through.
+
+    Places of elements
+    view            output 0 is input 0's bytes under another shape: it may move past what treats elements alike
+    same_if_typed   output 0 is input 0 wherever their types are equal
+    elementwise     each element of the output is one function of the elements at its place in the inputs, which are
+                    broadcast: the operator may run on permuted or cut tensors
+    aligns_leading  element-wise, but an operand of lower rank has the output's leading dimensions
+    cuts            output 0 is a part of input 0, in order: it may be moved to its place over what it was cut from
+    joins           every input is data, and all agree in every dimension but the one along which they are joined
+    pads            input 1 has the padding of each dimension, input 2, if any, what it consists of
+    reduces         input 1 lists the axes that become one element each; the attribute keep_dims
+    along_last      each row along the last dimension is computed from the same row, by one function
+    reshapes_rows   sees input 0 under another shape: it may make several rows in place of each row, in order
+    row_wise        whether it keeps the rows along an axis apart, if the shapes that it infers do (import_row_wise)
+    by_rows         its kernel may run on single rows of an image, as an operator of a stream (explore/streams)
+    window          what slides over its input, an image
+    takes_nothing   it has a result with elements even where an operand has none
+    may_fail        it may return an error: it must not run where the model would not have run it
+
+    Channels, which are the last dimension
+    channels_apart  each channel of the output depends on this channel of the operands only
+    channel_axis    the axis of the weights, input 1, that counts the output's channels
+    depth_axis      the axis of the weights that counts the input's channels, each of which every output depends on
+
+    Algebra
+    clamped         the attribute `activation` clamps the output, after rounding (in recurrent operators it does not)
+    clamp           it does nothing but clamp to this range
+    commutative     operands may change places
+    idempotent      f(x, x) is x
+    neutral         f(x, neutral) is x, but for quantised elements and a fused activation
+    absorbing       f(x, absorbing) is absorbing
+    """
+
+    view: bool = False
+    same_if_typed: bool = False
+    elementwise: bool = False
+    aligns_leading: bool = False
+    cuts: bool = False
+    joins: bool = False
+    pads: bool = False
+    reduces: bool = False
+    along_last: bool = False
+    reshapes_rows: bool = False
+    row_wise: RowRule = no_axis
+    by_rows: bool = False
+    window: Sliding | None = None
+    takes_nothing: bool = False
+    may_fail: bool = False
+    channels_apart: bool = False
+    channel_axis: int | None = None
+    depth_axis: int | None = None
+    clamped: bool = False
+    clamp: Activation | None = None
+    commutative: bool = False
+    idempotent: bool = False
+    neutral: int | None = None
+    absorbing: int | None = None
+
+    @property
+    def is_row_wise_by_shape(self) -> bool:
+        """Whether the inferred shapes alone tell which rows are kept apart."""
+        return self.row_wise in (any_axis, first_axis)
+
+
+UNKNOWN = Traits()
+
+ELEMENTWISE = Traits(elementwise=True, row_wise=any_axis)
+
+BY_AXIS = Traits(row_wise=any_axis)
+"""Operators that mix no rows, along any dimension, where the inferred shapes don't show it."""
+
+BY_BATCH = Traits(row_wise=first_axis)
+"""The same along the first dimension only."""

@@ -1,0 +1,123 @@
+"""What operators say about themselves, held against what compile-time evaluation makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from tflmgen.ir import DType, OperatorInstance, Target, TensorType, View
+from tflmgen.kernels import OPERATORS, Operator, Traits, fold, traits_of
+from tflmgen.plugin import CustomOperator, Kernel, Shape
+
+TYPES = (DType.FLOAT32, DType.INT32, DType.BOOL)
+
+
+def instance(operator: Operator, dtype: DType, shape: tuple[int, ...], seed: int = 0) -> OperatorInstance | None:
+    """A call of constants that the operator's rules let through; None where there is none of this type and shape."""
+    rng = np.random.default_rng(seed)
+    arrays = tuple(rng.integers(0, 3, shape).astype(dtype.numpy) for _ in range(operator.inputs[0]))
+    try:
+        attributes = operator.attributes({})
+        for result in (dtype, DType.BOOL):
+            call = OperatorInstance(
+                (TensorType(dtype, shape),) * len(arrays), (TensorType(result, shape),), arrays, attributes
+            )
+            if all(rule.holds(call) for rule in operator.rules):
+                return call
+    except (ValueError, TypeError, AssertionError, AttributeError, IndexError):
+        pass
+    return None
+
+
+def evaluated(name: str, call: OperatorInstance, arrays: list[Any]) -> np.ndarray[Any, Any] | None:
+    types = tuple(TensorType(t.dtype, a.shape) for t, a in zip(call.inputs, arrays, strict=True) if t is not None)
+    output = TensorType(call.outputs[0].dtype, np.broadcast_shapes(*(a.shape for a in arrays)))
+    found = fold(name, OperatorInstance(types, (output,), tuple(arrays), call.attributes))
+    return None if found is None else np.asarray(found[0])
+
+
+def calls(**wanted: object) -> list[Any]:
+    """A parameter for each operator with these traits and each type that it can be evaluated in."""
+    found = []
+    for name, operator in OPERATORS.items():
+        if all(getattr(operator.traits, trait) == value for trait, value in wanted.items()):
+            for dtype in TYPES:
+                call = instance(operator, dtype, (2, 3, 4))
+                if call is not None and evaluated(name, call, list(call.constants)) is not None:
+                    found.append(pytest.param(name, call, id=f"{name}-{dtype.label}"))
+    return found
+
+
+@pytest.mark.parametrize(("name", "call"), calls(elementwise=True, aligns_leading=False))
+def test_elementwise_operators_may_run_on_permuted_tensors(name: str, call: OperatorInstance) -> None:
+    axes = (2, 0, 1)
+    before = evaluated(name, call, [np.transpose(array, axes) for array in call.constants])
+    after = evaluated(name, call, list(call.constants))
+    assert before is not None
+    assert after is not None
+    np.testing.assert_array_equal(before, np.transpose(after, axes))
+
+
+@pytest.mark.parametrize(("name", "call"), calls(commutative=True))
+def test_operands_may_change_places(name: str, call: OperatorInstance) -> None:
+    one, other = call.constants
+    np.testing.assert_array_equal(evaluated(name, call, [one, other]), evaluated(name, call, [other, one]))
+
+
+@pytest.mark.parametrize(("name", "call"), calls(idempotent=True))
+def test_an_operand_with_itself_is_itself(name: str, call: OperatorInstance) -> None:
+    x = call.constants[0]
+    np.testing.assert_array_equal(evaluated(name, call, [x, x]), x)
+
+
+def test_neutral_and_absorbing_operands() -> None:
+    tested = set()
+    for param in calls(elementwise=True):
+        name, call = param.values
+        traits, x = traits_of(name), call.constants[0]
+        for operand, expected in ((traits.neutral, x), (traits.absorbing, None)):
+            if operand is not None:
+                other = np.full_like(x, operand)
+                np.testing.assert_array_equal(
+                    evaluated(name, call, [x, other]), other if expected is None else expected
+                )
+                tested.add(name)
+    assert tested >= {"ADD", "SUB", "MUL", "LOGICAL_AND", "LOGICAL_OR"}
+
+
+@pytest.mark.parametrize("name", [name for name, operator in OPERATORS.items() if operator.traits.view])
+def test_views_have_views_for_kernels(name: str) -> None:
+    kind = TensorType(DType.INT8, (1, 4))
+    call = OperatorInstance((kind,), (TensorType(DType.INT8, (4,)),), (None,), None)
+    assert OPERATORS[name].kernel(call, Target("generic")) == View(0)
+
+
+def test_clamps_clamp() -> None:
+    x = np.linspace(-9, 9, 19, dtype=np.float32)
+    call = OperatorInstance((TensorType(DType.FLOAT32, (19,)),), (TensorType(DType.FLOAT32, (19,)),), (x,), None)
+    for name, operator in OPERATORS.items():
+        found = evaluated(name, call, [x]) if operator.traits.clamp is not None else None
+        if found is not None and operator.traits.clamp is not None:
+            np.testing.assert_array_equal(found, np.clip(x, *operator.traits.clamp.bounds))
+
+
+def test_nothing_is_known_of_an_operator_that_says_nothing() -> None:
+    assert traits_of("CUSTOM:Nobody") == Traits()
+    assert not any(getattr(Traits(), field.name) for field in fields(Traits) if field.name != "row_wise")
+    assert not Traits().row_wise(OperatorInstance((), (), (), None), 0)
+
+
+def test_a_plugin_declares_traits() -> None:
+    class Halve(CustomOperator):
+        name = "Halve"
+        traits = Traits(elementwise=True)
+
+        def infer(self, op: OperatorInstance) -> tuple[Shape | None, ...]:
+            return (op.outputs[0].shape,)
+
+        def kernel(self, op: OperatorInstance, target: Target) -> Kernel:
+            raise NotImplementedError
+
+    assert Halve().row().traits.elementwise

@@ -33,10 +33,10 @@ class Halve(CustomOperator):
 """
 
 
-def write_model(path: Path, operator: str = "CUSTOM:Halve", options: object = None) -> Path:
+def write_model(path: Path, operator: str = "CUSTOM:Halve", options: object = None, rows: int = 3) -> Path:
     writer = ModelWriter()
     graph = writer.subgraph("main")
-    x, y = graph.tensor("x", "float32", [3]), graph.tensor("y", "float32", [3])
+    x, y = (graph.tensor(name, "float32", [3], shape_signature=[rows]) for name in "xy")
     custom = bytes(flexbuffers.Dumps(options)) if options is not None else b""
     graph.operator(operator, [x], [y], custom_options=custom)
     graph.inputs, graph.outputs = [x], [y]
@@ -44,11 +44,13 @@ def write_model(path: Path, operator: str = "CUSTOM:Halve", options: object = No
     return path
 
 
-def build(folder: Path, text: str, *more: object, header: str | None = "", options: object = None) -> Finished:
+def build(
+    folder: Path, text: str, *more: object, header: str | None = "", options: object = None, rows: int = 3
+) -> Finished:
     (folder / "halve.py").write_text(text, encoding="utf-8")
     if header is not None:
         (folder / "halve.h").write_text(header, encoding="utf-8")
-    model = write_model(folder / "m.tflite", options={"divisor": 2} if options is None else options)
+    model = write_model(folder / "m.tflite", options={"divisor": 2} if options is None else options, rows=rows)
     words = ("--no-compile", "--plugin", folder / "halve.py", *more, "-o", folder / "out")
     return tflmgen("build", model, "--board", "host", *words)
 
@@ -57,6 +59,13 @@ def test_a_plugin_without_faults(tmp_path: Path) -> None:
     assert build(tmp_path, WHOLE).code == 0
     assert (tmp_path / "out/lib/tflmgen/include/tflmgen/halve.h").is_file()
     assert (tmp_path / "out/lib/tflmgen/include/tflmgen/common.h").is_file() is False
+
+
+def test_rows_known_at_run_time_need_a_trait(tmp_path: Path) -> None:
+    """Without one nobody knows whether the operator mixes them."""
+    assert "it mixes what lies along that dimension" in build(tmp_path, WHOLE, "--max-dim", 5, rows=-1).err
+    declared = WHOLE.replace("    files =", "    traits = ELEMENTWISE\n    files =")
+    assert build(tmp_path, declared, "--max-dim", 5, rows=-1).code == 0
 
 
 FAULTS = [

@@ -1,98 +1,97 @@
-"""Random small models whose operators read constants: in the entry, in the branches of an If, and where nothing reads
-the result."""
+"""Random small models whose operators read constants: as data, weights and tables, as what branches capture, as first
+values of loops and what loops leave alone; in the entry, in nested Ifs and Whiles, and where nothing reads the result.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from support.model_writer import ModelWriter, SubgraphWriter
+from support.constant_operators import OPERATORS, Kind, Scope, Value
+from support.model_writer import ModelWriter
 
-SHAPE = (1, 2, 2, 4)
-"""Of every value, so that any operator may follow any other."""
+DTYPES = ("float32", "int32", "int8", "int8", "int8", "int16")
+DEPTH_LIMIT = 2
+TRIPS_LIMIT = 3
 
 
 def constant_program(seed: int) -> bytes:
-    """Two inputs, `x` and the condition of an If, and two outputs; what is computed depends on both."""
-    rng, w = np.random.default_rng(seed), ModelWriter()
-    dtype = str(rng.choice(["float32", "int32"]))
-    main = w.subgraph("main")
-    x, condition = main.tensor("x", dtype, SHAPE), main.tensor("condition", "bool", [1])
-    values = _statements(rng, main, dtype, [x])
-    branches = [w.subgraph("then"), w.subgraph("else")]
-    given = [_pick(rng, values), _constant(rng, main, dtype)]
+    """Two inputs: numbers of any shape, and the condition of Ifs. The first output depends on the first input."""
+    rng, writer = np.random.default_rng(seed), ModelWriter()
+    main = Scope(rng, DTYPES[int(rng.integers(len(DTYPES)))], writer.subgraph("main"))
+    x = main.input(main.kind())
+    main.condition = main.graph.tensor("condition", "bool", [1])
+    _statements(main, 0)
+    last, any_value = main.values[-1], main.pick()
+    total = main.apply("MAXIMUM", [main.fitted(main.pick(), x.kind).index, x.index], x.kind)
+    main.graph.inputs = [x.index, main.condition]
+    main.graph.outputs = [total.index, *sorted({last.index, any_value.index} - {x.index})]
+    return writer.finish()
+
+
+def _statements(s: Scope, depth: int) -> None:
+    """One to five operators more, control flow among them."""
+    for _ in range(s.integer(1, 5 - depth)):
+        is_control = depth < DEPTH_LIMIT and s.chance(0.25)
+        if is_control:
+            s.choose((_if, _while))(s, depth)
+        else:
+            s.choose(OPERATORS[s.dtype])(s, s.operand())
+
+
+def _condition(s: Scope) -> int:
+    return s.table([s.integer(0, 1)], "bool") if s.chance(0.25) else s.condition
+
+
+def _inner(s: Scope, name: str, kinds: list[Kind]) -> Scope:
+    """A subgraph whose first inputs are a condition and values of `kinds`."""
+    inner = Scope(s.rng, s.dtype, s.graph.model.subgraph(name))
+    inner.condition = inner.graph.tensor("condition", "bool", [1])
+    inner.graph.inputs = [inner.condition, *(inner.input(kind).index for kind in kinds)]
+    return inner
+
+
+def _captured(s: Scope) -> list[Value]:
+    """Values that a subgraph gets, the first of them small."""
+    return [s.pick(), *(s.operand() for _ in range(s.integer(0, 2)))]
+
+
+def _if(s: Scope, depth: int) -> None:
+    captured = _captured(s)
+    kinds = [value.kind for value in captured]
+    wanted = [kinds[0], *([s.kind()] if s.chance(0.5) else [])]
+    branches = [_inner(s, name, kinds) for name in ("then", "else")]
     for branch in branches:
-        branch.inputs = [branch.tensor(f"in{i}", dtype, SHAPE) for i in range(len(given))]
-        found = _statements(rng, branch, dtype, list(branch.inputs))
-        branch.outputs = [_pick(rng, found), found[-1]]
-    results = [main.tensor(f"result{i}", dtype, SHAPE) for i in range(2)]
-    indices = {"then_subgraph_index": branches[0].index, "else_subgraph_index": branches[1].index}
-    main.operator("IF", [condition, *given], results, indices)
-    total = main.tensor("total", dtype, SHAPE)
-    main.operator("ADD", [results[0], x], [total])
-    main.inputs, main.outputs = [x, condition], [total, results[1]]
-    return w.finish()
+        _statements(branch, depth + 1)
+        branch.graph.outputs = [branch.fitted(branch.pick(), kind).index for kind in wanted]
+    results = [s.tensor(kind) for kind in wanted]
+    subgraphs = {f"{key}_subgraph_index": one.graph.index for key, one in zip(("then", "else"), branches, strict=True)}
+    operands = [_condition(s), _condition(s), *(value.index for value in captured)]
+    s.graph.operator("IF", operands, [result.index for result in results], subgraphs)
+    s.values += results
 
 
-def _statements(rng: np.random.Generator, g: SubgraphWriter, dtype: str, values: list[int]) -> list[int]:
-    """The values with those of one to five operators more; two operands of three are constants."""
-    values = list(values)
-    for _ in range(int(rng.integers(1, 6))):
-        operand = _constant(rng, g, dtype) if rng.random() < 2 / 3 else _pick(rng, values)
-        result = g.tensor(f"t{len(g.tensors)}", dtype, SHAPE)
-        _OPERATORS[int(rng.integers(len(_OPERATORS)))](rng, g, dtype, operand, result, values)
-        values.append(result)
-    return values
-
-
-def _pick(rng: np.random.Generator, values: list[int]) -> int:
-    return values[int(rng.integers(len(values)))]
-
-
-def _constant(rng: np.random.Generator, g: SubgraphWriter, dtype: str) -> int:
-    return g.constant(f"c{len(g.tensors)}", rng.integers(-9, 10, SHAPE).astype(dtype))
-
-
-_Writer = Callable[[np.random.Generator, SubgraphWriter, str, int, int, list[int]], None]
-
-
-def _with_table(name: str, table: list[list[int]] | list[int], **options: int) -> _Writer:
-    """An operator with a constant table as its second input."""
-
-    def write(rng: np.random.Generator, g: SubgraphWriter, dtype: str, x: int, y: int, values: list[int]) -> None:
-        del rng, values
-        more = [g.constant(f"c{len(g.tensors)}", np.array(7, dtype))] if name == "PADV2" else []
-        table_ = g.constant(f"c{len(g.tensors)}", np.array(table, np.int32))
-        g.operator(name, [x, table_, *more], [y], options)
-
-    return write
-
-
-def _binary(name: str) -> _Writer:
-    def write(rng: np.random.Generator, g: SubgraphWriter, dtype: str, x: int, y: int, values: list[int]) -> None:
-        del dtype
-        g.operator(name, [x, _pick(rng, values)], [y])
-
-    return write
-
-
-def _space_to_depth(rng: np.random.Generator, g: SubgraphWriter, dtype: str, x: int, y: int, values: list[int]) -> None:
-    del rng, dtype, values
-    g.operator("SPACE_TO_DEPTH", [x], [y], {"block_size": 1})
-
-
-NOTHING = [[0, 0]] * 4
-_OPERATORS: tuple[_Writer, ...] = (
-    _binary("ADD"),
-    _binary("MAXIMUM"),
-    _binary("MUL"),
-    _space_to_depth,
-    _with_table("MIRROR_PAD", NOTHING, mode=0),
-    _with_table("PAD", NOTHING),
-    _with_table("PADV2", NOTHING),
-    _with_table("RESHAPE", list(SHAPE)),
-    _with_table("RESIZE_NEAREST_NEIGHBOR", [2, 2]),
-    _with_table("REVERSE_V2", [3]),
-    _with_table("TRANSPOSE", [0, 2, 1, 3]),
-)
+def _while(s: Scope, depth: int) -> None:
+    """A counter, a condition for Ifs in the body, and values of which some stay as they are."""
+    captured = _captured(s)
+    kinds = [value.kind for value in captured]
+    test, body = (_inner(s, name, kinds) for name in ("test", "body"))
+    counters = [one.graph.tensor("counter", "int32", [1]) for one in (test, body)]
+    for one, counter in zip((test, body), counters, strict=True):
+        one.graph.inputs.append(counter)
+    goes_on = test.graph.tensor("goes_on", "bool", [1])
+    test.graph.operator("LESS", [counters[0], test.table([s.integer(0, TRIPS_LIMIT)])], [goes_on])
+    test.graph.outputs = [goes_on]
+    _statements(body, depth + 1)
+    following = body.graph.tensor("next", "int32", [1])
+    body.graph.operator("ADD", [counters[1], body.table([1])], [following])
+    carried = [
+        index if s.chance(0.4) else body.fitted(body.pick(), kind).index
+        for index, kind in zip(body.graph.inputs[1:-1], kinds, strict=True)
+    ]
+    body.graph.outputs = [body.condition, *carried, following]
+    results = [s.tensor(kind) for kind in kinds]
+    ends = [s.graph.tensor(f"t{len(s.graph.tensors)}", dtype, [1]) for dtype in ("bool", "int32")]
+    operands = [_condition(s), *(value.index for value in captured), s.table([0])]
+    subgraphs = {"cond_subgraph_index": test.graph.index, "body_subgraph_index": body.graph.index}
+    s.graph.operator("WHILE", operands, [ends[0], *(r.index for r in results), ends[1]], subgraphs)
+    s.values += results

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
 
-from support.reference_arithmetic import QUANTIZED, REQUANTIZING, WINDOWED, Call
+from support.reference_arithmetic import FUSED_RANGES, QUANTIZED, REQUANTIZING, WINDOWED, Call
 from support.reference_operators import EVALUATIONS
 
 Array = NDArray[Any]
@@ -116,7 +116,9 @@ class Reference:
             call = Call(inputs, [graph.tensors[i] for i in op.inputs if i >= 0], output, options)
             return (arithmetic(call).reshape(output.shape),)
         if op.name in BINARY:
-            return (np.asarray(BINARY[op.name](inputs[0], inputs[1])),)
+            result = np.asarray(BINARY[op.name](inputs[0], inputs[1]))
+            activation = options.get("fused_activation_function", 0)
+            return (np.clip(result, *FUSED_RANGES[activation]) if activation else result,)
         if op.name == "RESHAPE":
             return (inputs[0].reshape(output.shape),)
         if op.name == "CAST":

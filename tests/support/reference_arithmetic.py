@@ -24,6 +24,9 @@ from support.fixed_point import (
 Array = NDArray[Any]
 QUANTIZED = ("int8", "int16")
 SAME_PADDING = 0
+Range = tuple[float, float]
+FUSED_RANGES: Sequence[Range] = ((-np.inf, np.inf), (0.0, np.inf), (-1.0, 1.0), (0.0, 6.0))
+"""What fused activations clamp to, by their numbers in the schema: NONE, RELU, RELU_N1_TO_1, RELU6."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +65,19 @@ def _zero_point(tensor: Tensor) -> int:
     return tensor.quantization.zero_points[0] if tensor.quantization else 0
 
 
-def _fused_range(call: Call) -> tuple[float | None, float | None]:
-    """The real numbers that a fused activation clamps to: none, RELU, RELU_N1_TO_1, RELU6."""
-    ranges = ((None, None), (0.0, None), (-1.0, 1.0), (0.0, 6.0))
-    return ranges[call.options.get("fused_activation_function", 0)]
+def _fused_range(call: Call) -> Range:
+    return FUSED_RANGES[call.options.get("fused_activation_function", 0)]
 
 
-def _clamped(call: Call, values: Array, reals: tuple[float | None, float | None]) -> Array:
-    """Values in the output's type, within the range of real numbers `reals`."""
+def _clamped(call: Call, values: Array, reals: Range) -> Array:
+    """Values in the output's type, within a range of real numbers."""
     assert call.output.dtype is not None
     kind = call.output.dtype.numpy
     if kind.kind == "f":
-        return np.clip(values, *(-np.inf if reals[0] is None else reals[0], np.inf if reals[1] is None else reals[1]))
-    low, high = np.iinfo(kind).min, np.iinfo(kind).max
-    least, greatest = (None if real is None else _quantized(call.output, real) for real in reals)
-    low, high = low if least is None else max(low, least), high if greatest is None else min(high, greatest)
-    return np.minimum(np.maximum(values, low), high).astype(kind)
+        return np.clip(values, *reals)
+    info = np.iinfo(kind)
+    low, high = (_quantized(call.output, real) if np.isfinite(real) else real for real in reals)
+    return np.clip(values, max(info.min, low), min(info.max, high)).astype(kind)
 
 
 def _quantized(tensor: Tensor, real: float) -> int:
@@ -89,9 +89,7 @@ def _by_real(values: Array, real: float) -> Array:
     return multiply_by_quantized_multiplier(values, *quantize_multiplier(real))
 
 
-def _with_output_zero_point(
-    call: Call, values: Array, reals: tuple[float | None, float | None] = (None, None)
-) -> Array:
+def _with_output_zero_point(call: Call, values: Array, reals: Range = FUSED_RANGES[0]) -> Array:
     return _clamped(call, values + _zero_point(call.output), reals)
 
 
@@ -201,7 +199,7 @@ def _max_pool(call: Call) -> Array:
 
 def _relu(call: Call) -> Array:
     real = float(np.float32(call.scale(0)) / np.float32(call.output_scale))
-    return _with_output_zero_point(call, _by_real(call.centred(0), real), (0.0, None))
+    return _with_output_zero_point(call, _by_real(call.centred(0), real), FUSED_RANGES[1])
 
 
 def _requantized(call: Call) -> Array:

@@ -1,1 +1,1 @@
-"""Resources of tflmgen: see docs/architecture.md."""
+"""Resources of tflmgen: see docs/understand/architecture.md."""

@@ -2,7 +2,7 @@
 
     python examples/make_control_flow.py
 
-It also has the small models whose C docs/control-flow.md shows, `choice` and `swap`.
+It also has the small models whose C docs/understand/control-flow.md shows, `choice` and `swap`.
 
 loop_8k: x, n -> x after n times x = x * 0.75 + 0.5. if_8k: x, p -> x * 0.5 if p else max(x, 0). An interpreter keeps
 the data three or four times, for the operator's operands and results and for each subgraph's; here it is kept once.

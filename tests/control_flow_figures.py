@@ -1,4 +1,4 @@
-"""Prints the table of figures of docs/control-flow.md.
+"""Prints the table of figures of docs/understand/control-flow.md.
 
     PYTHONPATH=tests python tests/control_flow_figures.py
 

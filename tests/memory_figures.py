@@ -1,4 +1,4 @@
-"""Prints the tables of docs/memory.md: the arenas of all models of the corpus, by default and for least RAM.
+"""Prints the tables of docs/understand/memory.md: the arenas of all models of the corpus, by default and for least RAM.
 
     python tests/memory_figures.py ../shared/corpus > tables.md
 

@@ -1,4 +1,4 @@
-"""Prints the table of docs/memory.md about packing alone: MiniMalloc's instances.
+"""Prints the table of docs/understand/memory.md about packing alone: MiniMalloc's instances.
 
     python tests/packing_figures.py > table.md
 

@@ -1,4 +1,4 @@
-"""Writes docs/performance.md anew: figures of this very tree, measured in QEMU, beside TensorFlow Lite Micro's.
+"""Writes docs/understand/performance.md anew: figures of this tree, measured in QEMU, beside TFLite Micro's.
 
     PYTHONPATH=tests python -m performance_page
 
@@ -17,10 +17,10 @@ from inner_loops import inner_loop, instructions
 from performance_winograd import winograd_section
 from support.commands import tflmgen
 from support.corpus import CORPUS
-from support.repository import ROOT
+from support.repository import ROOT, page_named
 from tflmgen.project.board import load_board
 
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = page_named("performance")
 
 
 @dataclass(frozen=True, slots=True)

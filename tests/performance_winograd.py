@@ -1,4 +1,4 @@
-"""The section of docs/performance.md on --winograd: what it saves and takes, and where its instructions go."""
+"""The section of docs/understand/performance.md on --winograd: what it saves and takes, where instructions go."""
 
 from __future__ import annotations
 

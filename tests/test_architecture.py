@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.repository import FOLDERS, PYTHON, ROOT, C, sources, tracked_files
+from support.repository import FOLDERS, PYTHON, ROOT, C, page_named, sources, tracked_files
 from tflmgen.kernels import OPERATORS
 
 PACKAGE = ROOT / "codegen" / "tflmgen"
@@ -147,7 +147,7 @@ def test_a_room_says_what_comes_in_what_goes_out_and_what_it_decides(room: str) 
 
 
 def test_the_page_has_the_rooms_as_they_are() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("## Rooms\n")[1]
+    page = page_named("architecture").read_text(encoding="utf-8").split("## Rooms\n")[1]
     rows = re.findall(r"^\| `(\w+)/` \| ([^|]+) \|", page, re.MULTILINE)
     said = [(room, (PACKAGE / room / "__init__.py").read_text(encoding="utf-8")[3:].split("\n")[0]) for room in ROOMS]
     assert rows == said

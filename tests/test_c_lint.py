@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.repository import ROOT
+from support.repository import ROOT, page_named
 from support.tools import may_lack
 from tflmgen.compiler import compile_model
 from tflmgen.options import BuildOptions
@@ -155,7 +155,7 @@ def misra_rules(*arguments: str | Path) -> set[str]:
 
 
 def listed_rules() -> set[str]:
-    page = (ROOT / "docs" / "c-quality.md").read_text(encoding="utf-8")
+    page = page_named("c-quality").read_text(encoding="utf-8")
     return {rule for row in re.findall(r"^\| ([0-9., ]+) \|", page, re.MULTILINE) for rule in row.split(", ")}
 
 

@@ -1,4 +1,4 @@
-"""docs/control-flow.md shows the C that the generator prints; `pytest --update-golden` writes it anew."""
+"""docs/understand/control-flow.md shows the C that the generator prints; `pytest --update-golden` writes it anew."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.repository import ROOT
+from support.repository import ROOT, page_named
 from tflmgen.compiler import compile_model
 from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 
-PAGE = ROOT / "docs" / "control-flow.md"
+PAGE = page_named("control-flow")
 SMALL = runpy.run_path(str(ROOT / "examples" / "make_control_flow.py"))
 GRU = runpy.run_path(str(ROOT / "examples" / "make_gru.py"))
 MODELS: dict[str, Callable[[], bytes]] = {

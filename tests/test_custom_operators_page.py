@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from support.commands import tflmgen
 from support.model_writer import ModelWriter
-from support.repository import ROOT
+from support.repository import ROOT, page_named
 from support.tools import requires_compiler, requires_qemu
 from support.transcripts import PLAIN_80_COLUMNS
 
-PAGE = ROOT / "docs" / "custom-operators.md"
+PAGE = page_named("custom-operators")
 CONSOLE = re.compile(r"(?<=```console\n)\$ tflmgen ([^\n]+)\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
 EXAMPLE = ROOT / "examples" / "erfinv"
 ON_A_BOARD = (pytest.mark.emulator, requires_compiler, requires_qemu)

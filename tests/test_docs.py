@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 from support import kernel_harness
-from support.repository import ROOT
+from support.repository import ROOT, page_named
 from tflmgen.cli import app
 from tflmgen.compiler import compile_model
 from tflmgen.ir import kernel, types
@@ -33,8 +33,8 @@ def names_of(*modules: Any) -> dict[str, Any]:
 
 def test_the_recipe_for_an_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("tflite_micro", reason="needs tflite-micro")
-    (header,) = examples("docs/adding-an-operator.md", "c")
-    entry, test = examples("docs/adding-an-operator.md", "python")
+    (header,) = examples("docs/contribute/adding-an-operator.md", "c")
+    entry, test = examples("docs/contribute/adding-an-operator.md", "python")
     for path in kernel_harness.KERNELS.glob("*.h"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "clip.h").write_text(header, encoding="utf-8")
@@ -54,7 +54,7 @@ def test_c_of_the_api_page(compiler: tuple[str, ...], tmp_path: Path) -> None:
         "include/gate.h"
     ]
     (tmp_path / "gate.h").write_text(header, encoding="utf-8")
-    blocks = examples("docs/c-api.md", "c")
+    blocks = examples("docs/use/c-api.md", "c")
     assert len(blocks) == 2
     for block in blocks:
         command = [*compiler, "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-fsyntax-only", f"-I{tmp_path}"]
@@ -67,7 +67,7 @@ def test_the_commands_page_has_every_option_and_no_other() -> None:
     commands = dict(vars(typer.main.get_command(app))["commands"])
     commands |= {f"boards {name}": command for name, command in vars(commands["boards"])["commands"].items()}
     options = {name for command in commands.values() for p in command.params for name in p.opts if name[:2] == "--"}
-    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    page = page_named("commands").read_text(encoding="utf-8")
     left_out = {"--help", "--output"}
     assert set(re.findall(r"--[a-z][a-z-]+", page)) - left_out == options - left_out
     assert all(f"| `{name}" in page for name in commands)

@@ -1,16 +1,16 @@
-"""docs/operators.md is what the support rules say. --update-golden writes it anew."""
+"""docs/use/operators.md is what the support rules say. --update-golden writes it anew."""
 
 from __future__ import annotations
 
 import pytest
 from support.commands import tflmgen
-from support.repository import ROOT
+from support.repository import ROOT, page_named
 from tflmgen.commands.operator_table import CONTROL, SPLIT_UP, VARIABLES, operator_rows
 from tflmgen.commands.operators_page import page
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
 from tflmgen.kernels.table import OPERATORS
 
-PAGE = ROOT / "docs" / "operators.md"
+PAGE = page_named("operators")
 
 
 def test_the_page_is_what_the_rules_say(update_golden: bool) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.repository import ROOT
+from support.repository import ROOT, page_named
 from support.tools import requires_compiler, requires_qemu
 from support.transcripts import Shown, agrees, parts_of, run_page, updated
 from tflmgen.compiler import compile_model
@@ -22,7 +22,7 @@ from tflmgen.options import BuildOptions, Optimize
 from tflmgen.project.board import load_board
 
 DOCS = ROOT / "docs"
-TRANSCRIPTS = ("getting-started.md", "export.md", "streams.md", "transcripts.md")
+TRANSCRIPTS = ("getting-started", "export", "streams", "transcripts")
 COMPILER = "12.2"
 
 OWN = {"model"}
@@ -44,12 +44,12 @@ def compiler_version() -> str:
 @pytest.mark.skipif(not compiler_version().startswith(COMPILER), reason=f"needs arm-none-eabi-gcc {COMPILER}")
 @pytest.mark.parametrize("name", TRANSCRIPTS)
 def test_commands_print_what_is_shown(name: str, tmp_path: Path, update_golden: bool) -> None:
-    page = (DOCS / name).read_text(encoding="utf-8")
+    page = page_named(name).read_text(encoding="utf-8")
     ran = run_page(page, tmp_path)
     assert ran
     if update_golden:
         page = updated(page, ran)
-        (DOCS / name).write_text(page, encoding="utf-8")
+        page_named(name).write_text(page, encoding="utf-8")
         shown = [part for part in parts_of(page) if isinstance(part, Shown)]
         ran = [(one, printed) for one, (_, printed) in zip(shown, ran, strict=True)]
     for one, printed in ran:
@@ -58,7 +58,7 @@ def test_commands_print_what_is_shown(name: str, tmp_path: Path, update_golden: 
 
 def test_commands_name_models_that_are_there() -> None:
     """A reader has the repository's examples and files of the reader's own, which are called model."""
-    for path in (*DOCS.glob("*.md"), ROOT / "README.md"):
+    for path in (*DOCS.rglob("*.md"), ROOT / "README.md"):
         blocks = re.findall(r"^```(?:console)?\n(.*?)^```$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
         lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
         for line in lines:
@@ -68,7 +68,7 @@ def test_commands_name_models_that_are_there() -> None:
 
 
 def test_the_loop_of_a_stream_is_what_is_generated() -> None:
-    page = (DOCS / "streams.md").read_text(encoding="utf-8")
+    page = page_named("streams").read_text(encoding="utf-8")
     (shown,) = re.findall(r"^```c\n(for .*?)^```$", page, re.DOTALL | re.MULTILINE)
     options = BuildOptions(optimize=Optimize.RAM)
     compiled = compile_model(ROOT / "examples" / "gate.tflite", load_board("mps2_an386").target, options)
@@ -80,9 +80,9 @@ def test_the_loop_of_a_stream_is_what_is_generated() -> None:
 
 
 def test_every_command_has_a_transcript() -> None:
-    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+    page = page_named("commands").read_text(encoding="utf-8")
     commands = set(re.findall(r"^\| `(\w+)[ `]", page.split("\n## ")[0], re.MULTILINE))
-    texts = [(DOCS / name).read_text(encoding="utf-8") for name in TRANSCRIPTS]
+    texts = [page_named(name).read_text(encoding="utf-8") for name in TRANSCRIPTS]
     commands_shown = (part.command for text in texts for part in parts_of(text) if isinstance(part, Shown))
     shown = {command.split()[1] for command in commands_shown if command.startswith("tflmgen ")}
     at_a_board = {"flash", "monitor"}
@@ -91,7 +91,7 @@ def test_every_command_has_a_transcript() -> None:
 
 def workflow() -> dict[str, Any]:
     yaml = pytest.importorskip("yaml", reason="needs PyYAML")
-    page = (DOCS / "ci.md").read_text(encoding="utf-8")
+    page = page_named("ci").read_text(encoding="utf-8")
     blocks = [yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)]
     return dict(blocks[0])
 
@@ -150,7 +150,7 @@ def literals() -> set[str]:
 
 
 def test_messages_under_troubleshooting_exist() -> None:
-    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8").split("\n## C\n")[0]
+    page = page_named("troubleshooting").read_text(encoding="utf-8").split("\n## C\n")[0]
     headings = re.findall(r"^### `(.*)`$", page, re.MULTILINE)
     assert len(headings) == page.count("\n### ") > 15
     known = literals()

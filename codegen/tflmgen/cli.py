@@ -45,7 +45,7 @@ Report = Annotated[
 
 
 def main() -> None:
-    """Run the command line; exits with the code that docs/commands.md gives."""
+    """Run the command line; exits with the code that docs/use/commands.md gives."""
     leave_on_sigterm()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a model's names may hold what the terminal cannot show

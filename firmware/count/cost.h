@@ -1,4 +1,4 @@
-/* Cost models: estimated cycles of straight-line code, per core. docs/counting.md explains them. */
+/* Cost models: estimated cycles of straight-line code, per core. docs/understand/counting.md explains them. */
 #ifndef TFLMGEN_COUNT_COST_H
 #define TFLMGEN_COUNT_COST_H
 

@@ -1,7 +1,7 @@
 /* Cortex-M3, zero wait states. Ranges: long multiplications and divisions stop early for small operands.
  *
  * Source: Cortex-M3 Technical Reference Manual, 100165, table 3-1 and section 3.3.2, of which the rules that depend on
- * operands are left out (docs/counting.md lists them). Refilling the pipeline
+ * operands are left out (docs/understand/counting.md lists them). Refilling the pipeline
  * after a taken branch takes 1 to 3 cycles, counted as 2. */
 #include "cost.h"
 

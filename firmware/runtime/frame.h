@@ -1,4 +1,4 @@
-/* Frames of the protocol: byte stuffing, length and CRC. docs/protocol.md describes them. */
+/* Frames of the protocol: byte stuffing, length and CRC. docs/understand/protocol.md describes them. */
 #ifndef TFLMGEN_FRAME_H
 #define TFLMGEN_FRAME_H
 

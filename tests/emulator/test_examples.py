@@ -1,4 +1,4 @@
-"""docs/examples.md: its programs print what it shows, in QEMU, and its scripts make the committed models.
+"""docs/start/examples.md: its programs print what it shows, in QEMU, and its scripts make the committed models.
 
 --update-golden puts in what they print now.
 """
@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.commands import tflmgen
-from support.repository import ROOT
+from support.repository import ROOT, page_named
 from support.tools import requires_compiler, requires_qemu
 from support.transcripts import PLAIN_80_COLUMNS
 from tflmgen.project.board import load_board
 from tflmgen.project.platformio import build
 
 EXAMPLES = ROOT / "examples"
-PAGE = ROOT / "docs" / "examples.md"
+PAGE = page_named("examples")
 BOARD = "mps2_an386"
 PROGRAMS = {
     "whistle": ("whistle/whistle.tflite", "whistle/main.c"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support import tiny
-from support.repository import ROOT
+from support.repository import page_named
 from support.tools import requires_compiler
 from tflmgen.project.board import Board, list_boards
 from tflmgen.project.elf import SHF_ALLOC, read_elf
@@ -40,7 +40,7 @@ def test_firmware_links_into_the_boards_memories(board: Board, tmp_path: Path) -
 
 
 def test_the_page_tells_of_every_board() -> None:
-    page = (ROOT / "docs" / "boards.md").read_text(encoding="utf-8")
+    page = page_named("boards").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \|(.*)$", page.split("## ")[1], re.MULTILINE))
     assert rows.keys() == {board.id for board in list_boards()}
     for board in list_boards():

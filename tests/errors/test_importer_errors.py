@@ -73,7 +73,7 @@ def unsupported_operator(g: SubgraphWriter) -> None:
 
 @case(
     "subgraph 0 'main', operator 0 (CUSTOM:Foo): custom operator 'Foo' is not supported. "
-    "Add it with --plugin FILE: see docs/custom-operators.md"
+    "Add it with --plugin FILE: see docs/use/custom-operators.md"
 )
 def custom_operator(g: SubgraphWriter) -> None:
     g.outputs = new(g, X)

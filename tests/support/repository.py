@@ -30,3 +30,9 @@ def tracked_files() -> tuple[Path, ...]:
         pytest.skip("needs a git work tree")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
     return tuple(ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file())
+
+
+def page_named(name: str) -> Path:
+    """The page of the documentation with this name, on whichever shelf it stands."""
+    (page,) = (ROOT / "docs").rglob(f"{name}.md")
+    return page

@@ -1,4 +1,4 @@
-"""What --json prints has the schema that docs/commands.md names for it."""
+"""What --json prints has the schema that docs/use/commands.md names for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from support.commands import tflmgen, write_adder
-from support.repository import ROOT
+from support.repository import ROOT, page_named
 
 GATE = ROOT / "examples" / "gate.tflite"
 LSTM = ROOT / "examples" / "lstm_sequences.tflite"
@@ -82,6 +82,6 @@ def test_a_difference_of_layers_has_its_schema() -> None:
 
 
 def test_the_page_names_every_schema() -> None:
-    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"\(\.\./schema/(\w+)\.json\)", page))
+    page = page_named("commands").read_text(encoding="utf-8")
+    named = set(re.findall(r"\(\.\./\.\./schema/(\w+)\.json\)", page))
     assert named == {path.stem for path in (ROOT / "schema").glob("*.json")}

@@ -24,7 +24,7 @@ def boards_new_command(directory: Path, answers: Answers, output: OutputOptions)
     console.json({"id": board.id, "folder": str(directory), "board": _written(directory)})
     console.line(f"Wrote {directory}: {board.title}.")
     if answers.uart is not None:
-        console.line("Its UART's clocks and pins are not set up yet: see `setup` in docs/boards.md.")
+        console.line("Its UART's clocks and pins are not set up yet: see `setup` in docs/use/boards.md.")
     if board.qemu is None and board.renode is None:
         console.line("No emulator runs it, unless its board.json names one: `qemu`, `renode`.")
     console.line(f"Build for it with: tflmgen build MODEL --board {shlex.quote(board.argument)}")

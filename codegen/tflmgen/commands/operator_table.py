@@ -1,6 +1,6 @@
-"""What is known of each operator as data: types, references, rules; `tflmgen operators` and docs/operators.md show it.
+"""What is known of each operator as data: types, references, rules; for `tflmgen operators` and docs/use/operators.md.
 
-The element types are those that the support rules let through (ops/accepted.py): the table cannot say otherwise.
+The element types are those that the support rules let through (kernels/accepted.py): the table cannot say otherwise.
 """
 
 from __future__ import annotations

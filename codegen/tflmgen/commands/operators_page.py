@@ -1,4 +1,4 @@
-"""docs/operators.md, made from the operator table: `python -m tflmgen.commands.operators_page` prints it."""
+"""docs/use/operators.md, made from the operator table: `python -m tflmgen.commands.operators_page` prints it."""
 
 from __future__ import annotations
 

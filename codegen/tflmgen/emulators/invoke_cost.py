@@ -15,7 +15,7 @@ class CountError(TflmgenError):
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """Estimated cycles; docs/counting.md says for each core what the ends of the range mean."""
+    """Estimated cycles; docs/understand/counting.md says for each core what the ends of the range mean."""
 
     low: int
     high: int

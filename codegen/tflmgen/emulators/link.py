@@ -1,4 +1,4 @@
-"""The host's side of the protocol (docs/protocol.md): a client over any stream of bytes. Standard library only.
+"""The host's side of the protocol (docs/understand/protocol.md): a client over any byte stream. Standard library only.
 
 A copy of this file travels in each generated project, for its Robot Framework suite.
 """

@@ -58,8 +58,8 @@ class Invocation:
     """One invoke. `status` is a tflmgen_status; there are no outputs unless it is 0.
 
     `stack_bytes` (the invoke's own) and `cycles` are 0, the others None, where they are not measured. `operators` are
-    those that ran. `layers` are what a firmware that shows its intermediate values sent (docs/protocol.md). `dims` are
-    the dimensions of each output that are known at run time only.
+    those that ran. `layers` are what a firmware that shows its intermediate values sent (docs/understand/protocol.md).
+    `dims` are the dimensions of each output that are known at run time only.
     """
 
     outputs: tuple[bytes, ...]

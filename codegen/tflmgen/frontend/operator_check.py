@@ -94,5 +94,5 @@ def _unsupported(name: str) -> str:
         return f"{tensorflow}. Convert the model with TFLITE_BUILTINS only"
     if name.startswith(CUSTOM):
         name = name.removeprefix(CUSTOM)
-        return f"custom operator '{name}' is not supported. Add it with --plugin FILE: see docs/custom-operators.md"
+        return f"custom operator '{name}' is not supported. Add it with --plugin FILE: see docs/use/custom-operators.md"
     return f"operator {name} is not supported"

@@ -1,7 +1,7 @@
 """What kernels take: instructions and cycles of a call, as sums over the loops that a shape makes of them.
 
 Each family of kernels has its terms: how often its loops run at each depth. What one pass takes is fitted to counts of
-measured layers, per core (table.py). Cycles are those that `bench` estimates, see docs/counting.md.
+measured layers, per core (table.py). Cycles are those that `bench` estimates, see docs/understand/counting.md.
 """
 
 from __future__ import annotations

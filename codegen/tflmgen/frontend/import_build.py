@@ -1,4 +1,4 @@
-"""Builds nodes that the file doesn't have: constants, extents, and operators on rows (ops/rows.py)."""
+"""Builds nodes that the file doesn't have: constants, extents, and operators on dynamic rows (dynamic_rows.py)."""
 
 from __future__ import annotations
 

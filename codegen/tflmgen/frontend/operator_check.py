@@ -26,7 +26,7 @@ class CheckedOperator:
 
 
 def options_of(op: Operator) -> Options | None:
-    """The options as ops/ gets to see them."""
+    """The options as the operator table reads them."""
     return {**(op.options or {}), CUSTOM_OPTIONS: op.custom_options} if op.name.startswith(CUSTOM) else op.options
 
 

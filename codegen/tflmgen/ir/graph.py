@@ -51,7 +51,7 @@ class Block:
 class Op:
     """One TFLite operator that computes (no control flow).
 
-    `attributes` is the dataclass that ops/ made of its options.
+    `attributes` is the dataclass that the operator table made of its options.
     """
 
     id: int

@@ -1,4 +1,4 @@
-"""What an operator becomes: one call of a C kernel, or a view. A leaf that ops/ and the stages share.
+"""What an operator becomes: one call of a C kernel, or a view. Operators make them, and every later stage reads them.
 
 A kernel is a C function in firmware/kernels/. Its C signature is the `operands` as pointers, in order, and last, where
 there are `params`, a pointer to one const struct that holds every number known at compile time:
@@ -260,7 +260,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class OperatorInstance:
-    """One operator of a model as ops/ sees it: types, constant operands and attributes, nothing of the graph around.
+    """One operator of a model without the graph around it: types, constant operands and attributes.
 
     `inputs[i]` is None where an optional input is absent; `constants[i]` is None where input i is not constant.
     """

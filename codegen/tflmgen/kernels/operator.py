@@ -1,4 +1,4 @@
-"""What ops/ knows of one TFLite operator: attributes, arity, support rules, shape rule, kernel."""
+"""What is known of one TFLite operator: attributes, arity, support rules, shape rule, kernel."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Dataflow:
         return float(array.flat[0])
 
     def instance(self, op: Op) -> OperatorInstance:
-        """What ops/ gets to see of an operator."""
+        """The operator without the graph around it."""
         return instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, self._constants)
 
 

@@ -21,7 +21,7 @@ from tflmgen.project.toolchain import find_arm_compiler, find_host_compiler
 from tflmgen.terminal import Console
 
 Given = Mapping[TensorKey, tuple[int, ...]] | None
-"""What inputs at hand need (given.py)."""
+"""What inputs at hand need (input_bounds.py)."""
 
 
 def compile_for(model: Path, board: Board, options: BuildOptions, given: Given = None) -> Compilation:

@@ -67,7 +67,7 @@ def _images(steps: Steps, buffers: list[Json]) -> Iterator[Json]:
 
 
 def _is_windowed(step: Json) -> bool:
-    """Whether streams are made of such operators (docs/streams.md)."""
+    """Whether streams are made of such operators (docs/use/streams.md)."""
     return traits_of(step.get("name", "")).window is not None
 
 

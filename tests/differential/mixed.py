@@ -13,7 +13,7 @@ from support.differential import Family, Rng, Run, shape_of
 from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, run_tflm, tensor
 from support.litert import run_litert
 from tflmgen.ir.kernel import Target
-from tflmgen.ir.types import DType, Quantization
+from tflmgen.ir.types import BlockQuantization, DType, Quantization, TensorType
 
 Make = Callable[[Rng, str], Run]
 CHANNELS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}
@@ -100,6 +100,57 @@ def as_int8(case: Case, values: list[Array | None]) -> list[Array]:
         return run_tflm(with_int8_filter(case), values)
     asked = _as_litert_takes_it(with_int8_filter(case))
     return run_litert(asked, [*values, *[None] * (len(asked.inputs) - len(values))])
+
+
+def by_blocks(rng: Rng, dtype: str) -> Run:
+    """Layers of float32 with scales for blocks of int4 weights, or of int8 ones that two int4 make up."""
+    del dtype
+    case, values = conv_cases.fully_connected(rng, "hybrid")
+    source, old, *rest = case.inputs
+    assert source
+    assert old
+    units, depth = old.type.max_shape
+    size = pick(rng, *(n for n in range(1, depth + 1) if depth % n == 0))
+    scales = rng.uniform(0.001, 0.1, units * depth // size).astype(np.float16)
+    small = bool(rng.integers(2))
+    data = rng.integers(*((-8, 8) if small else (-128, 120)), (units, depth)).astype(np.int8)
+    blocks = BlockQuantization(tuple(map(float, scales)), int(size))
+    kind = TensorType(DType.INT4 if small else DType.INT8, data.shape, None, blocks)
+    return replace(case, inputs=(source, Tensor(kind, data), *rest)), [values[0], None, *values[2:]]
+
+
+def with_blocks(case: Case, values: list[Array | None]) -> list[Array]:
+    """LiteRT's kernels for int4 by blocks, which only its optimised runtime has.
+
+    They take four units and an even depth of 32 at least, which zeros fill up to. An int8 weight is 16 times one
+    int4 and another, whose products are added.
+    """
+    from ai_edge_litert.interpreter import OpResolverType
+
+    source, weights, *rest = case.inputs
+    assert source
+    assert weights
+    assert weights.data is not None
+    assert weights.type.blocks
+    assert values[0] is not None
+    (units, depth), size = weights.type.max_shape, weights.type.blocks.size
+    more = next(n for n in range(32) if depth + n * size >= 32 and (depth + n * size) % 2 == 0)
+    room = (0, max(0, 4 - units)), (0, more * size)
+    x = np.pad(values[0].reshape(-1, depth), ((0, 0), room[1]))
+    scales = np.reshape(weights.type.blocks.scales, (units, -1))
+    scales = np.pad(scales, (room[0], (0, more)), constant_values=1.0)
+    whole = weights.data.astype(int)
+    low = (whole + 8) % 16 - 8
+    output = np.zeros((len(x), units), np.float32)
+    for part, factor in ((low, 1), ((whole - low) // 16, 16)):
+        blocks = BlockQuantization(tuple((scales * factor).ravel().tolist()), size)
+        data = np.pad(part, room).astype(np.int8)
+        small = Tensor(TensorType(DType.INT4, data.shape, None, blocks), data)
+        one = make_case("FULLY_CONNECTED", [tensor("float32", x.shape), small], [tensor("float32", ())])
+        output += run_litert(one, [x, None], OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)[0][:, :units]
+    if rest and rest[0]:
+        output += rest[0].data if rest[0].data is not None else values[2]
+    return [np.clip(output, *case.instance.attributes.activation.bounds).reshape(case.outputs[0].max_shape)]
 
 
 def batch_matmul(rng: Rng, dtype: str) -> Run:
@@ -190,6 +241,7 @@ FAMILIES = (
         for name, make in (WEIGHTED[0], WEIGHTED[2])
     ),
     Family("FULLY_CONNECTED", ("int8",), centred(conv_cases.fully_connected), litert=False),
+    Family("FULLY_CONNECTED", ("float32",), by_blocks, tflm=False, litert=False, expected=with_blocks, **CLOSE),
     Family("BATCH_MATMUL", ("int16", "float32"), batch_matmul, tflm=False, **CLOSE),
     Family("BATCH_MATMUL", ("int8", "int16"), per_column, tflm=False, litert=False, expected=column_by_column),
     Family("EMBEDDING_LOOKUP", ("int8", "int4"), embedding_lookup, tflm=False),

@@ -143,6 +143,7 @@ WITHIN: dict[str, Make] = {
     "batch_matmul int16 by int8": lambda rng: mixed.batch_matmul(rng, "int16"),
     "batch_matmul float32 by int8": lambda rng: mixed.batch_matmul(rng, "float32"),
     "fully_connected float32 by int8": lambda rng: conv_cases.fully_connected(rng, "hybrid"),
+    "fully_connected float32 by blocks": lambda rng: mixed.by_blocks(rng, "float32"),
     "conv2d float32 by int8": lambda rng: conv_cases.conv2d(rng, "hybrid"),
 }
 """Kernels for every core whose innermost loops have another form for the DSP extension (dot.h)."""

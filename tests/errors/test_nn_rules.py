@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.kernel_harness import Case, Tensor, broken_rules, constant, make_case, tensor
-from tflmgen.ir.types import TensorType
+from tflmgen.ir.types import BlockQuantization, DType, TensorType
 from tflmgen.kernels.table import OPERATORS
 
 CONV_OPTIONS = {"padding": 0, "stride_w": 1, "stride_h": 1}
@@ -82,6 +82,22 @@ def test_conv_of_float32_by_int8_refuses(changes: dict[str, Any], sentence: str)
     assert broken_rules(conv(**parts)) == []
     (broken,) = broken_rules(conv(**(parts | changes)))
     assert sentence in broken
+
+
+def test_only_fully_connected_of_float32_takes_blocks() -> None:
+    def by_blocks(shape: tuple[int, ...], dtype: str = "int8") -> Tensor:
+        kind = TensorType(DType[dtype.upper()], shape, None, BlockQuantization((0.5,) * 8, 2))
+        return Tensor(kind, np.ones(shape, np.int8))
+
+    refused = conv(x=tensor("float32", (1, 5, 5, 2)), y=tensor("float32", (1, 5, 5, 4)), b=None)
+    refused = replace(refused, inputs=(refused.inputs[0], by_blocks((4, 1, 1, 4)), None))
+    refused = replace(refused, inputs=(tensor("float32", (1, 5, 5, 4)), *refused.inputs[1:]))
+    assert broken_rules(refused) == ["an int8 or int4 filter is quantised with zero point 0"]
+    layer = [tensor("float32", (1, 4)), by_blocks((4, 4), "int4")]
+    assert broken_rules(make_case("FULLY_CONNECTED", layer, [tensor("float32", ())])) == []
+    layer[0] = tensor("int8", (1, 4), 0.5)
+    (broken,) = broken_rules(make_case("FULLY_CONNECTED", layer, [tensor("int8", (), 0.5)]))
+    assert broken.endswith("beside a float32 input perhaps by blocks of its rows")
 
 
 def test_sums_that_may_leave_32_bits_are_refused() -> None:

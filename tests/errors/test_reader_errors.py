@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,6 +131,58 @@ def zero_points(g: SubgraphWriter) -> None:
         g.tensor("x", "int8", [2], scale=[1.0], zero_point=[300]),
         g.tensor("y", "uint8", [2], scale=[1.0], zero_point=[-1]),
     ]
+
+
+def by_blocks(g: SubgraphWriter, **blocks: Any) -> None:
+    """Adds three tensors that scales and zero points may be, and weights of two rows quantised by these blocks."""
+    if not g.tensors:
+        g.constant("s", np.ones((2, 4), np.float16))
+        g.constant("i", np.ones((2, 4), np.int32))
+        g.constant("z", [1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], "float16")
+    fields = {"scales": 0, "zero_points": -1, "block_size": 4} | blocks
+    g.outputs.append(g.constant(f"w{len(g.outputs)}", np.zeros((2, 16)), "int4", blocks=fields))
+
+
+@case(
+    "subgraph 0 'main', tensor 3 'w0': it is quantised by blocks of 5, which do not divide shape [2, 16]",
+    "subgraph 0 'main', tensor 4 'w1': it is quantised by blocks of 0, which do not divide shape [2, 16]",
+    "subgraph 0 'main', tensor 5 'w2': it is quantised by blocks of -4, which do not divide shape [2, 16]",
+    "subgraph 0 'main', tensor 6 'w3': it is quantised by blocks of shape [2, 4]; "
+    "only blocks along the last dimension are supported",
+    "subgraph 0 'main', tensor 7 'w4': it is quantised by blocks of shape [1, 8]; "
+    "only blocks along the last dimension are supported",
+)
+def block_sizes(g: SubgraphWriter) -> None:
+    for size in (5, 0, -4):
+        by_blocks(g, block_size=size)
+    by_blocks(g, block_shape=[2, 4])
+    by_blocks(g, block_shape=[1, 8])
+
+
+@case(
+    "subgraph 0 'main', tensor 3 'w0': the scales of its blocks are tensor -1, but there are 10 tensors",
+    "subgraph 0 'main', tensor 4 'w1': the scales of its blocks are tensor 10, but there are 10 tensors",
+    "subgraph 0 'main', tensor 5 'w2': the scales of its blocks, tensor 1, are neither float16 nor float32",
+    "subgraph 0 'main', tensor 6 'w3': it has 16 blocks, but their scales, tensor 0, have 16 bytes",
+    "subgraph 0 'main', tensor 7 'w4': scale 0 of a block is not a positive number",
+    "subgraph 0 'main', tensor 9 'w5': it has 8 blocks, but their scales, tensor 8, have 0 bytes",
+)
+def block_scales(g: SubgraphWriter) -> None:
+    by_blocks(g, scales=-1)
+    by_blocks(g, scales=10)
+    by_blocks(g, scales=1)
+    by_blocks(g, block_size=2)
+    by_blocks(g, scales=2)
+    by_blocks(g, scales=g.tensor("run time", "float16", [2, 4]))
+
+
+@case(
+    "subgraph 0 'main', tensor 3 'w0': its blocks have zero points other than 0, which is not supported",
+    "subgraph 0 'main', tensor 4 'w1': the zero points of its blocks are tensor 7, but there are 5 tensors",
+)
+def block_zero_points(g: SubgraphWriter) -> None:
+    by_blocks(g, zero_points=1)
+    by_blocks(g, zero_points=7)
 
 
 @case("subgraph 0 'main', tensor 0 'x': it has 2 quantisation scales, but 1 zero points")

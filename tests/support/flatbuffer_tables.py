@@ -24,6 +24,7 @@ _SHARED_OPTIONS = {
 _NEWER_OPERATORS = {"STABLEHLO_CASE": 209}
 _NEWER_OPTIONS = {"STABLEHLO_CASE": ("StablehloCaseOptions", 23)}
 """Options in BuiltinOptions2 that the package does not know: table and union type, by operator."""
+_NEWER_TABLES = {"BlockwiseQuantization", *(table for table, _ in _NEWER_OPTIONS.values())}
 _NEWER_TYPES = {"int2": 19, "uint4": 20, "float8_e4m3fn": 21, "float8_e5m2": 22}
 _PLACEHOLDER_FOR_GREATER_OP_CODES = 127
 
@@ -41,7 +42,7 @@ class _SizeProbe:
 
 def build(b: flatbuffers.Builder, table: str, **fields: Any) -> Offset:
     """Writes one table. Values: numbers, str, bytes, sequences of numbers or of Offset, Offset; None: absent."""
-    if any(table == newer for newer, _ in _NEWER_OPTIONS.values()):
+    if table in _NEWER_TABLES:
         return _numbers_table(b, list(fields.values()))
     module = importlib.import_module(f"tflite.{table}")
     stored = []
@@ -55,12 +56,15 @@ def build(b: flatbuffers.Builder, table: str, **fields: Any) -> Offset:
     return Offset(getattr(module, f"{table}End")(b))
 
 
-def _numbers_table(b: flatbuffers.Builder, vectors: Sequence[Sequence[int]]) -> Offset:
-    """A table whose fields, in the schema's order, are vectors of int32."""
-    stored = [b.CreateNumpyVector(np.asarray(values, "<i4")) for values in vectors]
+def _numbers_table(b: flatbuffers.Builder, values: Sequence[int | Sequence[int]]) -> Offset:
+    """A table whose fields, in the schema's order, are int32 or vectors of them."""
+    stored = [v if isinstance(v, int) else Offset(b.CreateNumpyVector(np.asarray(v, "<i4"))) for v in values]
     b.StartObject(len(stored))
-    for slot, offset in enumerate(stored):
-        b.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    for slot, value in enumerate(stored):
+        if isinstance(value, Offset):
+            b.PrependUOffsetTRelativeSlot(slot, value, 0)
+        else:
+            b.PrependInt32Slot(slot, value, 0)
     return Offset(b.EndObject())
 
 

@@ -263,7 +263,9 @@ def model_bytes(case: Case) -> bytes:
         if item.data is None:
             indices.append(graph.tensor(f"in{i}", label, list(item.type.max_shape), **_file_quantization(item.type)))
         else:
-            indices.append(graph.constant(f"const{i}", item.data, dtype=label, **_file_quantization(item.type)))
+            blocks = item.type.blocks and graph.blocks(item.type.blocks.scales, item.type.blocks.size)
+            quantized = _file_quantization(item.type)
+            indices.append(graph.constant(f"const{i}", item.data, dtype=label, blocks=blocks, **quantized))
     outputs = [
         graph.tensor(f"out{i}", t.dtype.label, list(t.max_shape), **_file_quantization(t))
         for i, t in enumerate(case.outputs[: len(case.outputs) - len(OPERATORS[case.operator].updates)])

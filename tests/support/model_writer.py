@@ -21,6 +21,8 @@ from numpy.typing import ArrayLike
 
 from support.flatbuffer_tables import Offset, build, data_vector, operator_code, options_table, type_number
 
+BLOCKWISE = 2
+"""The type of BlockwiseQuantization in the union QuantizationDetails."""
 DEFAULTS: Mapping[str, Any] = {}
 """An options table with the schema's defaults, where the operator has one."""
 
@@ -50,14 +52,19 @@ class SubgraphWriter:
         buffer: int = 0,
         has_rank: bool = True,
         sparse: bool = False,
+        blocks: Mapping[str, Any] | None = None,
     ) -> int:
-        """Adds a tensor (`dtype`: TFLite's name in lower case, or its number); returns its index."""
+        """Adds a tensor (`dtype`: TFLite's name in lower case, or its number); returns its index.
+
+        blocks: the fields of BlockwiseQuantization, all before the last one that counts
+        """
         self.tensors.append(
             {
                 "name": name,
                 "type": type_number(dtype),
                 "shape": list(shape),
                 "quantization": (scale, zero_point, axis),
+                "blocks": blocks,
                 "shape_signature": shape_signature,
                 "is_variable": variable,
                 "buffer": buffer,
@@ -76,6 +83,7 @@ class SubgraphWriter:
         zero_point: Sequence[int] | None = None,
         axis: int = 0,
         shape: Sequence[int] | None = None,
+        blocks: Mapping[str, Any] | None = None,
     ) -> int:
         """Adds a tensor with contents; int4 is packed two per byte, the first in the low nibble."""
         array = np.asarray(values)
@@ -88,7 +96,12 @@ class SubgraphWriter:
         else:
             data = array.tobytes()
         buffer = self.model.buffer(data)
-        return self.tensor(name, dtype, array.shape if shape is None else shape, scale, zero_point, axis, buffer=buffer)
+        shape = array.shape if shape is None else shape
+        return self.tensor(name, dtype, shape, scale, zero_point, axis, buffer=buffer, blocks=blocks)
+
+    def blocks(self, scales: ArrayLike, size: int) -> Mapping[str, int]:
+        """Adds the scales of blocks of `size` elements as a tensor of float16; returns what `constant` takes."""
+        return {"scales": self.constant("scales", scales, "float16"), "zero_points": -1, "block_size": size}
 
     def operator(
         self,
@@ -199,20 +212,23 @@ def _subgraph(b: flatbuffers.Builder, g: SubgraphWriter) -> Offset:
 
 
 def _tensor(b: flatbuffers.Builder, tensor: Mapping[str, Any]) -> Offset:
-    scale, zero_point, axis = tensor["quantization"]
+    fields = dict(tensor)
+    blocks, (scale, zero_point, axis) = fields.pop("blocks"), fields["quantization"]
     quantization = None
-    if scale is not None or zero_point is not None:
-        if zero_point is None:
-            zero_point = [0] * len(scale)
+    if scale is not None and zero_point is None:
+        zero_point = [0] * len(scale)
+    if zero_point is not None or blocks is not None:
         quantization = build(
             b,
             "QuantizationParameters",
             scale=None if scale is None else [float(s) for s in scale],
-            zero_point=[int(z) for z in zero_point],
+            zero_point=None if zero_point is None else [int(z) for z in zero_point],
+            details_type=0 if blocks is None else BLOCKWISE,
+            details=None if blocks is None else build(b, "BlockwiseQuantization", **blocks),
             quantized_dimension=axis,
         )
     sparsity = build(b, "SparsityParameters", traversal_order=[0]) if tensor["sparsity"] else None
-    return build(b, "Tensor", **{**tensor, "quantization": quantization, "sparsity": sparsity})
+    return build(b, "Tensor", **{**fields, "quantization": quantization, "sparsity": sparsity})
 
 
 def _operator(b: flatbuffers.Builder, operator: Mapping[str, Any]) -> Offset:

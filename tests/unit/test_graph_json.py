@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
+import numpy as np
 import pytest
 from support.commands import tflmgen
+from support.kernel_harness import Tensor, make_case, model_bytes, tensor
 from support.repository import ROOT
+from tflmgen.ir.types import BlockQuantization, DType, TensorType
 
 SCHEMA = json.loads((ROOT / "schema" / "graph.json").read_text(encoding="utf-8"))
 
@@ -46,6 +49,17 @@ def test_it_is_the_graph_of_the_text(model: Path) -> None:
         assert types[name]["shape"] == [int(dim) for dim in shape.split(",") if dim]
     used = {name for node in described for name in (*node.get("inputs", ()), *node["outputs"]) if name}
     assert used <= types.keys()
+
+
+def test_it_holds_blocks_of_weights(tmp_path: Path) -> None:
+    kind = TensorType(DType.INT4, (4, 4), None, BlockQuantization((0.5,) * 8, 2))
+    layer = [tensor("float32", (1, 4)), Tensor(kind, np.ones((4, 4), np.int8))]
+    model = tmp_path / "layer.tflite"
+    model.write_bytes(model_bytes(make_case("FULLY_CONNECTED", layer, [tensor("float32", ())])))
+    graph = tflmgen("inspect", model, "--dump-graph", "--json").json
+    jsonschema.validate(graph, SCHEMA)
+    assert [value["blocks"] for value in graph["values"] if "blocks" in value] == [{"scales": [0.5] * 8, "size": 2}]
+    assert "8 scales by blocks of 2" in tflmgen("inspect", model, "--wide").out
 
 
 def test_it_holds_control_flow_and_constants() -> None:

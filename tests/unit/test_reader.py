@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from support.model_writer import ModelWriter, SubgraphWriter
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import parse_model, read_model
-from tflmgen.ir.types import DType, Quantization
+from tflmgen.ir.types import BlockQuantization, DType, Quantization
 
 
 def read(writer: ModelWriter) -> Model:
@@ -220,3 +221,23 @@ def test_what_is_written_or_variable_is_no_constant_even_without_elements() -> N
     g.operator("ABS", [x], [y])
     g.inputs, g.outputs = [x], [y, v]
     assert [tensor.data for tensor in read(w).subgraphs[0].tensors] == [None, None, None]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"zero_points": -1, "block_size": 4},
+        {"zero_points": 0, "block_size": 4},
+        {"zero_points": 2, "block_size": 4, "block_shape": [1, 4]},
+        {"zero_points": -1, "block_size": 0, "block_shape": [1, 4]},
+    ],
+)
+def test_weights_by_blocks(dtype: str, fields: dict[str, Any]) -> None:
+    w, g = start()
+    g.constant("shape", np.array([3, 4], np.int32))
+    scales = g.constant("scales", [[0.5, 2.0], [1.0, 0.25]], dtype)
+    g.constant("zero points", np.zeros((2, 2), np.int32))
+    g.outputs = [g.constant("w", np.zeros((2, 8)), "int4", [1.0], blocks={"scales": scales, **fields})]
+    weights = read(w).subgraphs[0].tensors[3]
+    assert (weights.quantization, weights.blocks) == (None, BlockQuantization((0.5, 2.0, 1.0, 0.25), 4))

@@ -32,6 +32,16 @@ def test_fields_of_each_kind() -> None:
     }
 
 
+def test_fields_that_the_package_lacks() -> None:
+    assert union_tables("QuantizationDetails") == {1: "CustomQuantization", 2: "BlockwiseQuantization"}
+    assert [field.name for field in fields("BlockwiseQuantization")] == [
+        "scales",
+        "zero_points",
+        "block_size",
+        "block_shape",
+    ]
+
+
 def test_the_two_codes_of_an_operator_are_two_fields() -> None:
     assert [(field.name, field.slot, field.format) for field in fields("OperatorCode")] == [
         ("deprecated_builtin_code", 4, "b"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from tflmgen.compiler import Compilation
 from tflmgen.frontend import SubGraph, Tensor, read_model
-from tflmgen.ir import Quantization, module_json, module_text
+from tflmgen.ir import BlockQuantization, Quantization, module_json, module_text
 from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.project import board_for, check_writable, plan_for, write_whole
 from tflmgen.report import dead_channel_lines, report_html
@@ -92,7 +92,7 @@ def _print_subgraph(console: Console, graph: SubGraph) -> None:
     console.table(Table(title, OPERATORS, rows))
     roles = {**dict.fromkeys(graph.inputs, "input"), **dict.fromkeys(graph.outputs, "output")}
     tensors = [
-        (str(t.index), t.name, _type(t), _quantization(t.quantization), _role(t, roles.get(t.index, "")))
+        (str(t.index), t.name, _type(t), _quantization(t.quantization, t.blocks), _role(t, roles.get(t.index, "")))
         for t in graph.tensors
     ]
     title = f"Subgraph {graph.index} '{graph.name}': tensors"
@@ -170,7 +170,9 @@ def _role(tensor: Tensor, role: str) -> str:
     return "variable" if tensor.is_variable else role
 
 
-def _quantization(quantization: Quantization | None) -> str:
+def _quantization(quantization: Quantization | None, blocks: BlockQuantization | None = None) -> str:
+    if blocks is not None:
+        return f"{len(blocks.scales)} scales by blocks of {blocks.size}"
     if quantization is None:
         return ""
     if quantization.per_channel:

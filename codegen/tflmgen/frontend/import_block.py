@@ -49,7 +49,7 @@ class Scope:
             if tensor.data is None:
                 # An operator before failed its checks; its outputs stand in so that the rest is checked too.
                 return self.define(index)
-            type_ = TensorType(self.context.declared(self.subgraph, index).dtype, tensor.shape, tensor.quantization)
+            type_ = self.context.declared(self.subgraph, index)
             key = f"{self.subgraph.index}.{index}"
             self._values[index] = self.context.constant(tensor.name, type_, tensor.data, key)
         return self._values[index]

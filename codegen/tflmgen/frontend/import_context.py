@@ -82,7 +82,7 @@ class Context:
         if tensor.dtype is None:
             self.tensor_problem(subgraph, tensor, f"element type {tensor.type_name} is not supported here")
             return TensorType(DType.INT8, tensor.shape)
-        return TensorType(tensor.dtype, tensor.shape, tensor.quantization)
+        return TensorType(tensor.dtype, tensor.shape, tensor.quantization, tensor.blocks)
 
     def bound_type(self, value: Value) -> TensorType:
         """The type of a value, its dimensions Bounds where they are known at run time only."""

@@ -85,7 +85,7 @@ from tflmgen.ir.program import (
 )
 from tflmgen.ir.rewrite import Ids, Rewriter, clone, keep, resolve, resolve_operands, substitute, with_regions
 from tflmgen.ir.text import module_text
-from tflmgen.ir.types import Bound, Dim, DType, Quantization, TensorType, dim_max
+from tflmgen.ir.types import BlockQuantization, Bound, Dim, DType, Quantization, TensorType, dim_max
 from tflmgen.ir.well_formed import verify
 
 __all__ = [
@@ -93,6 +93,7 @@ __all__ = [
     "Argument",
     "Assembly",
     "Block",
+    "BlockQuantization",
     "Bound",
     "Branch",
     "ByteCopy",

@@ -109,6 +109,7 @@ def _type(type_: TensorType) -> dict[str, Any]:
         "dtype": type_.dtype.label,
         "shape": [{"name": d.name, "max": d.max} if isinstance(d, Bound) else d for d in type_.shape],
         "quantization": None if quantization is None else _plain(quantization),
+        **({} if type_.blocks is None else {"blocks": _plain(type_.blocks)}),
     }
 
 

@@ -94,12 +94,27 @@ class Quantization:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockQuantization:
+    """Quantisation by blocks along the last axis: real = scale * q, with one scale for each `size` elements of a row.
+
+    scales  of the blocks of the first row, then of the next one's
+    """
+
+    scales: tuple[float, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class TensorType:
-    """Element type, shape (outermost dimension first) and quantisation of one value."""
+    """Element type, shape (outermost dimension first) and quantisation of one value.
+
+    blocks: of a constant quantised by blocks, whose `quantization` is None.
+    """
 
     dtype: DType
     shape: tuple[Dim, ...]
     quantization: Quantization | None = None
+    blocks: BlockQuantization | None = None
 
     @property
     def max_shape(self) -> tuple[int, ...]:

@@ -12,7 +12,11 @@ from typing import Any
 from tflmgen.frontend.tflite.schema import Field, Kind, fields, union_tables
 
 _ROOT_OFFSET_AND_IDENTIFIER = 8
-_FOLLOWED_UNIONS = {"builtin_options": "BuiltinOptions", "builtin_options2": "BuiltinOptions2"}
+_FOLLOWED_UNIONS = {
+    "builtin_options": "BuiltinOptions",
+    "builtin_options2": "BuiltinOptions2",
+    "details": "QuantizationDetails",
+}
 
 
 class DamagedFileError(Exception):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.ir import DType, Quantization
+from tflmgen.ir import BlockQuantization, DType, Quantization
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Tensor:
     has_rank         False: the shape is unknown, or it is a scalar of a file older than this field
     data             contents of a constant, little-endian, int4 two per byte, the first in the low nibble; else None
     buffer           the file's index of these contents; tensors that share it have the same bytes
+    blocks           of a constant that is quantised by blocks
     """
 
     index: int
@@ -38,6 +39,7 @@ class Tensor:
     data: bytes | None
     is_variable: bool
     buffer: int
+    blocks: BlockQuantization | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,12 +102,12 @@ def _subgraph(
     produced = {*inputs, *(i for op in ops for i in op.outputs)}
     used = {*produced, *outputs, *(i for op in ops for i in (*op.inputs, *op.intermediates))}
     packed = {i for op in ops if op.name == _DECODE for i in op.inputs}
+    tables = [{**table, "quantization": None} if i in packed else table for i, table in enumerate(raw["tensors"])]
     tensors = []
-    for i, tensor in enumerate(raw["tensors"]):
-        name = printable(tensor["name"])
+    for i, table in enumerate(tables):
+        name = printable(table["name"])
         complain = problems.at(place, tensor=(i, name)) if i in used else _ignore
-        fields = {**tensor, "quantization": None} if i in packed else tensor
-        tensors.append(read_tensor(i, fields, name, buffers, i in produced, complain))
+        tensors.append(read_tensor(i, tables, name, buffers, i in produced, complain))
     subgraph = SubGraph(*place, tuple(tensors), inputs, outputs, ops)
     return replace(subgraph, operators=order_operators(subgraph, len(buffers), problems))
 

@@ -95,8 +95,16 @@ _KINDS = {
 _ABSENT = {Kind.STRING: "", Kind.TABLE: None, Kind.UNION: None}
 
 
-_NEWER_FIELDS = {"StablehloCaseOptions": (Field("branch_subgraph_indices", 4, Kind.SCALARS, "i", ()),)}
-_NEWER_TABLES = {"BuiltinOptions2": {23: "StablehloCaseOptions"}}
+_NEWER_FIELDS = {
+    "BlockwiseQuantization": (
+        Field("scales", 4, Kind.SCALAR, "i", 0),
+        Field("zero_points", 6, Kind.SCALAR, "i", 0),
+        Field("block_size", 8, Kind.SCALAR, "i", 0),
+        Field("block_shape", 10, Kind.SCALARS, "i", ()),
+    ),
+    "StablehloCaseOptions": (Field("branch_subgraph_indices", 4, Kind.SCALARS, "i", ()),),
+}
+_NEWER_TABLES = {"BuiltinOptions2": {23: "StablehloCaseOptions"}, "QuantizationDetails": {2: "BlockwiseQuantization"}}
 """What the schema has and the package of its accessors has not."""
 
 

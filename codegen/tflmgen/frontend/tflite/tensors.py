@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tflmgen.frontend.tflite.blocks import read_blocks
 from tflmgen.frontend.tflite.model import Tensor
 from tflmgen.frontend.tflite.names import DTYPES, tensor_type_name
 from tflmgen.frontend.tflite.problems import Complain
@@ -19,12 +20,18 @@ _AS_BOOL = bytes([0, *[1] * 255])
 
 
 def read_tensor(
-    index: int, raw: Mapping[str, Any], name: str, buffers: Sequence[bytes], is_produced: bool, complain: Complain
+    index: int,
+    tensors: Sequence[Mapping[str, Any]],
+    name: str,
+    buffers: Sequence[bytes],
+    is_produced: bool,
+    complain: Complain,
 ) -> Tensor:
-    """The tensor of the decoded table `raw`, which `complain` is told the faults of.
+    """The tensor number `index` of the decoded tables `tensors`, which `complain` is told the faults of.
 
     `is_produced`: an operator writes it or it is an input. One that isn't and has no elements is an empty constant.
     """
+    raw = tensors[index]
     type_name = tensor_type_name(raw["type"]) or f"number {raw['type']}"
     dtype = DTYPES.get(type_name)
     shape, signature = raw["shape"], raw["shape_signature"] or None
@@ -41,6 +48,9 @@ def read_tensor(
         complain("it is stored in sparse form, which is not supported", "Convert the model with dense weights")
     elif _shape_is_valid(shape, signature, complain) and dtype is not None:
         _check_size(dtype, shape, data, complain)
+    is_quantized = dtype is not None and not dtype.is_float
+    blocks = read_blocks(index, tensors, buffers, complain) if data is not None and is_quantized else None
+    affine = raw["quantization"] if blocks is None else None
     return Tensor(
         index=index,
         name=name,
@@ -49,10 +59,11 @@ def read_tensor(
         shape=shape,
         shape_signature=signature,
         has_rank=raw["has_rank"] or bool(shape) or data is not None,
-        quantization=None if dtype is None else _quantization(raw["quantization"], dtype, shape, complain),
+        quantization=None if dtype is None else _quantization(affine, dtype, shape, complain),
         data=data,
         is_variable=raw["is_variable"],
         buffer=raw["buffer"],
+        blocks=blocks,
     )
 
 

@@ -93,7 +93,7 @@ def has_zero_point(op: OperatorInstance) -> bool:
 
 def sums_fit(op: OperatorInstance, axis: int) -> bool:
     """Whether no sum of products can leave 32 bits."""
-    zero = zero_point(input_type(op, 1))
+    zero = 0 if is_by_blocks(op) else zero_point(input_type(op, 1))
     if op.constants[1] is None:
         shape = input_type(op, 1).max_shape
         greatest = (128 + abs(zero)) * math.prod(shape) // shape[axis]
@@ -218,6 +218,11 @@ def is_hybrid(op: OperatorInstance) -> bool:
     return input_type(op, 0).dtype is DType.FLOAT32 and has_int8_filter(op)
 
 
+def is_by_blocks(op: OperatorInstance) -> bool:
+    """Whether the int8 weights beside a float32 input are quantised by blocks."""
+    return is_hybrid(op) and input_type(op, 1).blocks is not None
+
+
 def has_int8_filter(op: OperatorInstance) -> bool:
     """Whether the kernel multiplies by int8 weights, int4 ones among them."""
     return input_type(op, 1).dtype in SMALL
@@ -259,13 +264,20 @@ TYPE_RULES = (
 )
 
 
-def quantization_rules(axis: int, symmetric: bool = True) -> tuple[Rule, ...]:
+def quantization_rules(axis: int, symmetric: bool = True, by_blocks: bool = False) -> tuple[Rule, ...]:
     """Rules about int8 quantisation and arithmetic; `axis` is the filter's dimension of output channels.
 
-    symmetric: kernels take no filter that has a zero point.
+    symmetric: kernels take no filter that has a zero point. by_blocks: there is one for filters quantised by blocks.
     """
 
+    def filter_is_quantized(op: OperatorInstance) -> bool:
+        if by_blocks and is_by_blocks(op):
+            return True
+        return input_type(op, 1).quantization is not None and not (symmetric and has_zero_point(op))
+
     def channels_are_on_axis(op: OperatorInstance) -> bool:
+        if is_by_blocks(op):
+            return True
         quantization = filter_quantization(op)
         on_axis = quantization.axis == axis and len(quantization.scales) == input_type(op, 1).max_shape[axis]
         return not quantization.per_channel or on_axis
@@ -283,11 +295,9 @@ def quantization_rules(axis: int, symmetric: bool = True) -> tuple[Rule, ...]:
             lambda op: not is_int16(op) or zero_point(input_type(op, 0)) == 0 == zero_point(op.outputs[0]),
         ),
         Rule(
-            f"an int8 or int4 filter is quantised{' with zero point 0' if symmetric else ''}",
-            lambda op: (
-                not has_int8_filter(op)
-                or (input_type(op, 1).quantization is not None and not (symmetric and has_zero_point(op)))
-            ),
+            f"an int8 or int4 filter is quantised{' with zero point 0' if symmetric else ''}"
+            f"{', beside a float32 input perhaps by blocks of its rows' if by_blocks else ''}",
+            lambda op: not has_int8_filter(op) or filter_is_quantized(op),
         ),
         Rule(
             f"a filter quantised per channel has one scale for each index of dimension {axis}",

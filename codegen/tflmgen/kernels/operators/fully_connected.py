@@ -25,6 +25,7 @@ from tflmgen.kernels.numeric.weights import (
     filter_quantization,
     has_zero_point,
     input_offset,
+    is_by_blocks,
     is_hybrid,
     is_int16,
     is_quantized,
@@ -38,7 +39,7 @@ from tflmgen.kernels.numeric.weights import (
 )
 from tflmgen.kernels.numeric.window import Fields
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
-from tflmgen.kernels.operators.hybrid import hybrid_kernel
+from tflmgen.kernels.operators.hybrid import blocks_kernel, hybrid_kernel
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.rules import input_type, per_tensor, static_shape, zero_point
 from tflmgen.kernels.traits import Traits, any_axis
@@ -114,6 +115,8 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     last = last_rows(units) if op.outputs[0].dtype is DType.FLOAT32 else 1
     over_input = overlaps(op.outputs[0], overlap_distance(batches, depth, units, last))
     results = output_fields(op, op.attributes.activation)
+    if is_by_blocks(op):
+        return blocks_kernel(op, op.attributes.activation, batches, macs, sizes)
     if is_hybrid(op):
         how = (("asymmetric", op.attributes.asymmetric),)
         return hybrid_kernel("fully_connected", op, op.attributes.activation, batches, macs, sizes, how)
@@ -170,7 +173,7 @@ RULES = (
         "a filter that has a zero point has one for all channels, and an int8 input",
         lambda op: not has_zero_point(op) or (input_type(op, 0).dtype is DType.INT8 and per_tensor(input_type(op, 1))),
     ),
-    *quantization_rules(UNITS, symmetric=False),
+    *quantization_rules(UNITS, symmetric=False, by_blocks=True),
     Rule("the output has one row for each row of the input, and one column per output channel", _shape_fits),
 )
 

@@ -50,8 +50,7 @@ LONGEST = 400
 MEDIAN = 120
 
 NAMES_OPERATORS = {
-    "kernels that the table is made of: one family's own functions by operator": (
-        "kernels.folding.fold_elements kernels.folding.fold_moves kernels.folding.fold_quantized "
+    "value ranges and int8 tables: a function per operator": (
         "kernels.numeric.int8_tables kernels.numeric.quantize_math kernels.ranges.range_elements "
         "kernels.ranges.range_moves kernels.ranges.range_weighted"
     ),

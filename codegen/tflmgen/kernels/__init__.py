@@ -8,7 +8,6 @@ from tflmgen.kernels.accepted import ANY, Signature, Types, accepted_types
 from tflmgen.kernels.flash_budget import WINOGRAD
 from tflmgen.kernels.folding.evaluate import fold
 from tflmgen.kernels.folding.fold_elements import Array
-from tflmgen.kernels.folding.fold_quantized import ARITHMETIC
 from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.numeric.int8_tables import TABLES
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, activation_range
@@ -72,7 +71,6 @@ from tflmgen.kernels.traits import ELEMENTWISE, Sliding, Traits
 
 __all__ = [
     "ANY",
-    "ARITHMETIC",
     "BACKWARD",
     "COMMON",
     "CUSTOM_OPTIONS",

@@ -53,6 +53,7 @@ class Traits:
                     broadcast: the operator may run on permuted or cut tensors
     aligns_leading  element-wise, but an operand of lower rank has the output's leading dimensions
     cuts            output 0 is a part of input 0, in order: it may be moved to its place over what it was cut from
+    moves           its outputs are elements of input 0 (of every one if it `joins`), at places that no element decides
     joins           every input is data, and all agree in every dimension but the one along which they are joined
     pads            input 1 has the padding of each dimension, input 2, if any, what it consists of
     reduces         input 1 lists the axes that become one element each; the attribute keep_dims
@@ -73,6 +74,7 @@ class Traits:
     clamped         the attribute `activation` clamps the output, after rounding (in recurrent operators it does not)
     clamp           it does nothing but clamp to this range
     commutative     operands may change places
+    tabulable       its elements may become entries of a table: evaluated for every int8, also through floats
     idempotent      f(x, x) is x
     neutral         f(x, neutral) is x, but for quantised elements and a fused activation
     absorbing       f(x, absorbing) is absorbing
@@ -83,6 +85,7 @@ class Traits:
     elementwise: bool = False
     aligns_leading: bool = False
     cuts: bool = False
+    moves: bool = False
     joins: bool = False
     pads: bool = False
     reduces: bool = False
@@ -99,6 +102,7 @@ class Traits:
     clamped: bool = False
     clamp: Activation | None = None
     commutative: bool = False
+    tabulable: bool = False
     idempotent: bool = False
     neutral: int | None = None
     absorbing: int | None = None

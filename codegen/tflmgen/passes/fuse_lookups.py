@@ -7,18 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import DType, Module, Op, OperatorInstance, TensorType, Value, resolve
-from tflmgen.kernels import ARITHMETIC, ENTRIES, TABLES, Array, fold, per_tensor, traits_of
+from tflmgen.kernels import ENTRIES, TABLES, Array, fold, per_tensor, traits_of
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fused_regions import Region
 from tflmgen.passes.fusion import RegionFuser
 
 TABLE = TensorType(DType.INT8, (ENTRIES,))
-EXACT = frozenset(
-    {"DEQUANTIZE", "MAXIMUM", "MINIMUM", "QUANTIZE", "REQUANTIZE", "LOOKUP", "NEG", "SQRT", "SQUARE", "RELU", "ABS"}
-)
-"""Operators that compile-time evaluation computes bit for bit, besides those on quantised elements."""
-
 LEAST_ELEMENTS = 16
 """From how many elements on a table is worth its 256 bytes of flash, if none of the operators has one itself."""
 
@@ -43,7 +38,7 @@ class _Lookups(RegionFuser):
         result = op.outputs[0].type
         if traits_of(op.operator).view:
             return operands[0].type.quantization == result.quantization
-        if op.operator not in EXACT | ARITHMETIC.keys() | TABLES.keys() or len(op.outputs) != 1:
+        if not traits_of(op.operator).tabulable or len(op.outputs) != 1:
             return False
         if op.operator == "LOOKUP":
             return True

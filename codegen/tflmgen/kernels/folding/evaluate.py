@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import OperatorInstance, Target, View
-from tflmgen.kernels.folding.fold_elements import ELEMENTS, Fold
-from tflmgen.kernels.folding.fold_moves import FROM_ELEMENTS, MOVES, moved
-from tflmgen.kernels.folding.fold_quantized import fold_quantized
+from tflmgen.kernels.folding.fold_moves import moved
 from tflmgen.kernels.operator import Operator, Operators
 from tflmgen.kernels.table import OPERATORS
-
-FOLDS: Mapping[str, Fold] = {**ELEMENTS, **FROM_ELEMENTS}
 
 
 def fold(name: str, op: OperatorInstance, operators: Operators = OPERATORS) -> Sequence[NDArray[Any]] | None:
     """The outputs of operator `name`, in their own types and shapes; None where they are not known at compile time.
 
-    An operator whose row of the table says how it is folded decides which of its inputs must be known, and a view needs
-    the input that it renames; all others need every one.
+    An operator's `fold` decides which of its inputs must be known; a view needs the input that it renames, what moves
+    elements every one.
     """
     entry = operators[name]
     if not all(t.is_static for t in op.outputs):
         return None
     with np.errstate(all="ignore"):
-        if entry.fold is not None:
-            return entry.fold(op)
+        if entry.fold is not None and (folded := entry.fold(op)) is not None:
+            return folded
         if (view := _view_of_constant(entry, op)) is not None:
             return moved(view, op)
-        if not op.inputs or any(array is None for array in op.constants):
+        if not entry.traits.moves or any(array is None for array in op.constants):
             return None
-        if (quantized := fold_quantized(name, op)) is not None:
-            return quantized
-        if name in FOLDS:
-            return FOLDS[name](op)
-        return moved(entry.kernel(op, Target("generic")), op) if name in MOVES else None
+        return moved(entry.kernel(op, Target("generic")), op)
 
 
 def _view_of_constant(entry: Operator, op: OperatorInstance) -> View | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,28 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, Input, Kernel, OperatorInstance, Pieces, View
-from tflmgen.kernels.folding.fold_elements import Fold, operands, result
-from tflmgen.kernels.numeric.strides import normalize_axis
-
-MOVES = frozenset(
-    {
-        "BROADCAST_TO",
-        "CONCATENATION",
-        "EXPAND_DIMS",
-        "PACK",
-        "RESHAPE",
-        "REVERSE_V2",
-        "SLICE",
-        "SPLIT",
-        "SPLIT_V",
-        "SQUEEZE",
-        "STRIDED_SLICE",
-        "TILE",
-        "TRANSPOSE",
-        "UNPACK",
-    }
-)
-"""Operators that `moved` may evaluate."""
+from tflmgen.kernels.folding.fold_elements import operands
 
 
 def moved(kernel: Kernel | View | Pieces, op: OperatorInstance) -> list[NDArray[Any]] | None:
@@ -84,35 +63,3 @@ def _copied(function: str, fields: dict[str, Any], source: NDArray[Any], op: Ope
 
     walk(target, "output")[...] = walk(source.view(target.dtype), "input")
     return target
-
-
-def _gather(op: OperatorInstance) -> list[NDArray[Any]] | None:
-    source, indices = operands(op)
-    axis = normalize_axis(op.attributes.axis, source.ndim)
-    if op.attributes.batch_dims or axis is None:
-        return None
-    return result(op, np.take(source, indices, axis, mode="clip"))
-
-
-def _select(op: OperatorInstance) -> list[NDArray[Any]]:
-    condition, first, second = operands(op)
-    return result(op, np.where(condition, first, second))
-
-
-def _select_rows(op: OperatorInstance) -> list[NDArray[Any]]:
-    condition, first, second = operands(op)
-    if condition.ndim == 1 and first.ndim and condition.size == first.shape[0]:
-        condition = condition.reshape(-1, *(1,) * (first.ndim - 1))
-    return result(op, np.where(condition, first, second))
-
-
-def _fill(op: OperatorInstance) -> list[NDArray[Any]]:
-    return result(op, np.full(op.outputs[0].max_shape, operands(op)[1]))
-
-
-FROM_ELEMENTS: Mapping[str, Fold] = {
-    "FILL": _fill,
-    "GATHER": _gather,
-    "SELECT": _select_rows,
-    "SELECT_V2": _select,
-}

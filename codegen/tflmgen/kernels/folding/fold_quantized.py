@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tflmgen.ir import DType, OperatorInstance
-from tflmgen.kernels.numeric.int8_tables import TABLES
+from tflmgen.kernels.folding.fold_elements import Array, Fold, of_constants
 from tflmgen.kernels.numeric.quantize_math import activation_range, quantize_multiplier
-from tflmgen.kernels.operators.arithmetic import LEFT_SHIFT, QUANTIZED, add_scales, mul_scale
 from tflmgen.kernels.rules import input_type, zero_point
 
-Array = NDArray[Any]
 Integers = NDArray[np.int64]
 
 
@@ -33,36 +30,31 @@ def requantized(values: Integers, multiplier: int | Integers, shift: int | Integ
     return rounded
 
 
-def _centred(op: OperatorInstance, index: int) -> Integers:
+def centred(op: OperatorInstance, index: int) -> Integers:
     values: Integers = np.asarray(op.constants[index]).astype(np.int64) - zero_point(input_type(op, index))
     return values
 
 
-def _sum(sign: int) -> Callable[[OperatorInstance], Integers]:
-    def evaluate(op: OperatorInstance) -> Integers:
-        shift = LEFT_SHIFT[op.outputs[0].dtype]
-        first, second, output = add_scales(op)
-        one, other = (rescaled(_centred(op, i) << shift, factor) for i, factor in ((0, first), (1, second)))
-        return rescaled(one + sign * other, output)
+def quantized(values: Callable[[OperatorInstance], Integers], otherwise: Fold) -> Fold:
+    """Of quantised elements `values`, on the output's scale without its zero point, clamped; of others `otherwise`."""
 
-    return evaluate
+    def evaluate(op: OperatorInstance) -> list[Array] | None:
+        output = op.outputs[0]
+        if output.dtype not in (DType.INT8, DType.INT16) or output.quantization is None:
+            return otherwise(op)
+        least, greatest = activation_range(op.attributes.activation, output.dtype, output.quantization)
+        clipped = np.clip(values(op) + zero_point(output), least, greatest)
+        return [clipped.astype(output.dtype.numpy)]
 
-
-ARITHMETIC: Mapping[str, Callable[[OperatorInstance], Integers]] = {
-    "ADD": _sum(1),
-    "SUB": _sum(-1),
-    "MUL": lambda op: rescaled(_centred(op, 0) * _centred(op, 1), mul_scale(op)),
-}
+    return of_constants(evaluate)
 
 
-def fold_quantized(name: str, op: OperatorInstance) -> list[Array] | None:
-    """The output of ADD, SUB, MUL or a function of one int8 element; None for other operators and types."""
-    output = op.outputs[0]
-    if name in TABLES and output.dtype is DType.INT8:
-        table = np.array(TABLES[name](op), np.int8)
-        return [table[np.asarray(op.constants[0], np.int64) + 128]]
-    if name not in ARITHMETIC or output.dtype not in QUANTIZED or output.quantization is None:
-        return None
-    least, greatest = activation_range(op.attributes.activation, output.dtype, output.quantization)
-    values = np.clip(ARITHMETIC[name](op) + zero_point(output), least, greatest)
-    return [values.astype(output.dtype.numpy)]
+def tabled(table: Callable[[OperatorInstance], ArrayLike], otherwise: Fold | None) -> Fold:
+    """Of int8 the entry of a table of all 256 results; of other elements `otherwise`."""
+
+    def evaluate(op: OperatorInstance) -> list[Array] | None:
+        if op.outputs[0].dtype is not DType.INT8:
+            return None if otherwise is None else otherwise(op)
+        return [np.array(table(op), np.int8)[np.asarray(op.constants[0], np.int64) + 128]]
+
+    return of_constants(evaluate)

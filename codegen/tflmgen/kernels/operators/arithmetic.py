@@ -9,6 +9,8 @@ import numpy as np
 
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.candidates import fast_add, fast_mul, fastest
+from tflmgen.kernels.folding.fold_elements import arithmetic
+from tflmgen.kernels.folding.fold_quantized import Integers, centred, quantized, rescaled
 from tflmgen.kernels.numeric.quantize_math import (
     Activation,
     activation_range,
@@ -153,6 +155,27 @@ MUL_RULES = (
     ),
 )
 
+
+def _sum(sign: int) -> Callable[[OperatorInstance], Integers]:
+    def evaluate(op: OperatorInstance) -> Integers:
+        shift = LEFT_SHIFT[op.outputs[0].dtype]
+        first, second, output = add_scales(op)
+        one, other = (rescaled(centred(op, i) << shift, factor) for i, factor in ((0, first), (1, second)))
+        return rescaled(one + sign * other, output)
+
+    return evaluate
+
+
+def _product(op: OperatorInstance) -> Integers:
+    return rescaled(centred(op, 0) * centred(op, 1), mul_scale(op))
+
+
+FOLDS = {
+    "ADD": quantized(_sum(1), arithmetic(np.add)),
+    "SUB": quantized(_sum(-1), arithmetic(np.subtract)),
+    "MUL": quantized(_product, arithmetic(np.multiply)),
+}
+
 ARITHMETIC = Traits(elementwise=True, row_wise=any_axis, by_rows=True, channels_apart=True, clamped=True)
 
 OPERATORS = (
@@ -164,7 +187,8 @@ OPERATORS = (
         ADD_RULES,
         infer_binary,
         _kernel("add", _add_fields),
-        traits=replace(ARITHMETIC, commutative=True, neutral=0),
+        fold=FOLDS["ADD"],
+        traits=replace(ARITHMETIC, commutative=True, neutral=0, tabulable=True),
     ),
     Operator(
         "SUB",
@@ -174,7 +198,8 @@ OPERATORS = (
         ADD_RULES,
         infer_binary,
         _kernel("sub", _add_fields),
-        traits=replace(ARITHMETIC, neutral=0),
+        fold=FOLDS["SUB"],
+        traits=replace(ARITHMETIC, neutral=0, tabulable=True),
     ),
     Operator(
         "MUL",
@@ -184,6 +209,7 @@ OPERATORS = (
         MUL_RULES,
         infer_binary,
         _kernel("mul", _mul_fields),
-        traits=replace(ARITHMETIC, commutative=True, neutral=1),
+        fold=FOLDS["MUL"],
+        traits=replace(ARITHMETIC, commutative=True, neutral=1, tabulable=True),
     ),
 )

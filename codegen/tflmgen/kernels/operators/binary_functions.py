@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
+from tflmgen.kernels.folding.fold_elements import Fold, any_elements, plain
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.binary import (
@@ -93,9 +96,11 @@ def _prelu_types_fit(op: OperatorInstance) -> bool:
     return types in known and op.outputs[0].dtype is types[0]
 
 
-def _plain(name: str, *rules: Rule, traits: Traits = ELEMENTWISE) -> Operator:
+def _plain(name: str, *rules: Rule, fold: Fold | None = None, traits: Traits = ELEMENTWISE) -> Operator:
     kernel = plain_kernel(name, PLAIN_HEADER)
-    return Operator(name.upper(), no_attributes, (2, 2), 1, (*BROADCASTS, *rules), infer_binary, kernel, traits=traits)
+    return Operator(
+        name.upper(), no_attributes, (2, 2), 1, (*BROADCASTS, *rules), infer_binary, kernel, fold=fold, traits=traits
+    )
 
 
 def _is_quantized(op: OperatorInstance) -> bool:
@@ -136,11 +141,15 @@ PRELU_RULES = (
     ),
 )
 
-EXTREME = replace(ELEMENTWISE, by_rows=True, channels_apart=True, commutative=True, idempotent=True)
+EXTREME = replace(ELEMENTWISE, tabulable=True, by_rows=True, channels_apart=True, commutative=True, idempotent=True)
 
 OPERATORS = (
-    _plain("maximum", NUMBERS, SAME_QUANTIZATION, traits=EXTREME),
-    _plain("minimum", NUMBERS, SAME_QUANTIZATION, traits=EXTREME),
+    _plain(
+        "maximum", NUMBERS, SAME_QUANTIZATION, fold=any_elements(lambda a, b: np.where(a > b, a, b)), traits=EXTREME
+    ),
+    _plain(
+        "minimum", NUMBERS, SAME_QUANTIZATION, fold=any_elements(lambda a, b: np.where(a < b, a, b)), traits=EXTREME
+    ),
     _plain("atan2", one_type(DType.FLOAT32)),
     _plain("pow", one_type(DType.FLOAT32, DType.INT32)),
     _plain("bitwise_xor", one_type(*SHIFTED, DType.BOOL)),
@@ -153,6 +162,7 @@ OPERATORS = (
         SQUARED_DIFFERENCE_RULES,
         infer_binary,
         _squared_difference,
+        fold=plain(lambda a, b: (a - b) * (a - b)),
         traits=ELEMENTWISE,
     ),
     Operator("PRELU", no_attributes, (2, 2), 1, PRELU_RULES, infer_binary, _prelu, traits=ELEMENTWISE),

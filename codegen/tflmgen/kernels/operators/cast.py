@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
+from tflmgen.kernels.folding.fold_elements import cast
 from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.quantize import same_shape, unary_overlaps
@@ -44,6 +45,7 @@ OPERATORS = (
         (*COMMON, input_is(0, "input", *TYPES), output_is(*TYPES)),
         same_shape,
         _kernel,
+        fold=cast,
         traits=replace(ELEMENTWISE, same_if_typed=True),
     ),
 )

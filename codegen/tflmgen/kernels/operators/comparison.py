@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
+from tflmgen.kernels.folding.fold_elements import plain
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary, plain_kernel
@@ -73,10 +76,29 @@ LOGICAL_RULES = (*BROADCASTS, SAME_INPUTS, input_is(0, "input", DType.BOOL), out
 
 LOGICAL = replace(ELEMENTWISE, commutative=True, idempotent=True)
 
+FOLDS = {
+    "equal": plain(np.equal),
+    "not_equal": plain(np.not_equal),
+    "less": plain(np.less),
+    "less_equal": plain(np.less_equal),
+    "greater": plain(np.greater),
+    "greater_equal": plain(np.greater_equal),
+    "logical_and": plain(np.logical_and),
+    "logical_or": plain(np.logical_or),
+}
+
 OPERATORS = (
     *(
         Operator(
-            name.upper(), no_attributes, (2, 2), 1, _rules(*ORDERED), infer_binary, _kernel(name), traits=ELEMENTWISE
+            name.upper(),
+            no_attributes,
+            (2, 2),
+            1,
+            _rules(*ORDERED),
+            infer_binary,
+            _kernel(name),
+            fold=FOLDS[name],
+            traits=ELEMENTWISE,
         )
         for name in ("less", "less_equal", "greater", "greater_equal")
     ),
@@ -89,6 +111,7 @@ OPERATORS = (
             _rules(*ORDERED, DType.BOOL),
             infer_binary,
             _kernel(name),
+            fold=FOLDS[name],
             traits=ELEMENTWISE,
         )
         for name in ("equal", "not_equal")
@@ -102,6 +125,7 @@ OPERATORS = (
             LOGICAL_RULES,
             infer_binary,
             plain_kernel(name, HEADER),
+            fold=FOLDS[name],
             traits=replace(LOGICAL, neutral=neutral, absorbing=1 - neutral),
         )
         for name, neutral in (("logical_and", 1), ("logical_or", 0))

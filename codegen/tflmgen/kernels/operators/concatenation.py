@@ -271,7 +271,7 @@ OPERATORS = (
         CONCATENATION_RULES,
         lambda op: (_concatenated(op),),
         _concatenation,
-        traits=replace(BY_AXIS, joins=True, takes_nothing=True),
+        traits=replace(BY_AXIS, joins=True, takes_nothing=True, moves=True),
     ),
     Operator(
         "PACK",
@@ -281,13 +281,29 @@ OPERATORS = (
         PACK_RULES,
         lambda op: (_packed(op),),
         _pack,
-        traits=replace(BY_AXIS, joins=True),
+        traits=replace(BY_AXIS, joins=True, moves=True),
     ),
     Operator(
-        "SPLIT", _parse_split, (2, 2), -1, SPLIT_RULES, lambda op: _split_shapes(op, 1, 0), _split, traits=BY_AXIS
+        "SPLIT",
+        _parse_split,
+        (2, 2),
+        -1,
+        SPLIT_RULES,
+        lambda op: _split_shapes(op, 1, 0),
+        _split,
+        traits=replace(BY_AXIS, moves=True),
     ),
     Operator(
-        "SPLIT_V", _parse_split, (3, 3), -1, SPLIT_V_RULES, lambda op: _split_shapes(op, 0, 2), _split_v, traits=BY_AXIS
+        "SPLIT_V",
+        _parse_split,
+        (3, 3),
+        -1,
+        SPLIT_V_RULES,
+        lambda op: _split_shapes(op, 0, 2),
+        _split_v,
+        traits=replace(BY_AXIS, moves=True),
     ),
-    Operator("UNPACK", _parse_unpack, (1, 1), -1, UNPACK_RULES, _unpacked, _unpack, traits=BY_AXIS),
+    Operator(
+        "UNPACK", _parse_unpack, (1, 1), -1, UNPACK_RULES, _unpacked, _unpack, traits=replace(BY_AXIS, moves=True)
+    ),
 )

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
+from tflmgen.kernels.folding.fold_elements import whole_division
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.arithmetic import output_limits, parse
@@ -81,8 +82,9 @@ OPERATORS = (
             FLOOR_RULES,
             infer_binary,
             plain_kernel(name, HEADER),
+            fold=fold,
             traits=ELEMENTWISE,
         )
-        for name in ("floor_div", "floor_mod")
+        for name, fold in (("floor_div", whole_division(np.floor_divide)), ("floor_mod", whole_division(np.remainder)))
     ),
 )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.kernels.folding.fold_elements import Array, of_constants, operands, result
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
@@ -159,8 +160,14 @@ RANGE_RULES = (
     Rule("the output has one dimension", lambda op: len(op.outputs[0].shape) == 1),
 )
 
+
+@of_constants
+def _fold_fill(op: OperatorInstance) -> list[Array]:
+    return result(op, np.full(op.outputs[0].max_shape, operands(op)[1]))
+
+
 OPERATORS = (
-    Operator("FILL", no_attributes, (2, 2), 1, FILL_RULES, _filled, _fill),
+    Operator("FILL", no_attributes, (2, 2), 1, FILL_RULES, _filled, _fill, fold=_fold_fill),
     Operator(
         "ZEROS_LIKE",
         no_attributes,

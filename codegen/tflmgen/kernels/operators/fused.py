@@ -49,7 +49,7 @@ OPERATORS = (
         same_shape,
         _lookup,
         fold=_fold_lookup,
-        traits=Traits(by_rows=True, channels_apart=True),
+        traits=Traits(by_rows=True, channels_apart=True, tabulable=True),
     ),
     Operator(
         "SILU",

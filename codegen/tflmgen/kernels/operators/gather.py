@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.kernels.folding.fold_elements import Array, of_constants, operands, result
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, normalize_axis, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
@@ -179,8 +182,18 @@ SCATTER_ND_RULES = (
     ),
 )
 
+
+@of_constants
+def _fold_gather(op: OperatorInstance) -> list[Array] | None:
+    source, indices = operands(op)
+    axis = normalize_axis(op.attributes.axis, source.ndim)
+    if op.attributes.batch_dims or axis is None:
+        return None
+    return result(op, np.take(source, indices, axis, mode="clip"))
+
+
 OPERATORS = (
-    Operator("GATHER", _parse, (2, 2), 1, GATHER_RULES, _gathered, _gather, traits=BY_AXIS),
+    Operator("GATHER", _parse, (2, 2), 1, GATHER_RULES, _gathered, _gather, fold=_fold_gather, traits=BY_AXIS),
     Operator(
         "GATHER_ND",
         no_attributes,

@@ -19,7 +19,7 @@ from tflmgen.ir import (
     Target,
     TensorType,
 )
-from tflmgen.kernels.folding.fold_elements import ELEMENTS
+from tflmgen.kernels.folding.fold_elements import dequantize, quantize
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
@@ -61,7 +61,7 @@ def _table(op: OperatorInstance) -> ConstantArray:
     """What each int8 becomes."""
     values = np.arange(-128, 128, dtype=np.int8)
     source, result = (replace(kind, shape=values.shape) for kind in (input_type(op, 0), op.outputs[0]))
-    found = ELEMENTS["QUANTIZE"](OperatorInstance((source,), (result,), (values,), None))
+    found = quantize(OperatorInstance((source,), (result,), (values,), None))
     assert found is not None
     return table_operand(found[0])
 
@@ -88,7 +88,7 @@ def thresholds(result: TensorType) -> NDArray[np.int64]:
         floats = np.where(middle < 0, ~middle | -(2**31), middle).astype(np.int32).view(np.float32)
         source, kind = TensorType(DType.FLOAT32, floats.shape), replace(result, shape=floats.shape)
         with np.errstate(over="ignore"):
-            found = ELEMENTS["QUANTIZE"](OperatorInstance((source,), (kind,), (floats,), None))
+            found = quantize(OperatorInstance((source,), (kind,), (floats,), None))
         assert found is not None
         reached = found[0] >= outputs
         low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
@@ -187,7 +187,8 @@ OPERATORS = (
         QUANTIZE_RULES,
         same_shape,
         _quantize,
-        traits=replace(ELEMENTWISE, by_rows=True, channels_apart=True),
+        fold=quantize,
+        traits=replace(ELEMENTWISE, by_rows=True, channels_apart=True, tabulable=True),
     ),
     Operator(
         "DEQUANTIZE",
@@ -197,6 +198,7 @@ OPERATORS = (
         DEQUANTIZE_RULES,
         same_shape,
         _dequantize,
-        traits=replace(ELEMENTWISE, by_rows=True),
+        fold=dequantize,
+        traits=replace(ELEMENTWISE, by_rows=True, tabulable=True),
     ),
 )

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.kernels.folding.fold_elements import Fold, plain
+from tflmgen.kernels.folding.fold_quantized import tabled
 from tflmgen.kernels.numeric.int8_tables import (
     RSQRT_BITS,
     TABLES,
@@ -250,11 +252,34 @@ _PARSERS = {"LEAKY_RELU": parse_alpha, "GELU": parse_approximation}
 
 CLAMPS = {"RELU": Activation.RELU, "RELU6": Activation.RELU6, "RELU_N1_TO_1": Activation.RELU_N1_TO_1}
 
+TABULABLE = {*TABLES, "NEG", "SQRT", "SQUARE", "RELU", "ABS"}
+"""Functions that a float32 kernel computes exactly, and those of int8."""
+
 BY_ROWS = {*CLAMPS, "RELU_0_TO_1", "LEAKY_RELU", "HARD_SWISH", "LOGISTIC", "TANH"}
 
 
 def _traits(name: str) -> Traits:
-    return replace(ELEMENTWISE, by_rows=name in BY_ROWS, channels_apart=True, clamp=CLAMPS.get(name))
+    return replace(
+        ELEMENTWISE, by_rows=name in BY_ROWS, tabulable=name in TABULABLE, channels_apart=True, clamp=CLAMPS.get(name)
+    )
+
+
+FOLDS = {
+    "NEG": plain(np.negative),
+    "ABS": plain(np.abs),
+    "SQUARE": plain(np.square),
+    "SQRT": plain(np.sqrt),
+    "FLOOR": plain(np.floor),
+    "CEIL": plain(np.ceil),
+    "RELU": plain(lambda x: np.where(x < 0, np.float32(0), x)),
+    "LOGICAL_NOT": plain(np.logical_not),
+}
+
+
+def _fold(name: str) -> Fold | None:
+    """What libm makes of a constant is left to the kernel."""
+    fold = FOLDS.get(name)
+    return tabled(TABLES[name], fold) if name in TABLES else fold
 
 
 OPERATORS = tuple(
@@ -266,6 +291,7 @@ OPERATORS = tuple(
         _rules(name),
         same_shape,
         _kernel(name),
+        fold=_fold(name),
         traits=_traits(name),
     )
     for name in PLAIN

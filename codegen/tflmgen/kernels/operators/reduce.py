@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue, Target
+from tflmgen.kernels.folding.fold_elements import Array, Fold, of_constants, operands, result
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
@@ -171,8 +173,45 @@ def _row(name: str, *dtypes: DType) -> Operator:
         Rule("no sum of int8 or int16 values can exceed 32 bits", _sums_fit),
         Rule("the output has the shape that the axes leave", lambda op: (op.outputs[0].shape,) == infer(op)),
     )
-    return Operator(name, parse, (2, 2), 1, rules, infer, _kernel(name), traits=replace(BY_AXIS, reduces=True))
+    return Operator(
+        name, parse, (2, 2), 1, rules, infer, _kernel(name), fold=FOLDS.get(name), traits=replace(BY_AXIS, reduces=True)
+    )
 
+
+def _fold_extreme(function: Callable[..., Any], limit: int) -> Callable[..., Array]:
+    """Of no elements, the least or greatest number of the type."""
+
+    def extreme(array: Array, axis: tuple[int, ...]) -> Array:
+        kind: Any = np.finfo(array.dtype) if array.dtype.kind == "f" else np.iinfo(array.dtype)
+        found: Array = function(array, axis=axis, **({} if array.size else {"initial": (kind.min, kind.max)[limit]}))
+        return found
+
+    return extreme
+
+
+def _reduction(function: Callable[..., Any]) -> Fold:
+    def evaluate(op: OperatorInstance) -> list[Array] | None:
+        gone = axes(op)
+        array = operands(op)[0]
+        exact = input_type(op, 0).dtype in (DType.INT32, DType.INT64, DType.BOOL) or not array.size
+        return result(op, function(array, axis=tuple(sorted(gone)))) if exact and gone is not None else None
+
+    return of_constants(evaluate)
+
+
+def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction in the elements' own type, where NumPy would widen."""
+    return lambda array, axis: function(array, axis=axis, dtype=array.dtype)
+
+
+FOLDS = {
+    "SUM": _reduction(_wrapping(np.sum)),
+    "REDUCE_PROD": _reduction(_wrapping(np.prod)),
+    "REDUCE_MAX": _reduction(_fold_extreme(np.max, 0)),
+    "REDUCE_MIN": _reduction(_fold_extreme(np.min, 1)),
+    "REDUCE_ANY": _reduction(np.any),
+    "REDUCE_ALL": _reduction(np.all),
+}
 
 _NUMBERS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target, TensorType
-from tflmgen.kernels.folding.fold_elements import ELEMENTS, Array
+from tflmgen.kernels.folding.fold_elements import Array, dequantize, quantize
 from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
 from tflmgen.kernels.operators.quantize import same_shape, unary_overlaps
@@ -24,8 +24,8 @@ def requantized(op: OperatorInstance, values: Array) -> Array:
     shape = (values.size,)
     source, target = replace(input_type(op, 0), shape=shape), replace(op.outputs[0], shape=shape)
     middle = TensorType(DType.FLOAT32, shape)
-    for name, before, after in (("DEQUANTIZE", source, middle), ("QUANTIZE", middle, target)):
-        results = ELEMENTS[name](OperatorInstance((before,), (after,), (values,), None))
+    for fold, before, after in ((dequantize, source, middle), (quantize, middle, target)):
+        results = fold(OperatorInstance((before,), (after,), (values,), None))
         assert results is not None
         values = results[0]
     return values
@@ -71,6 +71,6 @@ OPERATORS = (
         same_shape,
         _kernel,
         fold=_fold,
-        traits=replace(ELEMENTWISE, by_rows=True, channels_apart=True),
+        traits=replace(ELEMENTWISE, by_rows=True, channels_apart=True, tabulable=True),
     ),
 )

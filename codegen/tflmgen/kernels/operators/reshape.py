@@ -78,7 +78,7 @@ def _infer_reshape(op: OperatorInstance) -> tuple[Shape | None, ...]:
     return (None if _wanted(op) is None else _reshaped(op),)
 
 
-VIEW = Traits(view=True, row_wise=any_axis, reshapes_rows=True)
+VIEW = Traits(view=True, moves=True, row_wise=any_axis, reshapes_rows=True)
 
 OPERATORS = (
     Operator(

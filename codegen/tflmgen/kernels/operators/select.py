@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.kernels.folding.fold_elements import Array, of_constants, operands, result
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, Nest, broadcast_shape, broadcast_strides, collapse
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.copying import MOVABLE
@@ -79,8 +82,23 @@ def _operator(name: str, shapes: Shapes, *rules: Rule) -> Operator:
         ),
         lambda op: (broadcast_shape(*shapes(op)),),
         kernel,
+        fold=_fold_rows if shapes is _by_rows else _fold,
         traits=replace(ELEMENTWISE, aligns_leading=shapes is _by_rows),
     )
+
+
+@of_constants
+def _fold(op: OperatorInstance) -> list[Array]:
+    condition, first, second = operands(op)
+    return result(op, np.where(condition, first, second))
+
+
+@of_constants
+def _fold_rows(op: OperatorInstance) -> list[Array]:
+    condition, first, second = operands(op)
+    if condition.ndim == 1 and first.ndim and condition.size == first.shape[0]:
+        condition = condition.reshape(-1, *(1,) * (first.ndim - 1))
+    return result(op, np.where(condition, first, second))
 
 
 OPERATORS = (

@@ -292,7 +292,7 @@ OPERATORS = (
         SLICE_RULES,
         _infer_slice,
         _kernel,
-        traits=replace(BY_AXIS, same_if_typed=True, cuts=True),
+        traits=replace(BY_AXIS, same_if_typed=True, cuts=True, moves=True),
     ),
     Operator(
         "STRIDED_SLICE",
@@ -302,6 +302,6 @@ OPERATORS = (
         STRIDED_RULES,
         _infer_strided,
         _kernel,
-        traits=Traits(row_wise=_keeps_order, cuts=True),
+        traits=Traits(row_wise=_keeps_order, cuts=True, moves=True),
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tflmgen.ir import DType, Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import Nest, strides_of
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
@@ -44,4 +46,6 @@ RULES = (
     fits(_nest),
 )
 
-OPERATORS = (Operator("TRANSPOSE", no_attributes, (2, 2), 1, RULES, _infer, _kernel, traits=BY_AXIS),)
+OPERATORS = (
+    Operator("TRANSPOSE", no_attributes, (2, 2), 1, RULES, _infer, _kernel, traits=replace(BY_AXIS, moves=True)),
+)

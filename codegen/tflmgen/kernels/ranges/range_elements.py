@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import DType, OperatorInstance, TensorType
-from tflmgen.kernels.folding.fold_elements import ELEMENTS
-from tflmgen.kernels.folding.fold_quantized import fold_quantized, rescaled
+from tflmgen.kernels.folding.fold_quantized import rescaled
 from tflmgen.kernels.numeric.int8_tables import TABLES
 from tflmgen.kernels.numeric.quantize_math import activation_range, quantize_multiplier
 from tflmgen.kernels.operators.arithmetic import mul_scale
 from tflmgen.kernels.operators.requantize import requantized
 from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of
 from tflmgen.kernels.rules import QUANTIZED, input_type, per_tensor, scale, zero_point
+from tflmgen.kernels.table import OPERATORS
 
 Array = NDArray[Any]
 Inputs = Sequence[Interval | None]
@@ -45,9 +45,8 @@ def _evaluated(name: str, op: OperatorInstance, arrays: Sequence[Array]) -> Inte
     types = tuple(_flat(input_type(op, i), count) for i in range(len(arrays)))
     typed = tuple(array.astype(kind.dtype.numpy) for array, kind in zip(arrays, types, strict=True))
     instance = OperatorInstance(types, (_flat(op.outputs[0], count),), typed, op.attributes)
-    found = fold_quantized(name, instance)
-    if found is None and name in ELEMENTS:
-        found = ELEMENTS[name](instance)
+    fold = OPERATORS[name].fold
+    found = None if fold is None else fold(instance)
     return None if found is None else found[0].astype(np.int64).reshape(-1)
 
 

@@ -8,14 +8,13 @@ import numpy as np
 
 from tflmgen.ir import DType, OperatorInstance, TensorType
 from tflmgen.kernels.folding.evaluate import fold
-from tflmgen.kernels.folding.fold_moves import MOVES as MOVED
 from tflmgen.kernels.folding.fold_quantized import requantized
 from tflmgen.kernels.numeric.quantize_math import activation_range, quantize_multiplier
 from tflmgen.kernels.operators.pad import paddings
 from tflmgen.kernels.operators.reduce import axes, mean_multiplier, reduced_count
 from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of, is_tracked, join_all, whole
 from tflmgen.kernels.rules import QUANTIZED, input_type, scale, zero_point
-from tflmgen.kernels.table import traits_of
+from tflmgen.kernels.table import OPERATORS, traits_of
 
 Inputs = Sequence[Interval | None]
 Found = Sequence[Interval | None] | None
@@ -167,7 +166,7 @@ def _one_hot(op: OperatorInstance, inputs: Inputs) -> Found:
 
 
 MOVES: Mapping[str, Callable[[OperatorInstance, Inputs], Found]] = {
-    **{name: _moved(name) for name in MOVED},
+    **{name: _moved(name) for name, operator in OPERATORS.items() if operator.traits.moves},
     **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL"), _extreme),
     **{name: _sum(name) for name in ("MEAN", "SUM")},
     "PAD": _pad,

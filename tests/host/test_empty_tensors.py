@@ -86,6 +86,7 @@ for kind in ("float32", "int8"):
 NONE = tensor("float32", (0, 3))
 add("SOFTMAX", [NONE], [NONE], {"beta": 1.0})
 add("SUM", [NONE, indices(0)], [tensor("float32", (3,))])
+add("MEAN", [NONE, indices(0)], [tensor("float32", (3,))])
 add("REDUCE_PROD", [NONE, indices(0)], [tensor("float32", (3,))])
 add("CAST", [NONE], [tensor("int32", (0, 3))])
 add("LESS", [NONE, NONE], [tensor("bool", (0, 3))])
@@ -116,14 +117,15 @@ def test_operators_equal_litert() -> None:
             tensor("float32", (1, 2, 2, 3)),
             {},
         ),
-        ("MEAN", [NONE, indices(0)], tensor("float32", (3,)), {}),
+        ("MEAN", [tensor("int32", (0, 3)), indices(0)], tensor("int32", (3,)), {}),
+        ("SUM", [numbers("int8", 0, 3), indices(0)], numbers("int8", 3), {}),
     ],
 )
 def test_what_needs_elements_is_refused(
     operator: str, inputs: list[Tensor], output: Tensor, options: dict[str, Any]
 ) -> None:
     case = Case(operator, tuple(inputs), (output.type,), options)
-    with pytest.raises(ModelError, match=r"from an operand without any|the input of a mean"):
+    with pytest.raises(ModelError, match=r"from an operand without any|the input of a mean of integers"):
         compile_bytes(model_bytes(case))
 
 

@@ -1,8 +1,8 @@
 """Operators on tensors with dimensions that are known at run time only.
 
 Such a tensor is a value of the largest shape, and an int32 beside it for each of these dimensions, its extents
-(Context.extents). Operators that keep the rows along a dimension apart (row_wise.py) run over all rows and hand the extent
-on; those of import_row_readers.py read it; the rest is refused.
+(Context.extents). Operators that keep the rows along a dimension apart (row_wise.py) run over all rows and hand the
+extent on; those of import_row_readers.py read it; the rest is refused.
 """
 
 from __future__ import annotations

@@ -147,8 +147,9 @@ def _row(name: str, *dtypes: DType) -> Operator:
             return is_representable(_factor(op))
         return scale(before) == scale(after) and zero_point(before) == zero_point(after)
 
-    def is_rescaled(op: OperatorInstance) -> bool:
-        return name == "MEAN" or (name == "SUM" and input_type(op, 0).dtype in QUANTIZED)
+    def needs_elements(op: OperatorInstance) -> bool:
+        dtype = input_type(op, 0).dtype
+        return dtype in QUANTIZED if name == "SUM" else name == "MEAN" and not dtype.is_float
 
     quantization_rule = (
         "an int8 or int16 input and output have one scale each, the input's less than 2^30 times the output's"
@@ -166,15 +167,23 @@ def _row(name: str, *dtypes: DType) -> Operator:
         Rule(f"the input has at most {MAX_RANK} dimensions", lambda op: len(input_type(op, 0).shape) <= MAX_RANK),
         Rule("every axis is one of the input's dimensions", lambda op: axes(op) is not None),
         where_computed(
-            "the input of a mean, and of a quantised sum, has elements",
-            lambda op: input_type(op, 0).elements > 0 or not is_rescaled(op),
+            "the input of a mean of integers, and of a quantised sum, has elements",
+            lambda op: input_type(op, 0).elements > 0 or not needs_elements(op),
         ),
         Rule(quantization_rule, quantization_fits),
         Rule("no sum of int8 or int16 values can exceed 32 bits", _sums_fit),
         Rule("the output has the shape that the axes leave", lambda op: (op.outputs[0].shape,) == infer(op)),
     )
     return Operator(
-        name, parse, (2, 2), 1, rules, infer, _kernel(name), fold=FOLDS.get(name), traits=replace(BY_AXIS, reduces=True)
+        name,
+        parse,
+        (2, 2),
+        1,
+        rules,
+        infer,
+        _kernel(name),
+        fold=FOLDS.get(name),
+        traits=replace(BY_AXIS, reduces=True, takes_nothing=True),
     )
 
 

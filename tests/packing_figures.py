@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 
 from support.planner_instances import published
-from tflmgen.memory.offsets import EFFORT
+from tflmgen.kernels.tuning import TUNING
 from tflmgen.memory.placement import place
 
 
@@ -20,7 +20,7 @@ def main() -> None:
     print("|---|--:|--:|--:|--:|--:|--:|")
     for problem in published("ABCDEFGHIJK"):
         blocks, steps = problem.blocks()
-        hasty = place(blocks, steps, effort=EFFORT)
+        hasty = place(blocks, steps, effort=TUNING.packing_effort)
         begin = time.process_time()
         plan = place(blocks, steps)
         seconds = time.process_time() - begin

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflmgen.ir import Kernel, Module
-from tflmgen.kernels import Selector
+from tflmgen.kernels import TUNING, Selector
 from tflmgen.passes import macs_by_operator, run_passes, with_ranges, without_ranges
 
 MULTIPLES = {"mve": (4, 8, 16), "dsp": (2, 4)}
 """Multiples of channels that kernels for an instruction set may be faster with than with fewer channels."""
-
-GAIN = 1.01
-"""By how much dropping channels must be better than keeping them all, in cycles, which are estimates."""
 
 
 def prepare(imported: Module, selector: Selector, analyze_ranges: bool = True, fastest: bool = True) -> Module:
@@ -50,7 +47,7 @@ def _fastest(module: Module, narrowest: Module, selector: Selector) -> Module:
     whole, *others = (run_passes(module, pipeline) for pipeline in passes)
     choices = [narrowest, *others]
     most, *cycles = (_cycles(choice, selector) for choice in (whole, *choices))
-    return choices[cycles.index(min(cycles))] if GAIN * min(cycles) <= most else whole
+    return choices[cycles.index(min(cycles))] if TUNING.dead_channel_gain * min(cycles) <= most else whole
 
 
 def _cycles(module: Module, selector: Selector) -> int:

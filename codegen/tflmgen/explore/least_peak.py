@@ -14,8 +14,7 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-EFFORT = 2_000_000
-"""How often the search may look whether a task is ready: a second or two."""
+from tflmgen.kernels import TUNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ def least_peak(
     sizes: Mapping[int, int],
     entering: frozenset[int],
     kept: frozenset[int],
-    effort: int = EFFORT,
+    effort: int = TUNING.order_effort,
 ) -> Order:
     """The order of least peak; the given one where no other is better.
 

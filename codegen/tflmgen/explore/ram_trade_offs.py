@@ -14,15 +14,9 @@ from tflmgen.explore.streams.choose import Streams
 from tflmgen.explore.streams.stream_kernel import stream_kernels
 from tflmgen.explore.streams.stream_memory import instructions
 from tflmgen.ir import Module
-from tflmgen.kernels import Selection, Selector, without_overlap
+from tflmgen.kernels import TUNING, Selection, Selector, without_overlap
 from tflmgen.options import Optimize
 from tflmgen.schedule import Step, walk_items
-
-TRIES = 3
-"""Ways that are tried for the least RAM: the estimate behind a limit knows no packing."""
-
-SLOWDOWN = 0.25
-"""By what part of its instructions Optimize.RAM may slow a model down, as far as they can be estimated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +124,14 @@ def _ways_of(module: Module, fastest: Selection, base: int, selector: Selector, 
 def _smallest(plain: Choice, selector: Selector) -> Choice:
     """The way of least RAM that slows the model down by no more than is allowed."""
     streams = Streams(plain.module, plain.best.selection, selector.target)
-    allowed = sum(map(instructions, plain.best.selection.kernels.values())) * SLOWDOWN
+    allowed = sum(map(instructions, plain.best.selection.kernels.values())) * TUNING.slowdown
 
     def is_allowed(way: Way | Choice) -> bool:
         return way.cost <= allowed or not allowed
 
     ways = filter(is_allowed, (Way(*streams.streamed(limit)) for limit in streams.limits))
     tried = [plain]
-    for way in (Way(plain.module, 0), *islice(ways, TRIES)):
+    for way in (Way(plain.module, 0), *islice(ways, TUNING.streams_tried)):
         tried += takewhile(is_allowed, _rungs(way, selector))
     return min(tried, key=lambda choice: (*choice.best.cost, choice.cost))
 

@@ -9,7 +9,7 @@ from itertools import product
 from tflmgen.explore.peak_order import order_for_peak
 from tflmgen.explore.update_order import update_last
 from tflmgen.ir import Kernel, Module, Value
-from tflmgen.kernels import Selection
+from tflmgen.kernels import TUNING, Selection
 from tflmgen.memory import (
     JOINS,
     Layout,
@@ -24,16 +24,6 @@ from tflmgen.memory import (
     peak,
 )
 from tflmgen.schedule import Liveness, Schedule, Step, analyze, schedule, walk_items
-
-COPIED = 32
-"""Bytes that loops may copy in all without being held against a plan."""
-
-SLOWER = 16
-"""Slower kernels may cost one cycle more for so many of the whole program, and beyond that half as great a part of the
-cycles as they save of the memory; or any number while the arena is above the packing bound."""
-
-SLIGHT = 512
-"""Less than such a part of the memory is not worth slower kernels, once the arena is within the packing bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +46,7 @@ class Candidate:
     @property
     def cost(self) -> tuple[int, int]:
         """Bytes copied inside loops as far as they matter, then bytes of RAM."""
-        return max(COPIED, copied_in_loops(self.storage)), self.bytes
+        return max(TUNING.free_copied_bytes, copied_in_loops(self.storage)), self.bytes
 
     @property
     def bytes(self) -> int:
@@ -73,7 +63,7 @@ def best_candidate(module: Module, selection: Selection) -> Candidate:
         within = best.layout.arena.bytes <= bound
         if within and not _is_worth_it(rung, best, total):
             break
-        if within and rung.cycles > best.cycles and 0 < (best.bytes - rung.bytes) * SLIGHT < best.bytes:
+        if within and rung.cycles > best.cycles and 0 < (best.bytes - rung.bytes) * TUNING.slight_share < best.bytes:
             continue
         best = min(best, rung, key=lambda candidate: candidate.cost)
     return best
@@ -136,7 +126,7 @@ def _slower(candidate: Candidate) -> Selection | None:
 
 def _is_worth_it(rung: Candidate, best: Candidate, total: int) -> bool:
     more = rung.cycles - best.cycles
-    return rung.cycles * SLOWER <= total or 2 * more * best.bytes <= (best.bytes - rung.bytes) * total
+    return rung.cycles * TUNING.slower_share <= total or 2 * more * best.bytes <= (best.bytes - rung.bytes) * total
 
 
 def _instructions(selection: Selection) -> int:

@@ -68,6 +68,7 @@ from tflmgen.kernels.rules import (
 from tflmgen.kernels.selection import Selection, Selector, without_overlap
 from tflmgen.kernels.table import OPERATORS, traits_of, with_custom
 from tflmgen.kernels.traits import ELEMENTWISE, Sliding, Traits
+from tflmgen.kernels.tuning import TUNING, Tuning
 
 __all__ = [
     "ANY",
@@ -90,6 +91,7 @@ __all__ = [
     "STATIC",
     "TABLE",
     "TABLES",
+    "TUNING",
     "UNARY",
     "WINOGRAD",
     "Activation",
@@ -123,6 +125,7 @@ __all__ = [
     "State",
     "Steps",
     "Traits",
+    "Tuning",
     "Types",
     "Window",
     "accepted_types",

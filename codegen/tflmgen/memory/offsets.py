@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tflmgen.kernels import TUNING
 from tflmgen.memory.blocks import Block
 from tflmgen.memory.homes import Buffer
 from tflmgen.memory.placement import ArenaPlan, place
 from tflmgen.memory.storage import Storage
-
-EFFORT = 400_000
-"""Of placing one plan of the many that are compared: half a second at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ def lay_out(storage: Storage, steps: int) -> Layout:
     members = [i for i, b in enumerate(storage.buffers) if b.memory == "arena"]
     position = {buffer: i for i, buffer in enumerate(members)}
     overlaps = {(position[o], position[i]): distances for (o, i), distances in storage.overlaps.items()}
-    arena = place([_block(storage.buffers[i]) for i in members], steps, overlaps, EFFORT)
+    arena = place([_block(storage.buffers[i]) for i in members], steps, overlaps, TUNING.packing_effort)
     packed = iter(arena.offsets)
     offsets, end = [], 0
     for buffer in storage.buffers:

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tflmgen.kernels import TUNING
 from tflmgen.memory.blocks import Block, Constraints, Overlaps, constraints_of, shared_bytes
 from tflmgen.memory.first_fit import Packing, best_first_fit, improve
 from tflmgen.memory.instance import instance_of
 from tflmgen.memory.lower_bounds import peak
 from tflmgen.memory.portfolio import tighten
-
-EFFORT = 50_000_000
-"""About ten seconds at most, and far less where the bound is met before."""
 
 REORDERING = 400_000
 """The part of the effort that is left to first fit in other orders, which seldom gains by more."""
@@ -39,7 +37,9 @@ class ArenaPlan:
         return self.fullest[0] if self.fullest else 0
 
 
-def place(blocks: Sequence[Block], steps: int, overlaps: Overlaps | None = None, effort: int = EFFORT) -> ArenaPlan:
+def place(
+    blocks: Sequence[Block], steps: int, overlaps: Overlaps | None = None, effort: int = TUNING.thorough_packing_effort
+) -> ArenaPlan:
     """Places `blocks`, whose live steps are below `steps`.
 
     Deterministic; `effort` limits the search (pairs looked at): more is never worse.

@@ -12,11 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tflmgen.ir import Value
+from tflmgen.kernels import TUNING
 from tflmgen.memory.homes import Buffer, Spot
 from tflmgen.schedule import Boundary, CallStep, Liveness, Schedule, boundaries, walk_items
-
-CHEAP = 16
-"""Up to so many bytes an iteration copies cost no more than pointers: a 16-byte variable is two LDM and two STM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ def _chain(
         for value, source in zip(boundary.values, boundary.sources, strict=True)
         if not source.is_constant and home[value] != home[source]
     ]
-    if sum(value.type.bytes for value, _ in moved) <= CHEAP:
+    if sum(value.type.bytes for value, _ in moved) <= TUNING.rotation_bytes:
         return {}
     chain: dict[int, int] = {}
     for value, source in moved:

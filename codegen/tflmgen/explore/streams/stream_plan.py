@@ -14,10 +14,10 @@ from tflmgen.explore.streams.row_kernels import Choice, RowKernels, scratch_byte
 from tflmgen.explore.streams.row_order import INPUT, RowOrder, Rows, Wiring, order_rows
 from tflmgen.explore.streams.row_slices import row_bytes
 from tflmgen.ir import Kernel, Line, LineMove, RowCall, Running, Scratch
+from tflmgen.kernels import TUNING
 from tflmgen.memory import Block, peak, place
 
 WORD = 4
-EFFORT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class _Planner:
 
     def plan(self, kernels: Sequence[Kernel]) -> StreamPlan:
         needed = self.blocks(kernels)
-        packed = place(needed.blocks, len(kernels), effort=EFFORT)
+        packed = place(needed.blocks, len(kernels), effort=TUNING.stream_packing_effort)
         calls = list(self._calls(kernels, packed.offsets, needed))
         distinct = list(dict.fromkeys(calls))
         index = {call: i for i, call in enumerate(distinct)}

@@ -248,7 +248,7 @@ def test_arduino_sketch(model: Path, tmp_path: Path) -> None:
 
 @requires_compiler
 @pytest.mark.parametrize("level", ["-O2", "-Os"])
-def test_the_pragma_for_arduino_does_what_the_flag_does(level: str, tmp_path: Path) -> None:
+def test_the_pragma_does_what_the_flags_do(level: str, tmp_path: Path) -> None:
     """The same instructions as without it and with the flags: no product is fused with a sum."""
     arduino, plain = exported(LSTM, "arduino", tmp_path), exported(LSTM, "plain", tmp_path)
     fpu = ("-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
@@ -256,7 +256,11 @@ def test_the_pragma_for_arduino_does_what_the_flag_does(level: str, tmp_path: Pa
     code = []
     for include, source, flags in (
         (arduino / "src", arduino / "src" / "lstm_sequences.c", ()),
-        (plain / "include", plain / "src" / "lstm_sequences.c", ("-fno-strict-aliasing", "-ffp-contract=off")),
+        (
+            plain / "include",
+            plain / "src" / "lstm_sequences.c",
+            ("-fno-strict-aliasing", "-ffp-contract=off", "-DTFLMGEN_FLAGS_GIVEN"),
+        ),
     ):
         run(*compile_only, *flags, f"-I{include}", source, "-o", tmp_path / "one.o")
         code.append(run("arm-none-eabi-objdump", "-d", "--no-show-raw-insn", tmp_path / "one.o").split("\n", 3)[3])

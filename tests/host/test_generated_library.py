@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,32 @@ def test_two_models_share_one_arena(tmp_path: Path, compiler: str) -> None:
     printed = subprocess.run([program], capture_output=True, check=True, text=True).stdout
     product = "30 24 70 96"
     assert printed.split() == f"{product} 11 22 33 {product} 1 2 3".split()
+
+
+PUNNED = """
+int pun(int *as_int, float *as_float)
+{
+    *as_int = 1;
+    *as_float = 0.0f;
+    return *as_int;
+}
+
+int main(void)
+{
+    int value;
+    return pun(&value, (float *)(void *)&value);
+}
+"""
+
+
+@pytest.mark.parametrize(("flags", "returned"), [((), 0), (("-DTFLMGEN_FLAGS_GIVEN",), 1)])
+def test_the_plan_allows_values_of_many_types_in_one_place(tmp_path: Path, flags: Sequence[str], returned: int) -> None:
+    """Without the pragma before its first line of code, GCC takes it that an int and a float are never in one place."""
+    source = compiled(straight_model(), "one").sources.files["src/one.c"]
+    (tmp_path / "pun.c").write_text(source.partition("#include")[0] + PUNNED)
+    command = ["gcc", "-O2", "-fno-inline", "-fstrict-aliasing", *flags, tmp_path / "pun.c", "-o", tmp_path / "pun"]
+    subprocess.run(command, check=True)
+    assert subprocess.run([tmp_path / "pun"], check=False).returncode == returned
 
 
 def test_the_header_is_one_for_cpp_too(tmp_path: Path) -> None:

@@ -62,6 +62,8 @@ def build_native(models: Mapping[str, Sources], compiler: str = "gcc", flags: Se
     texts["main.c"] = _main(list(models))
     kernels = sorted((FIRMWARE / "kernels").glob("*.h"))
     command = [compiler, *WARNINGS, *flags]
+    if compiler == "gcc":
+        command.append("-fstrict-aliasing")  # the pragma in the generated file is what counts
     key = hashlib.sha256(repr((command, sorted(texts.items()), [k.read_bytes() for k in kernels])).encode()).hexdigest()
     folder = Path(tempfile.gettempdir()) / f"tflmgen-native-{os.getuid()}" / key[:24]
     program = folder / "program"

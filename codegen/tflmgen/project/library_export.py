@@ -134,11 +134,10 @@ def _esp_idf(core: Files, name: str, made: Make) -> tuple[Files, Files]:
 def _arduino(core: Files, name: str, made: Make) -> tuple[Files, Files]:
     """All in src/, the one folder that Arduino compiles and searches."""
     files = {f"src/{path.partition('/')[2]}": data for path, data in core.items()}
-    plan, example = f"src/{name}.c", _arduino_name(name)
+    example = _arduino_name(name)
     return (
         {
             **files,
-            plan: made("arduino/pragma.h") + files[plan],
             "library.properties": made("arduino/library.properties"),
             "keywords.txt": made("arduino/keywords.txt"),
         },

@@ -85,7 +85,7 @@ def build(
     output: OutputOptions,
 ) -> None:
     """Make a PlatformIO project that holds MODEL as C, compile it, and compare its memory with the board's."""
-    from tflmgen.commands import build_command
+    from tflmgen.commands.build import build_command
 
     build_command(model, board, directory, not no_compile, options, output)
 
@@ -112,7 +112,7 @@ def run(
     output: OutputOptions,
 ) -> None:
     """Run MODEL's firmware on given inputs, in an emulated board or on this computer, and keep its outputs."""
-    from tflmgen.commands import run_command
+    from tflmgen.commands.run import run_command
 
     run_command(model, board, inputs, outputs, options, session, output)
 
@@ -149,7 +149,8 @@ def compare(
     output: OutputOptions,
 ) -> None:
     """Show that MODEL's firmware computes what it should: integers exactly, floats within a tolerance."""
-    from tflmgen.commands import layers_command, test_command
+    from tflmgen.commands.test import test_command
+    from tflmgen.commands.test_layers import layers_command
     from tflmgen.compare import Tolerance
 
     chosen = layers_command if layers else test_command
@@ -170,7 +171,7 @@ def bench(
     output: OutputOptions,
 ) -> None:
     """Count the instructions that MODEL's firmware executes, per operator and in all; its stack, flash and RAM."""
-    from tflmgen.commands import bench_command
+    from tflmgen.commands.bench import bench_command
 
     bench_command(model, board, inputs, report, options, session, output)
 
@@ -193,7 +194,7 @@ def flash(
     output: OutputOptions,
 ) -> None:
     """Build MODEL's firmware and put it on an attached board."""
-    from tflmgen.commands import flash_command
+    from tflmgen.commands.flash import flash_command
 
     flash_command(model, board, port, directory, options, output)
 
@@ -220,7 +221,7 @@ def monitor(
     output: OutputOptions,
 ) -> None:
     """Show what an attached board sends: its text, and the frames of the protocol by their meaning."""
-    from tflmgen.commands import monitor_command
+    from tflmgen.commands.monitor import monitor_command
 
     monitor_command(port, board, baud, seconds, output)
 
@@ -247,11 +248,11 @@ def inspect(
 ) -> None:
     """Show what MODEL holds: subgraphs, operators, tensors, signatures, and the plan of its arena."""
     if pareto:
-        from tflmgen.commands import pareto_command
+        from tflmgen.commands.pareto import pareto_command
 
         pareto_command(model, board, options, output)
         return
-    from tflmgen.commands import inspect_command
+    from tflmgen.commands.inspect import inspect_command
 
     inspect_command(model, board, dump_graph, report, options, output)
 
@@ -277,7 +278,7 @@ def export_library(
     output: OutputOptions,
 ) -> None:
     """Write MODEL as a C library for the build system that you have, with an example that runs it."""
-    from tflmgen.commands import export_command
+    from tflmgen.commands.export import export_command
 
     export_command(model, board, form, directory, options, output)
 
@@ -291,7 +292,7 @@ app.add_typer(boards_app, name="boards")
 @guarded
 def boards(context: typer.Context, *, output: OutputOptions) -> None:
     """List the boards, their memory, and the emulators found here that run them."""
-    from tflmgen.commands import boards_command
+    from tflmgen.commands.boards import boards_command
 
     if context.invoked_subcommand is None:
         boards_command(output)
@@ -341,7 +342,7 @@ def boards_new(
     output: OutputOptions,
 ) -> None:
     """Make the folder of a board of your own, for --board DIR."""
-    from tflmgen.commands import boards_new_command
+    from tflmgen.commands.boards_new import boards_new_command
     from tflmgen.project import Answers
 
     answers = Answers(like, title, core, fpu, memory or (), uart, stack, place or (), qemu)
@@ -363,6 +364,6 @@ def operators(
     output: OutputOptions,
 ) -> None:
     """List the operators that tflmgen compiles: element types, references, rules."""
-    from tflmgen.commands import operators_command
+    from tflmgen.commands.operators import operators_command
 
     operators_command(names or (), plugin or (), output)

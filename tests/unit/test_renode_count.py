@@ -14,8 +14,8 @@ def test_invokes_for_single_rows_count_together(tmp_path: Path) -> None:
     output = tmp_path / "executed"
     counter = RenodeCounter((), output)
     output.write_text("100 350 ")
-    assert counter.measure(0, [], DONE).instructions == 250
+    assert counter.measure(0, [], DONE, None).instructions == 250
     output.write_text("100 350 1000 1600 2000 2001 ")
-    assert counter.measure(0, [], DONE).instructions == 601
+    assert counter.measure(0, [], DONE, None).instructions == 601
     with pytest.raises(CountError, match="Renode has recorded no invoke"):
-        counter.measure(0, [], DONE)
+        counter.measure(0, [], DONE, None)

@@ -37,7 +37,7 @@ class Restarting:
             self.down = True
             raise RestartError("the board has restarted")
         self.total += int.from_bytes(inputs[0], "little")
-        return Invocation((self.total.to_bytes(4, "little"),), 0, 0, 0, None)
+        return Invocation((self.total.to_bytes(4, "little"),), 0, 0, 0, None, dims=((),))
 
 
 def run(fails: Sequence[int], stateful: bool) -> list[int]:

@@ -84,9 +84,9 @@ def test_what_the_command_prints(_: str, tmp_path: Path, update_golden: bool) ->
 
 
 def test_what_an_early_exit_saves(update_golden: bool) -> None:
-    """The page's figures are those of the listing in the README."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = {label: re.search(rf": {label} +([\d,]+) ", readme) for label in ("even", "bright horizontal")}
+    """The page's figures are those of the listing among the transcripts."""
+    listing = page_named("transcripts").read_text(encoding="utf-8")
+    rows = {label: re.search(rf": {label} +([\d,]+) ", listing) for label in ("even", "bright horizontal")}
     early, whole = (row[1] for row in rows.values() if row is not None)
     costs = [int(text.replace(",", "")) for text in (early, whole)]
     figures = {"early": early, "whole": whole, "mean": str(round(100 * (7 * costs[0] + costs[1]) / 8 / costs[1]))}

@@ -1,21 +1,20 @@
-"""Fits the cost models of kernels (codegen/tflmgen/kernels/costs/estimate.py) to what layers take in the emulator.
+"""Fits the cycles of kernels (codegen/tflmgen/kernels/costs/cycles.json) to what layers take in the emulator.
 
     PYTHONPATH=tests python -m kernel_costs [--board BOARD] [--family FAMILY] [--check]
 
-writes codegen/tflmgen/ops/costs/table_*.py anew, or what these say of a board's core and a family: half a minute each.
-Coefficients are those of the least relative error that are not negative. With --check it compares the table with layers
-that it was not fitted to instead.
+writes the table anew, or what it says of a board's core and a family: half a minute each. The terms are those that
+families.py names; coefficients are those of the least relative error that are not negative. With --check it compares
+the table with layers that it was not fitted to instead.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-import runpy
+import json
 import tempfile
-import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -25,35 +24,38 @@ from support.cost_layers import lstm_layer, svdf_layer, typed
 from support.cost_products import product
 from support.cost_samples import Layer, Measured, Sample, measure
 from support.repository import ROOT
-from tflmgen.kernels.costs.estimate import CORES, terms_of
-from tflmgen.kernels.costs.shapes import up
+from tflmgen.kernels.costs import families
+from tflmgen.kernels.costs.estimate import CORES, Table, cycles_table, numbers_of
 from tflmgen.project.board import load_board
 
-TABLES = ROOT / "codegen" / "tflmgen" / "ops" / "costs"
+TABLE = ROOT / "codegen" / "tflmgen" / "kernels" / "costs" / "cycles.json"
 BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547")
-LAYERS = 48
+LAYERS = 96
 """Of each family; a few of them are beyond its kernel."""
-
-WIDE = re.compile(
-    "add_rows_|conv2d_(dot_dsp|dsp|f32|groups_dsp|mve|pixel_thumb|s16_dsp|split_dsp|thumb|windows_mve)|"
-    "depthwise_(thumb_3x3|window_mve)|mul_|"
-    "svdf_dsp|transpose_conv_dsp"
-)
-MANY = 128
-"""How families of many terms begin, and their layers."""
 
 CHECK_SEED, CHECK_LAYERS = 99, 48
 """Of layers that nothing is fitted to."""
 
+SIX = 0.25
+"""Part of the layers with ReLU that are clamped at 6."""
+
 INLINED = 8
 """Layers of a model that are still compiled each for itself."""
 
-Costs = dict[str, tuple[tuple[float, ...], tuple[float, ...]]]
-"""What a core's table has, by family."""
-
 
 def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> Sequence[Measured]:
-    """Layers in many shapes for kernels of family `name`."""
+    """Layers in many shapes for kernels of family `name`; the outputs of some are clamped in a pass of their own."""
+    layers = _layers_of(name, rng, count)
+    six = rng.random(len(layers)) < SIX
+    return [
+        replace(layer, six=True)
+        if clamped and isinstance(layer, Layer) and layer.relu and layer.dtype == "int8"
+        else layer
+        for layer, clamped in zip(layers, six, strict=True)
+    ]
+
+
+def _layers_of(name: str, rng: np.random.Generator, count: int) -> Sequence[Measured]:
     if name.startswith(("conv2d_groups", "transpose_conv")):
         parts = [(_grouped if "groups" in name else _transposed)(rng) for _ in range(count)]
         return [replace(layer, beyond="dsp" in name and bool(rng.random() < 0.2)) for layer in parts]
@@ -188,7 +190,8 @@ def _in_groups(layer: Layer, rng: np.random.Generator) -> Layer:
 
 
 def _depthwise(name: str, rng: np.random.Generator) -> Layer:
-    by_three = "3x3" in name or not any(kind in name for kind in ("window", "direct", "_s16_", "_f32"))
+    many_sizes = ("window", "direct", "_s16_", "_f32", "conv2d_s8")
+    by_three = "3x3" in name or not any(kind in name for kind in many_sizes)
     others = [(5, 5), (5, 1), (1, 3), (4, 4), (2, 2), (7, 7)]
     taps = (3, 3) if by_three or rng.random() < 0.4 else others[int(rng.integers(6))]
     if name == "depthwise_thumb_window" and taps == (3, 3):
@@ -202,7 +205,7 @@ def _depthwise(name: str, rng: np.random.Generator) -> Layer:
     if name == "depthwise_direct_thumb" and rng.random() < 0.5:
         channels, size = 4 * channels, (taps[0] + int(rng.integers(3)), taps[1] + int(rng.integers(2)))
     if name == "depthwise_nine_dsp":
-        channels = 4 * up(channels, 4)
+        channels = 4 * ceil(channels / 4)
     relu = _relu(rng) or name in ("depthwise3x3_pairs_dsp", "depthwise_nine_dsp")
     outputs = channels * (_pick(rng, [1, 1, 1, 2, 3]) if name.startswith("depthwise_thumb") else 1)
     return Layer(
@@ -232,15 +235,15 @@ def samples_of(name: str, board: str, layers: Sequence[Measured]) -> list[Sample
     return samples
 
 
-def fit(samples: Sequence[Sample]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Coefficients for instructions and for cycles."""
-    rows = np.array([known[1] for s in samples if (known := terms_of(s.kernel))], dtype=np.float64)
-    instructions = np.array([s.instructions for s in samples], dtype=np.float64)
-    cycles = np.array([s.cycles for s in samples], dtype=np.float64)
-    return _least(rows, instructions), _least(rows, cycles)
+def fit(name: str, samples: Sequence[Sample]) -> dict[str, float]:
+    """The cycles of each term of a family, those that take none left out."""
+    counts = [families.FAMILIES[name].counts(numbers_of(sample.kernel)) for sample in samples]
+    rows = np.array([list(row.values()) for row in counts], dtype=np.float64)
+    found = _least(rows, np.array([sample.cycles for sample in samples], dtype=np.float64))
+    return {term: cycles for term, cycles in zip(counts[0], found, strict=True) if cycles}
 
 
-def _least(rows: np.ndarray, wanted: np.ndarray) -> tuple[float, ...]:
+def _least(rows: np.ndarray, wanted: np.ndarray) -> list[float]:
     """Least squares of relative errors without negative coefficients (Lawson and Hanson 1974, algorithm NNLS)."""
     a = rows / wanted[:, None]
     scale = np.maximum(np.abs(a).max(axis=0), 1e-12)
@@ -263,18 +266,14 @@ def _least(rows: np.ndarray, wanted: np.ndarray) -> tuple[float, ...]:
             x = x + step * (trial - x)
             active &= x > 1e-12
             x[~active] = 0
-    return tuple(round(float(v), 3) for v in x / scale)
+    return [float(f"{v:.4g}") for v in x / scale]
 
 
-def errors(samples: Sequence[Sample], factors: tuple[tuple[float, ...], tuple[float, ...]]) -> list[float]:
-    """Relative errors of the instructions, then of the cycles."""
-    found = []
-    for sample in samples:
-        known = terms_of(sample.kernel)
-        assert known is not None
-        for measured, factor in zip((sample.instructions, sample.cycles), factors, strict=True):
-            found.append(sum(c * f for c, f in zip(known[1], factor, strict=True)) / measured - 1)
-    return found
+def errors(name: str, samples: Sequence[Sample], cycles: dict[str, float]) -> list[float]:
+    """Relative errors of the estimates."""
+    counts = (families.FAMILIES[name].counts(numbers_of(sample.kernel)) for sample in samples)
+    estimates = [sum(cycles[term] * row[term] for term in cycles) for row in counts]
+    return [estimate / sample.cycles - 1 for estimate, sample in zip(estimates, samples, strict=True)]
 
 
 def main() -> None:
@@ -283,52 +282,31 @@ def main() -> None:
     parser.add_argument("--family", action="append")
     parser.add_argument("--check", action="store_true", help="compare the table with new layers, and leave it as it is")
     arguments = parser.parse_args()
+    table = cycles_table()
     for board in arguments.board or BOARDS:
         core = CORES[load_board(board).core]
         for number, name in enumerate(FAMILIES[core]):
             if arguments.family is not None and name not in arguments.family:
                 continue
-            if arguments.check:
-                found = costs_of(core)[name]
-                samples = samples_of(name, board, layers_of(name, np.random.default_rng(CHECK_SEED), CHECK_LAYERS))
-            else:
-                count = MANY if WIDE.match(name) else LAYERS
-                samples = samples_of(name, board, layers_of(name, np.random.default_rng(number), count))
-                found = fit(samples)
-                _table_of(core).write_text(table(core, {**costs_of(core), name: found}))
-            wrong = np.abs(errors(samples, found))
+            seed, count = (CHECK_SEED, CHECK_LAYERS) if arguments.check else (number, LAYERS)
+            samples = samples_of(name, board, layers_of(name, np.random.default_rng(seed), count))
+            if not arguments.check:
+                table.setdefault(name, {})[core] = fit(name, samples)
+                TABLE.write_text(text_of(table))
+            wrong = np.abs(errors(name, samples, table[name][core]))
             print(
                 f"{core} {name}: {len(samples)} layers, error {wrong.mean():.1%} on average, {wrong.max():.1%} at most",
                 flush=True,
             )
 
 
-def _table_of(core: str) -> Path:
-    return TABLES / f"table_{core.removeprefix('cortex-')}.py"
-
-
-def costs_of(core: str) -> Costs:
-    costs: Costs = runpy.run_path(str(_table_of(core)))["COSTS"]
-    return costs
-
-
-def table(core: str, costs: Costs) -> str:
-    """The module's text."""
-    lines = [
-        f'"""What kernels take on {core} (see costs/estimate.py), by PYTHONPATH=tests python -m kernel_costs."""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "# fmt: off",
-        "COSTS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {",
-    ]
-    for name, (instructions, cycles) in sorted(costs.items()):
-        lines.append(f'    "{name}": (')
-        for factors in (instructions, cycles):
-            text = f"({', '.join(map(repr, factors))}),"
-            lines += textwrap.wrap(text, 120, initial_indent=8 * " ", subsequent_indent=9 * " ")
-        lines.append("    ),")
-    return "\n".join([*lines, "}", '"""By family, what each of its terms takes in instructions, and in cycles."""', ""])
+def text_of(table: Table) -> str:
+    """JSON with a line for each family and core."""
+    blocks = []
+    for name in sorted(table):
+        lines = [f'  "{core}": {json.dumps(cycles)}' for core, cycles in sorted(table[name].items())]
+        blocks.append(f' "{name}": {{\n' + ",\n".join(lines) + "\n }")
+    return "{\n" + ",\n".join(blocks) + "\n}\n"
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ THUMB = (
     "svdf_thumb",
     "lstm_thumb",
 )
-"""Those of every core, which take what no others are exact for."""
+"""Those of every core, which take what no others are exact for: measured where there are no others."""
 
 FLOATS = ("conv2d_f32", "depthwise_conv2d_f32", "fully_connected_f32", "svdf_f32", "lstm_f32")
 """Those of cores with a floating-point unit."""
@@ -60,7 +60,6 @@ FAMILIES = {
         "svdf_dsp",
         "lstm_dsp",
         *PORTABLE,
-        *THUMB,
         *FLOATS,
     ),
     "cortex-m55": (

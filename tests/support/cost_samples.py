@@ -15,7 +15,7 @@ import numpy as np
 from tflmgen.compiler import compile_model
 from tflmgen.ir.kernel import Kernel, Target
 from tflmgen.ir.program import KernelCall, walk_instructions
-from tflmgen.kernels.costs.estimate import family
+from tflmgen.kernels.costs.families import family_of
 from tflmgen.kernels.operators import (
     arithmetic,
     batch_matmul,
@@ -114,10 +114,9 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one layer took, and the call that it became."""
+    """The call that a layer became, and what it took."""
 
     kernel: Kernel
-    instructions: int
     cycles: int
 
 
@@ -215,7 +214,7 @@ def _outputs(layer: Layer) -> list[int]:
 
 
 def _of_family(name: str, kernels: Iterable[Kernel]) -> list[Kernel]:
-    return [kernel for kernel in kernels if (known := family(kernel)) and known[0] == name]
+    return [kernel for kernel in kernels if family_of(kernel.function) == name]
 
 
 @contextlib.contextmanager
@@ -260,8 +259,8 @@ def measure(name: str | None, board: str, layers: Iterable[Measured], folder: Pa
         done = tflmgen("bench", path, "--board", board, "--json", *options)
     assert done.code == 0, done.err
     samples = [
-        Sample(calls[one["operator"]], one["instructions"], one["cycles_estimated"])
+        Sample(calls[one["operator"]], one["cycles_estimated"])
         for one in done.json["operators"]
         if one["operator"] in calls
     ]
-    return [sample for sample in samples if (known := family(sample.kernel)) and name in (None, known[0])]
+    return [s for s in samples if (known := family_of(s.kernel.function)) and name in (None, known)]

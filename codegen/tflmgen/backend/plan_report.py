@@ -270,11 +270,8 @@ def _choice(kernel: Kernel | None) -> Json:
     """What a kernel was expected to take, and those that it was preferred to, the next best one first."""
     if kernel is None or not kernel.cycles:
         return {}
-    others = [
-        {"kernel": k.function, "variant": k.variant, "instructions": k.instructions, "cycles": k.cycles}
-        for k in kernel.considered
-    ]
-    return {"expected": {"instructions": kernel.instructions, "cycles": kernel.cycles}, "considered": others}
+    others = [{"kernel": k.function, "variant": k.variant, "cycles": k.cycles} for k in kernel.considered]
+    return {"expected": {"cycles": kernel.cycles}, "considered": others}
 
 
 def _copies(storage: Storage) -> Iterator[Json]:

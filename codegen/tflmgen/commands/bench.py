@@ -264,9 +264,10 @@ def _decimal(value: float | None) -> str:
 
 
 def _worst_path(path: dict[str, Any]) -> str:
-    if path["instructions"] is not None:
+    if path["cycles_estimated"] is not None:
+        instructions = "" if path["instructions"] is None else f"{count(path['instructions'])} instructions, "
         figures = (
-            f"{count(path['instructions'])} instructions, {count(path['cycles_estimated'])} cycles, "
+            f"{instructions}{count(path['cycles_estimated'])} cycles, "
             f"{_milliseconds(path['milliseconds_estimated'])} ms"
         )
         return f"Worst path through If and While: {figures}, of operators; control flow and copies come on top."

@@ -199,7 +199,7 @@ def _worst(
     costs = {}
     for step in plan["steps"]:
         if expected := step.get("expected"):
-            costs[step["index"]] = Cost(expected["instructions"], expected["cycles"])
+            costs[step["index"]] = Cost(None, expected["cycles"])
     for operator in operators or ():
         if operator.instructions is not None and operator.cycles is not None:
             runs = operator.executions

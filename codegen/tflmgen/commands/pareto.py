@@ -15,12 +15,12 @@ from tflmgen.terminal import Column, Console, Table, count
 
 
 def pareto_command(path: Path, board_name: str, options: BuildOptions, output: OutputOptions) -> None:
-    """Prints the ways to run a model of which none has both less RAM and fewer instructions than another."""
+    """Prints the ways to run a model of which none has both less RAM and fewer estimated cycles than another."""
     console = Console(output)
     board = board_for(board_name, options)
     with console.progress(f"Planning {path.name}"):
         points = [_point(c) for c in ram_curve(path, replace(board.target, optimize=options.optimize.value), options)]
-    titles = ("RAM", "MACs", "instructions more, about", "row calls", "bytes moved", "operators in streams")
+    titles = ("RAM", "MACs", "cycles more, about", "row calls", "bytes moved", "operators in streams")
     columns = tuple(Column(title, numeric=True) for title in titles)
     rows = [tuple(count(number) for number in point.values()) for point in points]
     console.table(Table(f"RAM of {path.name} and what it costs per invoke", columns, rows))
@@ -34,7 +34,7 @@ def _point(choice: Choice) -> dict[str, int]:
     return {
         "ram_bytes": choice.bytes,
         "macs": sum(kernel.macs for kernel in kernels),
-        "extra_instructions": choice.cost,
+        "extra_cycles": choice.cost,
         "row_calls": sum(len(plan.order) for plan in plans),
         "bytes_moved": sum(move.bytes for plan in plans for move in _moves(plan)),
         "streamed_operators": sum(len(plan.stages) for plan in plans),

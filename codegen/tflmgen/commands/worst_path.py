@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,24 @@ Plan = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    instructions: int = 0
+    """instructions: None where a part was not counted but estimated, which says cycles alone."""
+
+    instructions: int | None = 0
     cycles: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.instructions + other.instructions, self.cycles + other.cycles)
+        return self._with(other, lambda a, b: a + b)
 
     def times(self, runs: int) -> Cost:
-        return Cost(self.instructions * runs, self.cycles * runs)
+        return self._with(self, lambda a, _: a * runs)
+
+    def dearer(self, other: Cost) -> Cost:
+        return self._with(other, max)
+
+    def _with(self, other: Cost, joined: Callable[[int, int], int]) -> Cost:
+        known = self.instructions is not None and other.instructions is not None
+        instructions = joined(self.instructions or 0, other.instructions or 0) if known else None
+        return Cost(instructions, joined(self.cycles, other.cycles))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,7 @@ class _Search:
         self.branches = True
         first, second = self._block(index, 0), self._block(index, 1)
         if kind == "if":
-            return Cost(max(first.instructions, second.instructions), max(first.cycles, second.cycles))
+            return first.dearer(second)
         trips = self._limits.get(index) if step.get("trips") is None else step["trips"]
         if trips is None:
             self.unbounded[index] = None

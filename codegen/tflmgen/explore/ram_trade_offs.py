@@ -1,4 +1,4 @@
-"""Trades instructions for RAM: which operators run as streams, for least memory or for a budget."""
+"""Trades cycles for RAM: which operators run as streams, for least memory or for a budget."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.explore.search import Candidate, best_candidate, ladder
 from tflmgen.explore.streams.choose import Streams
 from tflmgen.explore.streams.stream_kernel import stream_kernels
-from tflmgen.explore.streams.stream_memory import instructions
 from tflmgen.ir import Module
-from tflmgen.kernels import TUNING, Selection, Selector, without_overlap
+from tflmgen.kernels import TUNING, Selection, Selector, cycles_of, without_overlap
 from tflmgen.options import Optimize
 from tflmgen.schedule import Step, walk_items
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A module with some of its operators as streams, and what these cost: instructions, roughly."""
+    """A module with some of its operators as streams, and what these cost: estimated cycles."""
 
     module: Module
     cost: int
@@ -29,7 +28,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to run a module: its streams, what they and slower kernels cost (instructions, roughly), and the plan."""
+    """One way to run a module: its streams, what they and slower kernels cost (estimated cycles), and the plan."""
 
     module: Module
     cost: int
@@ -71,7 +70,7 @@ def apart(module: Module, selector: Selector) -> Choice:
 
 
 def curve(modules: Sequence[Module], selector: Selector) -> list[Choice]:
-    """The Pareto front of RAM and instructions, from the fastest plan to the smallest; `modules` as for choose."""
+    """The Pareto front of RAM and cycles, from the fastest plan to the smallest; `modules` as for choose."""
     choices = chain.from_iterable(_rungs(way, selector) for way in _ways(modules, selector))
     found = sorted(choices, key=lambda choice: (choice.cost, choice.bytes))
     kept: list[Choice] = []
@@ -103,7 +102,7 @@ def _ways(modules: Sequence[Module], selector: Selector, most: int | None = None
     A module costs what it takes more than the first one, each with the fastest kernels.
     """
     selections = [_selection(module, selector) for module in modules]
-    totals = [sum(map(instructions, selection.kernels.values())) for selection in selections]
+    totals = [sum(map(cycles_of, selection.kernels.values())) for selection in selections]
     pairs = zip(modules, selections, totals, strict=True)
     ways = [_ways_of(module, fastest, max(0, total - totals[0]), selector, most) for module, fastest, total in pairs]
     return heapq.merge(*ways, key=lambda way: way.cost)
@@ -124,7 +123,7 @@ def _ways_of(module: Module, fastest: Selection, base: int, selector: Selector, 
 def _smallest(plain: Choice, selector: Selector) -> Choice:
     """The way of least RAM that slows the model down by no more than is allowed."""
     streams = Streams(plain.module, plain.best.selection, selector.target)
-    allowed = sum(map(instructions, plain.best.selection.kernels.values())) * TUNING.slowdown
+    allowed = sum(map(cycles_of, plain.best.selection.kernels.values())) * TUNING.slowdown
 
     def is_allowed(way: Way | Choice) -> bool:
         return way.cost <= allowed or not allowed

@@ -9,7 +9,7 @@ from itertools import product
 from tflmgen.explore.peak_order import order_for_peak
 from tflmgen.explore.update_order import update_last
 from tflmgen.ir import Kernel, Module, Value
-from tflmgen.kernels import TUNING, Selection
+from tflmgen.kernels import TUNING, Selection, cycles_of
 from tflmgen.memory import (
     JOINS,
     Layout,
@@ -31,7 +31,7 @@ class Candidate:
     """One fixed execution plan with its kernels and its memory.
 
     order_proved: no order of any block has less than the least peak that was found, as order_peak estimates it.
-    slower, cycles: instructions and cycles more than with the fastest kernels, roughly.
+    slower: estimated cycles more than with the fastest kernels.
     """
 
     selection: Selection
@@ -41,7 +41,6 @@ class Candidate:
     layout: Layout
     order_proved: bool = False
     slower: int = 0
-    cycles: int = 0
 
     @property
     def cost(self) -> tuple[int, int]:
@@ -63,7 +62,7 @@ def best_candidate(module: Module, selection: Selection) -> Candidate:
         within = best.layout.arena.bytes <= bound
         if within and not _is_worth_it(rung, best, total):
             break
-        if within and rung.cycles > best.cycles and 0 < (best.bytes - rung.bytes) * TUNING.slight_share < best.bytes:
+        if within and rung.slower > best.slower and 0 < (best.bytes - rung.bytes) * TUNING.slight_share < best.bytes:
             continue
         best = min(best, rung, key=lambda candidate: candidate.cost)
     return best
@@ -83,8 +82,7 @@ def ladder(module: Module, selection: Selection) -> Iterator[Candidate]:
     kernels: Selection | None = selection
     while kernels is not None:
         best = min(_plans(kernels, orders, variables), key=lambda candidate: candidate.cost)
-        slower, cycles = (cost(kernels) - cost(selection) for cost in (_instructions, _cycles))
-        yield replace(best, order_proved=by_peak.is_proved, slower=slower, cycles=cycles)
+        yield replace(best, order_proved=by_peak.is_proved, slower=_cycles(kernels) - _cycles(selection))
         kernels = _slower(best)
 
 
@@ -125,15 +123,9 @@ def _slower(candidate: Candidate) -> Selection | None:
 
 
 def _is_worth_it(rung: Candidate, best: Candidate, total: int) -> bool:
-    more = rung.cycles - best.cycles
-    return rung.cycles * TUNING.slower_share <= total or 2 * more * best.bytes <= (best.bytes - rung.bytes) * total
-
-
-def _instructions(selection: Selection) -> int:
-    return sum(k.instructions or k.macs for k in selection.kernels.values() if isinstance(k, Kernel))
+    more = rung.slower - best.slower
+    return rung.slower * TUNING.slower_share <= total or 2 * more * best.bytes <= (best.bytes - rung.bytes) * total
 
 
 def _cycles(selection: Selection) -> int:
-    """Instructions of kernels whose cycles aren't known."""
-    kernels = [kernel for kernel in selection.kernels.values() if isinstance(kernel, Kernel)]
-    return sum(kernel.cycles or kernel.instructions or kernel.macs for kernel in kernels)
+    return sum(map(cycles_of, selection.kernels.values()))

@@ -104,11 +104,10 @@ class Params:
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """A kernel that was not chosen, with its estimates."""
+    """A kernel that was not chosen, with its estimate."""
 
     function: str
     variant: str
-    instructions: int
     cycles: int
 
 
@@ -116,11 +115,11 @@ class Considered:
 class Kernel:
     """One C call that computes one operator.
 
-    error: the status to return where the C function returns false; empty where it returns nothing. instructions,
-    cycles: estimates, 0 where there is nothing to choose from. considered: the kernels that were not chosen.
-    alternatives: the same computed more slowly, but perhaps in less memory, the fastest first. backward: the same on
-    the same operands from the last element to the first, for an output that lies over its input and behind it. rows:
-    what a stream calls, which is no function of firmware/kernels but generated.
+    error: the status to return where the C function returns false; empty where it returns nothing. cycles: the
+    estimate of one call, 0 where there is none. considered: the kernels that were not chosen. alternatives: the
+    same computed more slowly, but perhaps in less memory, the fastest first. backward: the same on the same
+    operands from the last element to the first, for an output that lies over its input and behind it. rows: what a
+    stream calls, which is no function of firmware/kernels but generated.
     """
 
     function: str
@@ -131,7 +130,6 @@ class Kernel:
     macs: int = 0
     variant: str = "portable"
     error: str = ""
-    instructions: int = 0
     cycles: int = 0
     considered: tuple[Considered, ...] = ()
     alternatives: tuple[Kernel, ...] = ()

@@ -5,6 +5,7 @@ Decided here: support rules, shapes, compile-time folding, value ranges, packed 
 """
 
 from tflmgen.kernels.accepted import ANY, Signature, Types, accepted_types
+from tflmgen.kernels.costs.estimate import cycles_of
 from tflmgen.kernels.flash_budget import WINOGRAD
 from tflmgen.kernels.folding.evaluate import fold
 from tflmgen.kernels.folding.fold_elements import Array
@@ -135,6 +136,7 @@ __all__ = [
     "channels_of",
     "constant",
     "constants_of",
+    "cycles_of",
     "entries_of",
     "fold",
     "four",

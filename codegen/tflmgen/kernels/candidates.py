@@ -39,11 +39,8 @@ from tflmgen.kernels.thumb.fully_connected_few import fully_connected_few_thumb
 from tflmgen.kernels.thumb.pixel import conv2d_pixel_thumb
 from tflmgen.kernels.thumb.transpose_conv import transpose_conv_thumb
 
-NEAR = 1.1
-"""Cycles are estimates, instructions are not: what differs by less is decided by instructions."""
-
-PER_MAC = 6.0
-"""Instructions of kernels that there is no estimate of, about: portable ones, of floats or for other cores."""
+NEAR = 1.05
+"""Estimated cycles that differ by less than this factor say nothing: the kernel that stands first is taken."""
 
 MOST_ZEROS = 1024
 """Zeros, in bytes, that may stand between an operator's weights, for other groups of channels or units that aren't
@@ -257,24 +254,23 @@ def _packed_bytes(kernel: Kernel) -> int:
 def fastest(kernels: Iterable[Kernel], target: Target) -> Kernel:
     """The kernel of fewest estimated cycles, or the first one where those aren't known of all but a portable one.
 
-    Of kernels that are NEAR that, the one of fewest instructions. Its alternatives, which may take less memory, are its
-    own, the others for the same instruction set, and the portable one where that has less scratch.
+    Of kernels that are NEAR that, the first one. Its alternatives, which may take less memory, are its own, the others
+    for the same instruction set, and the portable one where that has less scratch.
     """
     estimated = [_estimated(kernel, target.core) for kernel in kernels]
     first, *others = estimated
     known = [kernel for kernel in estimated if kernel.cycles]
     if known and all(kernel.cycles or kernel.variant == "portable" for kernel in estimated):
-        known.sort(key=lambda kernel: kernel.cycles)
-        near = [kernel for kernel in known if kernel.cycles <= NEAR * known[0].cycles]
-        first = min(near, key=lambda kernel: kernel.instructions)
-        others = [kernel for kernel in known if kernel is not first]
+        fewest = min(kernel.cycles for kernel in known)
+        first = next(kernel for kernel in known if kernel.cycles <= NEAR * fewest)
+        others = sorted((kernel for kernel in known if kernel is not first), key=lambda kernel: kernel.cycles)
         others += [kernel for kernel in estimated if not kernel.cycles]
     own = [_estimated(kernel, target.core) for kernel in first.alternatives]
     same = [*own, *(kernel for kernel in others if kernel.variant == first.variant)]
     portable = [kernel for kernel in others if kernel.variant == "portable"]
     if min(_scratch(kernel) for kernel in (first, *same)) > LITTLE:
         same += portable
-    considered = tuple(Considered(k.function, k.variant, k.instructions, k.cycles) for k in others if k.cycles)
+    considered = tuple(Considered(k.function, k.variant, k.cycles) for k in others if k.cycles)
     return replace(first, alternatives=tuple(same), considered=considered)
 
 
@@ -283,6 +279,5 @@ def _scratch(kernel: Kernel) -> int:
 
 
 def _estimated(kernel: Kernel, core: str) -> Kernel:
-    if known := estimate(kernel, core):
-        return replace(kernel, instructions=known.instructions, cycles=known.cycles)
-    return kernel if kernel.instructions else replace(kernel, instructions=round(kernel.macs * PER_MAC))
+    cycles = estimate(kernel, core)
+    return replace(kernel, cycles=cycles) if cycles else kernel

@@ -1,4 +1,4 @@
-"""Kernels that take larger weights for fewer instructions: which of them the flash has room for."""
+"""Kernels that take larger weights for fewer cycles: which of them the flash has room for."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _worth(kernel: Kernel, other: Kernel) -> float:
 
 
 def _instead(kernel: Kernel, refused: Kernel) -> Kernel:
-    known = Considered(refused.function, refused.variant, refused.instructions, refused.cycles)
+    known = Considered(refused.function, refused.variant, refused.cycles)
     return replace(kernel, considered=(known, *kernel.considered))
 
 

@@ -25,7 +25,7 @@ class Tuning:
     err. Off: 13,693 cycles fewer by the estimates themselves (one plan).
     streams_tried: plans with row streaming that are laid out for least RAM. More takes longer: an estimate
     ranks them, which knows no packing.
-    slowdown: part of the instructions by which --optimize ram may slow a model down.
+    slowdown: part of the cycles by which --optimize ram may slow a model down.
     order_effort: tasks looked at for the order of least peak, of each block; one to two seconds. Off: no change.
     packing_effort: pairs of buffers looked at for one plan of the many that are compared, half a second at most. Off:
     17,580 bytes more and, where slower kernels make up for it, 11,697,932 cycles more (five plans). Ten times as much:

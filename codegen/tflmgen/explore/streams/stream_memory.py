@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from tflmgen.explore.streams.chain import wire
 from tflmgen.explore.streams.row_kernels import Choice, RowKernels
 from tflmgen.explore.streams.stream_plan import estimates
-from tflmgen.ir import Block, Kernel, Node, Op, Pieces, Scratch, Value, View, blocks_of, operands_of, uses_in
-from tflmgen.kernels import Selection, traits_of
+from tflmgen.ir import Block, Kernel, Node, Op, Scratch, Value, blocks_of, operands_of, uses_in
+from tflmgen.kernels import Selection, cycles_of, traits_of
 
 CALL = 100
-"""Instructions, roughly, of a row's call."""
+"""Cycles, roughly, of a row's call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """Nodes [first, end) of a block, as a stream where there are more than one; the most bytes that live meanwhile.
 
-    cost: instructions, roughly, by which a stream is slower; 0 where it is an operator as it is. choice: its kernels.
+    cost: estimated cycles by which a stream is slower; 0 where it is an operator as it is. choice: its kernels.
     """
 
     first: int
@@ -117,16 +117,11 @@ def _streams(
     source = next(v for op in ops for v in op.inputs if v is not None and not v.is_constant and v not in made)
     into, out = live.root(source).type.bytes, ops[-1].outputs[0].type.bytes
     calls = CALL * sum(operator.ticks for operator in wiring.operators)
-    whole = sum(map(instructions, map(selection.of, ops))) if selection is not None else 0
+    whole = sum(map(cycles_of, map(selection.of, ops))) if selection is not None else 0
     for found in estimates(wiring, kernels):
         together = max(into + found.distance, out) if live.dies(source, end) else out
         total = live.through(first, end) + found.work + min(together, into + out)
-        yield Segment(first, end, total, calls + max(0, found.instructions - whole), found.choice)
-
-
-def instructions(kernel: Kernel | View | Pieces) -> int:
-    """Roughly; 0 where nothing is known."""
-    return kernel.instructions if isinstance(kernel, Kernel) else 0
+        yield Segment(first, end, total, calls + max(0, found.cycles - whole), found.choice)
 
 
 def _read(node: Node) -> Sequence[Value]:

@@ -14,7 +14,7 @@ from tflmgen.explore.streams.row_kernels import Choice, RowKernels, scratch_byte
 from tflmgen.explore.streams.row_order import INPUT, RowOrder, Rows, Wiring, order_rows
 from tflmgen.explore.streams.row_slices import row_bytes
 from tflmgen.ir import Kernel, Line, LineMove, RowCall, Running, Scratch
-from tflmgen.kernels import TUNING
+from tflmgen.kernels import TUNING, cycles_of
 from tflmgen.memory import Block, peak, place
 
 WORD = 4
@@ -35,14 +35,14 @@ class StreamPlan:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a stream needs with one choice of kernels: `work` is a lower bound, `instructions` of the kernels a rough
+    """What a stream needs with one choice of kernels: `work` is a lower bound, `cycles` the kernels'
     estimate.
     """
 
     choice: Choice
     work: int
     distance: int
-    instructions: int
+    cycles: int
 
 
 def plan_stream(wiring: Wiring, kernels: RowKernels, choice: Choice) -> StreamPlan | None:
@@ -65,8 +65,8 @@ def estimates(wiring: Wiring, kernels: RowKernels) -> Iterator[Estimate]:
         work, fullest = peak(((b.bytes, b.steps) for b in blocks), len(found))
         if least is None or work < least:
             least = work
-            instructions = sum(kernel.instructions for kernel in found)
-            yield Estimate(tuple(choice), work, planner.distance(), instructions)
+            cycles = sum(map(cycles_of, found))
+            yield Estimate(tuple(choice), work, planner.distance(), cycles)
         slower = {planner.stage(tick) for tick in fullest if scratch_bytes(found[tick])}
         slower = {stage for stage in slower if choice[stage] < planner.most(stage)}
         if not slower:

@@ -79,10 +79,7 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     header = OFFSET_HEADER if packed.offset else HEADER
     kernel = Kernel(function, header, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
-    instructions, cycles = _estimates(op, steps, 1)
-    kernel = replace(
-        kernel, instructions=instructions, cycles=cycles, alternatives=_split(op, window, layer, special, kernel)
-    )
+    kernel = replace(kernel, alternatives=_split(op, window, layer, special, kernel))
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
@@ -114,18 +111,7 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     values = np.concatenate([rows[:, a:b].reshape(-1) for a, b in pairwise(cuts)])
     operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
     function = f"tflmgen_conv2d_split_dsp_{_kind(exact)}_s8"
-    kernel = Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, whole.macs, "dsp")
-    instructions, cycles = _estimates(op, steps, len(firsts))
-    return (replace(kernel, instructions=instructions, cycles=cycles),)
-
-
-def _estimates(op: OperatorInstance, steps: int, parts: int) -> tuple[int, int]:
-    """Instructions and cycles, counted in the kernels' code, and with what GCC 12 makes of the rest."""
-    *pixels, channels = op.outputs[0].max_shape
-    pairs, blocks = -(-channels // 2), -(-math.prod(pixels) // BLOCK)
-    instructions = pairs * (30 + 17 * steps + 22 * (parts - 1)) + 18 * steps + 100 * parts
-    cycles = pairs * (48 + 25 * steps + 60 * (parts - 1)) + 27 * steps + 100 * parts
-    return blocks * instructions, blocks * cycles
+    return (Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, whole.macs, "dsp"),)
 
 
 def _rescalings(layer: Layer, special: bool) -> Rescalings | None:

@@ -90,19 +90,7 @@ def _kernel(
         (Overlap(0, 0, 0, exact=True),) if in_place else (),
         op.outputs[0].elements * 9,
         "dsp",
-        instructions=_instructions(window, strip, pairs),
     )
-
-
-def _instructions(window: Window, strip: int, pairs: bool) -> int:
-    """Counted in the kernels' code, and with what GCC 12 makes of the rest."""
-    batches, _, _, channels = window.input
-    height, words = window.height.output, -(-window.width.output // 2)
-    strips = -(-height // strip)
-    filled = height * window.steps.stride_height + 2
-    planes = strips * 300 + filled * (15 * (words + 1) + 14)
-    lines = strips * 95 + (-(-height // 2) * (47 * words + 8) if pairs else height * (26 * words + 9))
-    return batches * -(-channels // 4) * (planes + 4 * lines)
 
 
 @dataclass(frozen=True, slots=True)

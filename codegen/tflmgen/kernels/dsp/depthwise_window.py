@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,26 +55,7 @@ def depthwise_window_dsp(op: OperatorInstance, window: Window, layer: Layer, spe
     function = f"tflmgen_depthwise_{kind}_s8"
     operands = (Input(0), stream, scratch, Output(0))
     macs = op.outputs[0].elements * taps
-    instructions = _instructions(window, 90 if nine else 40 + 15 * pairs)
-    return Kernel(
-        function, NINE if nine else HEADER, operands, fields, over_input, macs, "dsp", instructions=instructions
-    )
-
-
-def _instructions(window: Window, of_group: int) -> int:
-    """Counted in the kernels' code, and with what GCC 12 makes of the rest."""
-    batches, height, width, channels = window.input
-    over = window.height.output, window.width.output
-    inside = [
-        max(0, (size - taps) // stride + 1)
-        for size, taps, stride in zip(
-            (height, width), window.taps, (window.steps.stride_height, window.steps.stride_width), strict=True
-        )
-    ]
-    border = over[0] * over[1] - min(inside[0], over[0]) * min(inside[1], over[1])
-    groups = -(-channels // GROUP)
-    border *= 60 + 10 * math.prod(window.taps)
-    return batches * (over[0] * over[1] * (11 + groups * of_group) + border)
+    return Kernel(function, NINE if nine else HEADER, operands, fields, over_input, macs, "dsp")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,10 @@ of G all numbers are integers, and the results four times the accumulators (firm
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.kernels.costs.dsp import WINOGRAD_CHANNELS
 from tflmgen.kernels.dsp.channels import Integers, Layer, Rescalings, rescalings
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
@@ -26,6 +23,10 @@ TILES = 2
 
 FILTER = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]])
 """2G: three taps to four positions."""
+
+
+WINOGRAD_CHANNELS = (8, 16, 24, 32)
+"""Input channels that the C kernel is unrolled for."""
 
 
 def conv2d_winograd_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
@@ -51,19 +52,7 @@ def conv2d_winograd_dsp(op: OperatorInstance, window: Window, layer: Layer) -> K
     unrolled = str(inputs) if inputs in WINOGRAD_CHANNELS else "any"
     function = f"tflmgen_conv2d_winograd_dsp_{unrolled}_{'signed' if exact.signed else 'clamped'}_s8"
     macs = op.outputs[0].elements * terms
-    kernel = Kernel(function, "conv2d_winograd_dsp.h", operands, fields, overlaps, macs, "winograd")
-    instructions, cycles = _estimates(op, inputs // 4)
-    return replace(kernel, instructions=instructions, cycles=cycles)
-
-
-def _estimates(op: OperatorInstance, steps: int) -> tuple[int, int]:
-    """Instructions and cycles, counted in the kernel's code."""
-    batches, height, width, channels = op.outputs[0].max_shape
-    blocks = -(-batches * -(-height // 2) * -(-width // 2) // TILES)
-    pairs = -(-channels // 2)
-    instructions = TILES * (120 + 186 * steps) + pairs * (16 * (7 + 10 * steps) + 330)
-    cycles = TILES * (150 + 226 * steps) + pairs * (16 * (18 + 18 * steps) + 400)
-    return blocks * instructions, blocks * cycles
+    return Kernel(function, "conv2d_winograd_dsp.h", operands, fields, overlaps, macs, "winograd")
 
 
 def _stream(weights: Integers, exact: Rescalings) -> NDArray[np.uint32]:

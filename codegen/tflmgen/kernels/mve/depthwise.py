@@ -19,9 +19,6 @@ POINTER_BYTES = 4
 GROUP = 8
 """Channels that are computed at a time."""
 
-PER_MAC_BY_TWOS, PER_MAC = 0.9, 1.05
-"""Instructions per MAC, of two neighbouring pixels and of one."""
-
 
 def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
     """The kernel of a layer with one filter per channel, their number a multiple of 8; None where it is not exact.
@@ -37,7 +34,7 @@ def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> 
     function = f"tflmgen_depthwise_window_mve_{'signed' if exact.signed else 'clamped'}_s8"
     macs = op.outputs[0].elements * taps
 
-    def kernel(by_twos: bool, instructions: float) -> Kernel:
+    def kernel(by_twos: bool) -> Kernel:
         fields = params(
             "tflmgen_depthwise_window_mve_s8",
             window.fields(channels),
@@ -52,13 +49,11 @@ def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> 
         distance = window.group_distance(GROUP) + (channels if by_twos and channels > GROUP else 0)
         operands = (Input(0), stream, scratch, Output(0))
         over_input = overlaps(op.outputs[0], distance)
-        return Kernel(
-            function, HEADER, operands, fields, over_input, macs, "mve", instructions=round(macs * instructions)
-        )
+        return Kernel(function, HEADER, operands, fields, over_input, macs, "mve")
 
     if three and window.steps.stride_width == 1:
-        return replace(kernel(True, PER_MAC_BY_TWOS), alternatives=(kernel(False, PER_MAC),))
-    return kernel(False, PER_MAC)
+        return replace(kernel(True), alternatives=(kernel(False),))
+    return kernel(False)
 
 
 def _stream(layer: Layer) -> NDArray[np.uint32]:

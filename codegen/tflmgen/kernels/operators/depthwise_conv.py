@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -35,9 +34,6 @@ from tflmgen.kernels.operators.hybrid import hybrid_kernel
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
-PORTABLE_PER_MAC = 30
-"""Instructions of the portable kernel, about: each product has its own address."""
-
 LANES_F32 = 8
 """TFLMGEN_LANES_F32."""
 
@@ -51,9 +47,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    portable = on_fpu(portable_kernel(op), target)
-    known = replace(portable, instructions=portable.macs * PORTABLE_PER_MAC)
-    return fastest([*_fast_kernels(op, target), known], target)
+    return fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
 
 
 def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:

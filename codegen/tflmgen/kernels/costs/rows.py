@@ -1,0 +1,241 @@
+"""The terms of kernels without windows: matrices, elements, and recurrent layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from tflmgen.kernels.costs.term import Blocking, Numbers, Term, is_clamped
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: its numbers, and what the kernel computes at a time."""
+
+    n: Numbers
+    by: Blocking
+
+    def flag(self, name: str) -> int:
+        return self.n.get(name, 0)
+
+
+class Matrix(Call):
+    """FULLY_CONNECTED: batches of rows times units."""
+
+    @property
+    def rows(self) -> int:
+        return self.n["batches"]
+
+    @property
+    def units(self) -> int:
+        return self.n["units"]
+
+    @property
+    def depth(self) -> int:
+        return self.n["depth"]
+
+    @property
+    def steps(self) -> int:
+        return ceil(self.depth / self.by.values)
+
+    @property
+    def blocks(self) -> int:
+        return self.rows * ceil(self.units / self.by.channels)
+
+    @property
+    def grouped(self) -> int:
+        """Blocks of units but those that are computed one by one."""
+        return self.rows * ceil((self.units - self.flag("singles")) / self.by.channels)
+
+    @property
+    def rest(self) -> int:
+        return self.rows * (self.units % self.by.channels)
+
+    @property
+    def outputs(self) -> int:
+        return self.rows * self.units
+
+
+MATRIX_TERMS: dict[str, Term[Matrix]] = {
+    "row": Term("rows of the input", lambda m: m.rows),
+    "row_step": Term("steps of values of rows", lambda m: m.rows * m.steps),
+    "value": Term("values of rows", lambda m: m.rows * m.depth),
+    "odd_value": Term("values of rows that are no whole words", lambda m: m.rows * m.depth * (m.depth % 4 > 0)),
+    "copied_step": Term("steps of rows copied to the stack", lambda m: m.flag("stack") * m.rows * m.steps),
+    "widened_value": Term(
+        "values of rows, widened for every 64 units", lambda m: m.rows * ceil(m.units / 64) * m.depth
+    ),
+    "offset_value": Term("values of rows of offset pairs", lambda m: m.flag("offset") * m.rows * m.depth),
+    "unit": Term("outputs", lambda m: m.outputs),
+    "mac": Term("products", lambda m: m.outputs * m.depth),
+    "block": Term("blocks of units", lambda m: m.blocks),
+    "step": Term("steps in blocks", lambda m: m.blocks * m.steps),
+    "partial_block": Term("blocks whose last step is not full", lambda m: m.blocks * (m.depth % m.by.values > 0)),
+    "left_value": Term("values of blocks beyond eights", lambda m: m.blocks * (m.depth % 8)),
+    "offset_block": Term("blocks of offset pairs", lambda m: m.blocks * m.flag("offset")),
+    "grouped_row": Term("rows with blocks of units", lambda m: m.rows * (m.grouped > 0)),
+    "grouped_step": Term("steps of blocks but of single units", lambda m: m.grouped * m.steps),
+    "single": Term("units computed one by one", lambda m: m.rows * m.flag("singles")),
+    "single_step": Term("steps of those", lambda m: m.rows * m.flag("singles") * m.steps),
+    "lone": Term("units of layers with less than a block", lambda m: m.outputs * (m.units < m.by.channels)),
+    "rest": Term("units beyond whole blocks", lambda m: m.rest),
+    "rest_mac": Term("products of those", lambda m: m.rest * m.depth),
+    "own_scale": Term("outputs with a scale of their own", lambda m: m.flag("own_scales") * m.outputs),
+    "signed": Term("outputs of kernels whose results may be negative", lambda m: m.flag("signed") * m.outputs),
+    "clamp": Term("outputs clamped in a pass of their own", lambda m: m.outputs * is_clamped(m.n)),
+    "rectified": Term("float outputs with a lower limit", lambda m: m.outputs * m.flag("rectified")),
+}
+
+
+class Product(Call):
+    """BATCH_MATMUL."""
+
+    @property
+    def groups(self) -> int:
+        """Blocks of columns of the right matrix, of each pair of matrices."""
+        pairs = self.n["batches0"] * self.n["batches1"] * self.n["batches2"]
+        return pairs * ceil(self.n["columns"] / self.by.channels)
+
+    @property
+    def by_columns(self) -> bool:
+        return self.n["right_column_stride"] != 1
+
+    @property
+    def steps(self) -> int:
+        return ceil(self.n["depth"] / self.by.values)
+
+    @property
+    def blocks(self) -> int:
+        return self.groups * self.n["rows"]
+
+
+PRODUCT_TERMS: dict[str, Term[Product]] = {
+    "group": Term("blocks of columns, brought into order", lambda p: p.groups),
+    "packed_value": Term("values of those, row by row", lambda p: p.groups * p.n["depth"] * (not p.by_columns)),
+    "packed_step": Term("steps of those, column by column", lambda p: p.groups * p.steps * p.by_columns),
+    "block": Term("rows times blocks of columns", lambda p: p.blocks),
+    "step": Term("steps of those", lambda p: p.blocks * p.steps),
+    "copied_step": Term("steps of rows copied first", lambda p: p.blocks * p.steps * (p.n["depth"] % p.by.values > 0)),
+}
+
+
+class Elements(Call):
+    """ADD, MUL and tables, of one row, or of rows that a nest of loops goes through."""
+
+    @property
+    def extents(self) -> list[int]:
+        if "extent0" not in self.n:
+            return [self.n.get("count", self.n.get("elements", 0))]
+        return [self.n[f"extent{loop}"] for loop in range(self.n["rank"])]
+
+    @property
+    def rows(self) -> int:
+        return prod(self.extents[:-1])
+
+    @property
+    def count(self) -> int:
+        return self.extents[-1]
+
+    @property
+    def elements(self) -> int:
+        return self.rows * self.count
+
+    @property
+    def vectors(self) -> int:
+        return self.rows * ceil(self.count / self.by.values)
+
+    @property
+    def rest(self) -> int:
+        return self.rows * (self.count % self.by.values)
+
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether rows of one operand meet a single element of the other."""
+        innermost = len(self.extents) - 1
+        return "extent0" in self.n and any(self.n[f"stride{operand}{innermost}"] == 0 for operand in (1, 2))
+
+    @property
+    def restarts(self) -> int:
+        """How often a loop over rows begins anew."""
+        outer = self.extents[:-1]
+        return sum(prod(outer[:loop]) for loop in range(len(outer)))
+
+    @property
+    def clamped(self) -> int:
+        limits = self.n.get("least", -128), self.n.get("greatest", 127)
+        return self.elements * (limits[0] > -128 or limits[1] < 127)
+
+
+ELEMENT_TERMS: dict[str, Term[Elements]] = {
+    "row": Term("rows", lambda e: e.rows),
+    "restart": Term("loops over rows that begin anew", lambda e: e.restarts),
+    "broadcast_row": Term("rows that meet a single element", lambda e: e.rows * e.is_broadcast),
+    "vector": Term("vectors of elements", lambda e: e.vectors),
+    "full_vector": Term("vectors of rows that meet rows", lambda e: e.vectors * (not e.is_broadcast)),
+    "signed_vector": Term("vectors of kernels whose results may be negative", lambda e: e.flag("signed") * e.vectors),
+    "element": Term("elements", lambda e: e.elements),
+    "rest": Term("elements beyond whole vectors", lambda e: e.rest),
+    "full_rest": Term("those of rows that meet rows", lambda e: e.rest * (not e.is_broadcast)),
+    "signed": Term("elements of kernels whose results may be negative", lambda e: e.flag("signed") * e.elements),
+    "clamp": Term("elements clamped in a pass of their own", lambda e: e.clamped),
+}
+
+
+class Filters(Call):
+    """SVDF."""
+
+    @property
+    def rows(self) -> int:
+        return self.n["batches"]
+
+    @property
+    def filters(self) -> int:
+        return self.rows * self.n["units"] * self.n["rank"]
+
+    @property
+    def steps(self) -> int:
+        count = ceil(self.n["units"] * self.n["rank"] / self.by.channels)
+        return self.rows * count * ceil(self.n["inputs"] / self.by.values)
+
+
+SVDF_TERMS: dict[str, Term[Filters]] = {
+    "row": Term("rows of the input", lambda s: s.rows),
+    "value": Term("values of rows", lambda s: s.rows * s.n["inputs"]),
+    "unit": Term("outputs", lambda s: s.rows * s.n["units"]),
+    "filter": Term("filters", lambda s: s.filters),
+    "step": Term("steps of values of blocks of filters", lambda s: s.steps),
+    "mac": Term("products with the input", lambda s: s.filters * s.n["inputs"]),
+    "state": Term("values of the state", lambda s: s.filters * s.n["memory"]),
+    "state_vector": Term("vectors of 16 of those", lambda s: s.filters * ceil(s.n["memory"] / 16)),
+    "wide_state": Term("values of a state of int16", lambda s: s.flag("wide") * s.filters * s.n["memory"]),
+}
+
+
+class Sequence(Call):
+    """LSTM over a sequence, without peepholes, normalisation and projection."""
+
+    @property
+    def times(self) -> int:
+        return self.n["batches"] * self.n["steps"]
+
+    @property
+    def outputs(self) -> int:
+        return self.n.get("outputs", self.n["cells"])
+
+    @property
+    def steps(self) -> int:
+        return ceil(self.n["inputs"] / self.by.values) + ceil(self.outputs / self.by.values)
+
+    @property
+    def blocks(self) -> int:
+        return self.times * ceil(self.n["cells"] / self.by.channels)
+
+
+LSTM_TERMS: dict[str, Term[Sequence]] = {
+    "time": Term("time steps", lambda s: s.times),
+    "value": Term("values of inputs and of the last outputs", lambda s: s.times * (s.n["inputs"] + s.outputs)),
+    "cell": Term("cells", lambda s: s.times * s.n["cells"]),
+    "block": Term("blocks of cells", lambda s: s.blocks),
+    "step": Term("steps of values in blocks", lambda s: s.blocks * s.steps),
+    "mac": Term("products of a gate", lambda s: s.times * s.n["cells"] * (s.n["inputs"] + s.outputs)),
+}

@@ -1,0 +1,35 @@
+"""What a term of a cost model is, and the numbers of a call that terms count with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Numbers = Mapping[str, int]
+"""The fields of a call's const struct, of arrays each element (extent0, extent1), and its function's flags."""
+
+Work = TypeVar("Work")
+
+
+@dataclass(frozen=True, slots=True)
+class Blocking:
+    """What a kernel computes at a time: output pixels, output channels or units, and values of the input."""
+
+    pixels: int = 1
+    channels: int = 1
+    values: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Term(Generic[Work]):
+    """A part of kernels: what one of it is, and how many there are in a call."""
+
+    meaning: str
+    count: Callable[[Work], float]
+
+
+def is_clamped(numbers: Numbers) -> bool:
+    """Whether int8 results are clamped within their type's range, in a pass of its own."""
+    low, high = numbers.get("output_min", -128), numbers.get("output_max", 127)
+    return low > -128 or high < 127

@@ -39,7 +39,7 @@ from tflmgen.kernels.thumb.fully_connected_few import fully_connected_few_thumb
 from tflmgen.kernels.thumb.pixel import conv2d_pixel_thumb
 from tflmgen.kernels.thumb.transpose_conv import transpose_conv_thumb
 
-NEAR = 1.05
+NEAR = 1.1
 """Estimated cycles that differ by less than this factor say nothing: the kernel that stands first is taken."""
 
 MOST_ZEROS = 1024

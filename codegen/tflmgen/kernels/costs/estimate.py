@@ -37,7 +37,7 @@ STANDS_FOR = {"cortex-m4": "cortex-m3", "cortex-m7": "cortex-m3", "cortex-m55": 
 PER_MAC = 6
 """Cycles of a multiply-accumulate, about, in kernels without a cost model."""
 
-FLAGS = "signed", "offset", "stack"
+FLAGS = "any", "signed", "offset", "stack"
 """What names of C functions say of the kernels."""
 
 Table = dict[str, dict[str, dict[str, float]]]

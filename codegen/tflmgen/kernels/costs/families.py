@@ -117,7 +117,7 @@ FAMILIES: dict[str, Family] = {
     "conv2d_s16_dsp": _conv("pixel row dilated_tap ragged_value gathered_step full_step output", 3, 2, 4),
     "depthwise_conv2d_s16_dsp": _depthwise("pixel four_tap rest_row block row_output tap_output clamp", 1, 4),
     "fully_connected_s16_dsp": _matrix("odd_value unit mac lone rest_mac partial_block", 1, 4, 4),
-    "svdf_dsp": _svdf("row filter step state_vector wide_state", 1, 4, 4),
+    "svdf_dsp": _svdf("row unit filter step state state_word state_value", 1, 4, 4),
     "lstm_dsp": _lstm("time value cell step", 1, 1, 4),
     # Helium
     "conv2d_mve": _conv("line line_gather gathered_step cut_value alone_value block step", 4, 2, 16),
@@ -133,7 +133,7 @@ FAMILIES: dict[str, Family] = {
     "batch_matmul_mve": _product("group packed_value packed_step block step copied_step", 1, 8, 16),
     "add_mve": _elements("element rest signed_vector clamp", 1, 1, 8),
     "mul_mve": _elements("row element full_vector rest clamp", 1, 1, 8),
-    "average_pool2d_mve": _depthwise("pixel tap eight_row output", 1, 16),
+    "average_pool2d_mve": _depthwise("pixel row wide wide_row wide_tap narrow narrow_tap", 1, 16),
     "max_pool2d_mve": _depthwise("line pixel border vector_row vector_tap block", 1, 16),
     "lookup_mve": _elements("vector", 1, 1, 16),
     "svdf_mve": _svdf("row filter step state wide_state", 1, 8, 16),

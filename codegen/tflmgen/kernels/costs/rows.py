@@ -206,7 +206,11 @@ SVDF_TERMS: dict[str, Term[Filters]] = {
     "step": Term("steps of values of blocks of filters", lambda s: s.steps),
     "mac": Term("products with the input", lambda s: s.filters * s.n["inputs"]),
     "state": Term("values of the state", lambda s: s.filters * s.n["memory"]),
-    "state_vector": Term("vectors of 16 of those", lambda s: s.filters * ceil(s.n["memory"] / 16)),
+    "state_word": Term(
+        "words of states read by words",
+        lambda s: (1 - s.flag("any")) * s.filters * s.n["memory"] * (1 + s.flag("wide")) / 4,
+    ),
+    "state_value": Term("values of states read one by one", lambda s: s.flag("any") * s.filters * s.n["memory"]),
     "wide_state": Term("values of a state of int16", lambda s: s.flag("wide") * s.filters * s.n["memory"]),
 }
 

@@ -256,7 +256,11 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "lane_rest": Term("outputs beyond vectors of eight channels", lambda w: w.pixels * (w.outputs - 8 * w.lane_groups)),
     "lane_rest_row": Term("rows of those", lambda w: w.rows_inside * (w.outputs - 8 * w.lane_groups)),
     "lane_rest_tap": Term("taps of those", lambda w: w.taps_inside * (w.outputs - 8 * w.lane_groups)),
-    "eight_row": Term("rows inside of vectors of eight channels", lambda w: w.rows_inside * ceil(w.outputs / 8)),
+    "wide": Term("32 channels of a pixel", lambda w: w.pixels * (w.channels // 32)),
+    "wide_row": Term("rows inside of those", lambda w: w.rows_inside * (w.channels // 32)),
+    "wide_tap": Term("taps inside of those", lambda w: w.taps_inside * (w.channels // 32)),
+    "narrow": Term("eight channels of a pixel beyond those", lambda w: w.pixels * ceil(w.channels % 32 / 8)),
+    "narrow_tap": Term("taps inside of those", lambda w: w.taps_inside * ceil(w.channels % 32 / 8)),
     "vector_row": Term("rows inside of vectors of 16 channels", lambda w: w.rows_inside * ceil(w.outputs / 16)),
     "vector_tap": Term("taps inside of those", lambda w: w.taps_inside * ceil(w.outputs / 16)),
     "by_ones_tap": Term(

@@ -18,7 +18,7 @@ MOST_TERMS, MOST_COEFFICIENTS = 8, 1200
 """Of one family on one core; of all together."""
 
 RECORDED = json.loads((ROOT / "tests" / "models" / "kernel_candidates.json").read_text())
-"""calls: C function, numbers of the call, and its cycles by core, from cost models of up to 49 terms that were within 3 %
+"""calls: C function, numbers of the call, and its cycles by core, from cost models of many terms that were within 3 %
 of counts. layers: of the corpus' real models those with several kernels of similar cost, as indices into calls."""
 
 WITHIN = 0.005

@@ -25,7 +25,7 @@ from tflmgen.settings import Settings, parse_options
 ARENA_LIMIT = 1 << 30
 
 Given = Mapping[TensorKey, tuple[int, ...]] | None
-"""The rows that inputs of open shape need, for those of which the options don't say more."""
+"""Dimensions inferred from the inputs at hand, by tensor of open shape; `--max-shape` overrides them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def compile_module(imported: Module, name: str, target: Target, options: BuildOp
 
 
 def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[Choice]:
-    """The ways to run a model's operators that trade speed for RAM, from the fastest to the smallest; see ram.curve."""
+    """The Pareto front of a model's plans, from the fastest to the smallest: estimated cycles against bytes of RAM."""
     settings = parse_options(options)
     if options.winograd:
         raise UsageError("--winograd takes RAM for speed: it goes without --pareto")

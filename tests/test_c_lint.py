@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from support.repository import ROOT, page_named
+from support.repository import ROOT, page_named, tracked_files
 from support.tools import may_lack
 from tflmgen.compiler import compile_model
 from tflmgen.options import BuildOptions
@@ -16,6 +17,8 @@ from tflmgen.project.board import list_boards, load_board
 from tflmgen.project.firmware_build import plan_for, project_of
 
 FIRMWARE = ROOT / "firmware"
+CLANG_FORMAT = Path(sys.executable).with_name("clang-format")
+TESTS = ROOT / "tests"
 KERNELS = sorted((FIRMWARE / "kernels").glob("*.h"))
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O2", "-c")
 BOARDS = {board.id: board for board in (*list_boards(), load_board("host"))}
@@ -28,6 +31,13 @@ def run(*command: str | Path) -> None:
         pytest.skip(f"needs {command[0]}")
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_c_has_one_style() -> None:
+    """.clang-format, and lines that fit; blocks of assembly made of macros are laid out by hand."""
+    files = [path for path in tracked_files() if path.suffix in {".c", ".h", ".cpp"} and TESTS not in path.parents]
+    run(CLANG_FORMAT, "--dry-run", "-Werror", *files)
+    assert not [path for path in files for line in path.read_text(encoding="utf-8").splitlines() if len(line) > 120]
 
 
 def write_library(folder: Path, board: str) -> Path:

@@ -1,8 +1,9 @@
-/* The RP2040's second-stage boot loader. The ROM copies the first 256 bytes of flash to RAM, checks their CRC and jumps there
- * (RP2040 Datasheet, "Bootrom"); this sets the flash interface to plain reads (command 03h, one data line), which any SPI
- * flash answers, and starts the program behind it at its vector table. */
+/* The RP2040's second-stage boot loader. The ROM copies the first 256 bytes of flash to RAM, checks their CRC and
+ * jumps there (RP2040 Datasheet, "Bootrom"); this sets the flash interface to plain reads (command 03h, one data
+ * line), which any SPI flash answers, and starts the program behind it at its vector table. */
 #define SSI "0x18000000" /* SSIENR +0x08, BAUDR +0x14, CTRLR0 +0x00, CTRLR1 +0x04, SPI_CTRLR0 +0xF4 */
 
+/* clang-format off */
 __asm__(
     ".section .tflmgen_boot, \"ax\", %progbits\n"
     ".syntax unified\n"
@@ -28,5 +29,5 @@ __asm__(
     "  bx    r2\n"
     "  .ltorg\n"
     "  .org  252\n"
-    "  .word 0x3861CAFF\n" /* CRC-32 of the 252 bytes before: polynomial 04C11DB7, initial value FFFFFFFF, not reflected */
+    "  .word 0x3861CAFF\n" /* CRC-32 of the 252 bytes before: polynomial 04C11DB7, initial value FFFFFFFF, plain */
     ".text\n");

@@ -12,9 +12,9 @@ struct erfinv {
 
 TFLMGEN_HELPER float erfinv_of(float x)
 {
-    static const float inner[] = {2.81022636e-08F, 3.43273939e-07F,  -3.5233877e-06F, -4.39150654e-06F, 2.1858087e-04F,
+    static const float inner[] = {2.81022636e-08F,  3.43273939e-07F,  -3.5233877e-06F, -4.39150654e-06F, 2.1858087e-04F,
                                   -1.25372503e-03F, -4.17768164e-03F, 0.246640727F,    1.50140941F};
-    static const float outer[] = {-2.00214257e-04F, 1.00950558e-04F,  1.34934322e-03F, -3.67342844e-03F, 5.73950773e-03F,
+    static const float outer[] = {-2.00214257e-04F, 1.00950558e-04F, 1.34934322e-03F, -3.67342844e-03F, 5.73950773e-03F,
                                   -7.6224613e-03F,  9.43887047e-03F, 1.00167406F,     2.83297682F};
     if (fabsf(x) == 1.0F) {
         return x * INFINITY;

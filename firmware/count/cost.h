@@ -26,7 +26,9 @@ extern const struct model model_m0, model_m0plus, model_m3, model_m4, model_m7, 
 /* LDR, LDRB ..., STR, VLDR ...: single loads and stores, which follow each other in a pipeline. */
 static inline bool is_single_access(const struct instruction *i)
 {
-    if (!i || i->registers > 1) return false;
+    if (!i || i->registers > 1) {
+        return false;
+    }
     return i->kind == KIND_LOAD || i->kind == KIND_STORE || i->kind == KIND_FLOAT_LOAD || i->kind == KIND_FLOAT_STORE;
 }
 

@@ -22,7 +22,9 @@ static bool is_vector(const struct instruction *i)
 static struct cycles cost(const struct instruction *i, struct pipeline *pipeline)
 {
     const struct instruction *previous = pipeline->previous;
-    if (is_vector(i)) return between(previous && is_vector(previous) && previous->kind != i->kind ? 1 : 2, 2);
+    if (is_vector(i)) {
+        return between(previous && is_vector(previous) && previous->kind != i->kind ? 1 : 2, 2);
+    }
     switch (i->kind) {
     case KIND_LOAD:
     case KIND_FLOAT_LOAD:

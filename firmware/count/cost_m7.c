@@ -42,7 +42,9 @@ static enum unit unit_of(const struct instruction *i)
 
 static bool may_pair(enum unit first, enum unit second)
 {
-    if (first == UNIT_ALL || second == UNIT_ALL || first == UNIT_BRANCH) return false;
+    if (first == UNIT_ALL || second == UNIT_ALL || first == UNIT_BRANCH) {
+        return false;
+    }
     return first != second || first == UNIT_ALU || first == UNIT_LOAD;
 }
 

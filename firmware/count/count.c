@@ -93,7 +93,9 @@ static void end_interval(void)
     fputs("[", out);
     for (size_t i = 0; i <= step_count; i++) {
         const struct tally *t = &tallies[i];
-        if (t->instructions == 0 && t->high == 0) continue;
+        if (t->instructions == 0 && t->high == 0) {
+            continue;
+        }
         fprintf(out, "%s[%d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", separator, (int)i - 1, t->instructions, t->low,
                 t->high);
         separator = ", ";
@@ -111,10 +113,18 @@ static void on_block(unsigned cpu, void *data)
     }
     last = block;
     for (const struct run *run = block->runs; run != block->runs + block->count; run++) {
-        if (run->ends && inside) end_interval();
-        if (run->starts) start_interval();
-        if (!inside) continue;
-        if (run->step != SAME_STEP) current = run->step;
+        if (run->ends && inside) {
+            end_interval();
+        }
+        if (run->starts) {
+            start_interval();
+        }
+        if (!inside) {
+            continue;
+        }
+        if (run->step != SAME_STEP) {
+            current = run->step;
+        }
         add(&run->tally);
     }
 }
@@ -158,7 +168,9 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
             run->ends = address == to;
         }
         size_t size;
-        if (i == 0) block->start = address;
+        if (i == 0) {
+            block->start = address;
+        }
         instruction = fetch(insn, &size);
         block->end = address + size;
         const struct cycles cycles = model->cost(&instruction, &pipeline);
@@ -168,7 +180,9 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         previous = instruction;
         pipeline.previous = &previous;
     }
-    if (instruction.kind != KIND_LOOP_END) block->taken = model->taken;
+    if (instruction.kind != KIND_LOOP_END) {
+        block->taken = model->taken;
+    }
     qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, 0, block);
 }
 
@@ -177,17 +191,23 @@ static void read_sites(const char *path)
     FILE *file = fopen(path, "r");
     struct site site;
     size_t room = 0;
-    if (!file) return;
+    if (!file) {
+        return;
+    }
     while (fscanf(file, "%" SCNx64 " %d", &site.address, &site.step) == 2) {
         if (site_count == room) {
             room = room ? 2 * room : 1024;
             struct site *larger = allocate(room, sizeof *sites);
-            if (site_count) memcpy(larger, sites, site_count * sizeof *sites);
+            if (site_count) {
+                memcpy(larger, sites, site_count * sizeof *sites);
+            }
             free(sites);
             sites = larger;
         }
         sites[site_count++] = site;
-        if (site.step >= 0 && (size_t)site.step >= step_count) step_count = (size_t)site.step + 1;
+        if (site.step >= 0 && (size_t)site.step >= step_count) {
+            step_count = (size_t)site.step + 1;
+        }
     }
     fclose(file);
 }
@@ -196,7 +216,9 @@ static const struct model *find_model(const char *core)
 {
     static const struct model *const models[] = {&model_m0, &model_m0plus, &model_m3, &model_m4, &model_m7, &model_m55};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-        if (!strcmp(core, models[i]->core)) return models[i];
+        if (!strcmp(core, models[i]->core)) {
+            return models[i];
+        }
     }
     return NULL;
 }

@@ -1,12 +1,12 @@
 /* Stands before a model's C in which TFLMGEN_RAN(step) begins each step of the plan: an instruction of its own, whose
- * address and step are noted in a section that is not loaded, and that linkers keep for its name. Only the firmware that
- * tells how often each step runs has it. */
+ * address and step are noted in a section that is not loaded, and that linkers keep for its name. Only the firmware
+ * that tells how often each step runs has it. */
 #ifndef TFLMGEN_COUNT_MARK_H
 #define TFLMGEN_COUNT_MARK_H
 
-#define TFLMGEN_RAN(step) \
+#define TFLMGEN_RAN(step)                                                                                      \
     __asm__ volatile("1: nop\n\t.pushsection .debug_tflmgen, \"\", %%progbits\n\t.word 1b, %c0\n\t.popsection" \
-                     : \
+                     :                                                                                         \
                      : "i"(step));
 
 #endif

@@ -34,9 +34,9 @@ enum kind {
     KIND_FLOAT_STORE,
     KIND_FLOAT_LOAD_MULTIPLE,
     KIND_FLOAT_STORE_MULTIPLE,
-    KIND_VECTOR_MEMORY, /* Helium (MVE) loads and stores */
+    KIND_VECTOR_MEMORY,   /* Helium (MVE) loads and stores */
     KIND_VECTOR_MULTIPLY, /* Helium multiplications, multiply-accumulates and floating point */
-    KIND_VECTOR_ALU, /* the rest of Helium */
+    KIND_VECTOR_ALU,      /* the rest of Helium */
 };
 
 struct instruction {

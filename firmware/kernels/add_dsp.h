@@ -1,7 +1,7 @@
 /* ADD and SUB of int8 tensors of one shape, for cores with the DSP extension.
  *
- * The affine map of add_affine.h is (hi(a A) + hi(b B) + C) >> SHIFT, where hi is the product's part above 2^8 (SMLAW of a
- * byte in a half's upper place).
+ * The affine map of add_affine.h is (hi(a A) + hi(b B) + C) >> SHIFT, where hi is the product's part above 2^8 (SMLAW
+ * of a byte in a half's upper place).
  */
 #ifndef TFLMGEN_KERNELS_ADD_DSP_H
 #define TFLMGEN_KERNELS_ADD_DSP_H
@@ -31,8 +31,7 @@ TFLMGEN_HELPER int8_t tflmgen_add_dsp_finish(int32_t sum, bool with_sign, int32_
 
 /* Four results: 2 LDR, 6 to bring bytes to halves, 8 SMLAW, 4 SSAT (8 more where signed), 4 STRB, 3 to loop: 27. */
 TFLMGEN_HELPER void tflmgen_add_dsp_run(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                        const struct tflmgen_add_affine_s8 *p, bool with_sign,
-                                        int32_t shift)
+                                        const struct tflmgen_add_affine_s8 *p, bool with_sign, int32_t shift)
 {
     const int32_t factor1 = p->factor1;
     const int32_t factor2 = p->factor2;

@@ -8,12 +8,13 @@
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
 #define TFLMGEN_ADD_MVE_PLAIN(sums, free) ""
-#define TFLMGEN_ADD_MVE_SIGNED(sums, free)             \
-    "vshr.s32 " free ", " sums ", #31\n\t"             \
-    "vadd.i32 " sums ", " sums ", " free "\n\t"        \
+#define TFLMGEN_ADD_MVE_SIGNED(sums, free)      \
+    "vshr.s32 " free ", " sums ", #31\n\t"      \
+    "vadd.i32 " sums ", " sums ", " free "\n\t" \
     "vadd.i32 " sums ", " sums ", %[offset]\n\t"
 
 /* Eight results: 4 VLDRB, 2 VMLAS, 2 VMLA, 2 VSHL (6 more where signed), 3 to narrow, VSTRB, ADD, LE: 16. */
+/* clang-format off */
 #define TFLMGEN_ADD_MVE_LOOP(SIGN)                             \
     "wls lr, %[passes], 2f\n"                                  \
     "1:\n\t"                                                   \
@@ -34,6 +35,7 @@
     "add %[output], %[output], #8\n\t"                         \
     "le lr, 1b\n"                                              \
     "2:"
+/* clang-format on */
 
 TFLMGEN_HELPER int32_t tflmgen_add_mve_one(int32_t a, int32_t b, const struct tflmgen_add_affine_s8 *p, bool with_sign,
                                            int32_t shift)
@@ -53,14 +55,14 @@ TFLMGEN_HELPER void tflmgen_add_mve_run(const int8_t *input1, const int8_t *inpu
     if (with_sign) {
         __asm__ volatile(TFLMGEN_ADD_MVE_LOOP(TFLMGEN_ADD_MVE_SIGNED)
                          : [input1] "+l"(input1), [input2] "+l"(input2), [output] "+r"(output)
-                         : [factor1] "w"(factor1), [order] "w"(order), [factor2] "r"(p->factor2),
-                           [start] "r"(p->start), [offset] "r"(p->offset), [shift] "r"(-shift), [passes] "r"(passes)
+                         : [factor1] "w"(factor1), [order] "w"(order), [factor2] "r"(p->factor2), [start] "r"(p->start),
+                           [offset] "r"(p->offset), [shift] "r"(-shift), [passes] "r"(passes)
                          : "lr", "q0", "q1", "q2", "q3", "memory");
     } else {
         __asm__ volatile(TFLMGEN_ADD_MVE_LOOP(TFLMGEN_ADD_MVE_PLAIN)
                          : [input1] "+l"(input1), [input2] "+l"(input2), [output] "+r"(output)
-                         : [factor1] "w"(factor1), [order] "w"(order), [factor2] "r"(p->factor2),
-                           [start] "r"(p->start), [shift] "r"(-shift), [passes] "r"(passes)
+                         : [factor1] "w"(factor1), [order] "w"(order), [factor2] "r"(p->factor2), [start] "r"(p->start),
+                           [shift] "r"(-shift), [passes] "r"(passes)
                          : "lr", "q0", "q1", "q2", "q3", "memory");
     }
     for (int32_t left = p->count % 8; left > 0; --left) {

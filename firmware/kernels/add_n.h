@@ -14,22 +14,20 @@ enum {
 };
 
 /* tflmgen_add_n_f32(layout, output, input, input, ...) and so on */
-#define tflmgen_add_n_f32(layout, output, ...) \
-    tflmgen_add_all_f32(layout, output, (const void *const[]){__VA_ARGS__})
-#define tflmgen_add_n_s32(layout, output, ...) \
-    tflmgen_add_all_s32(layout, output, (const void *const[]){__VA_ARGS__})
+#define tflmgen_add_n_f32(layout, output, ...) tflmgen_add_all_f32(layout, output, (const void *const[]){__VA_ARGS__})
+#define tflmgen_add_n_s32(layout, output, ...) tflmgen_add_all_s32(layout, output, (const void *const[]){__VA_ARGS__})
 #define tflmgen_add_n_s8(layout, output, ...) tflmgen_add_all_s8(layout, output, (const void *const[]){__VA_ARGS__})
 
-#define TFLMGEN_DEFINE_ADD_ALL(name, type, sum_type)                                                   \
-    TFLMGEN_KERNEL void name(const int32_t *layout, type *output, const void *const *inputs)           \
-    {                                                                                                  \
-        for (int32_t i = 0; i < layout[TFLMGEN_ADD_N_ELEMENTS]; i++) {                                 \
-            sum_type sum = 0;                                                                          \
-            for (int32_t input = 0; input < layout[TFLMGEN_ADD_N_INPUTS]; input++) {                   \
-                sum += (sum_type)((const type *)inputs[input])[i];                                     \
-            }                                                                                          \
-            output[i] = (type)sum;                                                                     \
-        }                                                                                              \
+#define TFLMGEN_DEFINE_ADD_ALL(name, type, sum_type)                                         \
+    TFLMGEN_KERNEL void name(const int32_t *layout, type *output, const void *const *inputs) \
+    {                                                                                        \
+        for (int32_t i = 0; i < layout[TFLMGEN_ADD_N_ELEMENTS]; i++) {                       \
+            sum_type sum = 0;                                                                \
+            for (int32_t input = 0; input < layout[TFLMGEN_ADD_N_INPUTS]; input++) {         \
+                sum += (sum_type)((const type *)inputs[input])[i];                           \
+            }                                                                                \
+            output[i] = (type)sum;                                                           \
+        }                                                                                    \
     }
 
 TFLMGEN_DEFINE_ADD_ALL(tflmgen_add_all_f32, float, float)

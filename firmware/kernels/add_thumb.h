@@ -13,9 +13,11 @@
     "adds r4, r4, r5\n\t"      \
     "add r4, r4, lr\n\t"
 
-/* Registers: r0, r1 behind the inputs, r2 behind the output, r3 from there to the next element, r4 sum, r5 second product,
- * r6 and r7 factors, r12 start, lr offset. An element takes 2 LDRSB, 2 MULS, 2 ADDS, 1 ASRS, 3 to find out whether it
- * saturates, 1 STRB, 2 to loop: 13 instructions, 3 more where signed, 2 more where it saturates, in the same cycles. */
+/* Registers: r0, r1 behind the inputs, r2 behind the output, r3 from there to the next element, r4 sum, r5 second
+ * product, r6 and r7 factors, r12 start, lr offset. An element takes 2 LDRSB, 2 MULS, 2 ADDS, 1 ASRS, 3 to find out
+ * whether it saturates, 1 STRB, 2 to loop: 13 instructions, 3 more where signed, 2 more where it saturates, in the
+ * same cycles. */
+/* clang-format off */
 #define TFLMGEN_ADD_THUMB(name, SIGN, shift)                                             \
     TFLMGEN_SHARED void name(const int8_t *input1, const int8_t *input2, int8_t *output, \
                              const struct tflmgen_add_affine_s8 *p)                      \
@@ -62,6 +64,7 @@
                          : "r12", "cc", "memory");                                       \
         tflmgen_clamp_thumb_s8(output, p->count, p->least, p->greatest);                 \
     }
+/* clang-format on */
 
 TFLMGEN_ADD_THUMB(tflmgen_add_thumb_22_s8, "", "22")
 TFLMGEN_ADD_THUMB(tflmgen_add_thumb_21_s8, "", "21")

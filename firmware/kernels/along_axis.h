@@ -16,30 +16,30 @@ struct tflmgen_axis {
 };
 
 /* Of equal elements, the first counts. */
-#define TFLMGEN_DEFINE_ARG(name, type, index_type, better)                                                 \
-    TFLMGEN_KERNEL void name(const type *input, index_type *output, const struct tflmgen_axis *params)    \
-    {                                                                                                      \
-        for (int32_t outer = 0; outer < params->outer; outer++) {                                          \
-            for (int32_t inner = 0; inner < params->inner; inner++) {                                      \
-                const type *row = input + outer * params->axis * params->inner + inner;                    \
-                type best = row[0];                                                                        \
-                int32_t index = 0;                                                                         \
-                for (int32_t i = 1; i < params->axis; i++) {                                               \
-                    const type candidate = row[i * params->inner];                                         \
-                    if (candidate better best) {                                                           \
-                        best = candidate;                                                                  \
-                        index = i;                                                                         \
-                    }                                                                                      \
-                }                                                                                          \
-                *output++ = index;                                                                         \
-            }                                                                                              \
-        }                                                                                                  \
+#define TFLMGEN_DEFINE_ARG(name, type, index_type, better)                                             \
+    TFLMGEN_KERNEL void name(const type *input, index_type *output, const struct tflmgen_axis *params) \
+    {                                                                                                  \
+        for (int32_t outer = 0; outer < params->outer; outer++) {                                      \
+            for (int32_t inner = 0; inner < params->inner; inner++) {                                  \
+                const type *row = input + outer * params->axis * params->inner + inner;                \
+                type best = row[0];                                                                    \
+                int32_t index = 0;                                                                     \
+                for (int32_t i = 1; i < params->axis; i++) {                                           \
+                    const type candidate = row[i * params->inner];                                     \
+                    if (candidate better best) {                                                       \
+                        best = candidate;                                                              \
+                        index = i;                                                                     \
+                    }                                                                                  \
+                }                                                                                      \
+                *output++ = index;                                                                     \
+            }                                                                                          \
+        }                                                                                              \
     }
 
-#define TFLMGEN_DEFINE_ARGS(suffix, type)                                     \
-    TFLMGEN_DEFINE_ARG(tflmgen_arg_max_##suffix##_s32, type, int32_t, >)      \
-    TFLMGEN_DEFINE_ARG(tflmgen_arg_max_##suffix##_s64, type, int64_t, >)      \
-    TFLMGEN_DEFINE_ARG(tflmgen_arg_min_##suffix##_s32, type, int32_t, <)      \
+#define TFLMGEN_DEFINE_ARGS(suffix, type)                                \
+    TFLMGEN_DEFINE_ARG(tflmgen_arg_max_##suffix##_s32, type, int32_t, >) \
+    TFLMGEN_DEFINE_ARG(tflmgen_arg_max_##suffix##_s64, type, int64_t, >) \
+    TFLMGEN_DEFINE_ARG(tflmgen_arg_min_##suffix##_s32, type, int32_t, <) \
     TFLMGEN_DEFINE_ARG(tflmgen_arg_min_##suffix##_s64, type, int64_t, <)
 
 TFLMGEN_DEFINE_ARGS(f32, float)
@@ -57,23 +57,23 @@ struct tflmgen_cumsum {
     bool reverse;
 };
 
-#define TFLMGEN_DEFINE_CUMSUM(name, type, sum_type)                                                        \
-    TFLMGEN_KERNEL void name(const type *input, type *output, const struct tflmgen_cumsum *params)        \
-    {                                                                                                      \
-        const int32_t first = params->reverse ? (params->axis - 1) * params->inner : 0;                    \
-        const int32_t step = params->reverse ? -params->inner : params->inner;                             \
-        for (int32_t outer = 0; outer < params->outer; outer++) {                                          \
-            for (int32_t inner = 0; inner < params->inner; inner++) {                                      \
-                int32_t place = outer * params->axis * params->inner + first + inner;                      \
-                sum_type sum = 0;                                                                          \
-                for (int32_t i = 0; i < params->axis; i++) {                                               \
-                    const sum_type before = sum;                                                           \
-                    sum += (sum_type)input[place];                                                         \
-                    output[place] = (type)(params->exclusive ? before : sum);                              \
-                    place += step;                                                                         \
-                }                                                                                          \
-            }                                                                                              \
-        }                                                                                                  \
+#define TFLMGEN_DEFINE_CUMSUM(name, type, sum_type)                                                \
+    TFLMGEN_KERNEL void name(const type *input, type *output, const struct tflmgen_cumsum *params) \
+    {                                                                                              \
+        const int32_t first = params->reverse ? (params->axis - 1) * params->inner : 0;            \
+        const int32_t step = params->reverse ? -params->inner : params->inner;                     \
+        for (int32_t outer = 0; outer < params->outer; outer++) {                                  \
+            for (int32_t inner = 0; inner < params->inner; inner++) {                              \
+                int32_t place = outer * params->axis * params->inner + first + inner;              \
+                sum_type sum = 0;                                                                  \
+                for (int32_t i = 0; i < params->axis; i++) {                                       \
+                    const sum_type before = sum;                                                   \
+                    sum += (sum_type)input[place];                                                 \
+                    output[place] = (type)(params->exclusive ? before : sum);                      \
+                    place += step;                                                                 \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
     }
 
 TFLMGEN_DEFINE_CUMSUM(tflmgen_cumsum_f32, float, float)
@@ -121,33 +121,32 @@ struct tflmgen_top_k {
 };
 
 /* The k greatest elements of each row, in falling order; of equal ones the first comes first. */
-#define TFLMGEN_DEFINE_TOP_K(name, type)                                                     \
-    TFLMGEN_KERNEL void name(const type *input, type *values, int32_t *indices,             \
-                             const struct tflmgen_top_k *params)                             \
-    {                                                                                        \
-        for (int32_t row = 0; row < params->rows; row++) {                                   \
-            int32_t found = 0;                                                               \
-            for (int32_t i = 0; i < params->length; i++) {                                   \
-                const type candidate = input[i];                                             \
-                int32_t place = found;                                                       \
-                while (place > 0 && candidate > values[place - 1]) {                         \
-                    place--;                                                                 \
-                }                                                                            \
-                if (place == params->k) {                                                    \
-                    continue;                                                                \
-                }                                                                            \
-                found = found < params->k ? found + 1 : found;                               \
-                for (int32_t j = found - 1; j > place; j--) {                                \
-                    values[j] = values[j - 1];                                               \
-                    indices[j] = indices[j - 1];                                             \
-                }                                                                            \
-                values[place] = candidate;                                                   \
-                indices[place] = i;                                                          \
-            }                                                                                \
-            input += params->length;                                                         \
-            values += params->k;                                                             \
-            indices += params->k;                                                            \
-        }                                                                                    \
+#define TFLMGEN_DEFINE_TOP_K(name, type)                                                                            \
+    TFLMGEN_KERNEL void name(const type *input, type *values, int32_t *indices, const struct tflmgen_top_k *params) \
+    {                                                                                                               \
+        for (int32_t row = 0; row < params->rows; row++) {                                                          \
+            int32_t found = 0;                                                                                      \
+            for (int32_t i = 0; i < params->length; i++) {                                                          \
+                const type candidate = input[i];                                                                    \
+                int32_t place = found;                                                                              \
+                while (place > 0 && candidate > values[place - 1]) {                                                \
+                    place--;                                                                                        \
+                }                                                                                                   \
+                if (place == params->k) {                                                                           \
+                    continue;                                                                                       \
+                }                                                                                                   \
+                found = found < params->k ? found + 1 : found;                                                      \
+                for (int32_t j = found - 1; j > place; j--) {                                                       \
+                    values[j] = values[j - 1];                                                                      \
+                    indices[j] = indices[j - 1];                                                                    \
+                }                                                                                                   \
+                values[place] = candidate;                                                                          \
+                indices[place] = i;                                                                                 \
+            }                                                                                                       \
+            input += params->length;                                                                                \
+            values += params->k;                                                                                    \
+            indices += params->k;                                                                                   \
+        }                                                                                                           \
     }
 
 TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_f32, float)
@@ -158,19 +157,19 @@ TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_s32, int32_t)
 TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_s64, int64_t)
 
 /* output[outer][depth][inner] = *on where indices[outer][inner] is that depth, else *off; `axis` is the depth. */
-#define TFLMGEN_DEFINE_ONE_HOT(name, index_type, word)                                                     \
-    TFLMGEN_KERNEL void name(const index_type *indices, const void *on, const void *off, void *output,    \
-                             const struct tflmgen_axis *params)                                            \
-    {                                                                                                      \
-        word *to = (word *)output;                                                                         \
-        for (int32_t outer = 0; outer < params->outer; outer++) {                                          \
-            for (int32_t depth = 0; depth < params->axis; depth++) {                                       \
-                for (int32_t inner = 0; inner < params->inner; inner++) {                                  \
-                    *to++ = indices[inner] == depth ? *(const word *)on : *(const word *)off;              \
-                }                                                                                          \
-            }                                                                                              \
-            indices += params->inner;                                                                      \
-        }                                                                                                  \
+#define TFLMGEN_DEFINE_ONE_HOT(name, index_type, word)                                                 \
+    TFLMGEN_KERNEL void name(const index_type *indices, const void *on, const void *off, void *output, \
+                             const struct tflmgen_axis *params)                                        \
+    {                                                                                                  \
+        word *to = (word *)output;                                                                     \
+        for (int32_t outer = 0; outer < params->outer; outer++) {                                      \
+            for (int32_t depth = 0; depth < params->axis; depth++) {                                   \
+                for (int32_t inner = 0; inner < params->inner; inner++) {                              \
+                    *to++ = indices[inner] == depth ? *(const word *)on : *(const word *)off;          \
+                }                                                                                      \
+            }                                                                                          \
+            indices += params->inner;                                                                  \
+        }                                                                                              \
     }
 
 TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s32_8, int32_t, tflmgen_word8)

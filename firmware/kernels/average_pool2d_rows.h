@@ -15,21 +15,21 @@ struct tflmgen_average_pool2d_rows_s8 {
 };
 
 /* Adds the row [width, channels] to `sums` [channels]; after the last one, writes the means. */
-#define TFLMGEN_AVERAGE_POOL2D_ROWS(name, type)                                                                        \
-    TFLMGEN_KERNEL void name(const int8_t *row, type *sums, int8_t *output,                                            \
-                             const struct tflmgen_average_pool2d_rows_s8 *p)                                           \
-    {                                                                                                                  \
-        for (int32_t channel = 0; channel < p->channels; ++channel) {                                                  \
-            int32_t sum = p->is_first ? 0 : sums[channel];                                                             \
-            for (int32_t x = 0; x < p->width; ++x) {                                                                   \
-                sum += row[x * p->channels + channel];                                                                 \
-            }                                                                                                          \
-            sums[channel] = (type)sum;                                                                                 \
-            if (p->is_last) {                                                                                          \
-                const int32_t mean = tflmgen_rounded_mean_s32(sum, p->count);                                          \
-                output[channel] = (int8_t)tflmgen_clamp_s32(mean, p->output_min, p->output_max);                       \
-            }                                                                                                          \
-        }                                                                                                              \
+#define TFLMGEN_AVERAGE_POOL2D_ROWS(name, type)                                                  \
+    TFLMGEN_KERNEL void name(const int8_t *row, type *sums, int8_t *output,                      \
+                             const struct tflmgen_average_pool2d_rows_s8 *p)                     \
+    {                                                                                            \
+        for (int32_t channel = 0; channel < p->channels; ++channel) {                            \
+            int32_t sum = p->is_first ? 0 : sums[channel];                                       \
+            for (int32_t x = 0; x < p->width; ++x) {                                             \
+                sum += row[x * p->channels + channel];                                           \
+            }                                                                                    \
+            sums[channel] = (type)sum;                                                           \
+            if (p->is_last) {                                                                    \
+                const int32_t mean = tflmgen_rounded_mean_s32(sum, p->count);                    \
+                output[channel] = (int8_t)tflmgen_clamp_s32(mean, p->output_min, p->output_max); \
+            }                                                                                    \
+        }                                                                                        \
     }
 
 /* Sums of up to 255 pixels fit 16 bits. */

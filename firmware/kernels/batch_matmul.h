@@ -51,7 +51,8 @@ TFLMGEN_HELPER int8_t tflmgen_batch_matmul_end_s8(int32_t sum, const struct tflm
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
     /* Products have 16 bits. */
     if (p->shift <= 0 && p->depth < 1 << 14) {
-        return (int8_t)tflmgen_saturate_s8(tflmgen_requantize_dsp(sum, p->multiplier, -p->shift) + p->output_zero_point);
+        return (int8_t)tflmgen_saturate_s8(tflmgen_requantize_dsp(sum, p->multiplier, -p->shift) +
+                                           p->output_zero_point);
     }
 #endif
     sum = tflmgen_add_wrap_s32(tflmgen_requantize(sum, p->multiplier, p->shift), p->output_zero_point);
@@ -178,20 +179,20 @@ struct tflmgen_batch_matmul_s16 {
     int32_t shift;
 };
 
-#define TFLMGEN_BATCH_MATMUL_SUM_S16(suffix, right_element, dot)                                                       \
-    TFLMGEN_HELPER int16_t tflmgen_batch_matmul_sum_##suffix(const int16_t *left, const right_element *right,          \
-                                                             const struct tflmgen_batch_matmul_s16 *p)                 \
-    {                                                                                                                  \
-        int64_t sum = 0;                                                                                               \
-        if (p->left_depth_stride == 1 && p->right_depth_stride == 1) {                                                 \
-            sum = dot(left, right, p->depth);                                                                          \
-        } else {                                                                                                       \
-            for (int32_t k = 0; k < p->depth; ++k) {                                                                   \
-                sum += left[k * p->left_depth_stride] * right[k * p->right_depth_stride];                              \
-            }                                                                                                          \
-        }                                                                                                              \
-        const int32_t result = tflmgen_requantize_s64(sum, p->multiplier, p->shift);                                   \
-        return (int16_t)tflmgen_clamp_s32(result, INT16_MIN, INT16_MAX);                                               \
+#define TFLMGEN_BATCH_MATMUL_SUM_S16(suffix, right_element, dot)                                              \
+    TFLMGEN_HELPER int16_t tflmgen_batch_matmul_sum_##suffix(const int16_t *left, const right_element *right, \
+                                                             const struct tflmgen_batch_matmul_s16 *p)        \
+    {                                                                                                         \
+        int64_t sum = 0;                                                                                      \
+        if (p->left_depth_stride == 1 && p->right_depth_stride == 1) {                                        \
+            sum = dot(left, right, p->depth);                                                                 \
+        } else {                                                                                              \
+            for (int32_t k = 0; k < p->depth; ++k) {                                                          \
+                sum += left[k * p->left_depth_stride] * right[k * p->right_depth_stride];                     \
+            }                                                                                                 \
+        }                                                                                                     \
+        const int32_t result = tflmgen_requantize_s64(sum, p->multiplier, p->shift);                          \
+        return (int16_t)tflmgen_clamp_s32(result, INT16_MIN, INT16_MAX);                                      \
     }
 
 TFLMGEN_BATCH_MATMUL_SUM_S16(s16, int16_t, tflmgen_dot_s16_s16)
@@ -202,8 +203,8 @@ TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
 /* fours: of a row's first columns, how many it has computed. */
 #define TFLMGEN_BATCH_MATMUL(suffix, element, right_element, parameters, fours)                                        \
     TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix(const element *restrict left,                                    \
-                                                      const right_element *restrict right,                             \
-                                                      element *restrict output, const struct parameters *p)            \
+                                                      const right_element *restrict right, element *restrict output,   \
+                                                      const struct parameters *p)                                      \
     {                                                                                                                  \
         for (int32_t a = 0; a < p->batches[0]; ++a) {                                                                  \
             for (int32_t b = 0; b < p->batches[1]; ++b) {                                                              \
@@ -211,8 +212,7 @@ TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
                     const element *left_matrix = left + a * p->left_batch_strides[0] + b * p->left_batch_strides[1] +  \
                                                  c * p->left_batch_strides[2];                                         \
                     const right_element *right_matrix = right + a * p->right_batch_strides[0] +                        \
-                                                        b * p->right_batch_strides[1] +                                \
-                                                        c * p->right_batch_strides[2];                                 \
+                                                        b * p->right_batch_strides[1] + c * p->right_batch_strides[2]; \
                     element *matrix = output + a * p->output_batch_strides[0] + b * p->output_batch_strides[1] +       \
                                       c * p->output_batch_strides[2];                                                  \
                     for (int32_t row = 0; row < p->rows; ++row) {                                                      \
@@ -220,8 +220,8 @@ TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
                         int32_t column = fours(left_row, right_matrix, matrix + row * p->output_row_stride, p);        \
                         for (; column < p->columns; ++column) {                                                        \
                             matrix[row * p->output_row_stride + column * p->output_column_stride] =                    \
-                                tflmgen_batch_matmul_sum_##suffix(                                                     \
-                                    left_row, right_matrix + column * p->right_column_stride, p);                      \
+                                tflmgen_batch_matmul_sum_##suffix(left_row,                                            \
+                                                                  right_matrix + column * p->right_column_stride, p);  \
                         }                                                                                              \
                     }                                                                                                  \
                 }                                                                                                      \
@@ -235,19 +235,19 @@ TFLMGEN_BATCH_MATMUL(s16, int16_t, int16_t, tflmgen_batch_matmul_s16, TFLMGEN_BA
 TFLMGEN_BATCH_MATMUL(s16_s8, int16_t, int8_t, tflmgen_batch_matmul_s16, TFLMGEN_BATCH_MATMUL_NO_FOURS)
 
 /* A multiplier and a shift per column: the product of one column after the other. */
-#define TFLMGEN_BATCH_MATMUL_PER_COLUMN(suffix, element, parameters)                                                   \
-    TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix##_per_column(                                                    \
-        const element *restrict left, const int8_t *restrict right, const int32_t *restrict multipliers,               \
-        const int8_t *restrict shifts, element *restrict output, const struct parameters *p)                           \
-    {                                                                                                                  \
-        struct parameters column = *p;                                                                                 \
-        column.columns = 1;                                                                                            \
-        for (int32_t i = 0; i < p->columns; ++i) {                                                                     \
-            column.multiplier = multipliers[i];                                                                        \
-            column.shift = shifts[i];                                                                                  \
-            tflmgen_batch_matmul_##suffix(left, right + i * p->right_column_stride,                                    \
-                                          output + i * p->output_column_stride, &column);                              \
-        }                                                                                                              \
+#define TFLMGEN_BATCH_MATMUL_PER_COLUMN(suffix, element, parameters)                                     \
+    TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix##_per_column(                                      \
+        const element *restrict left, const int8_t *restrict right, const int32_t *restrict multipliers, \
+        const int8_t *restrict shifts, element *restrict output, const struct parameters *p)             \
+    {                                                                                                    \
+        struct parameters column = *p;                                                                   \
+        column.columns = 1;                                                                              \
+        for (int32_t i = 0; i < p->columns; ++i) {                                                       \
+            column.multiplier = multipliers[i];                                                          \
+            column.shift = shifts[i];                                                                    \
+            tflmgen_batch_matmul_##suffix(left, right + i * p->right_column_stride,                      \
+                                          output + i * p->output_column_stride, &column);                \
+        }                                                                                                \
     }
 
 TFLMGEN_BATCH_MATMUL_PER_COLUMN(s8, int8_t, tflmgen_batch_matmul_s8)

@@ -51,12 +51,11 @@ TFLMGEN_KERNEL void tflmgen_batch_matmul_hybrid(const float *restrict left, cons
     for (int32_t a = 0; a < p->batches[0]; ++a) {
         for (int32_t b = 0; b < p->batches[1]; ++b) {
             for (int32_t c = 0; c < p->batches[2]; ++c) {
-                const float *matrix = left + a * p->left_batch_strides[0] + b * p->left_batch_strides[1] +
-                                      c * p->left_batch_strides[2];
+                const float *matrix =
+                    left + a * p->left_batch_strides[0] + b * p->left_batch_strides[1] + c * p->left_batch_strides[2];
                 const int8_t *weights = right + a * p->right_batch_strides[0] + b * p->right_batch_strides[1] +
                                         c * p->right_batch_strides[2];
-                output =
-                    tflmgen_batch_matmul_rows_hybrid(matrix, weights, scales, output, quantized, gathered, p);
+                output = tflmgen_batch_matmul_rows_hybrid(matrix, weights, scales, output, quantized, gathered, p);
             }
         }
     }

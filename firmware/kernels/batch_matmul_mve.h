@@ -1,8 +1,8 @@
 /* BATCH_MATMUL in int8 for cores with MVE: each row of the left matrix times eight columns of the right one at a time.
  *
- * The columns are brought into the order of FULLY_CONNECTED's weights, with the factors behind them, and each row is then
- * what a row is there (fully_connected_mve.h). Of a zero point of the left matrix the biases are made, of one of the right
- * matrix what is added to them for a row.
+ * The columns are brought into the order of FULLY_CONNECTED's weights, with the factors behind them, and each row is
+ * then what a row is there (fully_connected_mve.h). Of a zero point of the left matrix the biases are made, of one of
+ * the right matrix what is added to them for a row.
  */
 #ifndef TFLMGEN_KERNELS_BATCH_MATMUL_MVE_H
 #define TFLMGEN_KERNELS_BATCH_MATMUL_MVE_H
@@ -13,7 +13,8 @@
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
 #define TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES 512
-#define TFLMGEN_BATCH_MATMUL_MVE_FACTORS 24 /* of eight columns: biases, multipliers and shifts of even ones, then of odd */
+#define TFLMGEN_BATCH_MATMUL_MVE_FACTORS \
+    24 /* of eight columns: biases, multipliers and shifts of even ones, then of odd */
 
 /* Of up to eight columns the values in the order of weights; those that are missing are zeros. Where a row's values lie
  * side by side, 8 of them: VLDRB, a scattering VSTRB, and 4; where a column's do, 16: VCTP, VLDRB, VSTRB, and 4. */
@@ -61,7 +62,8 @@ TFLMGEN_HELPER int32_t tflmgen_batch_matmul_mve_row_sum(const int8_t *row, int32
     return vaddvaq_s8(sum, vldrbq_z_s8(row, vctp8q((uint32_t)depth)));
 }
 
-/* The matrices of one batch. scratch: eight columns with their factors, biases, and where rows are no whole 16s, one. */
+/* The matrices of one batch. scratch: eight columns with their factors, biases, and where rows are no whole 16s,
+ * one. */
 TFLMGEN_SHARED void tflmgen_batch_matmul_mve_matrix(const int8_t *left, const int8_t *right, int8_t *scratch,
                                                     int8_t *output, const struct tflmgen_batch_matmul_s8 *p,
                                                     tflmgen_fully_connected_mve_function *function)
@@ -119,20 +121,20 @@ TFLMGEN_SHARED void tflmgen_batch_matmul_mve_run(const int8_t *left, const int8_
 }
 
 /* The scratch is on the stack, or in the arena; the output's shift to the right is 0, or more. */
-#define TFLMGEN_BATCH_MATMUL_MVE(rounding)                                                                          \
-    TFLMGEN_SHARED void tflmgen_batch_matmul_mve_##rounding##_stack_s8(                                             \
-        const int8_t *left, const int8_t *right, int8_t *output, const struct tflmgen_batch_matmul_s8 *p)           \
-    {                                                                                                               \
-        int8_t scratch[TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES] __attribute__((aligned(4)));                           \
+#define TFLMGEN_BATCH_MATMUL_MVE(rounding)                                                                            \
+    TFLMGEN_SHARED void tflmgen_batch_matmul_mve_##rounding##_stack_s8(                                               \
+        const int8_t *left, const int8_t *right, int8_t *output, const struct tflmgen_batch_matmul_s8 *p)             \
+    {                                                                                                                 \
+        int8_t scratch[TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES] __attribute__((aligned(4)));                             \
         tflmgen_batch_matmul_mve_run(left, right, scratch, output, p, tflmgen_fully_connected_mve_groups_##rounding); \
-    }                                                                                                               \
-                                                                                                                    \
-    TFLMGEN_SHARED void tflmgen_batch_matmul_mve_##rounding##_s8(const int8_t *left, const int8_t *right,           \
-                                                                 void *scratch, int8_t *output,                     \
-                                                                 const struct tflmgen_batch_matmul_s8 *p)           \
-    {                                                                                                               \
-        tflmgen_batch_matmul_mve_run(left, right, (int8_t *)scratch, output, p,                                     \
-                                     tflmgen_fully_connected_mve_groups_##rounding);                                \
+    }                                                                                                                 \
+                                                                                                                      \
+    TFLMGEN_SHARED void tflmgen_batch_matmul_mve_##rounding##_s8(const int8_t *left, const int8_t *right,             \
+                                                                 void *scratch, int8_t *output,                       \
+                                                                 const struct tflmgen_batch_matmul_s8 *p)             \
+    {                                                                                                                 \
+        tflmgen_batch_matmul_mve_run(left, right, (int8_t *)scratch, output, p,                                       \
+                                     tflmgen_fully_connected_mve_groups_##rounding);                                  \
     }
 
 TFLMGEN_BATCH_MATMUL_MVE(clamped)

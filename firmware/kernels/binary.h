@@ -6,7 +6,7 @@
 
 #include "nest.h"
 
-#define TFLMGEN_DEFINE_MAXIMUM_MINIMUM(suffix, type)                                            \
+#define TFLMGEN_DEFINE_MAXIMUM_MINIMUM(suffix, type)                                           \
     TFLMGEN_DEFINE_BINARY(tflmgen_maximum_##suffix, type, type, tflmgen_binary, a > b ? a : b) \
     TFLMGEN_DEFINE_BINARY(tflmgen_minimum_##suffix, type, type, tflmgen_binary, a < b ? a : b)
 
@@ -18,31 +18,31 @@ TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s32, int32_t)
 TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s64, int64_t)
 
 /* Integer division never traps: by 0 it gives 0, and the least integer by -1 wraps to itself. */
-#define TFLMGEN_DEFINE_DIVISION(suffix, type, least)                                                       \
-    TFLMGEN_HELPER type tflmgen_quotient_##suffix(type a, type b)                                          \
-    {                                                                                                      \
-        if (b == 0) {                                                                                      \
-            return 0;                                                                                      \
-        }                                                                                                  \
-        return a == least && b == -1 ? least : (type)(a / b);                                              \
-    }                                                                                                      \
-    TFLMGEN_HELPER type tflmgen_remainder_##suffix(type a, type b)                                         \
-    {                                                                                                      \
-        return b == 0 || b == -1 ? 0 : (type)(a % b);                                                      \
-    }                                                                                                      \
-    TFLMGEN_HELPER type tflmgen_floor_quotient_##suffix(type a, type b)                                    \
-    {                                                                                                      \
-        const type rest = tflmgen_remainder_##suffix(a, b);                                                \
-        return (type)(tflmgen_quotient_##suffix(a, b) - (rest != 0 && (rest < 0) != (b < 0) ? 1 : 0));     \
-    }                                                                                                      \
-    TFLMGEN_HELPER type tflmgen_floor_remainder_##suffix(type a, type b)                                   \
-    {                                                                                                      \
-        const type rest = tflmgen_remainder_##suffix(a, b);                                                \
-        return (type)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);                               \
-    }                                                                                                      \
-    TFLMGEN_DEFINE_BINARY(tflmgen_floor_div_##suffix, type, type, tflmgen_binary,                          \
-                          tflmgen_floor_quotient_##suffix(a, b))                                           \
-    TFLMGEN_DEFINE_BINARY(tflmgen_floor_mod_##suffix, type, type, tflmgen_binary,                          \
+#define TFLMGEN_DEFINE_DIVISION(suffix, type, least)                                                   \
+    TFLMGEN_HELPER type tflmgen_quotient_##suffix(type a, type b)                                      \
+    {                                                                                                  \
+        if (b == 0) {                                                                                  \
+            return 0;                                                                                  \
+        }                                                                                              \
+        return a == least && b == -1 ? least : (type)(a / b);                                          \
+    }                                                                                                  \
+    TFLMGEN_HELPER type tflmgen_remainder_##suffix(type a, type b)                                     \
+    {                                                                                                  \
+        return b == 0 || b == -1 ? 0 : (type)(a % b);                                                  \
+    }                                                                                                  \
+    TFLMGEN_HELPER type tflmgen_floor_quotient_##suffix(type a, type b)                                \
+    {                                                                                                  \
+        const type rest = tflmgen_remainder_##suffix(a, b);                                            \
+        return (type)(tflmgen_quotient_##suffix(a, b) - (rest != 0 && (rest < 0) != (b < 0) ? 1 : 0)); \
+    }                                                                                                  \
+    TFLMGEN_HELPER type tflmgen_floor_remainder_##suffix(type a, type b)                               \
+    {                                                                                                  \
+        const type rest = tflmgen_remainder_##suffix(a, b);                                            \
+        return (type)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);                           \
+    }                                                                                                  \
+    TFLMGEN_DEFINE_BINARY(tflmgen_floor_div_##suffix, type, type, tflmgen_binary,                      \
+                          tflmgen_floor_quotient_##suffix(a, b))                                       \
+    TFLMGEN_DEFINE_BINARY(tflmgen_floor_mod_##suffix, type, type, tflmgen_binary,                      \
                           tflmgen_floor_remainder_##suffix(a, b))
 
 TFLMGEN_DEFINE_DIVISION(s32, int32_t, INT32_MIN)

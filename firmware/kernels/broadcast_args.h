@@ -10,16 +10,16 @@ struct tflmgen_broadcast_args {
 };
 
 /* Of two dimensions, the one that isn't 1; of shapes that don't go together, the first one's. */
-#define TFLMGEN_BROADCAST_ARGS(name, type)                                                                     \
-    TFLMGEN_KERNEL void name(const type *first, const type *second, type *output,                              \
-                             const struct tflmgen_broadcast_args *p)                                           \
-    {                                                                                                          \
-        const int32_t rank = tflmgen_max_s32(p->first_rank, p->second_rank);                                   \
-        for (int32_t i = 1; i <= rank; ++i) {                                                                  \
-            const type a = i <= p->first_rank ? first[p->first_rank - i] : 1;                                  \
-            const type b = i <= p->second_rank ? second[p->second_rank - i] : 1;                               \
-            output[rank - i] = a == 1 ? b : a;                                                                 \
-        }                                                                                                      \
+#define TFLMGEN_BROADCAST_ARGS(name, type)                                        \
+    TFLMGEN_KERNEL void name(const type *first, const type *second, type *output, \
+                             const struct tflmgen_broadcast_args *p)              \
+    {                                                                             \
+        const int32_t rank = tflmgen_max_s32(p->first_rank, p->second_rank);      \
+        for (int32_t i = 1; i <= rank; ++i) {                                     \
+            const type a = i <= p->first_rank ? first[p->first_rank - i] : 1;     \
+            const type b = i <= p->second_rank ? second[p->second_rank - i] : 1;  \
+            output[rank - i] = a == 1 ? b : a;                                    \
+        }                                                                         \
     }
 
 TFLMGEN_BROADCAST_ARGS(tflmgen_broadcast_args_s32, int32_t)

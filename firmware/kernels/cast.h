@@ -34,13 +34,13 @@ TFLMGEN_HELPER int64_t tflmgen_cast_to_64(float value)
     return isnan(value) ? 0 : (int64_t)value;
 }
 
-#define TFLMGEN_DEFINE_CAST(name, from_type, to_type, expression)                                          \
+#define TFLMGEN_DEFINE_CAST(name, from_type, to_type, expression)                                        \
     TFLMGEN_KERNEL void name(const from_type *input, to_type *output, const struct tflmgen_cast *params) \
-    {                                                                                                      \
-        for (int32_t i = 0; i < params->elements; i++) {                                                   \
-            const from_type x = input[i];                                                                  \
-            output[i] = (to_type)(expression);                                                             \
-        }                                                                                                  \
+    {                                                                                                    \
+        for (int32_t i = 0; i < params->elements; i++) {                                                 \
+            const from_type x = input[i];                                                                \
+            output[i] = (to_type)(expression);                                                           \
+        }                                                                                                \
     }
 
 TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_s8, float, int8_t, tflmgen_cast_to_32(x))
@@ -52,15 +52,15 @@ TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_u32, float, uint32_t, tflmgen_cast_to_64(x)
 TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_s64, float, int64_t, tflmgen_cast_to_64(x))
 TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_b8, float, bool, !(x <= 0.0f && x >= 0.0f))
 
-#define TFLMGEN_DEFINE_CASTS_FROM(suffix, type)                               \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s8, type, int8_t, x)          \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_u8, type, uint8_t, x)         \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s16, type, int16_t, x)        \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_u16, type, uint16_t, x)       \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s32, type, int32_t, x)        \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_u32, type, uint32_t, x)       \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s64, type, int64_t, x)        \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_f32, type, float, x)          \
+#define TFLMGEN_DEFINE_CASTS_FROM(suffix, type)                         \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s8, type, int8_t, x)    \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_u8, type, uint8_t, x)   \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s16, type, int16_t, x)  \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_u16, type, uint16_t, x) \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s32, type, int32_t, x)  \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_u32, type, uint32_t, x) \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s64, type, int64_t, x)  \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_f32, type, float, x)    \
     TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_b8, type, bool, x != 0)
 
 TFLMGEN_DEFINE_CASTS_FROM(s8, int8_t)

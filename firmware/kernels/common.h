@@ -15,9 +15,9 @@
 #error "the kernels of tflmgen compute with an int of 32 bits"
 #endif
 
-/* GCC 12 counts 4 bytes for a load of a constant vector, which takes 8, and so emits branches that do not reach: "branch
- * out of range", says the assembler. Its own vectorisation is what makes constant vectors; kernels for MVE need none.
- * Older releases do not vectorise at -O2, and GCC 13 counts 8. */
+/* GCC 12 counts 4 bytes for a load of a constant vector, which takes 8, and so emits branches that do not reach:
+ * "branch out of range", says the assembler. Its own vectorisation is what makes constant vectors; kernels for MVE
+ * need none. Older releases do not vectorise at -O2, and GCC 13 counts 8. */
 #if defined(__ARM_FEATURE_MVE) && defined(__GNUC__) && __GNUC__ <= 12 && !defined(__clang__)
 #pragma GCC optimize("no-tree-vectorize")
 #endif

@@ -5,10 +5,10 @@
 #include "nest.h"
 #include "requantize.h"
 
-#define TFLMGEN_DEFINE_ORDER(suffix, type)                                                       \
-    TFLMGEN_DEFINE_BINARY(tflmgen_less_##suffix, type, bool, tflmgen_binary, a < b)              \
-    TFLMGEN_DEFINE_BINARY(tflmgen_less_equal_##suffix, type, bool, tflmgen_binary, a <= b)       \
-    TFLMGEN_DEFINE_BINARY(tflmgen_greater_##suffix, type, bool, tflmgen_binary, a > b)           \
+#define TFLMGEN_DEFINE_ORDER(suffix, type)                                                 \
+    TFLMGEN_DEFINE_BINARY(tflmgen_less_##suffix, type, bool, tflmgen_binary, a < b)        \
+    TFLMGEN_DEFINE_BINARY(tflmgen_less_equal_##suffix, type, bool, tflmgen_binary, a <= b) \
+    TFLMGEN_DEFINE_BINARY(tflmgen_greater_##suffix, type, bool, tflmgen_binary, a > b)     \
     TFLMGEN_DEFINE_BINARY(tflmgen_greater_equal_##suffix, type, bool, tflmgen_binary, a >= b)
 
 /* Floats are equal as IEEE 754 says: NaN equals nothing. Two inequalities spare a warning that means well. */
@@ -16,8 +16,8 @@ TFLMGEN_DEFINE_BINARY(tflmgen_equal_f32, float, bool, tflmgen_binary, a <= b && 
 TFLMGEN_DEFINE_BINARY(tflmgen_not_equal_f32, float, bool, tflmgen_binary, !(a <= b && a >= b))
 TFLMGEN_DEFINE_ORDER(f32, float)
 
-#define TFLMGEN_DEFINE_EQUALITY(suffix, type)                                                    \
-    TFLMGEN_DEFINE_BINARY(tflmgen_equal_##suffix, type, bool, tflmgen_binary, a == b)            \
+#define TFLMGEN_DEFINE_EQUALITY(suffix, type)                                         \
+    TFLMGEN_DEFINE_BINARY(tflmgen_equal_##suffix, type, bool, tflmgen_binary, a == b) \
     TFLMGEN_DEFINE_BINARY(tflmgen_not_equal_##suffix, type, bool, tflmgen_binary, a != b)
 
 TFLMGEN_DEFINE_EQUALITY(b8, bool)
@@ -44,10 +44,12 @@ TFLMGEN_HELPER int32_t tflmgen_compare_scale(int32_t centred, int32_t multiplier
     return tflmgen_requantize(centred * 256, multiplier, shift);
 }
 
-#define TFLMGEN_DEFINE_COMPARE_QUANTIZED(name, operator)                                                         \
-    TFLMGEN_DEFINE_BINARY(name, int8_t, bool, tflmgen_compare_quantized,                                         \
-                          tflmgen_compare_scale(a + params->offset1, params->multiplier1, params->shift1)        \
-                              operator tflmgen_compare_scale(b + params->offset2, params->multiplier2, params->shift2))
+#define TFLMGEN_DEFINE_COMPARE_QUANTIZED(name, operator)                                                            \
+    TFLMGEN_DEFINE_BINARY(name, int8_t, bool, tflmgen_compare_quantized,                                            \
+                          tflmgen_compare_scale(a + params->offset1, params->multiplier1,                           \
+                                                params->shift1) operator tflmgen_compare_scale(b + params->offset2, \
+                                                                                               params->multiplier2, \
+                                                                                               params->shift2))
 
 TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_equal_s8, ==)
 TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_not_equal_s8, !=)
@@ -56,7 +58,7 @@ TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_less_equal_s8, <=)
 TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_greater_s8, >)
 TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_greater_equal_s8, >=)
 
-TFLMGEN_DEFINE_BINARY(tflmgen_logical_and_b8, bool, bool, tflmgen_binary, a && b)
+TFLMGEN_DEFINE_BINARY(tflmgen_logical_and_b8, bool, bool, tflmgen_binary, a &&b)
 TFLMGEN_DEFINE_BINARY(tflmgen_logical_or_b8, bool, bool, tflmgen_binary, a || b)
 
 #endif

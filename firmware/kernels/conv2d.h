@@ -59,10 +59,9 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_window_s8(const int8_t *input, const int8_
 }
 
 /* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
-TFLMGEN_KERNEL void tflmgen_conv2d_s8(const int8_t *input, const int8_t *restrict filter,
-                                      const int32_t *restrict bias, const int32_t *restrict multipliers,
-                                      const int8_t *restrict shifts, int8_t *output,
-                                      const struct tflmgen_conv2d_s8 *p)
+TFLMGEN_KERNEL void tflmgen_conv2d_s8(const int8_t *input, const int8_t *restrict filter, const int32_t *restrict bias,
+                                      const int32_t *restrict multipliers, const int8_t *restrict shifts,
+                                      int8_t *output, const struct tflmgen_conv2d_s8 *p)
 {
     const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;
     const int32_t group_channels = p->output_channels / (p->input_channels / p->filter_channels);
@@ -109,9 +108,8 @@ struct tflmgen_conv2d_f32 {
 TFLMGEN_GATHER_WINDOW(tflmgen_conv2d_gather_f32, float, tflmgen_conv2d_f32)
 
 /* bias: one per output channel, or NULL. */
-TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict filter,
-                                       const float *restrict bias, float *output,
-                                       const struct tflmgen_conv2d_f32 *p)
+TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict filter, const float *restrict bias,
+                                       float *output, const struct tflmgen_conv2d_f32 *p)
 {
     const int32_t tap = p->filter_channels;
     const int32_t row = p->filter_width * tap;
@@ -133,7 +131,8 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict
                 const int32_t columns = x.end - x.first;
                 const int32_t lines = y.end - y.first;
                 const int32_t size = p->filter_height * row;
-                struct tflmgen_runs_f32 runs = {columns * tap, lines, line - columns * tap, row - columns * tap, 1, 0, 0, size};
+                struct tflmgen_runs_f32 runs = {
+                    columns * tap, lines, line - columns * tap, row - columns * tap, 1, 0, 0, size};
                 if (!contiguous) {
                     const int32_t skip = p->dilation_width * p->input_channels - tap;
                     runs = (struct tflmgen_runs_f32){tap, columns, skip, 0, lines, line, row, size};

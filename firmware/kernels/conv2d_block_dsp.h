@@ -22,8 +22,8 @@ struct tflmgen_conv2d_dsp_block {
 typedef void tflmgen_conv2d_dsp_block_function(uint32_t *column, const uint32_t *stream, int8_t *output,
                                                const struct tflmgen_conv2d_dsp_block *block);
 
-typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint32_t *stream, int8_t *output, int32_t steps,
-                                               int32_t channels, int32_t sign_fix, int32_t shift);
+typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint32_t *stream, int8_t *output,
+                                               int32_t steps, int32_t channels, int32_t sign_fix, int32_t shift);
 
 /* Bytes of code of one step and of two; how many of them a pass of the loop has, and one pass of all twos. */
 #define TFLMGEN_CONV2D_DSP_STEP_BYTES 68
@@ -43,6 +43,7 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
 
 /* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions.
  * WIDEN: sxtb16, or uxtb16 for offset pairs. */
+/* clang-format off */
 #define TFLMGEN_CONV2D_DSP_STEP(WIDEN)    \
     "ldrd r2, r3, [r1], #8\n\t"           \
     "ldmia.w r0!, {r4, r5, r6}\n\t"       \
@@ -61,44 +62,47 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "smlad r10, r3, r4, r10\n\t"          \
     "smlad r11, r3, r5, r11\n\t"          \
     "smlad r12, r3, r6, r12\n\t"
+/* clang-format on */
 
-/* Twice four values of three pixels times two channels, 48 MACs, all but the first loads and products of pixel 0: its sums
- * go from begin0 and begin1 to sum0 and sum1. Words X0 X1 X2 Y0 | Y1 Y2 X0 X1 | X2 Y0 Y1 Y2 of the column at a time. */
+/* Twice four values of three pixels times two channels, 48 MACs, all but the first loads and products of pixel 0:
+ * its sums go from begin0 and begin1 to sum0 and sum1. Words X0 X1 X2 Y0 | Y1 Y2 X0 X1 | X2 Y0 Y1 Y2 of the column
+ * at a time. */
 #define TFLMGEN_CONV2D_DSP_TWICE(w0, w1, begin0, begin1, first1, first2, first4, first5) \
-    "ldmia.w r0!, {r4, r5, r6, lr}\n\t"                                                \
-    "smlad r8, " w0 ", r5, " first1 "\n\t"                                             \
-    "smlad r9, " w0 ", r6, " first2 "\n\t"                                             \
-    "smlad " begin0 ", " w0 ", r4, " begin0 "\n\t"                                     \
-    "smlad r11, " w1 ", r5, " first4 "\n\t"                                            \
-    "smlad r12, " w1 ", r6, " first5 "\n\t"                                            \
-    "smlad " begin1 ", " w1 ", r4, " begin1 "\n\t"                                     \
-    "sxtb16 " w0 ", " w0 "\n\t"                                                        \
-    "sxtb16 " w1 ", " w1 "\n\t"                                                        \
-    "smlad " begin0 ", " w0 ", lr, " begin0 "\n\t"                                     \
-    "smlad " begin1 ", " w1 ", lr, " begin1 "\n\t"                                     \
-    "ldmia.w r0!, {r4, r5, r6, lr}\n\t"                                                \
-    "smlad r8, " w0 ", r4, r8\n\t"                                                     \
-    "smlad r9, " w0 ", r5, r9\n\t"                                                     \
-    "smlad r11, " w1 ", r4, r11\n\t"                                                   \
-    "smlad r12, " w1 ", r5, r12\n\t"                                                   \
-    "ldrd " w0 ", " w1 ", [r1], #8\n\t"                                                \
-    "smlad " begin0 ", " w0 ", r6, " begin0 "\n\t"                                     \
-    "smlad r8, " w0 ", lr, r8\n\t"                                                     \
-    "smlad " begin1 ", " w1 ", r6, " begin1 "\n\t"                                     \
-    "smlad r11, " w1 ", lr, r11\n\t"                                                   \
-    "ldmia.w r0!, {r4, r5, r6, lr}\n\t"                                                \
-    "smlad r9, " w0 ", r4, r9\n\t"                                                     \
-    "smlad r12, " w1 ", r4, r12\n\t"                                                   \
-    "sxtb16 " w0 ", " w0 "\n\t"                                                        \
-    "sxtb16 " w1 ", " w1 "\n\t"                                                        \
-    "smlad r8, " w0 ", r6, r8\n\t"                                                     \
-    "smlad r9, " w0 ", lr, r9\n\t"                                                     \
-    "smlad r7, " w0 ", r5, " begin0 "\n\t"                                             \
-    "smlad r11, " w1 ", r6, r11\n\t"                                                   \
-    "smlad r12, " w1 ", lr, r12\n\t"                                                   \
+    "ldmia.w r0!, {r4, r5, r6, lr}\n\t"                                                  \
+    "smlad r8, " w0 ", r5, " first1 "\n\t"                                               \
+    "smlad r9, " w0 ", r6, " first2 "\n\t"                                               \
+    "smlad " begin0 ", " w0 ", r4, " begin0 "\n\t"                                       \
+    "smlad r11, " w1 ", r5, " first4 "\n\t"                                              \
+    "smlad r12, " w1 ", r6, " first5 "\n\t"                                              \
+    "smlad " begin1 ", " w1 ", r4, " begin1 "\n\t"                                       \
+    "sxtb16 " w0 ", " w0 "\n\t"                                                          \
+    "sxtb16 " w1 ", " w1 "\n\t"                                                          \
+    "smlad " begin0 ", " w0 ", lr, " begin0 "\n\t"                                       \
+    "smlad " begin1 ", " w1 ", lr, " begin1 "\n\t"                                       \
+    "ldmia.w r0!, {r4, r5, r6, lr}\n\t"                                                  \
+    "smlad r8, " w0 ", r4, r8\n\t"                                                       \
+    "smlad r9, " w0 ", r5, r9\n\t"                                                       \
+    "smlad r11, " w1 ", r4, r11\n\t"                                                     \
+    "smlad r12, " w1 ", r5, r12\n\t"                                                     \
+    "ldrd " w0 ", " w1 ", [r1], #8\n\t"                                                  \
+    "smlad " begin0 ", " w0 ", r6, " begin0 "\n\t"                                       \
+    "smlad r8, " w0 ", lr, r8\n\t"                                                       \
+    "smlad " begin1 ", " w1 ", r6, " begin1 "\n\t"                                       \
+    "smlad r11, " w1 ", lr, r11\n\t"                                                     \
+    "ldmia.w r0!, {r4, r5, r6, lr}\n\t"                                                  \
+    "smlad r9, " w0 ", r4, r9\n\t"                                                       \
+    "smlad r12, " w1 ", r4, r12\n\t"                                                     \
+    "sxtb16 " w0 ", " w0 "\n\t"                                                          \
+    "sxtb16 " w1 ", " w1 "\n\t"                                                          \
+    "smlad r8, " w0 ", r6, r8\n\t"                                                       \
+    "smlad r9, " w0 ", lr, r9\n\t"                                                       \
+    "smlad r7, " w0 ", r5, " begin0 "\n\t"                                               \
+    "smlad r11, " w1 ", r6, r11\n\t"                                                     \
+    "smlad r12, " w1 ", lr, r12\n\t"                                                     \
     "smlad r10, " w1 ", r5, " begin1 "\n\t"
 
 /* Eight values: 2 LDRD + 3 LDM + 4 SXTB16 + 24 SMLAD = 33 instructions. */
+/* clang-format off */
 #define TFLMGEN_CONV2D_DSP_MORE      \
     "ldrd r2, r3, [r1], #8\n\t"      \
     TFLMGEN_CONV2D_DSP_TWICE("r2", "r3", "r7", "r10", "r8", "r9", "r11", "r12")
@@ -128,16 +132,19 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "smlad r11, r10, r5, r11\n\t"             \
     "smlad r12, r10, r6, r12\n\t"             \
     "smlad r10, r10, r4, r3\n\t"
+/* clang-format on */
 #define TFLMGEN_CONV2D_DSP_FIRST_odd TFLMGEN_CONV2D_DSP_FIRST_ONE("sxtb16")
 
-/* What is left after the first values: all in one pass; in passes until the column's end; and of any number of fours, which
- * is the least code. */
+/* What is left after the first values: all in one pass; in passes until the column's end; and of any number of
+ * fours, which is the least code. */
 #define TFLMGEN_CONV2D_DSP_REST_ALL TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_ALL, TFLMGEN_CONV2D_DSP_MORE)
+/* clang-format off */
 #define TFLMGEN_CONV2D_DSP_REST_PASSES(UNROLLED, CODE)                \
     TFLMGEN_CONV2D_DSP_REPEAT(UNROLLED, CODE)                         \
     "ldr lr, [sp, #20]\n\t"                                           \
     "cmp r0, lr\n\t"                                                  \
     "bne.w 2b\n\t"
+/* clang-format on */
 
 #define TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
 #define TFLMGEN_CONV2D_DSP_RESCALE_SIGNED(sum, m, ra) \
@@ -150,15 +157,16 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "ssat " sum ", #8, " sum "\n\t"
 
 /* Two channels of three pixels to r2, r2 + r4 and r2 + 2 * r4. */
-#define TFLMGEN_CONV2D_DSP_STORE         \
-    "bfi r7, r10, #8, #8\n\t"            \
-    "bfi r8, r11, #8, #8\n\t"            \
-    "bfi r9, r12, #8, #8\n\t"            \
-    "strh r8, [r2, r4]\n\t"              \
+#define TFLMGEN_CONV2D_DSP_STORE \
+    "bfi r7, r10, #8, #8\n\t"    \
+    "bfi r8, r11, #8, #8\n\t"    \
+    "bfi r9, r12, #8, #8\n\t"    \
+    "strh r8, [r2, r4]\n\t"      \
     "strh r9, [r2, r4, lsl #1]\n\t"
 
-/* After the last step of a pair of channels, whose sums are r7 to r12. On the stack: the output, its channels, its end, and
- * the column, where r0 goes again. Each channel with its own shift: 32 instructions, 44 where signed. */
+/* After the last step of a pair of channels, whose sums are r7 to r12. On the stack: the output, its channels, its
+ * end, and the column, where r0 goes again. Each channel with its own shift: 32 instructions, 44 where signed. */
+/* clang-format off */
 #define TFLMGEN_CONV2D_DSP_FINISH(RESCALE)                                        \
     "ldmia.w r1!, {r2, r3, r4, r5, r6}\n\t"                                       \
     RESCALE("r7", "r2", "r3") RESCALE("r8", "r2", "r3") RESCALE("r9", "r2", "r3") \
@@ -175,10 +183,12 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "str r2, [sp]\n\t"                                                            \
     "ldr r0, [sp, #12]\n\t"                                                       \
     "bne.w 1b\n\t"
+/* clang-format on */
 #define TFLMGEN_CONV2D_DSP_FINISH_clamped TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED)
 #define TFLMGEN_CONV2D_DSP_FINISH_signed TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_SIGNED)
 
 /* All channels with one shift: 24 instructions. */
+/* clang-format off */
 #define TFLMGEN_CONV2D_DSP_FINISH_SHIFT(SHIFT)                                                           \
     "ldmia.w r1!, {r2, r3, r4, r5}\n\t"                                                                  \
     "smmla r7, r7, r2, r3\n\tsmmla r8, r8, r2, r3\n\tsmmla r9, r9, r2, r3\n\t"                           \
@@ -192,6 +202,7 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "ldr r0, [sp, #12]\n\t"                                                                              \
     "cmp r2, r5\n\t"                                                                                     \
     "bne.w 1b\n\t"
+/* clang-format on */
 #define TFLMGEN_CONV2D_DSP_FINISH_shift9 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("9")
 #define TFLMGEN_CONV2D_DSP_FINISH_shift10 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("10")
 #define TFLMGEN_CONV2D_DSP_FINISH_shift11 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("11")
@@ -201,8 +212,9 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
 #define TFLMGEN_CONV2D_DSP_FINISH_shift15 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("15")
 
 /* Registers: r0 column, r1 stream, r2-r3 weights, r4-r6 and lr inputs, r7-r9 sums of channel 0, r10-r12 of channel 1.
- * Stack: output, channels, end of the output, column, entry of the first pass, end of the column. A pair of channels costs
- * 1 instruction around its first values, for 6 outputs. */
+ * Stack: output, channels, end of the output, column, entry of the first pass, end of the column. A pair of channels
+ * costs 1 instruction around its first values, for 6 outputs. */
+/* clang-format off */
 #define TFLMGEN_CONV2D_DSP_BLOCK(name, FIRST, JUMP, REST, FINISH)                                                      \
     TFLMGEN_SHARED void name(uint32_t *column, const uint32_t *stream, int8_t *output,                                 \
                              const struct tflmgen_conv2d_dsp_block *block)                                             \
@@ -230,31 +242,31 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
                          :                                                                                             \
                          : "r12", "cc", "memory");                                                                     \
     }
+/* clang-format on */
 
 /* To where the first pass begins. */
 #define TFLMGEN_CONV2D_DSP_JUMP "ldr pc, [sp, #16]\n\t"
 
 /* Windows of any number of fours. */
-#define TFLMGEN_CONV2D_DSP_ANY_BLOCK(name, WIDEN, FINISH)                        \
-    TFLMGEN_CONV2D_DSP_BLOCK(name, TFLMGEN_CONV2D_DSP_FIRST_ONE(WIDEN), TFLMGEN_CONV2D_DSP_JUMP, \
+#define TFLMGEN_CONV2D_DSP_ANY_BLOCK(name, WIDEN, FINISH)                                                              \
+    TFLMGEN_CONV2D_DSP_BLOCK(name, TFLMGEN_CONV2D_DSP_FIRST_ONE(WIDEN), TFLMGEN_CONV2D_DSP_JUMP,                       \
                              TFLMGEN_CONV2D_DSP_REST_PASSES(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP(WIDEN)), \
                              FINISH)
 
 /* COUNT: whether the number of fours is odd or even. Those of columns on the stack are computed in one pass. */
-#define TFLMGEN_CONV2D_DSP_COUNTED_BLOCKS(KIND, COUNT)                                                    \
-    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_##COUNT##_stack,                           \
-                             TFLMGEN_CONV2D_DSP_FIRST_##COUNT, TFLMGEN_CONV2D_DSP_JUMP,                   \
-                             TFLMGEN_CONV2D_DSP_REST_ALL, TFLMGEN_CONV2D_DSP_FINISH_##KIND)               \
-    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_##COUNT, TFLMGEN_CONV2D_DSP_FIRST_##COUNT, \
-                             TFLMGEN_CONV2D_DSP_JUMP,                                                     \
-                             TFLMGEN_CONV2D_DSP_REST_PASSES(TFLMGEN_CONV2D_DSP_UNROLLED, TFLMGEN_CONV2D_DSP_MORE), \
+#define TFLMGEN_CONV2D_DSP_COUNTED_BLOCKS(KIND, COUNT)                                                               \
+    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_##COUNT##_stack, TFLMGEN_CONV2D_DSP_FIRST_##COUNT,    \
+                             TFLMGEN_CONV2D_DSP_JUMP, TFLMGEN_CONV2D_DSP_REST_ALL, TFLMGEN_CONV2D_DSP_FINISH_##KIND) \
+    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_##COUNT, TFLMGEN_CONV2D_DSP_FIRST_##COUNT,            \
+                             TFLMGEN_CONV2D_DSP_JUMP,                                                                \
+                             TFLMGEN_CONV2D_DSP_REST_PASSES(TFLMGEN_CONV2D_DSP_UNROLLED, TFLMGEN_CONV2D_DSP_MORE),   \
                              TFLMGEN_CONV2D_DSP_FINISH_##KIND)
 
 /* Windows of so many values, `MORE` more eights than the first: no jump. */
-#define TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, VALUES, MORE)                                                \
-    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_of##VALUES##_stack,                        \
-                             TFLMGEN_CONV2D_DSP_FIRST_even, "",                                           \
-                             TFLMGEN_CONV2D_DSP_REPEAT(MORE, TFLMGEN_CONV2D_DSP_MORE), TFLMGEN_CONV2D_DSP_FINISH_##KIND)
+#define TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, VALUES, MORE)                                                            \
+    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_of##VALUES##_stack, TFLMGEN_CONV2D_DSP_FIRST_even, "", \
+                             TFLMGEN_CONV2D_DSP_REPEAT(MORE, TFLMGEN_CONV2D_DSP_MORE),                                \
+                             TFLMGEN_CONV2D_DSP_FINISH_##KIND)
 #define TFLMGEN_CONV2D_DSP_BLOCKS(KIND)           \
     TFLMGEN_CONV2D_DSP_COUNTED_BLOCKS(KIND, even) \
     TFLMGEN_CONV2D_DSP_COUNTED_BLOCKS(KIND, odd)  \
@@ -263,8 +275,8 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, 32, 3)   \
     TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, 64, 7)
 
-/* Channels with their own shifts, outputs clamped at the zero point or not; and all channels with one shift. Those that are
- * not called are not compiled. */
+/* Channels with their own shifts, outputs clamped at the zero point or not; and all channels with one shift. Those
+ * that are not called are not compiled. */
 TFLMGEN_CONV2D_DSP_ANY_BLOCK(tflmgen_conv2d_dsp_block_clamped, "sxtb16", TFLMGEN_CONV2D_DSP_FINISH_clamped)
 TFLMGEN_CONV2D_DSP_ANY_BLOCK(tflmgen_conv2d_dsp_block_signed, "sxtb16", TFLMGEN_CONV2D_DSP_FINISH_signed)
 TFLMGEN_CONV2D_DSP_BLOCKS(clamped)
@@ -278,8 +290,8 @@ TFLMGEN_CONV2D_DSP_BLOCKS(shift14)
 TFLMGEN_CONV2D_DSP_BLOCKS(shift15)
 
 /* For a window of `steps` fours. unrolled: how many the code has behind the first, of two fours each unless `any`. */
-TFLMGEN_HELPER struct tflmgen_conv2d_dsp_block tflmgen_conv2d_dsp_block_of(int32_t steps, int32_t channels, int32_t unrolled,
-                                                                           bool any)
+TFLMGEN_HELPER struct tflmgen_conv2d_dsp_block tflmgen_conv2d_dsp_block_of(int32_t steps, int32_t channels,
+                                                                           int32_t unrolled, bool any)
 {
     const int32_t left = any ? steps - 1 : (steps - 1) / 2;
     const int32_t passes = tflmgen_max_s32((left + unrolled - 1) / unrolled, 1);
@@ -288,8 +300,8 @@ TFLMGEN_HELPER struct tflmgen_conv2d_dsp_block tflmgen_conv2d_dsp_block_of(int32
     return block;
 }
 
-/* One pixel, for what is left after the last whole block. sign_fix: what a negative sum's rescaled value loses. shift: of
- * all channels, or 0 where each pair has its control word. */
+/* One pixel, for what is left after the last whole block. sign_fix: what a negative sum's rescaled value loses.
+ * shift: of all channels, or 0 where each pair has its control word. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const uint32_t *lane, const uint32_t *stream, int8_t *output,
                                              int32_t steps, int32_t channels, int32_t sign_fix, int32_t shift)
 {
@@ -309,8 +321,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const uint32_t *lane, const uint32_
             sum1 = tflmgen_smlad(tflmgen_even_bytes(stream[1]), x[3], sum1);
         }
         control = shift ? common : stream[4];
-        const int32_t scaled0 = tflmgen_smmla(sum0, (int32_t)stream[0], (int32_t)stream[1]) + tflmgen_sign_mask(sum0) * sign_fix;
-        const int32_t scaled1 = tflmgen_smmla(sum1, (int32_t)stream[2], (int32_t)stream[3]) + tflmgen_sign_mask(sum1) * sign_fix;
+        const int32_t scaled0 =
+            tflmgen_smmla(sum0, (int32_t)stream[0], (int32_t)stream[1]) + tflmgen_sign_mask(sum0) * sign_fix;
+        const int32_t scaled1 =
+            tflmgen_smmla(sum1, (int32_t)stream[2], (int32_t)stream[3]) + tflmgen_sign_mask(sum1) * sign_fix;
         output[0] = (int8_t)tflmgen_saturate_s8(scaled0 >> (control & 255u));
         output[1] = (int8_t)tflmgen_saturate_s8(scaled1 >> (control >> 8 & 255u));
         output += control >> 16;

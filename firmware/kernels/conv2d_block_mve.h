@@ -29,6 +29,7 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
 
 /* 16 values of four pixels times two channels, 128 MACs: 6 VLDRB + 8 VMLADAV = 14 instructions. The accumulators are
  * the eight even registers. */
+/* clang-format off */
 #define TFLMGEN_CONV2D_MVE_CHUNK(MAC) \
     "vldrb.8 q0, [r1], #16\n\t"       \
     "vldrb.8 q4, [r9], #16\n\t"       \
@@ -44,6 +45,7 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
     MAC " r10, q1, q5\n\t"            \
     MAC " r12, q2, q5\n\t"            \
     MAC " lr, q3, q5\n\t"
+/* clang-format on */
 
 #define TFLMGEN_CONV2D_MVE_CLAMPED(sums) ""
 #define TFLMGEN_CONV2D_MVE_SIGNED(sums) \
@@ -62,6 +64,7 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
  * q6 where the outputs of a pair go, pixel after pixel; q7 zero point. Stack: passes. A pair of channels costs 2
  * instructions around its first chunk and 19 (23 where signed) after the last one, for 8 outputs; and where there are
  * more than five chunks, 1 and 2 for every four. */
+/* clang-format off */
 #define TFLMGEN_CONV2D_MVE_BLOCK(name, BEGIN, END, FIX)                                                                \
     TFLMGEN_SHARED void name(const int8_t *column, const int8_t *stream, int8_t *output,                               \
                              const struct tflmgen_conv2d_mve_block *block)                                             \
@@ -91,7 +94,7 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
                          "vadd.i16 q6, q6, q0\n"                                                                       \
                          "1:\n\t"                                                                                      \
                          "mov r1, r5\n\t" BEGIN TFLMGEN_CONV2D_MVE_CHUNK("vmladav.s8")                                 \
-                         "mov pc, r7\n\t"                                                                               \
+                         "mov pc, r7\n\t" \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
                          ".rept 4\n\t" TFLMGEN_CONV2D_MVE_CHUNK("vmladava.s8") ".endr\n\t" END                         \
@@ -120,10 +123,11 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
                          :                                                                                             \
                          : "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");                     \
     }
+/* clang-format on */
 
 /* For outputs clamped at the zero point, and for those that are not. */
-TFLMGEN_CONV2D_MVE_BLOCK(tflmgen_conv2d_mve_short_clamped, TFLMGEN_CONV2D_MVE_SHORT_BEGIN,
-                         TFLMGEN_CONV2D_MVE_SHORT_END, TFLMGEN_CONV2D_MVE_CLAMPED)
+TFLMGEN_CONV2D_MVE_BLOCK(tflmgen_conv2d_mve_short_clamped, TFLMGEN_CONV2D_MVE_SHORT_BEGIN, TFLMGEN_CONV2D_MVE_SHORT_END,
+                         TFLMGEN_CONV2D_MVE_CLAMPED)
 TFLMGEN_CONV2D_MVE_BLOCK(tflmgen_conv2d_mve_short_signed, TFLMGEN_CONV2D_MVE_SHORT_BEGIN, TFLMGEN_CONV2D_MVE_SHORT_END,
                          TFLMGEN_CONV2D_MVE_SIGNED)
 TFLMGEN_CONV2D_MVE_BLOCK(tflmgen_conv2d_mve_long_clamped, TFLMGEN_CONV2D_MVE_LONG_BEGIN, TFLMGEN_CONV2D_MVE_LONG_END,

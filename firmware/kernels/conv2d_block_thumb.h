@@ -1,9 +1,9 @@
 /* The inner loops of CONV_2D in int8 for every Cortex-M: four pixels times all output channels (see thumb.h).
  *
- * The windows of four pixels are a column: 2 words per value, each of two pixels. The weights are rows of 8 bytes, one of
- * each of 8 channels, whose number is a multiple of 4: rows are as far apart as the column's values, so that one register
- * walks over both. Then come the constants of each channel, and the rest of the masks: for 8 rows at a time a mask tells
- * whether the products of four rows, or only those of two, are summed before they are taken apart.
+ * The windows of four pixels are a column: 2 words per value, each of two pixels. The weights are rows of 8 bytes, one
+ * of each of 8 channels, whose number is a multiple of 4: rows are as far apart as the column's values, so that one
+ * register walks over both. Then come the constants of each channel, and the rest of the masks: for 8 rows at a time a
+ * mask tells whether the products of four rows, or only those of two, are summed before they are taken apart.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_BLOCK_THUMB_H
 #define TFLMGEN_KERNELS_CONV2D_BLOCK_THUMB_H
@@ -17,13 +17,13 @@
 
 /* What a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_thumb_block {
-    int32_t entry;             /* bytes of code to the first pass, which may be one over four rows */
+    int32_t entry; /* bytes of code to the first pass, which may be one over four rows */
     int32_t column_bytes;
     const uint32_t *constants; /* of the first channel */
     const uint32_t *masks;
-    int32_t group_step;        /* bytes from a group's last channel to the one before the next group's first */
-    int8_t *end;               /* of the first pixel's outputs */
-    int32_t pixels[3];         /* bytes from the first pixel's outputs to those of the others, 0 where there is none */
+    int32_t group_step; /* bytes from a group's last channel to the one before the next group's first */
+    int8_t *end;        /* of the first pixel's outputs */
+    int32_t pixels[3];  /* bytes from the first pixel's outputs to those of the others, 0 where there is none */
 };
 
 typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const int8_t *weights, int8_t *output,
@@ -42,15 +42,15 @@ typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const i
     "muls r5, r6, r5\n\t"         \
     "adds r2, r2, r4\n\t"         \
     "adds r3, r3, r5\n\t"
-#define TFLMGEN_CONV2D_THUMB_SPLITS       \
+#define TFLMGEN_CONV2D_THUMB_SPLITS      \
     TFLMGEN_THUMB_PART("r2", "r8", "r9") \
     TFLMGEN_THUMB_PART("r3", "r10", "r11")
 
 /* Two weights: 18 instructions per 8 MACs. Four: 30 per 16 MACs. */
 #define TFLMGEN_CONV2D_THUMB_TWO TFLMGEN_CONV2D_THUMB_FIRST TFLMGEN_CONV2D_THUMB_NEXT TFLMGEN_CONV2D_THUMB_SPLITS
-#define TFLMGEN_CONV2D_THUMB_FOUR                                                                         \
+#define TFLMGEN_CONV2D_THUMB_FOUR                                                                            \
     TFLMGEN_CONV2D_THUMB_FIRST TFLMGEN_CONV2D_THUMB_NEXT TFLMGEN_CONV2D_THUMB_NEXT TFLMGEN_CONV2D_THUMB_NEXT \
-    TFLMGEN_CONV2D_THUMB_SPLITS
+        TFLMGEN_CONV2D_THUMB_SPLITS
 
 /* From "2:" to the middle of the pass by twos, with which rows begin that are not a multiple of 8. */
 #define TFLMGEN_CONV2D_THUMB_HALF_BYTES (2 * (2 + 2 * 30 + 2 + 1 + 2 * 18))
@@ -63,10 +63,10 @@ typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const i
     "subs r2, r2, r3\n\t"
 #define TFLMGEN_CONV2D_THUMB_HIGH(s1, s2) "mov r2, " s2 "\n\t"
 
-#define TFLMGEN_CONV2D_THUMB_STORES(STORE)                                                         \
-    STORE(TFLMGEN_CONV2D_THUMB_HIGH("r10", "r11"), "ldr r3, [sp, #44]\n\tstrb r2, [r0, r3]\n\t")   \
-    STORE(TFLMGEN_CONV2D_THUMB_LOW("r10", "r11"), "ldr r3, [sp, #40]\n\tstrb r2, [r0, r3]\n\t")    \
-    STORE(TFLMGEN_CONV2D_THUMB_HIGH("r8", "r9"), "ldr r3, [sp, #36]\n\tstrb r2, [r0, r3]\n\t")     \
+#define TFLMGEN_CONV2D_THUMB_STORES(STORE)                                                       \
+    STORE(TFLMGEN_CONV2D_THUMB_HIGH("r10", "r11"), "ldr r3, [sp, #44]\n\tstrb r2, [r0, r3]\n\t") \
+    STORE(TFLMGEN_CONV2D_THUMB_LOW("r10", "r11"), "ldr r3, [sp, #40]\n\tstrb r2, [r0, r3]\n\t")  \
+    STORE(TFLMGEN_CONV2D_THUMB_HIGH("r8", "r9"), "ldr r3, [sp, #36]\n\tstrb r2, [r0, r3]\n\t")   \
     STORE(TFLMGEN_CONV2D_THUMB_LOW("r8", "r9"), "strb r2, [r0]\n\t")
 
 /* Constants per channel: 2^10 b + f | 2^10 r + mask | 2^12 h + l. */
@@ -76,16 +76,19 @@ typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const i
     "lsls r3, r2, #16\n\t"                 \
     "adds r3, r3, r2\n\t"
 #define TFLMGEN_CONV2D_THUMB_STORE_CLAMPED(SUM, PUT) SUM TFLMGEN_THUMB_BOUNDED PUT
+/* clang-format off */
 #define TFLMGEN_CONV2D_THUMB_OUTPUTS_CLAMPED \
     "ldmia r4!, {r3, r6, r7}\n\t"            \
     "str r4, [sp, #8]\n\t" TFLMGEN_THUMB_UNPACK \
     TFLMGEN_CONV2D_THUMB_STORES(TFLMGEN_CONV2D_THUMB_STORE_CLAMPED)
+/* clang-format on */
 
 /* Constants per channel: mask | m | c | 256 f + s | bias | what negative sums add to c. */
 #define TFLMGEN_CONV2D_THUMB_START_SIGNED \
     "ldr r7, [r4]\n\t"                    \
     "movs r2, #0\n\t"                     \
     "movs r3, #0\n\t"
+/* clang-format off */
 #define TFLMGEN_CONV2D_THUMB_STORE_SIGNED(SUM, PUT)    \
     SUM "negs r2, r2\n\t" TFLMGEN_THUMB_SIGN           \
         TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")   \
@@ -100,11 +103,11 @@ typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const i
     TFLMGEN_CONV2D_THUMB_STORES(TFLMGEN_CONV2D_THUMB_STORE_SIGNED) \
     "ldr r1, [sp, #48]\n\t"
 
-/* Registers: r0 column, r1 from there to the weights, r2 and r3 products, r4 and r5 products to add, r6 weight, r7 mask,
- * r8-r11 S1 and S2, r12 0x8000, lr end of the column. Stack: column, entry, constants, masks, output, group_step, end of
- * the group, end, unused, pixels, one word. The mask's topmost bit is taken off for each pass, until only the 1 behind
- * its bits is left and taken. A pass over 8 weights takes 62 instructions by fours, 74 or 75 by twos; a channel 14 before
- * its weights, and 27 beside the rescaling of its four outputs. */
+/* Registers: r0 column, r1 from there to the weights, r2 and r3 products, r4 and r5 products to add, r6 weight, r7
+ * mask, r8-r11 S1 and S2, r12 0x8000, lr end of the column. Stack: column, entry, constants, masks, output,
+ * group_step, end of the group, end, unused, pixels, one word. The mask's topmost bit is taken off for each pass,
+ * until only the 1 behind its bits is left and taken. A pass over 8 weights takes 62 instructions by fours, 74 or 75
+ * by twos; a channel 14 before its weights, and 27 beside the rescaling of its four outputs. */
 #define TFLMGEN_CONV2D_THUMB_BLOCK(name, START, OUTPUTS)                                                               \
     TFLMGEN_SHARED void name(const uint32_t *column, const int8_t *weights, int8_t *output,                            \
                              const struct tflmgen_conv2d_thumb_block *block)                                           \
@@ -163,7 +166,7 @@ typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const i
             "lsls r7, r7, #1\n\t"                                                                                      \
             "bcc 3b\n"                                                                                                 \
             "4:\n\t"                                                                                                   \
-            "beq 5f\n\t" TFLMGEN_CONV2D_THUMB_TWO TFLMGEN_CONV2D_THUMB_TWO TFLMGEN_CONV2D_THUMB_TWO                     \
+            "beq 5f\n\t" TFLMGEN_CONV2D_THUMB_TWO TFLMGEN_CONV2D_THUMB_TWO TFLMGEN_CONV2D_THUMB_TWO \
                 TFLMGEN_CONV2D_THUMB_TWO                                                                               \
             "lsls r7, r7, #1\n\t"                                                                                      \
             "bcs 4b\n\t"                                                                                               \
@@ -203,6 +206,7 @@ typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const i
             :                                                                                                          \
             : "r12", "cc", "memory");                                                                                  \
     }
+/* clang-format on */
 
 TFLMGEN_CONV2D_THUMB_BLOCK(tflmgen_conv2d_thumb_block_clamped, TFLMGEN_CONV2D_THUMB_START_CLAMPED,
                            TFLMGEN_CONV2D_THUMB_OUTPUTS_CLAMPED)

@@ -1,11 +1,12 @@
-/* CONV_2D in int8 for cores with the DSP extension, straight from the input: one output channel of three pixels at a time.
+/* CONV_2D in int8 for cores with the DSP extension, straight from the input: one output channel of three pixels at a
+ * time.
  *
- * For layers, and groups of channels, whose windows have too few output channels to be worth widening first, and for those
- * whose weights or sums the other kernels' arithmetic is not exact for: products are plain ones.
+ * For layers, and groups of channels, whose windows have too few output channels to be worth widening first, and for
+ * those whose weights or sums the other kernels' arithmetic is not exact for: products are plain ones.
  *
  * A window is `filter_height` times `columns` pieces of whole words: its rows, or, where taps are not side by side, its
- * taps. Behind the end of a row there may be values that are none of the window's; their weights are zeros. The weights are
- * a stream of output channels:
+ * taps. Behind the end of a row there may be values that are none of the window's; their weights are zeros. The weights
+ * are a stream of output channels:
  *     bias | weights of each piece | multiplier, addend | shift + 256 * (whether the group has another one)
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_DOT_DSP_H
@@ -32,9 +33,9 @@ struct tflmgen_conv2d_dot_dsp_s8 {
 
 /* Blocks of pixels and their windows, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_dot_dsp_blocks {
-    int32_t bytes;   /* of a piece */
-    int32_t pieces;  /* in a row */
-    int32_t gap;     /* bytes from a piece's end to the next one's start */
+    int32_t bytes;  /* of a piece */
+    int32_t pieces; /* in a row */
+    int32_t gap;    /* bytes from a piece's end to the next one's start */
     int32_t rows;
     int32_t row_gap; /* bytes that the next row begins after the last piece's gap */
     int32_t stride;  /* bytes from one output pixel to the next */
@@ -44,40 +45,40 @@ struct tflmgen_conv2d_dot_dsp_blocks {
 };
 
 /* Four values of three pixels, 12 MACs: 4 LDR + 8 SXTB16 + 6 SMLAD = 18 instructions. */
-#define TFLMGEN_CONV2D_DOT_DSP_WORD   \
-    "ldr r7, [r1, r2]\n\t"            \
-    "ldr r8, [r1, r2, lsl #1]\n\t"    \
-    "ldr r6, [r1], #4\n\t"            \
-    "ldr r5, [r3], #4\n\t"            \
-    "sxtb16 r4, r5\n\t"               \
-    "sxtb16 r5, r5, ror #8\n\t"       \
-    "sxtb16 lr, r6\n\t"               \
-    "smlad r9, r4, lr, r9\n\t"        \
-    "sxtb16 r6, r6, ror #8\n\t"       \
-    "smlad r9, r5, r6, r9\n\t"        \
-    "sxtb16 lr, r7\n\t"               \
-    "smlad r10, r4, lr, r10\n\t"      \
-    "sxtb16 r7, r7, ror #8\n\t"       \
-    "smlad r10, r5, r7, r10\n\t"      \
-    "sxtb16 lr, r8\n\t"               \
-    "smlad r11, r4, lr, r11\n\t"      \
-    "sxtb16 r8, r8, ror #8\n\t"       \
+#define TFLMGEN_CONV2D_DOT_DSP_WORD \
+    "ldr r7, [r1, r2]\n\t"          \
+    "ldr r8, [r1, r2, lsl #1]\n\t"  \
+    "ldr r6, [r1], #4\n\t"          \
+    "ldr r5, [r3], #4\n\t"          \
+    "sxtb16 r4, r5\n\t"             \
+    "sxtb16 r5, r5, ror #8\n\t"     \
+    "sxtb16 lr, r6\n\t"             \
+    "smlad r9, r4, lr, r9\n\t"      \
+    "sxtb16 r6, r6, ror #8\n\t"     \
+    "smlad r9, r5, r6, r9\n\t"      \
+    "sxtb16 lr, r7\n\t"             \
+    "smlad r10, r4, lr, r10\n\t"    \
+    "sxtb16 r7, r7, ror #8\n\t"     \
+    "smlad r10, r5, r7, r10\n\t"    \
+    "sxtb16 lr, r8\n\t"             \
+    "smlad r11, r4, lr, r11\n\t"    \
+    "sxtb16 r8, r8, ror #8\n\t"     \
     "smlad r11, r5, r8, r11\n\t"
 
 /* Both roundings of tflmgen_requantize, of |sum| < 2^30 to the right by one or more. */
-#define TFLMGEN_CONV2D_DOT_DSP_ROUND(sum)    \
-    "lsl " sum ", " sum ", #1\n\t"           \
-    "smmulr " sum ", " sum ", r4\n\t"        \
+#define TFLMGEN_CONV2D_DOT_DSP_ROUND(sum)        \
+    "lsl " sum ", " sum ", #1\n\t"               \
+    "smmulr " sum ", " sum ", r4\n\t"            \
     "add " sum ", " sum ", " sum ", asr #31\n\t" \
-    "add " sum ", " sum ", r5\n\t"           \
-    "asr " sum ", " sum ", r6\n\t"           \
+    "add " sum ", " sum ", r5\n\t"               \
+    "asr " sum ", " sum ", r6\n\t"               \
     "ssat " sum ", #8, " sum "\n\t"
 
 /* The output channels of a stream for blocks of three pixels, the first of which has its windows at `input`. A piece is
- * read two words at a time, an odd one first: 9 instructions beside the words, 2 for each two, and 9 for a row. A channel
- * takes 39 beside its rows, a block 12. Registers: r0 output, r1 input, r2 pixel, r3 stream, r4-r5 weights, r6-r8 inputs,
- * r9-r11 sums, r12 the piece's end. Stack: bytes, pieces left, gap, rows left, row_gap; output, input, blocks, stream;
- * stride, lanes, pixel, blocks left. */
+ * read two words at a time, an odd one first: 9 instructions beside the words, 2 for each two, and 9 for a row. A
+ * channel takes 39 beside its rows, a block 12. Registers: r0 output, r1 input, r2 pixel, r3 stream, r4-r5 weights,
+ * r6-r8 inputs, r9-r11 sums, r12 the piece's end. Stack: bytes, pieces left, gap, rows left, row_gap; output, input,
+ * blocks, stream; stride, lanes, pixel, blocks left. */
 TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_run(int8_t *output, const int8_t *input,
                                                const struct tflmgen_conv2d_dot_dsp_blocks *blocks,
                                                const uint32_t *stream)
@@ -86,6 +87,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_run(int8_t *output, const int8_t *inp
     register const int8_t *r1 __asm__("r1") = input;
     register const struct tflmgen_conv2d_dot_dsp_blocks *r2 __asm__("r2") = blocks;
     register const uint32_t *r3 __asm__("r3") = stream;
+    /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldmia.w r2, {r4, r5, r6, r7, r8, r9, r10, r11, r12}\n\t"
                      "push {r9, r10, r11, r12}\n\t"
@@ -151,6 +153,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_run(int8_t *output, const int8_t *inp
                      : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
                      :
                      : "r12", "cc", "memory");
+    /* clang-format on */
 }
 
 /* Copies the window at (origin_y, origin_x) of a group's channels, which begin at `input`: 5 instructions for four
@@ -158,8 +161,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_run(int8_t *output, const int8_t *inp
 TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_copy(int8_t *bytes, const int8_t *input, int32_t origin_y, int32_t origin_x,
                                                 const struct tflmgen_conv2d_dot_dsp_s8 *p)
 {
-    const struct tflmgen_taps y =
-        tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+    const struct tflmgen_taps y = tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
     const struct tflmgen_taps x = tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
     const int32_t row = 4 * p->columns * p->words;
     if ((y.end - y.first) * (x.end - x.first) < p->filter_height * p->filter_width) {
@@ -191,9 +193,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_copy(int8_t *bytes, const int8_t *inp
     }
 }
 
-/* Of blocks that begin at window `from`, how many have all windows inside, x_end - x pixels further on, and before `last`:
- * none, or at most `most`. */
-TFLMGEN_HELPER int32_t tflmgen_conv2d_dot_dsp_whole(int32_t inside, int32_t stride, int32_t most, int32_t bytes, int32_t pixel)
+/* Of blocks that begin at window `from`, how many have all windows inside, x_end - x pixels further on, and before
+ * `last`: none, or at most `most`. */
+TFLMGEN_HELPER int32_t tflmgen_conv2d_dot_dsp_whole(int32_t inside, int32_t stride, int32_t most, int32_t bytes,
+                                                    int32_t pixel)
 {
     if (inside <= 0 || bytes < 0) {
         return 0;
@@ -215,12 +218,19 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_s8(const int8_t *input, const uint32_
     const int32_t copied = p->filter_height * p->columns * piece;
     const int32_t group_words = p->output_channels / p->groups * (copied / 4 + 4);
     const bool by_rows = p->columns == 1;
-    struct tflmgen_conv2d_dot_dsp_blocks here = {piece, by_rows ? p->filter_height : p->columns,
-                                                 (by_rows ? line : tap) - piece, by_rows ? 1 : p->filter_height,
-                                                 line - p->columns * tap, p->output_channels, 3, pixel, 1};
-    struct tflmgen_conv2d_dot_dsp_blocks there = {piece, p->filter_height * p->columns, 0, 1, 0, p->output_channels, 3,
-                                                  copied, 1};
-    /* Where three windows inside the input begin, and where the first of them may begin if all its words are the input's. */
+    struct tflmgen_conv2d_dot_dsp_blocks here = {piece,
+                                                 by_rows ? p->filter_height : p->columns,
+                                                 (by_rows ? line : tap) - piece,
+                                                 by_rows ? 1 : p->filter_height,
+                                                 line - p->columns * tap,
+                                                 p->output_channels,
+                                                 3,
+                                                 pixel,
+                                                 1};
+    struct tflmgen_conv2d_dot_dsp_blocks there = {
+        piece, p->filter_height * p->columns, 0, 1, 0, p->output_channels, 3, copied, 1};
+    /* Where three windows inside the input begin, and where the first of them may begin if all its words are the
+     * input's. */
     const int32_t y_end = p->direct ? p->input_height - (p->filter_height - 1) * p->dilation_height : 0;
     const int32_t x_end = p->input_width - (p->filter_width - 1) * p->dilation_width - 2 * p->stride_width;
     const int8_t *const last = input + p->batches * image - (p->filter_height - 1) * line - (p->columns - 1) * tap -
@@ -234,8 +244,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_s8(const int8_t *input, const uint32_
                 const int8_t *from = input + (y * p->input_width + x) * channels;
                 const int32_t left = p->output_width - out_x;
                 const int32_t most = p->groups == 1 ? left / 3 : 1;
-                const int32_t whole = y >= 0 && y < y_end && x >= 0 ? tflmgen_conv2d_dot_dsp_whole(
-                    x_end - x, p->stride_width, most, (int32_t)(last - from), pixel) : 0;
+                const int32_t whole =
+                    y >= 0 && y < y_end && x >= 0
+                        ? tflmgen_conv2d_dot_dsp_whole(x_end - x, p->stride_width, most, (int32_t)(last - from), pixel)
+                        : 0;
                 here.lanes = there.lanes = tflmgen_min_s32(3, left);
                 here.blocks = whole;
                 for (int32_t group = 0; group < p->groups; ++group) {
@@ -247,8 +259,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_s8(const int8_t *input, const uint32_
                     }
                     int8_t *const windows = (int8_t *)bytes;
                     for (int32_t lane = 0; lane < there.lanes; ++lane) {
-                        tflmgen_conv2d_dot_dsp_copy(windows + lane * copied, input + own, y,
-                                                    x + lane * p->stride_width, p);
+                        tflmgen_conv2d_dot_dsp_copy(windows + lane * copied, input + own, y, x + lane * p->stride_width,
+                                                    p);
                     }
                     tflmgen_conv2d_dot_dsp_run(to, windows, &there, stream + group * group_words);
                 }

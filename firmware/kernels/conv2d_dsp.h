@@ -10,8 +10,8 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* What computes outputs, see conv2d_block_dsp.h. shift: of all channels, or 0 where each has its own. unrolled, any: as there
- * for a block. */
+/* What computes outputs, see conv2d_block_dsp.h. shift: of all channels, or 0 where each has its own. unrolled, any:
+ * as there for a block. */
 struct tflmgen_conv2d_dsp_kind {
     tflmgen_conv2d_dsp_block_function *block;
     int32_t sign_fix;
@@ -37,7 +37,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_run_all(const int8_t *input, const uint32
 {
     const int32_t channels = p->input_channels;
     const int32_t steps = p->steps;
-    const struct tflmgen_conv2d_dsp_block block = 
+    const struct tflmgen_conv2d_dsp_block block =
         tflmgen_conv2d_dsp_block_of(steps, p->output_channels, kind->unrolled, kind->any);
     const int32_t all = p->batches * p->output_height * p->output_width;
     const int32_t pixel = p->stride_width * channels;
@@ -47,8 +47,8 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_run_all(const int8_t *input, const uint32
     /* Where three windows side by side lie inside the input. */
     const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
     const int32_t x_end = p->dilation_width > 1 ? 0 : p->input_width - p->filter_width + 1 - 2 * p->stride_width;
-    const int8_t *const last = input + p->batches * p->input_height * p->input_width * channels -
-                               (p->filter_height - 1) * line - p->row_pitch;
+    const int8_t *const last =
+        input + p->batches * p->input_height * p->input_width * channels - (p->filter_height - 1) * line - p->row_pitch;
     int8_t *const bytes = (int8_t *)(column + 6 * steps);
     struct tflmgen_conv2d_dsp_cursor next = {input, 0, 0};
     int8_t *at = output;
@@ -61,7 +61,8 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_run_all(const int8_t *input, const uint32
         const int32_t y = next.out_y * p->stride_height - p->padding_top;
         const int32_t x = next.out_x * p->stride_width - p->padding_left;
         const int8_t *from = next.image + (y * p->input_width + x) * channels;
-        if (next.out_x + 3 <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end && from <= last - 2 * pixel) {
+        if (next.out_x + 3 <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end &&
+            from <= last - 2 * pixel) {
             tflmgen_conv2d_dsp_gather3(column, from, pixel, &rows, p);
             next.out_x += 3;
         } else {
@@ -104,38 +105,36 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *
 }
 
 /* The column is on the stack, or in the arena. */
-#define TFLMGEN_CONV2D_DSP_STACK(KIND, RUN, BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY)                                 \
-    TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_stack_s8(const int8_t *input, const uint32_t *stream,          \
-                                                             int8_t *output,                                       \
-                                                             const struct tflmgen_conv2d_dsp_s8 *p)                \
-    {                                                                                                              \
-        static const struct tflmgen_conv2d_dsp_kind kind = {BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY};                \
-        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                           \
-        RUN(input, stream, column, output, p, &kind);                                                              \
+#define TFLMGEN_CONV2D_DSP_STACK(KIND, RUN, BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY)                                  \
+    TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_stack_s8(const int8_t *input, const uint32_t *stream,           \
+                                                             int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p) \
+    {                                                                                                               \
+        static const struct tflmgen_conv2d_dsp_kind kind = {BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY};                 \
+        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                            \
+        RUN(input, stream, column, output, p, &kind);                                                               \
     }
-#define TFLMGEN_CONV2D_DSP_ARENA(KIND, RUN, BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY)                                 \
-    TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_s8(const int8_t *input, const uint32_t *stream,                \
-                                                       void *column, int8_t *output,                               \
-                                                       const struct tflmgen_conv2d_dsp_s8 *p)                      \
-    {                                                                                                              \
-        static const struct tflmgen_conv2d_dsp_kind kind = {BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY};                \
-        RUN(input, stream, column, output, p, &kind);                                                              \
+#define TFLMGEN_CONV2D_DSP_ARENA(KIND, RUN, BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY)                                \
+    TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_s8(const int8_t *input, const uint32_t *stream, void *column, \
+                                                       int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p)     \
+    {                                                                                                             \
+        static const struct tflmgen_conv2d_dsp_kind kind = {BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY};               \
+        RUN(input, stream, column, output, p, &kind);                                                             \
     }
 
 /* Windows of any number of fours. */
-#define TFLMGEN_CONV2D_DSP_ANY(KIND, RUN, BLOCK, SIGN_FIX)                                                         \
-    TFLMGEN_CONV2D_DSP_STACK(KIND, RUN, BLOCK, SIGN_FIX, 0, TFLMGEN_CONV2D_DSP_STEPS, true)                        \
+#define TFLMGEN_CONV2D_DSP_ANY(KIND, RUN, BLOCK, SIGN_FIX)                                  \
+    TFLMGEN_CONV2D_DSP_STACK(KIND, RUN, BLOCK, SIGN_FIX, 0, TFLMGEN_CONV2D_DSP_STEPS, true) \
     TFLMGEN_CONV2D_DSP_ARENA(KIND, RUN, BLOCK, SIGN_FIX, 0, TFLMGEN_CONV2D_DSP_STEPS, true)
 
 /* Of an even or an odd number. */
-#define TFLMGEN_CONV2D_DSP_COUNTED(KIND, SIGN_FIX, SHIFT)                                                          \
+#define TFLMGEN_CONV2D_DSP_COUNTED(KIND, SIGN_FIX, SHIFT)                                                            \
     TFLMGEN_CONV2D_DSP_STACK(KIND, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_##KIND##_stack, SIGN_FIX, SHIFT, \
-                             TFLMGEN_CONV2D_DSP_ALL, false)                                                        \
-    TFLMGEN_CONV2D_DSP_ARENA(KIND, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_##KIND, SIGN_FIX, SHIFT,       \
+                             TFLMGEN_CONV2D_DSP_ALL, false)                                                          \
+    TFLMGEN_CONV2D_DSP_ARENA(KIND, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_##KIND, SIGN_FIX, SHIFT,         \
                              TFLMGEN_CONV2D_DSP_UNROLLED, false)
 
 /* Of so many values. */
-#define TFLMGEN_CONV2D_DSP_EXACT(KIND, SIGN_FIX, SHIFT)                                                            \
+#define TFLMGEN_CONV2D_DSP_EXACT(KIND, SIGN_FIX, SHIFT)                                                              \
     TFLMGEN_CONV2D_DSP_STACK(KIND, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_##KIND##_stack, SIGN_FIX, SHIFT, \
                              TFLMGEN_CONV2D_DSP_ALL, false)
 #define TFLMGEN_CONV2D_DSP(KIND, SIGN_FIX, SHIFT)            \

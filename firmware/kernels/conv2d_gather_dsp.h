@@ -1,8 +1,8 @@
 /* The windows of CONV_2D in int8 for cores with the DSP extension, widened into the columns that conv2d_block_dsp.h
  * reads.
  *
- * Weights and windows are in this order: the whole words of each row, then what each row has beside them, which is filled
- * up to whole words with zero weights.
+ * Weights and windows are in this order: the whole words of each row, then what each row has beside them, which is
+ * filled up to whole words with zero weights.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_GATHER_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_GATHER_DSP_H
@@ -25,32 +25,34 @@ struct tflmgen_conv2d_dsp_s8 {
 };
 
 /* Four values of three pixels: 13 instructions. */
+/* clang-format off */
 #define TFLMGEN_CONV2D_DSP_WIDEN3         \
     "ldr r5, [r1, r2]\n\t"                \
     "ldr r6, [r1, r10]\n\t"               \
     "ldr r4, [r1], #4\n\t" TFLMGEN_CONV2D_DSP_PUT3
-#define TFLMGEN_CONV2D_DSP_PUT3           \
-    "rev16 r8, r5\n\t"                    \
-    "rev16 r9, r6\n\t"                    \
-    "rev16 r7, r4\n\t"                    \
-    "eor r7, r7, #0x007F007F\n\t"         \
-    "eor r8, r8, #0x007F007F\n\t"         \
-    "eor r9, r9, #0x007F007F\n\t"         \
-    "sxtb16 r4, r4, ror #8\n\t"           \
-    "sxtb16 r5, r5, ror #8\n\t"           \
-    "sxtb16 r6, r6, ror #8\n\t"           \
+/* clang-format on */
+#define TFLMGEN_CONV2D_DSP_PUT3   \
+    "rev16 r8, r5\n\t"            \
+    "rev16 r9, r6\n\t"            \
+    "rev16 r7, r4\n\t"            \
+    "eor r7, r7, #0x007F007F\n\t" \
+    "eor r8, r8, #0x007F007F\n\t" \
+    "eor r9, r9, #0x007F007F\n\t" \
+    "sxtb16 r4, r4, ror #8\n\t"   \
+    "sxtb16 r5, r5, ror #8\n\t"   \
+    "sxtb16 r6, r6, ror #8\n\t"   \
     "stmia r0!, {r4, r5, r6, r7, r8, r9}\n"
 
-/* Rows of a window, in the order in which the assembly reads it: bytes of each, a multiple of four; how many; bytes from
- * end of one to the next one's start. */
+/* Rows of a window, in the order in which the assembly reads it: bytes of each, a multiple of four; how many; bytes
+ * from end of one to the next one's start. */
 struct tflmgen_conv2d_dsp_rows {
     int32_t bytes;
     int32_t count;
     int32_t gap;
 };
 
-/* The rows of three windows that are `pixel` bytes apart, eight bytes at a time, an odd four first: 9 instructions a row
- * beside the words. */
+/* The rows of three windows that are `pixel` bytes apart, eight bytes at a time, an odd four first: 9 instructions a
+ * row beside the words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(uint32_t *column, const int8_t *input, int32_t pixel,
                                               const struct tflmgen_conv2d_dsp_rows *rows)
 {
@@ -58,6 +60,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(uint32_t *column, const int8_t *in
     register const int8_t *r1 __asm__("r1") = input;
     register int32_t r2 __asm__("r2") = pixel;
     register const struct tflmgen_conv2d_dsp_rows *r3 __asm__("r3") = rows;
+    /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldmia.w r3, {r3, r11, r12}\n\t"
                      "lsl r10, r2, #1\n"
@@ -76,6 +79,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(uint32_t *column, const int8_t *in
                      : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
                      :
                      : "r12", "cc", "memory");
+    /* clang-format on */
 }
 
 TFLMGEN_HELPER void tflmgen_conv2d_dsp_put(uint32_t *lane, uint32_t x)
@@ -107,8 +111,8 @@ TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_widen(uint32_t *lane, const int8_t *
 }
 
 /* The words of `rows` rows, `line` bytes apart. */
-TFLMGEN_SHARED uint32_t *tflmgen_conv2d_dsp_widen_rows(uint32_t *lane, const int8_t *input, int32_t words,
-                                                       int32_t rows, int32_t line)
+TFLMGEN_SHARED uint32_t *tflmgen_conv2d_dsp_widen_rows(uint32_t *lane, const int8_t *input, int32_t words, int32_t rows,
+                                                       int32_t line)
 {
     for (; rows > 0; --rows, input += line) {
         lane = tflmgen_conv2d_dsp_widen(lane, input, words);
@@ -132,24 +136,23 @@ TFLMGEN_SPEED_HELPER uint32_t *tflmgen_conv2d_dsp_fill(uint32_t *lane, uint32_t 
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(uint32_t *lane, const int8_t *input, int32_t origin_y, int32_t origin_x,
                                               const struct tflmgen_conv2d_dsp_s8 *p)
 {
-    const struct tflmgen_taps x =
-        tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
-    const struct tflmgen_taps y =
-        tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+    const struct tflmgen_taps x = tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
+    const struct tflmgen_taps y = tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
     const int32_t channels = p->input_channels;
     const int32_t before = x.first * channels >> 2;
     const int32_t inside = (x.end - x.first) * channels >> 2;
     const int32_t after = (p->filter_width - x.end) * channels >> 2;
     const int32_t line = p->dilation_height * p->input_width * channels;
     const uint32_t padding = tflmgen_splat4(p->padding_value);
-    const int8_t *row = input + ((origin_y + y.first * p->dilation_height) * p->input_width + origin_x +
-                                 x.first * p->dilation_width) * channels;
+    const int8_t *row =
+        input + ((origin_y + y.first * p->dilation_height) * p->input_width + origin_x + x.first * p->dilation_width) *
+                    channels;
     lane = tflmgen_conv2d_dsp_fill(lane, padding, y.first * p->filter_width * channels >> 2, 6);
     for (int32_t ky = y.first; ky < y.end; ++ky, row += line) {
         lane = tflmgen_conv2d_dsp_fill(lane, padding, before, 6);
         if (p->dilation_width > 1) {
-            lane = tflmgen_conv2d_dsp_widen_rows(lane, row, channels >> 2, x.end - x.first,
-                                                 p->dilation_width * channels);
+            lane =
+                tflmgen_conv2d_dsp_widen_rows(lane, row, channels >> 2, x.end - x.first, p->dilation_width * channels);
         } else if (inside) {
             lane = tflmgen_conv2d_dsp_widen_rows(lane, row, inside, 1, 0);
         }
@@ -160,7 +163,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(uint32_t *lane, const int8_t *inpu
 
 /* `count` bytes of each of `rows` rows, `line` bytes apart, one behind the other. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_rest(uint32_t *lane, const int8_t *input, int32_t count, int32_t rows,
-                                                   int32_t line)
+                                                  int32_t line)
 {
     uint32_t word = 0;
     uint32_t shift = 0;
@@ -180,7 +183,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_rest(uint32_t *lane, const int8_t *
     }
 }
 
-/* One byte behind each row of three windows that are `pixel` bytes apart: 12 instructions a row, and 19 for each four. */
+/* One byte behind each row of three windows that are `pixel` bytes apart: 12 instructions a row, and 19 for each
+ * four. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_column3(uint32_t *column, const int8_t *input, int32_t pixel,
                                                      const struct tflmgen_conv2d_dsp_rows *rows)
 {
@@ -188,6 +192,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_column3(uint32_t *column, const int
     register const int8_t *r1 __asm__("r1") = input;
     register int32_t r2 __asm__("r2") = pixel;
     register const struct tflmgen_conv2d_dsp_rows *r3 __asm__("r3") = rows;
+    /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldmia.w r3, {r3, r11, r12}\n\t"
                      "add r12, r12, r3\n\t"
@@ -220,6 +225,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_column3(uint32_t *column, const int
                      : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
                      :
                      : "r12", "cc", "memory");
+    /* clang-format on */
 }
 
 /* A window that lies inside, `line` bytes from row to row. */
@@ -266,10 +272,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *byte
                                                     int32_t origin_y, int32_t origin_x,
                                                     const struct tflmgen_conv2d_dsp_s8 *p)
 {
-    const struct tflmgen_taps x =
-        tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
-    const struct tflmgen_taps y =
-        tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+    const struct tflmgen_taps x = tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
+    const struct tflmgen_taps y = tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
     const int32_t channels = p->input_channels;
     const int32_t row = p->row_pitch;
     const int32_t line = p->dilation_height * p->input_width * channels;
@@ -277,8 +281,9 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *byte
     for (int32_t step = 0; step < p->steps; ++step) {
         tflmgen_store4(bytes + 4 * step, padding);
     }
-    const int8_t *from = input + ((origin_y + y.first * p->dilation_height) * p->input_width + origin_x +
-                                  x.first * p->dilation_width) * channels;
+    const int8_t *from =
+        input + ((origin_y + y.first * p->dilation_height) * p->input_width + origin_x + x.first * p->dilation_width) *
+                    channels;
     int8_t *to = bytes + y.first * row + x.first * channels;
     const int32_t together = p->dilation_width > 1 ? channels : (x.end - x.first) * channels;
     for (int32_t ky = y.first; ky < y.end; ++ky, from += line, to += row) {
@@ -292,14 +297,13 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *byte
     tflmgen_conv2d_dsp_gather_whole(lane, bytes, row, p);
 }
 
-/* Any window with rows of whole words, in an input with rows of four bytes or more: the words below each other, one after
- * the other. Where one goes beyond the input's row, the row's first or last four bytes are shifted to their places and
- * padding joins them. A word costs 13 instructions. */
+/* Any window with rows of whole words, in an input with rows of four bytes or more: the words below each other, one
+ * after the other. Where one goes beyond the input's row, the row's first or last four bytes are shifted to their
+ * places and padding joins them. A word costs 13 instructions. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_columns(uint32_t *lane, const int8_t *image, int32_t origin_y,
                                                       int32_t origin_x, const struct tflmgen_conv2d_dsp_s8 *p)
 {
-    const struct tflmgen_taps y =
-        tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+    const struct tflmgen_taps y = tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
     const int32_t row_bytes = p->input_width * p->input_channels;
     const int32_t line = p->dilation_height * row_bytes;
     const int32_t step = p->row_pitch / 4 * 6;

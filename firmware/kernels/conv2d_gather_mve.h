@@ -1,8 +1,8 @@
 /* How CONV_2D in int8 gathers windows for cores with MVE, four in a column: 16 values of each, then the next 16.
  *
- * Where a pixel is 16s of values, rows of windows are copied, and of four windows side by side also other rows, of 16s of
- * values, or where there is only one. Other windows are gathered value by value, eight at a time. A table says of each
- * value where it is, of eight values:
+ * Where a pixel is 16s of values, rows of windows are copied, and of four windows side by side also other rows, of 16s
+ * of values, or where there is only one. Other windows are gathered value by value, eight at a time. A table says of
+ * each value where it is, of eight values:
  *     16 bits from the first value of the window | 8 bits of rows | 8 bits of columns
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_GATHER_MVE_H
@@ -73,15 +73,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_copy_four(int8_t *column, const int8_t *f
 }
 
 /* Eight values of four windows, at q0 from each. */
-#define TFLMGEN_CONV2D_MVE_TABLE_FOUR(half)        \
-    "vldrw.u32 q0, [r2], #32\n\t"                  \
-    "vldrb.u16 q1, [r1, q0]\n\t"                   \
-    "vldrb.u16 q2, [r4, q0]\n\t"                   \
-    "vldrb.u16 q3, [r5, q0]\n\t"                   \
-    "vldrb.u16 q4, [r6, q0]\n\t"                   \
-    "vstrb.16 q1, [r0, #8 * " half "]\n\t"         \
-    "vstrb.16 q2, [r0, #16 + 8 * " half "]\n\t"    \
-    "vstrb.16 q3, [r0, #32 + 8 * " half "]\n\t"    \
+#define TFLMGEN_CONV2D_MVE_TABLE_FOUR(half)     \
+    "vldrw.u32 q0, [r2], #32\n\t"               \
+    "vldrb.u16 q1, [r1, q0]\n\t"                \
+    "vldrb.u16 q2, [r4, q0]\n\t"                \
+    "vldrb.u16 q3, [r5, q0]\n\t"                \
+    "vldrb.u16 q4, [r6, q0]\n\t"                \
+    "vstrb.16 q1, [r0, #8 * " half "]\n\t"      \
+    "vstrb.16 q2, [r0, #16 + 8 * " half "]\n\t" \
+    "vstrb.16 q3, [r0, #32 + 8 * " half "]\n\t" \
     "vstrb.16 q4, [r0, #48 + 8 * " half "]\n\t"
 
 /* Value by value: of 16 values of each window 2 VLDRW, 8 VLDRB, 8 VSTRB, ADD, LE. */
@@ -91,6 +91,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_table_four(int8_t *column, const int8_t *
     register int8_t *r0 __asm__("r0") = column;
     register const int8_t *r1 __asm__("r1") = from;
     register const struct tflmgen_conv2d_mve_four *r2 __asm__("r2") = four;
+    /* clang-format off */
     __asm__ volatile("push {r4-r6, lr}\n\t"
                      "ldr r3, [r2, #20]\n\t"
                      "dls lr, r3\n\t"
@@ -106,9 +107,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_table_four(int8_t *column, const int8_t *
                      : "+r"(r0), "+r"(r1), "+r"(r2)
                      :
                      : "r3", "q0", "q1", "q2", "q3", "q4", "cc", "memory");
+    /* clang-format on */
 }
 
-/* Which values of a window are inside the input, and what the others are; in the order in which the assembly reads it. */
+/* Which values of a window are inside the input, and what the others are; in the order in which the assembly reads
+ * it. */
 struct tflmgen_conv2d_mve_bounds {
     int32_t y;
     int32_t x;
@@ -120,18 +123,18 @@ struct tflmgen_conv2d_mve_bounds {
 };
 
 /* Eight values of one window: 12 instructions. */
-#define TFLMGEN_CONV2D_MVE_TABLE_ONE(to)     \
-    "vldrb.u16 q0, [r2, #16]\n\t"            \
-    "vldrb.u16 q1, [r2, #24]\n\t"            \
-    "vadd.i16 q0, q0, r4\n\t"                \
-    "vadd.i16 q1, q1, r5\n\t"                \
-    "vcmp.u16 hi, q5, q0\n\t"                \
-    "vpst\n\t"                               \
-    "vcmpt.u16 hi, q6, q1\n\t"               \
-    "vldrw.u32 q2, [r2], #32\n\t"            \
-    "vpst\n\t"                               \
-    "vldrbt.u16 q3, [r1, q2]\n\t"            \
-    "vpsel q3, q3, q4\n\t"                   \
+#define TFLMGEN_CONV2D_MVE_TABLE_ONE(to) \
+    "vldrb.u16 q0, [r2, #16]\n\t"        \
+    "vldrb.u16 q1, [r2, #24]\n\t"        \
+    "vadd.i16 q0, q0, r4\n\t"            \
+    "vadd.i16 q1, q1, r5\n\t"            \
+    "vcmp.u16 hi, q5, q0\n\t"            \
+    "vpst\n\t"                           \
+    "vcmpt.u16 hi, q6, q1\n\t"           \
+    "vldrw.u32 q2, [r2], #32\n\t"        \
+    "vpst\n\t"                           \
+    "vldrbt.u16 q3, [r1, q2]\n\t"        \
+    "vpsel q3, q3, q4\n\t"               \
     "vstrb.16 q3, " to "\n\t"
 
 /* One window value by value; what is not in the input is padding. `from` is the address of its first value. */
@@ -141,6 +144,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_table_one(int8_t *lane, uint32_t from,
     register int8_t *r0 __asm__("r0") = lane;
     register uint32_t r1 __asm__("r1") = from;
     register const struct tflmgen_conv2d_mve_bounds *r2 __asm__("r2") = bounds;
+    /* clang-format off */
     __asm__ volatile("push {r4-r8, lr}\n\t"
                      "ldmia r2, {r2, r3, r4, r5, r6, r7, r8}\n\t"
                      "dls lr, r8\n\t"
@@ -156,10 +160,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_table_one(int8_t *lane, uint32_t from,
                      : "+r"(r0), "+r"(r1), "+r"(r2)
                      :
                      : "r3", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "cc", "memory");
+    /* clang-format on */
 }
 
-/* Four windows of a line, side by side, some values of which are not in the input; in the order in which the assembly reads
- * it. */
+/* Four windows of a line, side by side, some values of which are not in the input; in the order in which the
+ * assembly reads it. */
 struct tflmgen_conv2d_mve_cut {
     uint32_t from; /* the address of the first one's first value */
     int32_t pixel; /* bytes from a window to the next one */
@@ -170,13 +175,14 @@ struct tflmgen_conv2d_mve_cut {
 /* Eight values of one of them, where the columns are in q0, or are none. */
 #define TFLMGEN_CONV2D_MVE_CUT_ONE(from, x, to) \
     "vadd.i16 q1, q0, " x "\n\t"                \
-    "vcmp.u16 hi, q6, q1\n\t"                  \
-    "vpst\n\t"                                 \
-    "vldrbt.u16 q3, [" from ", q2]\n\t"        \
-    "vpsel q3, q3, q4\n\t"                     \
+    "vcmp.u16 hi, q6, q1\n\t"                   \
+    "vpst\n\t"                                  \
+    "vldrbt.u16 q3, [" from ", q2]\n\t"         \
+    "vpsel q3, q3, q4\n\t"                      \
     "vstrb.16 q3, [r0, #" to "]\n\t"
 
 /* Eight values of each: 30 instructions. */
+/* clang-format off */
 #define TFLMGEN_CONV2D_MVE_CUT_FOUR(half)                      \
     "vldrb.u16 q0, [r2, #16]\n\t"                              \
     "vadd.i16 q0, q0, r3\n\t"                                  \
@@ -188,11 +194,13 @@ struct tflmgen_conv2d_mve_cut {
     TFLMGEN_CONV2D_MVE_CUT_ONE("r4", "r8", "16 + 8 * " half)   \
     TFLMGEN_CONV2D_MVE_CUT_ONE("r5", "r9", "32 + 8 * " half)   \
     TFLMGEN_CONV2D_MVE_CUT_ONE("r6", "r10", "48 + 8 * " half)
+/* clang-format on */
 
 TFLMGEN_SHARED void tflmgen_conv2d_mve_table_cut(int8_t *column, const struct tflmgen_conv2d_mve_cut *cut)
 {
     register int8_t *r0 __asm__("r0") = column;
     register const struct tflmgen_conv2d_mve_cut *r1 __asm__("r1") = cut;
+    /* clang-format off */
     __asm__ volatile("push {r4-r10, lr}\n\t"
                      "ldmia r1!, {r2-r9}\n\t"
                      "vdup.16 q5, r7\n\t"
@@ -220,6 +228,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_table_cut(int8_t *column, const struct tf
                      : "+r"(r0), "+r"(r1)
                      :
                      : "r2", "r3", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
+    /* clang-format on */
 }
 
 /* One window whose pixels are 16s of values, in such 16s; in the order in which the assembly reads it. */
@@ -248,6 +257,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_copy_one(int8_t *lane, const int8_t *from
     register int8_t *r0 __asm__("r0") = lane;
     register const int8_t *r1 __asm__("r1") = from;
     register const struct tflmgen_conv2d_mve_window *r2 __asm__("r2") = window;
+    /* clang-format off */
     __asm__ volatile("push {r4-r9, lr}\n\t"
                      "ldmia r2, {r2, r3, r4, r5, r6, r7, r8, r9}\n\t"
                      "vdup.8 q1, r2\n\t" TFLMGEN_CONV2D_MVE_PADDING("r3")
@@ -269,6 +279,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_copy_one(int8_t *lane, const int8_t *from
                      : "+r"(r0), "+r"(r1), "+r"(r2)
                      :
                      : "r3", "q0", "q1", "cc", "memory");
+    /* clang-format on */
 }
 
 #endif

@@ -78,8 +78,8 @@ TFLMGEN_KERNEL void tflmgen_conv2d_hybrid(const float *input, const int8_t *rest
                     int8_t column[TFLMGEN_CONV2D_HYBRID_GATHERED];
                     const int8_t *window = NULL;
                     if (gathered) {
-                        tflmgen_conv2d_gather_hybrid(column, slice, origin_y, origin_x, y, x,
-                                                     (int8_t)range.zero_point, p);
+                        tflmgen_conv2d_gather_hybrid(column, slice, origin_y, origin_x, y, x, (int8_t)range.zero_point,
+                                                     p);
                         window = column;
                     } else if (size == p->filter_channels && y.end > y.first && x.end > x.first) {
                         window = slice + (origin_y * p->input_width + origin_x) * p->input_channels;

@@ -80,15 +80,19 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
     const int32_t passes = (p->chunks - 1 + 3) / 4;
     const int32_t skipped = passes > 1 ? 4 * passes - (p->chunks - 1) : 5 - p->chunks;
     tflmgen_conv2d_mve_block_function *const run_block = passes > 1 ? run_long : run_short;
-    struct tflmgen_conv2d_mve_block block = {passes, skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES, p->output_channels,
-                                             p->output_zero_point, 3, p->output_channels > 1};
+    struct tflmgen_conv2d_mve_block block = {passes,
+                                             skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES,
+                                             p->output_channels,
+                                             p->output_zero_point,
+                                             3,
+                                             p->output_channels > 1};
     const int32_t channels = p->input_channels;
     const int32_t line = p->input_width * channels;
     const int32_t row = p->filter_width * channels;
     const bool has_table = tflmgen_conv2d_mve_has_table(p);
     const bool by_rows = p->dilation_width == 1 && (row % 16 == 0 || p->filter_height == 1);
-    const struct tflmgen_conv2d_mve_four four = {
-        p->stride_width * channels, row, p->dilation_height * line, p->filter_height, stream, p->chunks};
+    const struct tflmgen_conv2d_mve_four four = {p->stride_width * channels, row,    p->dilation_height * line,
+                                                 p->filter_height,           stream, p->chunks};
     const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
     const int32_t x_end = p->input_width - (p->filter_width - 1) * p->dilation_width - 3 * p->stride_width;
     const int32_t all = p->batches * p->output_height * p->output_width;

@@ -1,9 +1,9 @@
 /* CONV_2D in int8 for cores with the DSP extension, with weights that are no shifted pairs: -128 after one below zero.
  *
- * Of offset pairs the weight of each even value is 128 more, from 0 to 255, and is widened without a sign. What that adds
- * to a sum is the same for all output channels: 128 times the even values of a window. Behind a column's steps there are
- * further ones that take it away: their words X are the values' sums S, their weights -2^15, of which nothing remains for
- * the words Y.
+ * Of offset pairs the weight of each even value is 128 more, from 0 to 255, and is widened without a sign. What that
+ * adds to a sum is the same for all output channels: 128 times the even values of a window. Behind a column's steps
+ * there are further ones that take it away: their words X are the values' sums S, their weights -2^15, of which nothing
+ * remains for the words Y.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_OFFSET_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_OFFSET_DSP_H
@@ -45,16 +45,15 @@ TFLMGEN_SHARED int32_t tflmgen_conv2d_offset_dsp_append(uint32_t *column, int32_
 TFLMGEN_CONV2D_DSP_ANY_BLOCK(tflmgen_conv2d_offset_dsp_steps_clamped, "uxtb16", TFLMGEN_CONV2D_DSP_FINISH_clamped)
 TFLMGEN_CONV2D_DSP_ANY_BLOCK(tflmgen_conv2d_offset_dsp_steps_signed, "uxtb16", TFLMGEN_CONV2D_DSP_FINISH_signed)
 
-#define TFLMGEN_CONV2D_OFFSET_DSP_BLOCK(KIND)                                                                    \
-    TFLMGEN_SHARED void tflmgen_conv2d_dsp_block_offset_##KIND(uint32_t *column, const uint32_t *stream,         \
-                                                               int8_t *output,                                   \
-                                                               const struct tflmgen_conv2d_dsp_block *block)     \
-    {                                                                                                            \
-        const int32_t steps = block->column / 24;                                                                \
-        const int32_t more = tflmgen_conv2d_offset_dsp_append(column, steps);                                    \
-        const struct tflmgen_conv2d_dsp_block all =                                                              \
-            tflmgen_conv2d_dsp_block_of(steps + more, block->channels, TFLMGEN_CONV2D_DSP_STEPS, true);          \
-        tflmgen_conv2d_offset_dsp_steps_##KIND(column, stream, output, &all);                                    \
+#define TFLMGEN_CONV2D_OFFSET_DSP_BLOCK(KIND)                                                                   \
+    TFLMGEN_SHARED void tflmgen_conv2d_dsp_block_offset_##KIND(                                                 \
+        uint32_t *column, const uint32_t *stream, int8_t *output, const struct tflmgen_conv2d_dsp_block *block) \
+    {                                                                                                           \
+        const int32_t steps = block->column / 24;                                                               \
+        const int32_t more = tflmgen_conv2d_offset_dsp_append(column, steps);                                   \
+        const struct tflmgen_conv2d_dsp_block all =                                                             \
+            tflmgen_conv2d_dsp_block_of(steps + more, block->channels, TFLMGEN_CONV2D_DSP_STEPS, true);         \
+        tflmgen_conv2d_offset_dsp_steps_##KIND(column, stream, output, &all);                                   \
     }
 
 TFLMGEN_CONV2D_OFFSET_DSP_BLOCK(clamped)

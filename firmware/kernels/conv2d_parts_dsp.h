@@ -1,6 +1,6 @@
-/* Convolutions in int8 for cores with the DSP extension that are several ones: one for each group of channels, or for each
- * phase of a TRANSPOSE_CONV. Every part reads some channels of the input's pixels and writes some values of the output, apart
- * from it.
+/* Convolutions in int8 for cores with the DSP extension that are several ones: one for each group of channels, or for
+ * each phase of a TRANSPOSE_CONV. Every part reads some channels of the input's pixels and writes some values of the
+ * output, apart from it.
  *
  * A part's windows are widened, of three outputs of a line at a time, and computed as those of CONV_2D are
  * (conv2d_block_dsp.h, conv2d_offset_dsp.h).
@@ -180,14 +180,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_part(const int8_t *input, const uint3
                         }
                     }
                 }
-                tflmgen_conv2d_dsp_part_block(column, stream, line + begin * p->output_pixel, output_pixel, p, run_block);
+                tflmgen_conv2d_dsp_part_block(column, stream, line + begin * p->output_pixel, output_pixel, p,
+                                              run_block);
             }
         }
     }
 }
 
-/* Words of the stream of a part with so many output channels: pairs of them, of each the steps, those that `more` of offset
- * pairs has, and 7 words. */
+/* Words of the stream of a part with so many output channels: pairs of them, of each the steps, those that `more` of
+ * offset pairs has, and 7 words. */
 TFLMGEN_HELPER int32_t tflmgen_conv2d_dsp_part_stream(int32_t channels, int32_t steps, bool offset)
 {
     const int32_t more = offset ? (steps + TFLMGEN_CONV2D_OFFSET_DSP_STEPS - 1) / TFLMGEN_CONV2D_OFFSET_DSP_STEPS : 0;
@@ -202,11 +203,27 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const uin
     const int32_t channels = p->output_channels / p->groups;
     const int32_t own = p->input_channels / p->groups;
     const int32_t line = p->output_width * p->output_channels;
-    const struct tflmgen_conv2d_dsp_part part = {
-        p->batches, p->input_height, p->input_width, p->input_channels, own, p->stride_height, p->stride_width,
-        p->dilation_height, p->dilation_width, p->filter_height, p->filter_width, p->padding_top, p->padding_left,
-        p->padding_value, (p->filter_height * p->filter_width * own + 3) / 4, p->output_height, p->output_width,
-        p->output_channels, line, p->output_height * line, channels == 1};
+    const struct tflmgen_conv2d_dsp_part part = {p->batches,
+                                                 p->input_height,
+                                                 p->input_width,
+                                                 p->input_channels,
+                                                 own,
+                                                 p->stride_height,
+                                                 p->stride_width,
+                                                 p->dilation_height,
+                                                 p->dilation_width,
+                                                 p->filter_height,
+                                                 p->filter_width,
+                                                 p->padding_top,
+                                                 p->padding_left,
+                                                 p->padding_value,
+                                                 (p->filter_height * p->filter_width * own + 3) / 4,
+                                                 p->output_height,
+                                                 p->output_width,
+                                                 p->output_channels,
+                                                 line,
+                                                 p->output_height * line,
+                                                 channels == 1};
     for (int32_t group = 0; group < p->groups; ++group) {
         tflmgen_conv2d_dsp_run_part(input + group * own, stream, column, output + group * channels, &part, run_block);
         stream += tflmgen_conv2d_dsp_part_stream(channels, part.steps, offset);
@@ -216,15 +233,16 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const uin
     }
 }
 
-/* Of the outputs that are `stride` apart, from the one at `phase` on: what reaches them is a window that moves by one. */
+/* Of the outputs that are `stride` apart, from the one at `phase` on: what reaches them is a window that moves by
+ * one. */
 struct tflmgen_transpose_conv_dsp_phase {
     int32_t outputs;
     int32_t taps;
     int32_t padding;
 };
 
-TFLMGEN_HELPER struct tflmgen_transpose_conv_dsp_phase tflmgen_transpose_conv_dsp_phase_of(
-    int32_t phase, int32_t size, int32_t taps, int32_t stride, int32_t padding)
+TFLMGEN_HELPER struct tflmgen_transpose_conv_dsp_phase
+tflmgen_transpose_conv_dsp_phase_of(int32_t phase, int32_t size, int32_t taps, int32_t stride, int32_t padding)
 {
     const int32_t first = (phase + padding) % stride;
     struct tflmgen_transpose_conv_dsp_phase of;
@@ -248,11 +266,27 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const ui
             const struct tflmgen_transpose_conv_dsp_phase across = tflmgen_transpose_conv_dsp_phase_of(
                 x, p->output_width, p->filter_width, p->stride_width, p->padding_left);
             const int32_t steps = (down.taps * across.taps * p->input_channels + 3) / 4;
-            const struct tflmgen_conv2d_dsp_part part = {
-                p->batches, p->input_height, p->input_width, p->input_channels, p->input_channels, 1, 1, 1, 1,
-                down.taps, across.taps, down.padding, across.padding, p->padding_value, steps, down.outputs,
-                across.outputs, p->stride_width * channels, p->stride_height * line, p->output_height * line,
-                channels == 1};
+            const struct tflmgen_conv2d_dsp_part part = {p->batches,
+                                                         p->input_height,
+                                                         p->input_width,
+                                                         p->input_channels,
+                                                         p->input_channels,
+                                                         1,
+                                                         1,
+                                                         1,
+                                                         1,
+                                                         down.taps,
+                                                         across.taps,
+                                                         down.padding,
+                                                         across.padding,
+                                                         p->padding_value,
+                                                         steps,
+                                                         down.outputs,
+                                                         across.outputs,
+                                                         p->stride_width * channels,
+                                                         p->stride_height * line,
+                                                         p->output_height * line,
+                                                         channels == 1};
             tflmgen_conv2d_dsp_run_part(input, stream, column, output + y * line + x * channels, &part, run_block);
             stream += tflmgen_conv2d_dsp_part_stream(channels, steps, offset);
         }
@@ -263,20 +297,19 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const ui
 }
 
 /* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not. */
-#define TFLMGEN_CONV2D_PARTS_DSP(name, kind, offset)                                                               \
-    TFLMGEN_SHARED void tflmgen_##name##_dsp_##kind##_stack_s8(const int8_t *input, const uint32_t *stream,        \
-                                                               int8_t *output,                                     \
-                                                               const struct tflmgen_##name##_dsp_s8 *p)            \
-    {                                                                                                              \
-        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                           \
-        tflmgen_##name##_dsp_run(input, stream, column, output, p, tflmgen_conv2d_dsp_block_##kind, offset);       \
-    }                                                                                                              \
-                                                                                                                   \
+#define TFLMGEN_CONV2D_PARTS_DSP(name, kind, offset)                                                                \
+    TFLMGEN_SHARED void tflmgen_##name##_dsp_##kind##_stack_s8(                                                     \
+        const int8_t *input, const uint32_t *stream, int8_t *output, const struct tflmgen_##name##_dsp_s8 *p)       \
+    {                                                                                                               \
+        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                            \
+        tflmgen_##name##_dsp_run(input, stream, column, output, p, tflmgen_conv2d_dsp_block_##kind, offset);        \
+    }                                                                                                               \
+                                                                                                                    \
     TFLMGEN_SHARED void tflmgen_##name##_dsp_##kind##_s8(const int8_t *input, const uint32_t *stream, void *column, \
-                                                         int8_t *output, const struct tflmgen_##name##_dsp_s8 *p)  \
-    {                                                                                                              \
-        tflmgen_##name##_dsp_run(input, stream, (uint32_t *)column, output, p, tflmgen_conv2d_dsp_block_##kind,    \
-                                 offset);                                                                          \
+                                                         int8_t *output, const struct tflmgen_##name##_dsp_s8 *p)   \
+    {                                                                                                               \
+        tflmgen_##name##_dsp_run(input, stream, (uint32_t *)column, output, p, tflmgen_conv2d_dsp_block_##kind,     \
+                                 offset);                                                                           \
     }
 
 TFLMGEN_CONV2D_PARTS_DSP(conv2d_groups, clamped, false)

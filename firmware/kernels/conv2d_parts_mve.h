@@ -1,8 +1,9 @@
 /* Convolutions in int8 for cores with MVE that are several ones: one for each group of channels, or for each phase of a
- * TRANSPOSE_CONV. Every part reads some channels of the input's pixels and writes some values of the output, apart from it.
+ * TRANSPOSE_CONV. Every part reads some channels of the input's pixels and writes some values of the output, apart from
+ * it.
  *
- * A part's windows are gathered value by value (conv2d_gather_mve.h), of four outputs of a line at a time, and computed as
- * those of CONV_2D are (conv2d_block_mve.h).
+ * A part's windows are gathered value by value (conv2d_gather_mve.h), of four outputs of a line at a time, and computed
+ * as those of CONV_2D are (conv2d_block_mve.h).
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_PARTS_MVE_H
 #define TFLMGEN_KERNELS_CONV2D_PARTS_MVE_H
@@ -57,8 +58,7 @@ struct tflmgen_conv2d_mve_part {
 
 /* table: before the part's stream. column: 64 * chunks bytes. */
 TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_t *table, const int8_t *stream,
-                                                int8_t *column, int8_t *output,
-                                                const struct tflmgen_conv2d_mve_part *p,
+                                                int8_t *column, int8_t *output, const struct tflmgen_conv2d_mve_part *p,
                                                 tflmgen_conv2d_mve_block_function *run_short,
                                                 tflmgen_conv2d_mve_block_function *run_long)
 {
@@ -66,9 +66,9 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_
     const int32_t skipped = passes > 1 ? 4 * passes - (p->chunks - 1) : 5 - p->chunks;
     const int32_t last = tflmgen_min_s32(p->output_width, 4) - 1;
     tflmgen_conv2d_mve_block_function *const run_block = passes > 1 ? run_long : run_short;
-    const struct tflmgen_conv2d_mve_block block = {
-        passes, skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES, p->output_pixel, p->output_zero_point, (uint32_t)last,
-        !p->is_single};
+    const struct tflmgen_conv2d_mve_block block = {passes,          skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES,
+                                                   p->output_pixel, p->output_zero_point,
+                                                   (uint32_t)last,  !p->is_single};
     const struct tflmgen_conv2d_mve_four four = {p->stride_width * p->pixel, 0, 0, 0, table, p->chunks};
     struct tflmgen_conv2d_mve_cut cut = {0,
                                          p->stride_width * p->pixel,
@@ -105,7 +105,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_
     }
 }
 
-/* Bytes of the stream of a part with so many output channels: pairs of them, and of each 16 values per chunk and 3 words. */
+/* Bytes of the stream of a part with so many output channels: pairs of them, and of each 16 values per chunk and 3
+ * words. */
 TFLMGEN_HELPER int32_t tflmgen_conv2d_mve_part_bytes(int32_t channels, int32_t chunks)
 {
     return (channels + 1) / 2 * (32 * chunks + 24);
@@ -119,11 +120,25 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_mve_run(const int8_t *input, const int
 {
     const int32_t channels = p->output_channels / p->groups;
     const int32_t line = p->output_width * p->output_channels;
-    const struct tflmgen_conv2d_mve_part part = {
-        p->batches, p->input_height, p->input_width, p->input_channels, p->stride_height, p->stride_width,
-        (p->filter_height - 1) * p->dilation_height + 1, (p->filter_width - 1) * p->dilation_width + 1,
-        p->padding_top, p->padding_left, p->padding_value, p->chunks, p->output_height, p->output_width,
-        p->output_channels, line, p->output_height * line, p->output_zero_point, channels == 1};
+    const struct tflmgen_conv2d_mve_part part = {p->batches,
+                                                 p->input_height,
+                                                 p->input_width,
+                                                 p->input_channels,
+                                                 p->stride_height,
+                                                 p->stride_width,
+                                                 (p->filter_height - 1) * p->dilation_height + 1,
+                                                 (p->filter_width - 1) * p->dilation_width + 1,
+                                                 p->padding_top,
+                                                 p->padding_left,
+                                                 p->padding_value,
+                                                 p->chunks,
+                                                 p->output_height,
+                                                 p->output_width,
+                                                 p->output_channels,
+                                                 line,
+                                                 p->output_height * line,
+                                                 p->output_zero_point,
+                                                 channels == 1};
     const int8_t *at = stream + TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks;
     for (int32_t group = 0; group < p->groups; ++group) {
         tflmgen_conv2d_mve_run_part(input + group * (p->input_channels / p->groups), stream, at, column,
@@ -135,15 +150,16 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_mve_run(const int8_t *input, const int
     }
 }
 
-/* Of the outputs that are `stride` apart, from the one at `phase` on: what reaches them is a window that moves by one. */
+/* Of the outputs that are `stride` apart, from the one at `phase` on: what reaches them is a window that moves by
+ * one. */
 struct tflmgen_transpose_conv_mve_phase {
     int32_t outputs;
     int32_t taps;
     int32_t padding;
 };
 
-TFLMGEN_HELPER struct tflmgen_transpose_conv_mve_phase tflmgen_transpose_conv_mve_phase_of(
-    int32_t phase, int32_t size, int32_t taps, int32_t stride, int32_t padding)
+TFLMGEN_HELPER struct tflmgen_transpose_conv_mve_phase
+tflmgen_transpose_conv_mve_phase_of(int32_t phase, int32_t size, int32_t taps, int32_t stride, int32_t padding)
 {
     const int32_t first = (phase + padding) % stride;
     struct tflmgen_transpose_conv_mve_phase of;
@@ -168,11 +184,25 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_mve_run(const int8_t *input, const in
             const struct tflmgen_transpose_conv_mve_phase across = tflmgen_transpose_conv_mve_phase_of(
                 x, p->output_width, p->filter_width, p->stride_width, p->padding_left);
             const int32_t chunks = (down.taps * across.taps * p->input_channels + 15) / 16;
-            const struct tflmgen_conv2d_mve_part part = {
-                p->batches, p->input_height, p->input_width, p->input_channels, 1, 1, down.taps, across.taps,
-                down.padding, across.padding, p->padding_value, chunks, down.outputs, across.outputs,
-                p->stride_width * channels, p->stride_height * line, p->output_height * line, p->output_zero_point,
-                channels == 1};
+            const struct tflmgen_conv2d_mve_part part = {p->batches,
+                                                         p->input_height,
+                                                         p->input_width,
+                                                         p->input_channels,
+                                                         1,
+                                                         1,
+                                                         down.taps,
+                                                         across.taps,
+                                                         down.padding,
+                                                         across.padding,
+                                                         p->padding_value,
+                                                         chunks,
+                                                         down.outputs,
+                                                         across.outputs,
+                                                         p->stride_width * channels,
+                                                         p->stride_height * line,
+                                                         p->output_height * line,
+                                                         p->output_zero_point,
+                                                         channels == 1};
             const int8_t *const table = stream;
             stream += TFLMGEN_CONV2D_MVE_TABLE_BYTES * chunks;
             tflmgen_conv2d_mve_run_part(input, table, stream, column, output + y * line + x * channels, &part,
@@ -186,20 +216,20 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_mve_run(const int8_t *input, const in
 }
 
 /* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not. */
-#define TFLMGEN_CONV2D_PARTS_MVE(name, params, run, rounding)                                                       \
-    TFLMGEN_SHARED void name##_mve_##rounding##_stack_s8(const int8_t *input, const uint32_t *stream,               \
-                                                         int8_t *output, const struct params *p)                    \
-    {                                                                                                               \
-        int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];                                                              \
-        run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding,                  \
-            tflmgen_conv2d_mve_long_##rounding);                                                                    \
-    }                                                                                                               \
-                                                                                                                    \
-    TFLMGEN_SHARED void name##_mve_##rounding##_s8(const int8_t *input, const uint32_t *stream, void *column,       \
-                                                   int8_t *output, const struct params *p)                          \
-    {                                                                                                               \
-        run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding,                  \
-            tflmgen_conv2d_mve_long_##rounding);                                                                    \
+#define TFLMGEN_CONV2D_PARTS_MVE(name, params, run, rounding)                                                         \
+    TFLMGEN_SHARED void name##_mve_##rounding##_stack_s8(const int8_t *input, const uint32_t *stream, int8_t *output, \
+                                                         const struct params *p)                                      \
+    {                                                                                                                 \
+        int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];                                                                \
+        run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding,                    \
+            tflmgen_conv2d_mve_long_##rounding);                                                                      \
+    }                                                                                                                 \
+                                                                                                                      \
+    TFLMGEN_SHARED void name##_mve_##rounding##_s8(const int8_t *input, const uint32_t *stream, void *column,         \
+                                                   int8_t *output, const struct params *p)                            \
+    {                                                                                                                 \
+        run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding,                    \
+            tflmgen_conv2d_mve_long_##rounding);                                                                      \
     }
 
 TFLMGEN_CONV2D_PARTS_MVE(tflmgen_conv2d_groups, tflmgen_conv2d_groups_mve_s8, tflmgen_conv2d_groups_mve_run, clamped)

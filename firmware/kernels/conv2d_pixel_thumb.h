@@ -1,5 +1,5 @@
-/* CONV_2D in int8 for every Cortex-M: one pixel at a time, in as little memory as its window takes, with groups of channels
- * or without.
+/* CONV_2D in int8 for every Cortex-M: one pixel at a time, in as little memory as its window takes, with groups of
+ * channels or without.
  *
  * The window's values, with 128 added, are copied into a row, which fully_connected_thumb.h multiplies by four output
  * channels at a time. The stream has for each group of channels what that has for a layer.
@@ -34,7 +34,7 @@ struct tflmgen_pixel_thumb_row {
 /* One value: 4 instructions. */
 #define TFLMGEN_PIXEL_THUMB_VALUE(i) \
     "ldrb r6, [r1, #" i "]\n\t"      \
-    "eors r6, r6, r7\n\t"           \
+    "eors r6, r6, r7\n\t"            \
     "strb r6, [r3, #" i "]\n\t"      \
     "adds r4, r4, r6\n\t"
 
@@ -44,6 +44,7 @@ TFLMGEN_SHARED void tflmgen_pixel_thumb_copy(struct tflmgen_pixel_thumb_row *row
     register struct tflmgen_pixel_thumb_row *r0 __asm__("r0") = row;
     register const int8_t *r1 __asm__("r1") = values;
     register int32_t r2 __asm__("r2") = count;
+    /* clang-format off */
     __asm__ volatile(".syntax unified\n\t"
                      "push {r4, r5, r6, r7}\n\t"
                      "cmp r2, #0\n\t"
@@ -81,6 +82,7 @@ TFLMGEN_SHARED void tflmgen_pixel_thumb_copy(struct tflmgen_pixel_thumb_row *row
                      : "+r"(r0), "+r"(r1), "+r"(r2)
                      :
                      : "r3", "cc", "memory");
+    /* clang-format on */
 }
 
 /* `count` times the padding. */
@@ -133,8 +135,8 @@ struct tflmgen_conv2d_pixel_thumb_s8 {
     int32_t dilation_height;
     int32_t dilation_width;
     int32_t padding_value;
-    bool backward;        /* pixels from the last to the first; windows of one pixel in one line only */
-    int32_t groups;       /* of channels */
+    bool backward;  /* pixels from the last to the first; windows of one pixel in one line only */
+    int32_t groups; /* of channels */
     int32_t group_inputs;
     int32_t group_outputs;
     int32_t stream_words; /* of a group of channels */
@@ -174,13 +176,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_run(const int8_t *input, const ui
     struct tflmgen_fully_connected_thumb_groups groups;
     tflmgen_pixel_thumb_begin(&groups, copy, p->filter_height * p->filter_width * p->group_inputs, p->group_words);
     int8_t *const results = output;
-    for (int32_t batch = 0; batch < p->batches; ++batch, input += p->input_height * p->input_width * p->input_channels) {
+    for (int32_t batch = 0; batch < p->batches;
+         ++batch, input += p->input_height * p->input_width * p->input_channels) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
             const int32_t y = out_y * p->stride_height - p->padding_top;
             for (int32_t i = 0; i < p->output_width; ++i) {
                 const int32_t out_x = p->backward ? p->output_width - 1 - i : i;
                 tflmgen_conv2d_pixel_thumb_one(input, stream, copy, output + out_x * p->output_channels, y,
-                                               out_x * p->stride_width - p->padding_left, &window, &groups, p, run, one);
+                                               out_x * p->stride_width - p->padding_left, &window, &groups, p, run,
+                                               one);
             }
             output += p->output_width * p->output_channels;
         }

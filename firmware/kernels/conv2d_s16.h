@@ -39,37 +39,37 @@ TFLMGEN_HELPER int64_t tflmgen_conv2d_window_s16(const int16_t *input, const int
 }
 
 /* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
-#define TFLMGEN_CONV2D_S16(name, bias_element, finish)                                                                 \
-    TFLMGEN_KERNEL void name(const int16_t *input, const int8_t *restrict filter, const bias_element *restrict bias,   \
-                             const int32_t *restrict multipliers, const int8_t *restrict shifts, int16_t *output,      \
-                             const struct tflmgen_conv2d_s16 *p)                                                       \
-    {                                                                                                                  \
-        const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;                           \
-        const int32_t group_channels = p->output_channels / (p->input_channels / p->filter_channels);                  \
-        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                         \
-            for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                               \
-                const int32_t origin_y = out_y * p->stride_height - p->padding_top;                                    \
-                const struct tflmgen_taps y =                                                                          \
-                    tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);              \
-                for (int32_t i = 0; i < p->output_width; ++i) {                                                        \
-                    const int32_t out_x = p->backward ? p->output_width - 1 - i : i;                                   \
-                    int16_t *const pixel = output + out_x * p->output_channels;                                        \
-                    const int32_t origin_x = out_x * p->stride_width - p->padding_left;                                \
-                    const struct tflmgen_taps x =                                                                      \
-                        tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);             \
-                    for (int32_t channel = 0; channel < p->output_channels; ++channel) {                               \
-                        const int32_t first = channel / group_channels * p->filter_channels;                           \
-                        const int64_t sum = tflmgen_conv2d_window_s16(input + first, filter + channel * filter_size,   \
-                                                                      origin_y, origin_x, y, x, p);                    \
-                        const int32_t result =                                                                         \
-                            finish(sum, bias ? bias + channel : NULL, multipliers[channel], shifts[channel]);          \
-                        pixel[channel] = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);             \
-                    }                                                                                                  \
-                }                                                                                                      \
-                output += p->output_width * p->output_channels;                                                        \
-            }                                                                                                          \
-            input += p->input_height * p->input_width * p->input_channels;                                             \
-        }                                                                                                              \
+#define TFLMGEN_CONV2D_S16(name, bias_element, finish)                                                               \
+    TFLMGEN_KERNEL void name(const int16_t *input, const int8_t *restrict filter, const bias_element *restrict bias, \
+                             const int32_t *restrict multipliers, const int8_t *restrict shifts, int16_t *output,    \
+                             const struct tflmgen_conv2d_s16 *p)                                                     \
+    {                                                                                                                \
+        const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;                         \
+        const int32_t group_channels = p->output_channels / (p->input_channels / p->filter_channels);                \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                       \
+            for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                             \
+                const int32_t origin_y = out_y * p->stride_height - p->padding_top;                                  \
+                const struct tflmgen_taps y =                                                                        \
+                    tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);            \
+                for (int32_t i = 0; i < p->output_width; ++i) {                                                      \
+                    const int32_t out_x = p->backward ? p->output_width - 1 - i : i;                                 \
+                    int16_t *const pixel = output + out_x * p->output_channels;                                      \
+                    const int32_t origin_x = out_x * p->stride_width - p->padding_left;                              \
+                    const struct tflmgen_taps x =                                                                    \
+                        tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);           \
+                    for (int32_t channel = 0; channel < p->output_channels; ++channel) {                             \
+                        const int32_t first = channel / group_channels * p->filter_channels;                         \
+                        const int64_t sum = tflmgen_conv2d_window_s16(input + first, filter + channel * filter_size, \
+                                                                      origin_y, origin_x, y, x, p);                  \
+                        const int32_t result =                                                                       \
+                            finish(sum, bias ? bias + channel : NULL, multipliers[channel], shifts[channel]);        \
+                        pixel[channel] = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);           \
+                    }                                                                                                \
+                }                                                                                                    \
+                output += p->output_width * p->output_channels;                                                      \
+            }                                                                                                        \
+            input += p->input_height * p->input_width * p->input_channels;                                           \
+        }                                                                                                            \
     }
 
 TFLMGEN_CONV2D_S16(tflmgen_conv2d_s16_b32, int32_t, tflmgen_finish_s16_b32)

@@ -34,6 +34,7 @@ struct tflmgen_conv2d_s16_dsp {
 
 /* Four values of three windows by two channels, 24 products: 2 LDRD + 2 LDM + 4 SXTB16 + 12 SMLAD. The weights are
  * loaded twice, for want of two registers. */
+/* clang-format off */
 #define TFLMGEN_CONV2D_S16_DSP_STEP                                                                                    \
     "ldrd r2, r3, [r1]\n\t"                                                                                            \
     "ldmia r0!, {r4, r5, r6}\n\t"                                                                                      \
@@ -43,13 +44,14 @@ struct tflmgen_conv2d_s16_dsp {
     "ldmia r0!, {r4, r5, r6}\n\t"                                                                                      \
     "sxtb16 r2, r2, ror #8\n\t"                                                                                        \
     "sxtb16 r3, r3, ror #8\n\t" TFLMGEN_CONV2D_S16_DSP_PRODUCTS
+/* clang-format on */
 
-#define TFLMGEN_CONV2D_S16_DSP_PRODUCTS                                                                                \
-    "smlad r7, r2, r4, r7\n\tsmlad r8, r2, r5, r8\n\tsmlad r9, r2, r6, r9\n\t"                                         \
+#define TFLMGEN_CONV2D_S16_DSP_PRODUCTS                                        \
+    "smlad r7, r2, r4, r7\n\tsmlad r8, r2, r5, r8\n\tsmlad r9, r2, r6, r9\n\t" \
     "smlad r10, r3, r4, r10\n\tsmlad r11, r3, r5, r11\n\tsmlad r12, r3, r6, r12\n\t"
 
-#define TFLMGEN_CONV2D_S16_DSP_RESCALE(sum, multiplier)                                                                \
-    "smmulr " sum ", " sum ", " multiplier "\n\t"                                                                      \
+#define TFLMGEN_CONV2D_S16_DSP_RESCALE(sum, multiplier) \
+    "smmulr " sum ", " sum ", " multiplier "\n\t"       \
     "ssat " sum ", #16, " sum "\n\t"
 
 /* column: 6 * steps words. stride: bytes from the output of a pixel to that of the next. */
@@ -61,6 +63,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_block(const uint32_t *column, const u
     register int16_t *r2 __asm__("r2") = output;
     register const int32_t *r3 __asm__("r3") = steps_and_stride;
     /* Stack: column, output, steps, stride. */
+    /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldmia r3, {r4, r5}\n\t"
                      "push {r0, r2, r4, r5}\n"
@@ -101,6 +104,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_block(const uint32_t *column, const u
                      : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
                      :
                      : "r12", "cc", "memory");
+    /* clang-format on */
 }
 
 /* Copies `count` values to a lane of the column, of which the first is value `at` of its window. */
@@ -129,8 +133,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_gather(int16_t *lane, const int16_t *
     const int32_t channels = p->input_channels;
     const int32_t origin_y = line % p->output_height * p->stride_height - p->padding_top;
     const int32_t origin_x = out_x * p->stride_width - p->padding_left;
-    const struct tflmgen_taps y =
-        tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+    const struct tflmgen_taps y = tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
     const struct tflmgen_taps x = tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
     const int32_t inside = (y.end - y.first) * (x.end - x.first);
     if (inside < p->filter_height * p->filter_width || p->filter_height * p->filter_width * channels % 4 != 0) {
@@ -184,8 +187,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_stack(const int16_t *input, const uin
     tflmgen_conv2d_s16_dsp_run(input, stream, column, output, p);
 }
 
-TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp(const int16_t *input, const uint32_t *stream, void *column,
-                                           int16_t *output, const struct tflmgen_conv2d_s16_dsp *p)
+TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp(const int16_t *input, const uint32_t *stream, void *column, int16_t *output,
+                                           const struct tflmgen_conv2d_s16_dsp *p)
 {
     tflmgen_conv2d_s16_dsp_run(input, stream, column, output, p);
 }

@@ -40,6 +40,7 @@ typedef void tflmgen_conv2d_split_dsp_function(const uint32_t *column, const uin
 
 /* All parts but the last. Registers as in conv2d_block_dsp.h. Stack: column, passes, entry of the first pass, sums, end
  * of the sums. */
+/* clang-format off */
 #define TFLMGEN_CONV2D_SPLIT_DSP_PART(name, BEGIN)                                                                     \
     TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                           \
                              const struct tflmgen_conv2d_split_dsp_part *part)                                         \
@@ -60,7 +61,7 @@ typedef void tflmgen_conv2d_split_dsp_function(const uint32_t *column, const uin
                          "ldr pc, [sp, #8]\n\t"                                                                        \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP("sxtb16"))                                         \
+                         TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP("sxtb16")) \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
                          "ldrd r2, r3, [sp, #12]\n\t"                                                                  \
@@ -74,18 +75,18 @@ typedef void tflmgen_conv2d_split_dsp_function(const uint32_t *column, const uin
                          :                                                                                             \
                          : "r12", "cc", "memory");                                                                     \
     }
+/* clang-format on */
 
-TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_first,
-                              "ldrd r7, r10, [r1], #8\n\t"
-                              "mov r8, r7\n\t"
-                              "mov r9, r7\n\t"
-                              "mov r11, r10\n\t"
-                              "mov r12, r10\n\t")
-TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle,
-                              "ldr r2, [sp, #12]\n\t"
-                              "ldmia.w r2, {r7, r8, r9, r10, r11, r12}\n\t")
+TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_first, "ldrd r7, r10, [r1], #8\n\t"
+                                                              "mov r8, r7\n\t"
+                                                              "mov r9, r7\n\t"
+                                                              "mov r11, r10\n\t"
+                                                              "mov r12, r10\n\t")
+TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle, "ldr r2, [sp, #12]\n\t"
+                                                               "ldmia.w r2, {r7, r8, r9, r10, r11, r12}\n\t")
 
 /* Stack: output, channels, end of the output, column, passes, entry of the first pass, sums. */
+/* clang-format off */
 #define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(KIND)                                                               \
     TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_last_##KIND(                                                          \
         const uint32_t *column, const uint32_t *stream, int8_t *output,                                                \
@@ -113,7 +114,7 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle,
                          "ldr pc, [sp, #20]\n\t"                                                                       \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP("sxtb16"))                                         \
+                         TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP("sxtb16")) \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
                          TFLMGEN_CONV2D_DSP_FINISH_##KIND                                                              \
@@ -123,6 +124,7 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle,
                          :                                                                                             \
                          : "r12", "cc", "memory");                                                                     \
     }
+/* clang-format on */
 
 TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(clamped)
 TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(signed)
@@ -144,16 +146,17 @@ struct tflmgen_conv2d_split_dsp_window {
 };
 
 /* `count` fours of a window, from the `at`-th of row ky on. */
-TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_gather(uint32_t *lane, const struct tflmgen_conv2d_split_dsp_window *window,
-                                                    int32_t ky, int32_t at, int32_t count,
+TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_gather(uint32_t *lane,
+                                                    const struct tflmgen_conv2d_split_dsp_window *window, int32_t ky,
+                                                    int32_t at, int32_t count,
                                                     const struct tflmgen_conv2d_split_dsp_s8 *p)
 {
     const int32_t fours = p->input_channels >> 2;
     const int32_t row = p->filter_width * fours;
     const uint32_t padding = tflmgen_splat4(p->padding_value);
     const int32_t line = p->dilation_height * p->input_width * p->input_channels;
-    const int8_t *from = window->image + ky * line + 4 * at +
-                         (window->y * p->input_width + window->x) * p->input_channels;
+    const int8_t *from =
+        window->image + ky * line + 4 * at + (window->y * p->input_width + window->x) * p->input_channels;
     for (;;) {
         const int32_t here = tflmgen_min_s32(row - at, count);
         if (window->whole) {
@@ -234,7 +237,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
                 const int32_t whole = tflmgen_max_s32(count / row, 1);
                 const int32_t bytes = 4 * count / whole;
                 const struct tflmgen_conv2d_dsp_rows rows = {bytes, whole, line - bytes};
-                tflmgen_conv2d_dsp_widen3(column, from + ky * line + 4 * at, p->stride_width * p->input_channels, &rows);
+                tflmgen_conv2d_dsp_widen3(column, from + ky * line + 4 * at, p->stride_width * p->input_channels,
+                                          &rows);
             } else {
                 for (int32_t lane = 0; lane < 3; ++lane) {
                     tflmgen_conv2d_split_dsp_gather(column + lane, windows + lane, ky, at, count, p);
@@ -271,14 +275,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
     }
 }
 
-/* Outputs clamped at the zero point, or not, or all channels with one shift. Those that are not called are not compiled. */
-#define TFLMGEN_CONV2D_SPLIT_DSP(KIND)                                                                                 \
-    TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_##KIND##_s8(const int8_t *input, const uint32_t *stream, void *sums,  \
-                                                             int8_t *output,                                           \
-                                                             const struct tflmgen_conv2d_split_dsp_s8 *p)              \
-    {                                                                                                                  \
-        uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];                                                      \
-        tflmgen_conv2d_split_dsp_run(input, stream, column, sums, output, p, tflmgen_conv2d_split_dsp_last_##KIND);    \
+/* Outputs clamped at the zero point, or not, or all channels with one shift. Those that are not called are not
+ * compiled. */
+#define TFLMGEN_CONV2D_SPLIT_DSP(KIND)                                                                                \
+    TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_##KIND##_s8(const int8_t *input, const uint32_t *stream, void *sums, \
+                                                             int8_t *output,                                          \
+                                                             const struct tflmgen_conv2d_split_dsp_s8 *p)             \
+    {                                                                                                                 \
+        uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];                                                     \
+        tflmgen_conv2d_split_dsp_run(input, stream, column, sums, output, p, tflmgen_conv2d_split_dsp_last_##KIND);   \
     }
 
 TFLMGEN_CONV2D_SPLIT_DSP(clamped)

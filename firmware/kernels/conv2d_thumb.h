@@ -29,8 +29,8 @@ struct tflmgen_conv2d_thumb_lane {
 };
 
 /* `count` values into a lane, `step` bytes apart. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen(struct tflmgen_conv2d_thumb_lane *lane, const int8_t *values, int32_t step,
-                                               int32_t count)
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen(struct tflmgen_conv2d_thumb_lane *lane, const int8_t *values,
+                                               int32_t step, int32_t count)
 {
     const uint32_t shift = lane->shift;
     const uint32_t mask = lane->mask;
@@ -71,12 +71,12 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather(uint32_t *at, bool upper, const 
 /* One value of two pixels: 7 instructions. */
 #define TFLMGEN_CONV2D_THUMB_WIDEN2_BYTES 14
 #define TFLMGEN_CONV2D_THUMB_WIDEN2(i) \
-    "ldrsb r4, [r1, r3]\n\t"          \
-    "ldrsb r5, [r2, r3]\n\t"          \
-    "lsls r5, r5, #16\n\t"            \
-    "adds r4, r4, r5\n\t"             \
-    "negs r4, r4\n\t"                 \
-    "str r4, [r0, #8 * " i "]\n\t"    \
+    "ldrsb r4, [r1, r3]\n\t"           \
+    "ldrsb r5, [r2, r3]\n\t"           \
+    "lsls r5, r5, #16\n\t"             \
+    "adds r4, r4, r5\n\t"              \
+    "negs r4, r4\n\t"                  \
+    "str r4, [r0, #8 * " i "]\n\t"     \
     "adds r3, #1\n\t"
 
 /* `count` values of two pixels that are `pixel` bytes apart, 3 instructions to loop over 8; at least one. */
@@ -86,6 +86,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen2(uint32_t *column, const int8_t *
     register const int8_t *r1 __asm__("r1") = values;
     register int32_t r2 __asm__("r2") = pixel;
     register int32_t r3 __asm__("r3") = count;
+    /* clang-format off */
     __asm__ volatile(".syntax unified\n\t"
                      "push {r4, r5}\n\t"
                      "adds r1, r1, r3\n\t"
@@ -117,9 +118,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen2(uint32_t *column, const int8_t *
                      : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
                      :
                      : "cc", "memory");
+    /* clang-format on */
 }
 
-/* The windows of two pixels side by side, both within the input's width. `from`: where the first one begins, at row y. */
+/* The windows of two pixels side by side, both within the input's width. `from`: where the first one begins, at row
+ * y. */
 TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather2(uint32_t *column, const int8_t *from, int32_t y,
                                                  const struct tflmgen_conv2d_thumb_s8 *p)
 {

@@ -1,7 +1,8 @@
-/* CONV_2D in int8 for cores with MVE, one window at a time: for few pixels, and where there is little memory for windows.
+/* CONV_2D in int8 for cores with MVE, one window at a time: for few pixels, and where there is little memory for
+ * windows.
  *
- * A window is copied and filled up to whole 16s; what follows is FULLY_CONNECTED of one row (fully_connected_mve.h), whose
- * stream of weights it has.
+ * A window is copied and filled up to whole 16s; what follows is FULLY_CONNECTED of one row (fully_connected_mve.h),
+ * whose stream of weights it has.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_WINDOWS_MVE_H
 #define TFLMGEN_KERNELS_CONV2D_WINDOWS_MVE_H
@@ -27,8 +28,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_copy(int8_t *to, const int8_t *im
                                                     const struct tflmgen_conv2d_windows_mve_s8 *p)
 {
     const int32_t channels = p->input_channels;
-    const struct tflmgen_taps x =
-        tflmgen_taps_inside(in_x, p->dilation_width, p->filter_width, p->input_width);
+    const struct tflmgen_taps x = tflmgen_taps_inside(in_x, p->dilation_width, p->filter_width, p->input_width);
     const int32_t pixels = p->dilation_width > 1 ? 1 : x.end - x.first;
     const int32_t left = x.first * channels;
     const int32_t right = (p->filter_width - x.end) * channels;

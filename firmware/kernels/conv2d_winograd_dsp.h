@@ -2,13 +2,13 @@
  * F(2x2, 3x3): 16 products for each input channel and four outputs, where the sum itself has 36. Published by Lavin and
  * Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308.
  *
- * Of a 4x4 tile d of the input, V = B^T d B, of a filter g, U = 2G g (2G)^T, both of halves; A^T (sum of U V) A are four
- * times the accumulators of 2x2 outputs. That is exact: 2G has integers only, and since sums wrap, only the result has to
- * fit 32 bits. Padding is the input's zero point, which is folded into the bias like anywhere else.
+ * Of a 4x4 tile d of the input, V = B^T d B, of a filter g, U = 2G g (2G)^T, both of halves; A^T (sum of U V) A are
+ * four times the accumulators of 2x2 outputs. That is exact: 2G has integers only, and since sums wrap, only the result
+ * has to fit 32 bits. Padding is the input's zero point, which is folded into the bias like anywhere else.
  *
- * Two tiles are computed at a time, with two output channels (conv2d_winograd_sums_dsp.h). Behind its weights the stream
- * has bias m ra s of either channel: outputs are (hi32((sum + bias) m) + ra) >> s. An odd channel at the end is paired with
- * the one before it, which is computed twice.
+ * Two tiles are computed at a time, with two output channels (conv2d_winograd_sums_dsp.h). Behind its weights the
+ * stream has bias m ra s of either channel: outputs are (hi32((sum + bias) m) + ra) >> s. An odd channel at the end is
+ * paired with the one before it, which is computed twice.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_WINOGRAD_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_WINOGRAD_DSP_H
@@ -25,8 +25,9 @@ struct tflmgen_conv2d_winograd_dsp_s8 {
     int32_t output_max;
 };
 
-/* Where a tile's 2x2 outputs of the next channel go: the first one, bytes to the right one, to the lower one, to the one
- * right of that. Bytes to one that isn't there are 0 in that direction: outputs are stored from the last to the first. */
+/* Where a tile's 2x2 outputs of the next channel go: the first one, bytes to the right one, to the lower one, to the
+ * one right of that. Bytes to one that isn't there are 0 in that direction: outputs are stored from the last to the
+ * first. */
 struct tflmgen_winograd_dsp_tile {
     int8_t *output;
     int32_t right;
@@ -34,15 +35,15 @@ struct tflmgen_winograd_dsp_tile {
     int32_t across;
 };
 
-/* Four rows of a column from `pixels` on, and their sums and differences: 13 instructions, 18 cycles. The results are in a,
- * rest, c and d; b is free. */
-#define TFLMGEN_WINOGRAD_DSP_ROWS(a, b, c, d, rest, rotation)                                         \
-    "ldmia.w r1!, {" a ", " b ", " c ", " d "}\n\t"                                                  \
-    "ldr " a ", [" a ", r2]\n\tldr " b ", [" b ", r2]\n\t"                                            \
-    "ldr " c ", [" c ", r2]\n\tldr " d ", [" d ", r2]\n\t"                                            \
-    "sxtb16 " a ", " a rotation "\n\tsxtb16 " b ", " b rotation "\n\t"                                \
-    "sxtb16 " c ", " c rotation "\n\tsxtb16 " d ", " d rotation "\n\t"                                \
-    "ssub16 " a ", " a ", " c "\n\tssub16 " d ", " b ", " d "\n\t"                                    \
+/* Four rows of a column from `pixels` on, and their sums and differences: 13 instructions, 18 cycles. The results
+ * are in a, rest, c and d; b is free. */
+#define TFLMGEN_WINOGRAD_DSP_ROWS(a, b, c, d, rest, rotation)          \
+    "ldmia.w r1!, {" a ", " b ", " c ", " d "}\n\t"                    \
+    "ldr " a ", [" a ", r2]\n\tldr " b ", [" b ", r2]\n\t"             \
+    "ldr " c ", [" c ", r2]\n\tldr " d ", [" d ", r2]\n\t"             \
+    "sxtb16 " a ", " a rotation "\n\tsxtb16 " b ", " b rotation "\n\t" \
+    "sxtb16 " c ", " c rotation "\n\tsxtb16 " d ", " d rotation "\n\t" \
+    "ssub16 " a ", " a ", " c "\n\tssub16 " d ", " b ", " d "\n\t"     \
     "sadd16 " rest ", " b ", " c "\n\tssub16 " c ", " c ", " b "\n\t"
 
 #define TFLMGEN_WINOGRAD_DSP_PUT(a, b, c, d) \
@@ -51,7 +52,9 @@ struct tflmgen_winograd_dsp_tile {
     "str " c ", [r0, r3, lsl #1]\n\t"        \
     "str " d ", [r0, r4]\n\t"
 
-/* Two of four channels of a tile into their word of the 16 positions, by columns 2, 0, 1, 3: 89 instructions, 109 cycles. */
+/* Two of four channels of a tile into their word of the 16 positions, by columns 2, 0, 1, 3: 89 instructions, 109
+ * cycles. */
+/* clang-format off */
 #define TFLMGEN_WINOGRAD_DSP_HALF(rotation)                                                           \
     TFLMGEN_WINOGRAD_DSP_ROWS("r5", "r6", "r7", "r8", "r9", rotation)                                 \
     TFLMGEN_WINOGRAD_DSP_ROWS("r6", "r10", "r11", "r12", "lr", rotation)                              \
@@ -71,13 +74,16 @@ struct tflmgen_winograd_dsp_tile {
     TFLMGEN_WINOGRAD_DSP_PUT("r6", "lr", "r11", "r12")                                                \
     "sub r1, r1, #64\n\t"                                                                             \
     "sub r0, r0, r4, lsr #2\n\t"
+/* clang-format on */
 
-/* The quads of one tile out of two. pixels: of the 4x4 tile, columns 2, 0, 1, 3, each from its first row to its last. */
+/* The quads of one tile out of two. pixels: of the 4x4 tile, columns 2, 0, 1, 3, each from its first row to its
+ * last. */
 TFLMGEN_SHARED void tflmgen_winograd_dsp_transform(uint32_t *quads, const int8_t *const *pixels, int32_t channels)
 {
     register uint32_t *r0 __asm__("r0") = quads;
     register const int8_t *const *r1 __asm__("r1") = pixels;
     register int32_t r2 __asm__("r2") = channels;
+    /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "push {r2}\n\t"
                      "lsl r3, r2, #4\n\t"
@@ -97,6 +103,7 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_transform(uint32_t *quads, const int8_t
                      : "+r"(r0), "+r"(r1), "+r"(r2)
                      :
                      : "r3", "r12", "cc", "memory");
+    /* clang-format on */
 }
 
 /* The tile at (y, x) of the input. padding: a pixel of it. */
@@ -128,8 +135,9 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_gather(uint32_t *quads, const int8_t *i
 
 #define TFLMGEN_WINOGRAD_DSP_SUM(register, row, column, tile) \
     "ldr.w " register ", [r0, #(64 * " row " + 16 * " column " + 4 * " tile ")]\n\t"
-#define TFLMGEN_WINOGRAD_DSP_COLUMN(a, b, c, d, column, tile)                                                   \
-    TFLMGEN_WINOGRAD_DSP_SUM(a, "0", column, tile) TFLMGEN_WINOGRAD_DSP_SUM(b, "1", column, tile)               \
+#define TFLMGEN_WINOGRAD_DSP_COLUMN(a, b, c, d, column, tile) \
+    TFLMGEN_WINOGRAD_DSP_SUM(a, "0", column, tile)            \
+    TFLMGEN_WINOGRAD_DSP_SUM(b, "1", column, tile)            \
     TFLMGEN_WINOGRAD_DSP_SUM(c, "2", column, tile) TFLMGEN_WINOGRAD_DSP_SUM(d, "3", column, tile)
 
 #define TFLMGEN_WINOGRAD_DSP_RESCALE_CLAMPED(sum) "smmla " sum ", " sum ", r9, r10\n\t"
@@ -141,9 +149,10 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_gather(uint32_t *quads, const int8_t *i
     "asr " sum ", " sum ", r11\n\t"     \
     "ssat " sum ", #8, " sum "\n\t"
 
-/* One channel of a tile's outputs r3 (first), r4 (right), r5 (below) and r6 (across). Of columns 1 and 2 the sums and the
- * differences, column 0 is added to the left outputs, column 3 subtracted from the right ones: 16 LDR, 25 additions, 12 to
- * rescale (20 where signed), 7 to store = 60 instructions, 67 cycles. */
+/* One channel of a tile's outputs r3 (first), r4 (right), r5 (below) and r6 (across). Of columns 1 and 2 the sums
+ * and the differences, column 0 is added to the left outputs, column 3 subtracted from the right ones: 16 LDR, 25
+ * additions, 12 to rescale (20 where signed), 7 to store = 60 instructions, 67 cycles. */
+/* clang-format off */
 #define TFLMGEN_WINOGRAD_DSP_OUTPUTS(RESCALE, tile)                                                            \
     TFLMGEN_WINOGRAD_DSP_COLUMN("r3", "r5", "r1", "r12", "1", tile)                                            \
     TFLMGEN_WINOGRAD_DSP_COLUMN("r4", "r6", "r7", "lr", "2", tile)                                             \
@@ -168,8 +177,8 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_gather(uint32_t *quads, const int8_t *i
     "strb r3, [r1], #1\n\t"                                                                                    \
     "str r1, [r2, #(16 * " tile ")]\n\t"
 
-/* The outputs of two channels of two tiles. Registers: r0 sums, r2 tiles, r8-r11 bias, multiplier, addend and shift of a
- * channel. Stack: the next channel's, their end. */
+/* The outputs of two channels of two tiles. Registers: r0 sums, r2 tiles, r8-r11 bias, multiplier, addend and shift
+ * of a channel. Stack: the next channel's, their end. */
 #define TFLMGEN_WINOGRAD_DSP_FINISH(name, RESCALE)                                                       \
     TFLMGEN_SHARED void name(const int32_t *sums, const uint32_t *scales,                                \
                              struct tflmgen_winograd_dsp_tile *tiles)                                    \
@@ -196,6 +205,7 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_gather(uint32_t *quads, const int8_t *i
                          :                                                                               \
                          : "r3", "r12", "cc", "memory");                                                 \
     }
+/* clang-format on */
 TFLMGEN_WINOGRAD_DSP_FINISH(tflmgen_winograd_dsp_finish_clamped, TFLMGEN_WINOGRAD_DSP_RESCALE_CLAMPED)
 TFLMGEN_WINOGRAD_DSP_FINISH(tflmgen_winograd_dsp_finish_signed, TFLMGEN_WINOGRAD_DSP_RESCALE_SIGNED)
 
@@ -211,9 +221,9 @@ struct tflmgen_winograd_dsp_cursor {
 };
 
 /* Gathers the next tile and moves on. */
-TFLMGEN_SHARED struct tflmgen_winograd_dsp_tile tflmgen_winograd_dsp_next(
-    uint32_t *quads, struct tflmgen_winograd_dsp_cursor *next, const int8_t *padding,
-    const struct tflmgen_conv2d_winograd_dsp_s8 *p)
+TFLMGEN_SHARED struct tflmgen_winograd_dsp_tile
+tflmgen_winograd_dsp_next(uint32_t *quads, struct tflmgen_winograd_dsp_cursor *next, const int8_t *padding,
+                          const struct tflmgen_conv2d_winograd_dsp_s8 *p)
 {
     const int32_t pixel = p->output_channels;
     const int32_t line = p->output_width * pixel;
@@ -277,16 +287,16 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const uint32_t
 }
 
 /* Of so many input channels, or any number; outputs are clamped at the zero point, or not. */
-#define TFLMGEN_WINOGRAD_DSP(CHANNELS, KIND)                                                                          \
-    TFLMGEN_SHARED void tflmgen_conv2d_winograd_dsp_##CHANNELS##_##KIND##_s8(                                         \
-        const int8_t *input, const uint32_t *stream, void *scratch, int8_t *output,                                   \
-        const struct tflmgen_conv2d_winograd_dsp_s8 *p)                                                               \
-    {                                                                                                                 \
-        tflmgen_winograd_dsp_run(input, stream, scratch, output, p, tflmgen_winograd_dsp_sums_##CHANNELS,             \
-                                 tflmgen_winograd_dsp_finish_##KIND);                                                 \
+#define TFLMGEN_WINOGRAD_DSP(CHANNELS, KIND)                                                              \
+    TFLMGEN_SHARED void tflmgen_conv2d_winograd_dsp_##CHANNELS##_##KIND##_s8(                             \
+        const int8_t *input, const uint32_t *stream, void *scratch, int8_t *output,                       \
+        const struct tflmgen_conv2d_winograd_dsp_s8 *p)                                                   \
+    {                                                                                                     \
+        tflmgen_winograd_dsp_run(input, stream, scratch, output, p, tflmgen_winograd_dsp_sums_##CHANNELS, \
+                                 tflmgen_winograd_dsp_finish_##KIND);                                     \
     }
-#define TFLMGEN_WINOGRAD_DSP_KINDS(CHANNELS)  \
-    TFLMGEN_WINOGRAD_DSP(CHANNELS, clamped)   \
+#define TFLMGEN_WINOGRAD_DSP_KINDS(CHANNELS) \
+    TFLMGEN_WINOGRAD_DSP(CHANNELS, clamped)  \
     TFLMGEN_WINOGRAD_DSP(CHANNELS, signed)
 TFLMGEN_WINOGRAD_DSP_KINDS(any)
 TFLMGEN_WINOGRAD_DSP_KINDS(8)

@@ -1,8 +1,10 @@
-/* The inner loops of conv2d_winograd_dsp.h: products of transformed inputs and weights, summed up over all input channels.
+/* The inner loops of conv2d_winograd_dsp.h: products of transformed inputs and weights, summed up over all input
+ * channels.
  *
- * A quad is four channels of one position of a tile, halves of two words: channels 0 and 2, then 1 and 3. Tiles and weights
- * are in the order of use. Tiles: for each of the 16 positions, for each four input channels, a quad of either tile. Weights:
- * for each channel pair the same, a quad of either output channel, and then what else a pair has, in eight words.
+ * A quad is four channels of one position of a tile, halves of two words: channels 0 and 2, then 1 and 3. Tiles and
+ * weights are in the order of use. Tiles: for each of the 16 positions, for each four input channels, a quad of either
+ * tile. Weights: for each channel pair the same, a quad of either output channel, and then what else a pair has, in
+ * eight words.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_WINOGRAD_SUMS_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_WINOGRAD_SUMS_DSP_H
@@ -20,7 +22,7 @@
 
 /* What the sums of a channel pair need to know, in the order in which the assembly reads it. */
 struct tflmgen_winograd_dsp_loop {
-    int32_t skip;   /* bytes of code that the first pass over the unrolled steps leaves out */
+    int32_t skip; /* bytes of code that the first pass over the unrolled steps leaves out */
     int32_t passes;
 };
 
@@ -29,7 +31,8 @@ TFLMGEN_HELPER struct tflmgen_winograd_dsp_loop tflmgen_winograd_dsp_loop_of(int
 {
     const int32_t unrolled = TFLMGEN_WINOGRAD_DSP_UNROLLED;
     const int32_t passes = tflmgen_max_s32((steps + unrolled - 1) / unrolled, 1);
-    const struct tflmgen_winograd_dsp_loop loop = {(unrolled * passes - steps) * TFLMGEN_WINOGRAD_DSP_STEP_BYTES, passes};
+    const struct tflmgen_winograd_dsp_loop loop = {(unrolled * passes - steps) * TFLMGEN_WINOGRAD_DSP_STEP_BYTES,
+                                                   passes};
     return loop;
 }
 
@@ -47,6 +50,7 @@ typedef const uint32_t *tflmgen_winograd_dsp_sums_function(const uint32_t *tiles
     "smlad r11, r5, r7, r11\n\t"       \
     "smlad r12, r3, r9, r12\n\t"       \
     "smlad lr, r5, r9, lr\n\t"
+/* clang-format off */
 #define TFLMGEN_WINOGRAD_DSP_FIRST \
     TFLMGEN_WINOGRAD_DSP_LOADS     \
     "smuad r10, r2, r6\n\t"        \
@@ -61,10 +65,12 @@ typedef const uint32_t *tflmgen_winograd_dsp_sums_function(const uint32_t *tiles
     "smlad r12, r2, r8, r12\n\t"  \
     "smlad lr, r4, r8, lr\n\t"    \
     TFLMGEN_WINOGRAD_DSP_ODD_WORDS
-#define TFLMGEN_WINOGRAD_DSP_STEPS(number) ".rept " TFLMGEN_WINOGRAD_DSP_TEXT(number) "\n\t" TFLMGEN_WINOGRAD_DSP_STEP ".endr\n\t"
+/* clang-format on */
+#define TFLMGEN_WINOGRAD_DSP_STEPS(number) \
+    ".rept " TFLMGEN_WINOGRAD_DSP_TEXT(number) "\n\t" TFLMGEN_WINOGRAD_DSP_STEP ".endr\n\t"
 
-/* Any number of steps. Beside them, a position takes 7 instructions, 18 cycles. The carry flag says all the time whether
- * there are several passes. Stack: sums, their end, entry of the first pass, passes left, passes. */
+/* Any number of steps. Beside them, a position takes 7 instructions, 18 cycles. The carry flag says all the time
+ * whether there are several passes. Stack: sums, their end, entry of the first pass, passes left, passes. */
 TFLMGEN_SHARED const uint32_t *tflmgen_winograd_dsp_sums_any(const uint32_t *tiles, const uint32_t *stream,
                                                              int32_t *sums,
                                                              const struct tflmgen_winograd_dsp_loop *loop)
@@ -73,6 +79,7 @@ TFLMGEN_SHARED const uint32_t *tflmgen_winograd_dsp_sums_any(const uint32_t *til
     register const uint32_t *r1 __asm__("r1") = stream;
     register int32_t *r2 __asm__("r2") = sums;
     register const struct tflmgen_winograd_dsp_loop *r3 __asm__("r3") = loop;
+    /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldrd r5, r6, [r3]\n\t"
                      "adr r4, 2f\n\t"
@@ -112,11 +119,13 @@ TFLMGEN_SHARED const uint32_t *tflmgen_winograd_dsp_sums_any(const uint32_t *til
                      : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
                      :
                      : "r12", "cc", "memory");
+    /* clang-format on */
     return r1;
 }
 
-/* Few steps, whose number is known here, `more` of them behind the first one, for four positions at a time. Beside them, a
- * position takes 3.75 instructions, 9.5 cycles. Stack: sums, their end. */
+/* Few steps, whose number is known here, `more` of them behind the first one, for four positions at a time. Beside
+ * them, a position takes 3.75 instructions, 9.5 cycles. Stack: sums, their end. */
+/* clang-format off */
 #define TFLMGEN_WINOGRAD_DSP_SUMS(name, more)                                                                        \
     TFLMGEN_SHARED const uint32_t *name(const uint32_t *tiles, const uint32_t *stream, int32_t *sums,                \
                                         const struct tflmgen_winograd_dsp_loop *loop)                                \
@@ -146,6 +155,7 @@ TFLMGEN_SHARED const uint32_t *tflmgen_winograd_dsp_sums_any(const uint32_t *til
                          : "r3", "r12", "cc", "memory");                                                             \
         return r1;                                                                                                   \
     }
+/* clang-format on */
 TFLMGEN_WINOGRAD_DSP_SUMS(tflmgen_winograd_dsp_sums_8, 1)
 TFLMGEN_WINOGRAD_DSP_SUMS(tflmgen_winograd_dsp_sums_16, 3)
 TFLMGEN_WINOGRAD_DSP_SUMS(tflmgen_winograd_dsp_sums_24, 5)

@@ -58,8 +58,7 @@ TFLMGEN_KERNEL void tflmgen_conv3d_f32(const float *restrict input, const float 
                 taps[d] = tflmgen_taps_inside(origin[d], p->dilation[d], p->filter[d], p->input[d]);
             }
             for (int32_t channel = 0; channel < p->output_channels; ++channel) {
-                const float sum =
-                    tflmgen_conv3d_window_f32(input, filter + channel * filter_size, origin, taps, p);
+                const float sum = tflmgen_conv3d_window_f32(input, filter + channel * filter_size, origin, taps, p);
                 *output++ = tflmgen_clamp_f32(sum + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
             }
             for (int32_t d = 2; d >= 0 && ++at[d] == p->output[d]; --d) {

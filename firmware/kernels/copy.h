@@ -24,21 +24,21 @@ struct tflmgen_copy {
     int32_t output_offset;
 };
 
-#define TFLMGEN_DEFINE_COPY(name, word)                                                                      \
-    TFLMGEN_KERNEL void name(const void *input, void *output, const struct tflmgen_copy *params)             \
-    {                                                                                                        \
-        const int32_t row = params->rank - 1;                                                                \
-        struct tflmgen_nest_cursor cursor = {{0}, params->input_offset, params->output_offset};              \
-        do {                                                                                                 \
-            const word *from = (const word *)input + cursor.offset1;                                         \
-            word *to = (word *)output + cursor.offset2;                                                      \
-            for (int32_t i = 0; i < params->extent[row]; i++) {                                              \
-                *to = *from;                                                                                 \
-                from += params->input_stride[row];                                                           \
-                to += params->output_stride[row];                                                            \
-            }                                                                                                \
-        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride,          \
-                                       params->output_stride));                                              \
+#define TFLMGEN_DEFINE_COPY(name, word)                                                             \
+    TFLMGEN_KERNEL void name(const void *input, void *output, const struct tflmgen_copy *params)    \
+    {                                                                                               \
+        const int32_t row = params->rank - 1;                                                       \
+        struct tflmgen_nest_cursor cursor = {{0}, params->input_offset, params->output_offset};     \
+        do {                                                                                        \
+            const word *from = (const word *)input + cursor.offset1;                                \
+            word *to = (word *)output + cursor.offset2;                                             \
+            for (int32_t i = 0; i < params->extent[row]; i++) {                                     \
+                *to = *from;                                                                        \
+                from += params->input_stride[row];                                                  \
+                to += params->output_stride[row];                                                   \
+            }                                                                                       \
+        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride, \
+                                       params->output_stride));                                     \
     }
 
 TFLMGEN_DEFINE_COPY(tflmgen_copy_8, tflmgen_word8)
@@ -54,8 +54,7 @@ TFLMGEN_KERNEL void tflmgen_copy_rows(const void *input, void *output, const str
     struct tflmgen_nest_cursor cursor = {{0}, params->input_offset, params->output_offset};
     do {
         memmove((uint8_t *)output + cursor.offset2, (const uint8_t *)input + cursor.offset1, length);
-    } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride,
-                                   params->output_stride));
+    } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride, params->output_stride));
 }
 
 struct tflmgen_fill {
@@ -63,13 +62,13 @@ struct tflmgen_fill {
 };
 
 /* Every element of the output becomes *value. */
-#define TFLMGEN_DEFINE_FILL(name, word)                                                           \
+#define TFLMGEN_DEFINE_FILL(name, word)                                                          \
     TFLMGEN_KERNEL void name(const void *value, void *output, const struct tflmgen_fill *params) \
-    {                                                                                             \
-        const word filler = *(const word *)value;                                                 \
-        for (int32_t i = 0; i < params->elements; i++) {                                          \
-            ((word *)output)[i] = filler;                                                         \
-        }                                                                                         \
+    {                                                                                            \
+        const word filler = *(const word *)value;                                                \
+        for (int32_t i = 0; i < params->elements; i++) {                                         \
+            ((word *)output)[i] = filler;                                                        \
+        }                                                                                        \
     }
 
 TFLMGEN_DEFINE_FILL(tflmgen_fill_8, tflmgen_word8)

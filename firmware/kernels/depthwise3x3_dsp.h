@@ -3,9 +3,10 @@
  *
  * Four channels at a time are transposed into planes of halves in scratch memory, padding included, a strip of lines
  * at a time; a word holds two columns. Then all nine weights of a channel stay in registers. A line of a plane takes
- * PITCH bytes and ends at a multiple of PITCH, which is how the loop over it ends; its last word, or two of an odd width,
- * lies at the start of the next line, where none of that line's begins. A strip's last lines are the next strip's first, so that the output may
- * lie over the very place of an input of the same size: only the four channels that are in the planes are overwritten.
+ * PITCH bytes and ends at a multiple of PITCH, which is how the loop over it ends; its last word, or two of an odd
+ * width, lies at the start of the next line, where none of that line's begins. A strip's last lines are the next
+ * strip's first, so that the output may lie over the very place of an input of the same size: only the four channels
+ * that are in the planes are overwritten.
  *
  * The weights are scaled by 2^e, each channel by its own e, such that the shift after the multiplication is the same
  * for all channels: out = (hi32(2^e a m) + ra) >> SHIFT, clamped at the zero point. See dsp.h for the rounding.
@@ -17,8 +18,8 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* One channel as the assembly reads it: (w0, w1), (w1, w2) of each filter row; multiplier, ra, start of the sum, and what
- * a negative sum's rescaled value loses where it is not clamped. */
+/* One channel as the assembly reads it: (w0, w1), (w1, w2) of each filter row; multiplier, ra, start of the sum, and
+ * what a negative sum's rescaled value loses where it is not clamped. */
 struct tflmgen_depthwise3x3_dsp_channel {
     uint32_t weights[6];
     int32_t multiplier;
@@ -27,9 +28,9 @@ struct tflmgen_depthwise3x3_dsp_channel {
     int32_t sign_fix;
 };
 
-/* Bytes from the end of a line to the next one's start, of the plane and of the output; bytes from one output to the next;
- * lines of output; bytes from a channel's end to the next one's start, of the planes and of the output. In the order in
- * which the assembly reads it. */
+/* Bytes from the end of a line to the next one's start, of the plane and of the output; bytes from one output to the
+ * next; lines of output; bytes from a channel's end to the next one's start, of the planes and of the output. In the
+ * order in which the assembly reads it. */
 struct tflmgen_depthwise3x3_dsp_lines {
     int32_t plane_gap;
     int32_t output_gap;
@@ -43,9 +44,11 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
                                                const struct tflmgen_depthwise3x3_dsp_channel *channels,
                                                const struct tflmgen_depthwise3x3_dsp_lines *lines);
 
-/* Lines of four channels. Registers: r0 plane, r1 output, r2-r7 weights, r8 multiplier, r9 ra, r10-r11 sums (r11 begins as
- * the bias), r12 and lr columns. Stack: lines left, the gaps, output_step, bias, sign_fix, channels, lines, from one channel
- * to the next, channels left. A channel takes 14 instructions, a line 8, or 24 of an odd width. */
+/* Lines of four channels. Registers: r0 plane, r1 output, r2-r7 weights, r8 multiplier, r9 ra, r10-r11 sums (r11
+ * begins as the bias), r12 and lr columns. Stack: lines left, the gaps, output_step, bias, sign_fix, channels,
+ * lines, from one channel to the next, channels left. A channel takes 14 instructions, a line 8, or 24 of an odd
+ * width. */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE3X3_DSP_LINES(name, LINE)                                                                     \
     TFLMGEN_SHARED void name(const uint8_t *plane, int8_t *output,                                                     \
                              const struct tflmgen_depthwise3x3_dsp_channel *channels,                                  \
@@ -87,6 +90,7 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
                          :                                                                                             \
                          : "r12", "cc", "memory");                                                                     \
     }
+/* clang-format on */
 
 #define TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_clamped(sum) "smmla " sum ", " sum ", r8, r9\n\t"
 #define TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_signed(sum) \
@@ -97,14 +101,15 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
 
 /* sum: where the first output's sum is so far. */
 #define TFLMGEN_DEPTHWISE3X3_DSP_ROW(columns, w01, w12, sum) \
-    "ldrd r12, lr, " columns "\n\t"                           \
-    "smlad r10, r12, " w01 ", " sum "\n\t"                    \
-    "smlatb r11, r12, " w01 ", r11\n\t"                       \
-    "smlabt r10, lr, " w12 ", r10\n\t"                        \
+    "ldrd r12, lr, " columns "\n\t"                          \
+    "smlad r10, r12, " w01 ", " sum "\n\t"                   \
+    "smlatb r11, r12, " w01 ", r11\n\t"                      \
+    "smlabt r10, lr, " w12 ", r10\n\t"                       \
     "smlad r11, lr, " w12 ", r11\n\t"
 
 /* Two outputs, 18 MACs: 1 for the bias, 3 LDRD, 12 multiplications, 2 * 2 to rescale, 4 to store, 2 to loop:
  * 26 instructions. */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT, RESCALE)                \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0, #" PITCH "]", "r4", "r5", "r11")     \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
@@ -121,12 +126,14 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
 #define TFLMGEN_DEPTHWISE3X3_DSP_LINE_even(PITCH, SHIFT, RESCALE)   \
     "1:\n\t" TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT, RESCALE) \
     "bne 1b\n\t"
+/* clang-format on */
 
 /* The last output of a width that is odd. */
 #define TFLMGEN_DEPTHWISE3X3_DSP_LAST_ROW(columns, w01, w12, sum) \
     "ldrd r12, lr, " columns "\n\t"                               \
     "smlad r10, r12, " w01 ", " sum "\n\t"                        \
     "smlabt r10, lr, " w12 ", r10\n\t"
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE3X3_DSP_LINE_odd(PITCH, SHIFT, RESCALE)                 \
     "1:\n\t"                                                                     \
     "tst r0, #" PITCH " - 1\n\t"                                                 \
@@ -142,10 +149,11 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
     "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                      \
     "strb r10, [r1]\n\t"                                                         \
     "add r1, r1, r12\n\t"
+/* clang-format on */
 
 /* Four channels. Packed: nine weights, e, two bytes of nothing, start of the sum, multiplier. */
 TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_unpack(struct tflmgen_depthwise3x3_dsp_channel *channel,
-                                                    const uint32_t *packed, int32_t addend)
+                                                      const uint32_t *packed, int32_t addend)
 {
     for (const uint32_t *const end = packed + 20; packed < end; packed += 5, ++channel) {
         const int8_t *const weights = (const int8_t *)packed;
@@ -163,12 +171,12 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_unpack(struct tflmgen_depthwise3x
     }
 }
 
-/* scratch: 4 planes of ((strip - 1) * stride_height + 3) lines of `pitch` bytes, `pitch` more to align, and a word, or two of
- * an odd width. */
+/* scratch: 4 planes of ((strip - 1) * stride_height + 3) lines of `pitch` bytes, `pitch` more to align, and a word,
+ * or two of an odd width. */
 TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const uint32_t *packed, void *scratch,
-                                                 int8_t *output, const struct tflmgen_depthwise3x3_dsp_s8 *p,
-                                                 tflmgen_depthwise3x3_dsp_function *run, int32_t pitch,
-                                                 int32_t addend)
+                                                   int8_t *output, const struct tflmgen_depthwise3x3_dsp_s8 *p,
+                                                   tflmgen_depthwise3x3_dsp_function *run, int32_t pitch,
+                                                   int32_t addend)
 {
     const int32_t channels = p->input_channels;
     const int32_t row = p->output_width * channels;
@@ -201,21 +209,21 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const ui
     }
 }
 
-#define TFLMGEN_DEPTHWISE3X3_DSP(PITCH, SHIFT, KIND, WIDTH)                                                            \
-    TFLMGEN_DEPTHWISE3X3_DSP_LINES(                                                                                   \
-        tflmgen_depthwise3x3_dsp_lines_##PITCH##_##SHIFT##_##KIND##_##WIDTH,                                          \
-        TFLMGEN_DEPTHWISE3X3_DSP_LINE_##WIDTH(#PITCH, #SHIFT, TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_##KIND))                \
-    TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_##PITCH##_##SHIFT##_##KIND##_##WIDTH##_s8(                            \
-        const int8_t *input, const uint32_t *packed, void *scratch, int8_t *output,                                   \
-        const struct tflmgen_depthwise3x3_dsp_s8 *p)                                                                  \
-    {                                                                                                                 \
-        tflmgen_depthwise3x3_dsp_run(input, packed, scratch, output, p,                                               \
-                                     tflmgen_depthwise3x3_dsp_lines_##PITCH##_##SHIFT##_##KIND##_##WIDTH, PITCH,       \
-                                     (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                            \
+#define TFLMGEN_DEPTHWISE3X3_DSP(PITCH, SHIFT, KIND, WIDTH)                                                      \
+    TFLMGEN_DEPTHWISE3X3_DSP_LINES(                                                                              \
+        tflmgen_depthwise3x3_dsp_lines_##PITCH##_##SHIFT##_##KIND##_##WIDTH,                                     \
+        TFLMGEN_DEPTHWISE3X3_DSP_LINE_##WIDTH(#PITCH, #SHIFT, TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_##KIND))          \
+    TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_##PITCH##_##SHIFT##_##KIND##_##WIDTH##_s8(                      \
+        const int8_t *input, const uint32_t *packed, void *scratch, int8_t *output,                              \
+        const struct tflmgen_depthwise3x3_dsp_s8 *p)                                                             \
+    {                                                                                                            \
+        tflmgen_depthwise3x3_dsp_run(input, packed, scratch, output, p,                                          \
+                                     tflmgen_depthwise3x3_dsp_lines_##PITCH##_##SHIFT##_##KIND##_##WIDTH, PITCH, \
+                                     (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                       \
     }
 
-/* By pitch, shift, whether outputs are clamped at the zero point, and whether their width is odd. Those that are not called
- * are not compiled. */
+/* By pitch, shift, whether outputs are clamped at the zero point, and whether their width is odd. Those that are not
+ * called are not compiled. */
 #define TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, SHIFT)      \
     TFLMGEN_DEPTHWISE3X3_DSP(PITCH, SHIFT, clamped, even) \
     TFLMGEN_DEPTHWISE3X3_DSP(PITCH, SHIFT, clamped, odd)  \

@@ -1,7 +1,7 @@
-/* DEPTHWISE_CONV_2D as in depthwise3x3_dsp.h where filters move by one line too and outputs are clamped at the zero point:
- * two lines of output at a time, from the last columns to the first, so that two outputs of each share the loads of a
- * window of four lines. Of an odd width each line's last output is computed by itself; of an odd number of lines the last
- * two are computed with the one before, of which they are.
+/* DEPTHWISE_CONV_2D as in depthwise3x3_dsp.h where filters move by one line too and outputs are clamped at the zero
+ * point: two lines of output at a time, from the last columns to the first, so that two outputs of each share the loads
+ * of a window of four lines. Of an odd width each line's last output is computed by itself; of an odd number of lines
+ * the last two are computed with the one before, of which they are.
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE3X3_PAIRS_DSP_H
 #define TFLMGEN_KERNELS_DEPTHWISE3X3_PAIRS_DSP_H
@@ -10,9 +10,9 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* Pairs of lines; bytes from one pair's beginning, less a word or two outputs, to the end of the next one, of the plane and
- * of the output; from one output to the next and to the one below; from a channel's end to the next one's start, of
- * the planes and of the output. In the order in which the assembly reads it. */
+/* Pairs of lines; bytes from one pair's beginning, less a word or two outputs, to the end of the next one, of the
+ * plane and of the output; from one output to the next and to the one below; from a channel's end to the next one's
+ * start, of the planes and of the output. In the order in which the assembly reads it. */
 struct tflmgen_depthwise3x3_dsp_pairs {
     int32_t pairs;
     int32_t plane_gap;
@@ -34,17 +34,19 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "smlabt " sum0 ", lr, " w12 ", " sum0 "\n\t"                                 \
     "smlad " sum1 ", lr, " w12 ", " sum1 "\n\t"
 
-/* Four outputs, 36 MACs: 4 LDRD, 24 multiplications, 2 * 4 to rescale and 1 LDRD, 6 to store and 1 LDRD, 1 for the bias, 2
- * to loop: 47 instructions. */
+/* Four outputs, 36 MACs: 4 LDRD, 24 multiplications, 2 * 4 to rescale and 1 LDRD, 6 to store and 1 LDRD, 1 for the
+ * bias, 2 to loop: 47 instructions. */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)                                                             \
     "tst r0, #" PITCH " - 1\n\t"                                                                                      \
     "ldrd r12, lr, [r0, #3 * " PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r6", "r7", "r10", "r11", "r9", "r9") \
-    "ldrd r12, lr, [r0, #2 * " PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r4", "r5", "r10", "r11", "r10", "r11") \
+    "ldrd r12, lr, [r0, #2 * " PITCH "]\n\t" \
+    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r4", "r5", "r10", "r11", "r10", "r11") \
         TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r6", "r7", "r8", "r9", "r9", "r9")                                        \
     "ldrd r12, lr, [r0, #" PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r2", "r3", "r10", "r11", "r10", "r11")   \
         TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r4", "r5", "r8", "r9", "r8", "r9")                                        \
     "ldrd r12, lr, [r0], #-4\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r2", "r3", "r8", "r9", "r8", "r9")              \
-    "ldrd r12, lr, [sp, #20]\n\t"                                                                                          \
+    "ldrd r12, lr, [sp, #20]\n\t" \
     "smmla r8, r8, r12, lr\n\tsmmla r9, r9, r12, lr\n\tsmmla r10, r10, r12, lr\n\tsmmla r11, r11, r12, lr\n\t"        \
     "ssat r8, #8, r8, asr #" SHIFT "\n\tssat r9, #8, r9, asr #" SHIFT "\n\t"                                          \
     "ssat r10, #8, r10, asr #" SHIFT "\n\tssat r11, #8, r11, asr #" SHIFT "\n\t"                                      \
@@ -60,6 +62,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
 #define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_even(PITCH, SHIFT)   \
     "1:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)   \
     "bne 1b\n\t"
+/* clang-format on */
 
 /* One output's sum of one filter row. */
 #define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LAST_ROW(w01, w12, sum, first) \
@@ -68,6 +71,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
 
 /* The last outputs of two lines of an odd width, 18 MACs: 4 LDRD, 12 multiplications, 2 * 2 to rescale and 1 LDRD, 3 to
  * store and 1 LDRD, 2 around it: 27 instructions. */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_odd(PITCH, SHIFT)                                                        \
     "1:\n\t"                                                                                                          \
     "tst r0, #" PITCH " - 1\n\t"                                                                                      \
@@ -77,7 +81,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "ldrd r12, lr, [r0, #" PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LAST_ROW("r2", "r3", "r10", "r10")            \
         TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LAST_ROW("r4", "r5", "r8", "r8")                                               \
     "ldrd r12, lr, [r0], #-4\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LAST_ROW("r2", "r3", "r8", "r8")                     \
-    "ldrd r12, lr, [sp, #20]\n\t"                                                                                          \
+    "ldrd r12, lr, [sp, #20]\n\t" \
     "smmla r8, r8, r12, lr\n\tsmmla r10, r10, r12, lr\n\t"                                                           \
     "ldrd r12, lr, [sp, #12]\n\t"                                                                                      \
     "ssat r8, #8, r8, asr #" SHIFT "\n\tssat r10, #8, r10, asr #" SHIFT "\n\t"                                       \
@@ -89,10 +93,10 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "bne 2b\n"                                                                                                         \
     "3:\n\t"
 
-/* Pairs of lines of four channels. Registers: r0 plane, r1 output, r2-r7 weights, r8-r9 sums of the first line, r10-r11 of
- * the second one (r9 begins as the bias), r12 and lr columns. Stack: pairs left, the
- * gaps, output_step, output_row, multiplier, ra, bias, channels, pairs, from one channel to the next, channels left. A channel takes 14 instructions,
- * a pair 7. */
+/* Pairs of lines of four channels. Registers: r0 plane, r1 output, r2-r7 weights, r8-r9 sums of the first line,
+ * r10-r11 of the second one (r9 begins as the bias), r12 and lr columns. Stack: pairs left, the gaps, output_step,
+ * output_row, multiplier, ra, bias, channels, pairs, from one channel to the next, channels left. A channel takes 14
+ * instructions, a pair 7. */
 #define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(PITCH, SHIFT, WIDTH)                                                           \
     TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_lines_##PITCH##_##SHIFT##_##WIDTH(                             \
         const uint8_t *plane, int8_t *output, const struct tflmgen_depthwise3x3_dsp_channel *channels,                \
@@ -143,6 +147,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
                                            tflmgen_depthwise3x3_pairs_dsp_lines_##PITCH##_##SHIFT##_##WIDTH, PITCH,   \
                                            (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                      \
     }
+/* clang-format on */
 
 /* `count` lines of four channels, an even number, from the last word `from` of a plane's line on. */
 TFLMGEN_HELPER void tflmgen_depthwise3x3_pairs_dsp_lines(const struct tflmgen_depthwise3x3_dsp_planes *planes,
@@ -157,20 +162,21 @@ TFLMGEN_HELPER void tflmgen_depthwise3x3_pairs_dsp_lines(const struct tflmgen_de
     run(from, output, four, pairs);
 }
 
-/* scratch: 4 planes of (strip + 2) lines of `pitch` bytes, and `pitch` more to align. Two lines or more, in strips of an even
- * number, four or more of an odd number of lines, or all at once; a strip that would leave one line leaves three. */
+/* scratch: 4 planes of (strip + 2) lines of `pitch` bytes, and `pitch` more to align. Two lines or more, in strips
+ * of an even number, four or more of an odd number of lines, or all at once; a strip that would leave one line
+ * leaves three. */
 TFLMGEN_UNCLONED void tflmgen_depthwise3x3_pairs_dsp_run(const int8_t *input, const uint32_t *packed, void *scratch,
-                                                       int8_t *output, const struct tflmgen_depthwise3x3_dsp_s8 *p,
-                                                       tflmgen_depthwise3x3_pairs_dsp_function *run, int32_t pitch,
-                                                       int32_t addend)
+                                                         int8_t *output, const struct tflmgen_depthwise3x3_dsp_s8 *p,
+                                                         tflmgen_depthwise3x3_pairs_dsp_function *run, int32_t pitch,
+                                                         int32_t addend)
 {
     struct tflmgen_depthwise3x3_dsp_planes planes = tflmgen_depthwise3x3_dsp_planes_in(scratch, pitch, 0, p);
     const int32_t channels = p->input_channels;
     const int32_t row = p->output_width * channels;
     const int32_t last = 2 * ((p->output_width + 1) / 2 - 1); /* the first output of the last pair */
     const uint8_t *const from = planes.first + 2 * last;
-    struct tflmgen_depthwise3x3_dsp_pairs pairs = {0, 2 * pitch + 2 * last + 4, 2 * row + (last + 2) * channels,
-                                                   channels, row, 0, 0};
+    struct tflmgen_depthwise3x3_dsp_pairs pairs = {
+        0, 2 * pitch + 2 * last + 4, 2 * row + (last + 2) * channels, channels, row, 0, 0};
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t first = 0; first < channels; first += 4) {
             const int32_t quad = tflmgen_min_s32(first, channels - 4);
@@ -203,11 +209,11 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_pairs_dsp_run(const int8_t *input, co
 #define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, SHIFT) \
     TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(PITCH, SHIFT, even)      \
     TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(PITCH, SHIFT, odd)
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_SHIFTS(PITCH)    \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 8)     \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 9)     \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 10)    \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 11)    \
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_SHIFTS(PITCH) \
+    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 8)  \
+    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 9)  \
+    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 10) \
+    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 11) \
     TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 12)
 TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_SHIFTS(16)
 TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_SHIFTS(32)

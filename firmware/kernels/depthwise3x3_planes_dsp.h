@@ -1,5 +1,5 @@
-/* Planes of four channels in halves, for depthwise3x3_dsp.h and depthwise3x3_pairs_dsp.h: an input's lines, a word for two
- * columns, and padding around them, a strip of lines at a time. A strip's last lines are the next strip's first.
+/* Planes of four channels in halves, for depthwise3x3_dsp.h and depthwise3x3_pairs_dsp.h: an input's lines, a word for
+ * two columns, and padding around them, a strip of lines at a time. A strip's last lines are the next strip's first.
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE3X3_PLANES_DSP_H
 #define TFLMGEN_KERNELS_DEPTHWISE3X3_PLANES_DSP_H
@@ -20,7 +20,7 @@ struct tflmgen_depthwise3x3_dsp_s8 {
 
 /* `words` words of padding in each of `count` lines, `pitch` bytes apart. */
 TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_pad(uint8_t *to, int32_t count, int32_t words, int32_t pitch,
-                                                 int32_t plane, int32_t padding_value)
+                                                   int32_t plane, int32_t padding_value)
 {
     const uint32_t padding = tflmgen_even_bytes(tflmgen_splat4(padding_value));
     for (; count > 0; --count, to += pitch) {
@@ -34,8 +34,9 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_pad(uint8_t *to, int32_t count, i
 }
 
 /* Lines of four channels, in the order in which the assembly reads it. Bytes of words with two columns of the input or
- * with padding and one; of one behind them with a column and padding; how many lines; padding, in all four bytes; from the
- * end of a line to the next one's start, of the planes and of the input; whether the first word begins with padding. */
+ * with padding and one; of one behind them with a column and padding; how many lines; padding, in all four bytes;
+ * from the end of a line to the next one's start, of the planes and of the input; whether the first word begins with
+ * padding. */
 struct tflmgen_depthwise3x3_dsp_fill {
     int32_t whole;
     int32_t half;
@@ -68,6 +69,7 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_fill_lines(uint8_t *to, const int8_
     register int32_t r2 __asm__("r2") = pixel;
     register int32_t r3 __asm__("r3") = plane;
     register const struct tflmgen_depthwise3x3_dsp_fill *r12 __asm__("r12") = lines;
+    /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldmia.w r12, {r4, r5, r6, r7, r8, r9, r10}\n\t"
                      "push {r4, r5, r8, r9}\n\t"
@@ -113,6 +115,7 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_fill_lines(uint8_t *to, const int8_
                      : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3), "+r"(r12)
                      :
                      : "cc", "memory");
+    /* clang-format on */
 }
 
 /* Moves lines of each plane, `bytes` bytes at `from`, to where the first plane's begin, with the two words behind them:
@@ -144,8 +147,8 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_keep(uint8_t *to, const uint8_t *fr
                      : "r12", "cc", "memory");
 }
 
-/* Four planes, `plane` bytes apart, of lines of `pitch` bytes, of which `words` words from `start` on are used; their lines
- * of input and how they are filled. */
+/* Four planes, `plane` bytes apart, of lines of `pitch` bytes, of which `words` words from `start` on are used;
+ * their lines of input and how they are filled. */
 struct tflmgen_depthwise3x3_dsp_planes {
     uint8_t *first;
     int32_t plane;
@@ -157,8 +160,9 @@ struct tflmgen_depthwise3x3_dsp_planes {
 };
 
 /* Lines of ((strip - 1) * stride_height + 3) lines of output each; their first words begin `start` bytes on. */
-TFLMGEN_HELPER struct tflmgen_depthwise3x3_dsp_planes tflmgen_depthwise3x3_dsp_planes_in(
-    void *scratch, int32_t pitch, int32_t start, const struct tflmgen_depthwise3x3_dsp_s8 *p)
+TFLMGEN_HELPER struct tflmgen_depthwise3x3_dsp_planes
+tflmgen_depthwise3x3_dsp_planes_in(void *scratch, int32_t pitch, int32_t start,
+                                   const struct tflmgen_depthwise3x3_dsp_s8 *p)
 {
     const uintptr_t aligned = ((uintptr_t)scratch + (uintptr_t)pitch - 1u) & ~((uintptr_t)pitch - 1u);
     const int32_t words = (p->output_width + 1) / 2 + 1;
@@ -177,11 +181,11 @@ TFLMGEN_HELPER struct tflmgen_depthwise3x3_dsp_planes tflmgen_depthwise3x3_dsp_p
     return planes;
 }
 
-/* What `count` lines of output from y on need of the four channels at `input`. moved: how many lines of output the planes'
- * lines are for already, from y - moved on. first: these are the first channels. */
-TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_strip(struct tflmgen_depthwise3x3_dsp_planes *planes, const int8_t *input,
-                                                     int32_t y, int32_t count, int32_t moved, bool first,
-                                                     const struct tflmgen_depthwise3x3_dsp_s8 *p)
+/* What `count` lines of output from y on need of the four channels at `input`. moved: how many lines of output the
+ * planes' lines are for already, from y - moved on. first: these are the first channels. */
+TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_strip(struct tflmgen_depthwise3x3_dsp_planes *planes,
+                                                     const int8_t *input, int32_t y, int32_t count, int32_t moved,
+                                                     bool first, const struct tflmgen_depthwise3x3_dsp_s8 *p)
 {
     const int32_t pitch = planes->pitch;
     const int32_t plane = planes->plane;

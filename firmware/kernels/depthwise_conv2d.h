@@ -119,8 +119,8 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const float *input, const float
                 const float *const window = input + (first_y * p->input_width + first_x) * p->input_channels;
                 const float *const weights = filter + y.first * row + x.first * channels;
                 const int32_t columns = x.end - x.first;
-                const struct tflmgen_lanes_f32 taps = {
-                    columns, line - columns * step, row - columns * channels, step, channels, y.end - y.first};
+                const struct tflmgen_lanes_f32 taps = {columns,  line - columns * step, row - columns * channels, step,
+                                                       channels, y.end - y.first};
                 int32_t channel = 0;
                 float total = 0.0f;
                 for (; columns > 0 && taps.lines > 0 && channel + lanes <= channels; channel += TFLMGEN_LANES_F32) {

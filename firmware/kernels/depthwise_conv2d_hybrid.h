@@ -54,12 +54,10 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_hybrid(const float *input, const in
                 const struct tflmgen_taps x =
                     tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
                 for (int32_t channel = 0; channel < p->output_channels; ++channel) {
-                    const int32_t sum = tflmgen_depthwise_window_s8(quantized + channel / depth_multiplier,
-                                                                    filter + channel, origin_y, origin_x, y, x,
-                                                                    &window);
+                    const int32_t sum = tflmgen_depthwise_window_s8(
+                        quantized + channel / depth_multiplier, filter + channel, origin_y, origin_x, y, x, &window);
                     const float scaled = (float)sum * (scales[p->per_channel ? channel : 0] * range.scale);
-                    *output++ =
-                        tflmgen_clamp_f32(scaled + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
+                    *output++ = tflmgen_clamp_f32(scaled + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
                 }
             }
         }

@@ -49,8 +49,8 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_s16(const int16_t *input, const int
                 int32_t channel = 0;
                 for (int32_t in_channel = 0; in_channel < p->input_channels; ++in_channel) {
                     for (int32_t m = 0; m < depth_multiplier; ++m, ++channel) {
-                        const int64_t sum = tflmgen_depthwise_window_s16(input + in_channel, filter + channel,
-                                                                         origin_y, origin_x, y, x, p);
+                        const int64_t sum = tflmgen_depthwise_window_s16(input + in_channel, filter + channel, origin_y,
+                                                                         origin_x, y, x, p);
                         const int32_t result = tflmgen_finish_s16_b64(sum, bias ? bias + channel : NULL,
                                                                       multipliers[channel], shifts[channel]);
                         *output++ = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);

@@ -124,17 +124,27 @@ TFLMGEN_SHARED void tflmgen_depthwise_conv2d_s16_dsp(const int16_t *input, const
                 const int32_t lines = y.end - y.first;
                 const int32_t groups = columns > 0 && lines > 0 ? channels / 4 : 0;
                 if (groups > 0) {
-                    struct tflmgen_depthwise_s16_dsp_pixel pixel = {
-                        window,   weights, bias,    multipliers, next, groups, 2 * step,
-                        channels, columns, 2 * (line - columns * step), row - columns * channels, lines, 0};
+                    struct tflmgen_depthwise_s16_dsp_pixel pixel = {window,
+                                                                    weights,
+                                                                    bias,
+                                                                    multipliers,
+                                                                    next,
+                                                                    groups,
+                                                                    2 * step,
+                                                                    channels,
+                                                                    columns,
+                                                                    2 * (line - columns * step),
+                                                                    row - columns * channels,
+                                                                    lines,
+                                                                    0};
                     tflmgen_depthwise_s16_dsp_groups(&pixel);
                 }
                 for (int32_t channel = 4 * groups; channel < channels; ++channel) {
                     int32_t sum = bias[channel];
                     for (int32_t ky = 0; ky < lines; ++ky) {
                         for (int32_t kx = 0; kx < columns; ++kx) {
-                            sum += window[ky * line + kx * step + channel] *
-                                   weights[ky * row + kx * channels + channel];
+                            sum +=
+                                window[ky * line + kx * step + channel] * weights[ky * row + kx * channels + channel];
                         }
                     }
                     const int32_t result = tflmgen_smmulr(sum, multipliers[channel]);

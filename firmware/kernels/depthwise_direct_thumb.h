@@ -1,9 +1,9 @@
 /* DEPTHWISE_CONV_2D in int8, one filter per channel, for every Cortex-M: pixel by pixel, without planes.
  *
- * For windows with few positions, which planes don't pay for, and in little memory. A table has for each tap of a pixel's
- * window where its value and its weight are, for all channels: it serves for all pixels whose windows lie inside the input.
- * What lies outside is a pixel of padding behind the table. The weights are [taps, channels]; `constants` are those of
- * thumb.h, three words per channel, or five.
+ * For windows with few positions, which planes don't pay for, and in little memory. A table has for each tap of a
+ * pixel's window where its value and its weight are, for all channels: it serves for all pixels whose windows lie
+ * inside the input. What lies outside is a pixel of padding behind the table. The weights are [taps, channels];
+ * `constants` are those of thumb.h, three words per channel, or five.
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_DIRECT_THUMB_H
 #define TFLMGEN_KERNELS_DEPTHWISE_DIRECT_THUMB_H
@@ -59,6 +59,7 @@ typedef void tflmgen_depthwise_direct_thumb_function(const int8_t *input, const 
 #define TFLMGEN_DEPTHWISE_DIRECT_THUMB_START_SIGNED "movs r7, #0\n\t"
 
 /* The output in r2, and the constants of the next channel: 27 instructions, */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE_DIRECT_THUMB_OUTPUT_CLAMPED \
     "mov r2, r7\n\t"                                  \
     "mov r1, r12\n\t"                                 \
@@ -76,9 +77,9 @@ typedef void tflmgen_depthwise_direct_thumb_function(const int8_t *input, const 
     TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")     \
     "ldr r0, [sp, #4]\n\t"
 
-/* Registers: r0 the first value's channel, r1 table, r2 and r3 offsets, r4 value, r5 weight, r6 weights, r7 sum, r8 where
- * the table begins, r9 the first pass' entry, r10 output, r11 the outputs' end, r12 constants, lr the table's end.
- * Stack: weights, one word. A channel takes 13 instructions beside its taps, 2 for each pass, and its output. */
+/* Registers: r0 the first value's channel, r1 table, r2 and r3 offsets, r4 value, r5 weight, r6 weights, r7 sum, r8
+ * where the table begins, r9 the first pass' entry, r10 output, r11 the outputs' end, r12 constants, lr the table's
+ * end. Stack: weights, one word. A channel takes 13 instructions beside its taps, 2 for each pass, and its output. */
 #define TFLMGEN_DEPTHWISE_DIRECT_THUMB_PIXEL(name, START, OUTPUT)                                \
     TFLMGEN_SHARED void name(const int8_t *input, const int8_t *weights, int8_t *output,         \
                              const struct tflmgen_depthwise_direct_thumb_pixel *pixel)           \
@@ -125,6 +126,7 @@ typedef void tflmgen_depthwise_direct_thumb_function(const int8_t *input, const 
                          :                                                                       \
                          : "r12", "cc", "memory");                                               \
     }
+/* clang-format on */
 
 TFLMGEN_DEPTHWISE_DIRECT_THUMB_PIXEL(tflmgen_depthwise_direct_thumb_pixel_clamped,
                                      TFLMGEN_DEPTHWISE_DIRECT_THUMB_START_CLAMPED,
@@ -133,14 +135,14 @@ TFLMGEN_DEPTHWISE_DIRECT_THUMB_PIXEL(tflmgen_depthwise_direct_thumb_pixel_signed
                                      TFLMGEN_DEPTHWISE_DIRECT_THUMB_START_SIGNED,
                                      TFLMGEN_DEPTHWISE_DIRECT_THUMB_OUTPUT_SIGNED)
 
-/* The table of the window that begins at (top, left), for values that are counted from `base`. outside: of the padding. */
+/* The table of the window that begins at (top, left), for values that are counted from `base`. outside: of the
+ * padding. */
 TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_fill(struct tflmgen_depthwise_direct_thumb_tap *at, int32_t top,
                                                         int32_t left, int32_t outside,
                                                         const struct tflmgen_depthwise_direct_thumb_s8 *p)
 {
     const int32_t channels = p->input_channels;
-    const struct tflmgen_taps inside =
-        tflmgen_taps_inside(left, p->dilation_width, p->filter_width, p->input_width);
+    const struct tflmgen_taps inside = tflmgen_taps_inside(left, p->dilation_width, p->filter_width, p->input_width);
     int32_t weight = 0;
     for (int32_t ky = 0; ky < p->filter_height; ++ky, top += p->dilation_height) {
         const bool is_row = top >= 0 && top < p->input_height;
@@ -169,8 +171,8 @@ TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_run(const int8_t *input, cons
     for (int32_t i = 0; p->pads && i < channels; ++i) {
         padding[i] = (int8_t)p->padding_value;
     }
-    struct tflmgen_depthwise_direct_thumb_pixel pixel = {
-        table, (-taps & 7) * TFLMGEN_DEPTHWISE_DIRECT_THUMB_TAP_BYTES, table + taps, constants, NULL};
+    struct tflmgen_depthwise_direct_thumb_pixel pixel = {table, (-taps & 7) * TFLMGEN_DEPTHWISE_DIRECT_THUMB_TAP_BYTES,
+                                                         table + taps, constants, NULL};
     int8_t *const results = output;
     bool ready = false;
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->input_height * p->input_width * channels) {

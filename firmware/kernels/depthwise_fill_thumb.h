@@ -28,23 +28,27 @@ typedef void tflmgen_depthwise_thumb_fill_function(uint32_t *to, const int8_t *f
 #define TFLMGEN_DEPTHWISE_THUMB_FILL_BYTES 10
 #define TFLMGEN_DEPTHWISE_THUMB_FILL_ONE(value, old) \
     "ldrsb " value ", [r1, r7]\n\t"                  \
-    "adds r1, r1, r2\n\t"                           \
-    "lsls r3, " value ", #16\n\t"                   \
-    "adds r3, r3, " old "\n\t"                      \
+    "adds r1, r1, r2\n\t"                            \
+    "lsls r3, " value ", #16\n\t"                    \
+    "adds r3, r3, " old "\n\t"                       \
     "stmia r0!, {r3}\n\t"
 
 /* At a stride of 1, 8 values in a pass, and the last value's word. */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE_THUMB_FILL_1                                                             \
     ".rept 4\n\t" TFLMGEN_DEPTHWISE_THUMB_FILL_ONE("r5", "r4")                                    \
     TFLMGEN_DEPTHWISE_THUMB_FILL_ONE("r4", "r5") ".endr\n\t"
+/* clang-format on */
 #define TFLMGEN_DEPTHWISE_THUMB_LAST_1 \
     "adds r3, r3, r4\n\t"              \
     "str r3, [r0]\n\t"
 
 /* At a stride of 2, 6 values in a pass, and the last two values' words. */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE_THUMB_FILL_2                                                             \
     ".rept 2\n\t" TFLMGEN_DEPTHWISE_THUMB_FILL_ONE("r6", "r4")                                    \
     TFLMGEN_DEPTHWISE_THUMB_FILL_ONE("r4", "r5") TFLMGEN_DEPTHWISE_THUMB_FILL_ONE("r5", "r6") ".endr\n\t"
+/* clang-format on */
 #define TFLMGEN_DEPTHWISE_THUMB_LAST_2 \
     "adds r4, r3, r4\n\t"              \
     "adds r5, r3, r5\n\t"              \
@@ -52,8 +56,9 @@ typedef void tflmgen_depthwise_thumb_fill_function(uint32_t *to, const int8_t *f
     "str r5, [r0, #4]\n\t"
 
 /* Registers: r0 plane, r1 input, r2 step, r3 word, r4-r6 values, r7 0, r8 entry of the first pass, r9 row_gap, r10
- * plane_gap, r11 padding, r12 end, lr end of a line. Stack: bytes. A line costs 17 or 19 instructions beside its values,
- * and 2 per pass. */
+ * plane_gap, r11 padding, r12 end, lr end of a line. Stack: bytes. A line costs 17 or 19 instructions beside its
+ * values, and 2 per pass. */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE_THUMB_FILL(name, VALUES, LAST)                                      \
     TFLMGEN_SHARED void name(uint32_t *to, const int8_t *from, const uint32_t *end,           \
                              const struct tflmgen_depthwise_thumb_fill *fill)                 \
@@ -99,6 +104,7 @@ typedef void tflmgen_depthwise_thumb_fill_function(uint32_t *to, const int8_t *f
                          :                                                                    \
                          : "r12", "cc", "memory");                                            \
     }
+/* clang-format on */
 
 TFLMGEN_DEPTHWISE_THUMB_FILL(tflmgen_depthwise_thumb_fill_1, TFLMGEN_DEPTHWISE_THUMB_FILL_1,
                              TFLMGEN_DEPTHWISE_THUMB_LAST_1)

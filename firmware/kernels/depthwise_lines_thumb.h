@@ -1,7 +1,7 @@
 /* The inner loops of DEPTHWISE_CONV_2D in int8 for every Cortex-M: lines of one channel, two outputs at a time.
  *
- * A plane holds a channel's lines as words x0 + 65536 x1 of two inputs, those that two outputs side by side multiply by the
- * same weight, which is negated (see thumb.h).
+ * A plane holds a channel's lines as words x0 + 65536 x1 of two inputs, those that two outputs side by side multiply by
+ * the same weight, which is negated (see thumb.h).
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_LINES_THUMB_H
 #define TFLMGEN_KERNELS_DEPTHWISE_LINES_THUMB_H
@@ -16,8 +16,8 @@ struct tflmgen_depthwise_thumb_taps {
     int32_t weights[2];
 };
 
-/* A channel's constants behind its weights: 2^12 h + l parted, 2^31 - c, r; or m, c, 256 f + s, bias, what negative sums
- * add to c. */
+/* A channel's constants behind its weights: 2^12 h + l parted, 2^31 - c, r; or m, c, 256 f + s, bias, what negative
+ * sums add to c. */
 #define TFLMGEN_DEPTHWISE_THUMB_CONSTANTS 5
 
 /* What the lines need to know, in the order in which the assembly reads it. */
@@ -48,6 +48,7 @@ typedef void tflmgen_depthwise_thumb_function(const uint32_t *plane, int8_t *out
     "muls r6, r7, r6\n\t"
 
 /* All nine, summed by twos: 42 instructions per 18 MACs, */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE_THUMB_ANY     \
     TFLMGEN_DEPTHWISE_THUMB_LOAD3       \
     "adds r4, r4, r5\n\t"              \
@@ -74,9 +75,11 @@ typedef void tflmgen_depthwise_thumb_function(const uint32_t *plane, int8_t *out
 #define TFLMGEN_DEPTHWISE_THUMB_SMALL                       \
     TFLMGEN_DEPTHWISE_THUMB_SMALL_ROW "add r0, r0, r10\n\t" \
     TFLMGEN_DEPTHWISE_THUMB_SMALL_ROW "add r0, r0, r10\n\t" TFLMGEN_DEPTHWISE_THUMB_SMALL_ROW
+/* clang-format on */
 
 /* Two taps of two outputs anywhere: 1 LDM, 2 LDR, 2 MULS, 1 ADDS, 4 to part: 10 instructions per 4 MACs. */
 #define TFLMGEN_DEPTHWISE_THUMB_PAIR_BYTES 20
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE_THUMB_PAIR  \
     "ldmia r1!, {r2, r3, r6, r7}\n\t" \
     "ldr r4, [r0, r2]\n\t"            \
@@ -95,6 +98,7 @@ typedef void tflmgen_depthwise_thumb_function(const uint32_t *plane, int8_t *out
     ".endr\n\t"                                \
     "cmp r1, r10\n\t"                          \
     "bne 2b\n\t"
+/* clang-format on */
 
 #define TFLMGEN_DEPTHWISE_THUMB_ENTRY \
     "adr r3, 2f\n\t"                  \
@@ -108,6 +112,7 @@ typedef void tflmgen_depthwise_thumb_function(const uint32_t *plane, int8_t *out
     "subs r2, r2, r3\n\t"
 
 /* Two outputs, the second one first, so that the first one stays where both have the same place: 31 instructions, */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE_THUMB_CLAMPED                  \
     "ldmia r1!, {r4, r5, r6, r7}\n\t"                    \
     "ldr r0, [sp, #16]\n\t"                              \
@@ -136,9 +141,9 @@ typedef void tflmgen_depthwise_thumb_function(const uint32_t *plane, int8_t *out
     "adds r0, r0, r3\n\t"
 
 /* Registers: r0 plane or output, r1 weights, r2-r7 inputs and weights, r8 and r9 S1 and S2, r10 row, r11 where the next
- * two outputs' window begins, r12 0x8000, lr step. Stack: weights, entry of the first pass, two words, output, pixel, 2 *
- * pixel, line_end, two words, the gaps, line_bytes, lines. Two outputs cost 11 instructions around their window and their
- * stores. */
+ * two outputs' window begins, r12 0x8000, lr step. Stack: weights, entry of the first pass, two words, output,
+ * pixel, 2 * pixel, line_end, two words, the gaps, line_bytes, lines. Two outputs cost 11 instructions around their
+ * window and their stores. */
 #define TFLMGEN_DEPTHWISE_THUMB_LINES(name, ENTRY, WINDOW, OUTPUTS)                    \
     TFLMGEN_SHARED void name(const uint32_t *plane, int8_t *output,                    \
                              const struct tflmgen_depthwise_thumb_lines *lines)        \
@@ -199,6 +204,7 @@ typedef void tflmgen_depthwise_thumb_function(const uint32_t *plane, int8_t *out
                          :                                                             \
                          : "r3", "r12", "cc", "memory");                               \
     }
+/* clang-format on */
 
 TFLMGEN_DEPTHWISE_THUMB_LINES(tflmgen_depthwise_thumb_3x3_clamped, "", TFLMGEN_DEPTHWISE_THUMB_ANY,
                               TFLMGEN_DEPTHWISE_THUMB_CLAMPED)

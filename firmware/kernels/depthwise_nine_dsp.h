@@ -1,5 +1,5 @@
-/* DEPTHWISE_CONV_2D in int8 as in depthwise_window_dsp.h for windows of nine taps, channels that are whole words, and one
- * shift for all of them, which clamps outputs at the zero point.
+/* DEPTHWISE_CONV_2D in int8 as in depthwise_window_dsp.h for windows of nine taps, channels that are whole words, and
+ * one shift for all of them, which clamps outputs at the zero point.
  *
  * The stream of weights, for each group of four channels c0..c3, all of them times 256:
  *     four biases | (c0 t, c0 u) (c1 t, c1 u) (c2 t, c2 u) (c3 t, c3 u) as halves, of four pairs of taps |
@@ -12,8 +12,9 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* Four outputs, 36 MACs: 1 for the taps' addresses, 1 LDM for the biases, 4 * 15 for pairs of taps and 9 for the last one,
- * 2 LDM + 2 * 4 to rescale, 1 LDRD + 3 + 1 to store, 4 to go on: 90 instructions. */
+/* Four outputs, 36 MACs: 1 for the taps' addresses, 1 LDM for the biases, 4 * 15 for pairs of taps and 9 for the
+ * last one, 2 LDM + 2 * 4 to rescale, 1 LDRD + 3 + 1 to store, 4 to go on: 90 instructions. */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE_NINE_DSP_GROUP(SHIFT)                                                                  \
     "ldr r0, [sp, #8]\n\t"                                                                                       \
     "ldmia.w r2!, {r3, r4, r5, r6}\n\t"                                                                          \
@@ -43,9 +44,9 @@
     "cmp r1, r8\n\t"                                                                                             \
     "bne.w 1b\n\t"
 
-/* All channels of pixels of one line. Registers: r0 taps, r1 from the first pixel's taps on, r2 stream, r3-r6 sums, r7-r10
- * inputs, r11-r12 weights. Stack: output, r1 behind the pixel's last group, taps, stream, pixels, from there to the next
- * pixel, channels. A pixel costs 10 instructions beside its groups. */
+/* All channels of pixels of one line. Registers: r0 taps, r1 from the first pixel's taps on, r2 stream, r3-r6 sums,
+ * r7-r10 inputs, r11-r12 weights. Stack: output, r1 behind the pixel's last group, taps, stream, pixels, from there
+ * to the next pixel, channels. A pixel costs 10 instructions beside its groups. */
 #define TFLMGEN_DEPTHWISE_NINE_DSP(SHIFT)                                                                              \
     TFLMGEN_SHARED void tflmgen_depthwise_nine_dsp_line_shift##SHIFT(                                                  \
         const int8_t *const *taps, const uint32_t *stream, int8_t *output,                                             \
@@ -89,6 +90,7 @@
         tflmgen_depthwise_window_dsp_run(input, stream, scratch, output, p,                                            \
                                          tflmgen_depthwise_nine_dsp_line_shift##SHIFT);                                \
     }
+/* clang-format on */
 
 /* By shift. Those that are not called are not compiled. */
 TFLMGEN_DEPTHWISE_NINE_DSP(9)

@@ -16,7 +16,7 @@
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
 #define TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMNS 10
-#define TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN 64 /* bytes */
+#define TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN 64  /* bytes */
 #define TFLMGEN_DEPTHWISE_PATCH_MVE_CHANNEL 20 /* bytes of the stream */
 
 struct tflmgen_depthwise_patch_mve_s8 {
@@ -97,39 +97,41 @@ TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_
     "vadd.i32 " sums ", " sums ", " free "\n\t"
 
 /* Bias, multiplier and shift are r1, r3 and r5. */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE_PATCH_MVE_RESCALE(sums, free, FIX) \
     "vadd.i32 " sums ", " sums ", r1\n\t"                    \
     "vqrdmulh.s32 " sums ", " sums ", r3\n\t"                \
     FIX(sums, free)                                          \
     "vrshl.s32 " sums ", r5\n\t"
+/* clang-format on */
 
 /* Registers of both: r7 zero point, r8 stream, r9 first outputs, r12 second outputs, r11 between the patches, lr
  * channels left; q2 where the outputs go, q3 the patch's columns, P0 a window's weights. */
-#define TFLMGEN_DEPTHWISE_PATCH_MVE_ENTER        \
-    "push {r2, r4-r11, lr}\n\t"                  \
-    "mov r8, r0\n\t"                             \
-    "mov r9, r1\n\t"                             \
-    "ldmia r2!, {r7, r10, r11}\n\t"              \
-    "msr APSR_nzcvq, r11\n\t"                    \
-    "ldmia r2!, {r11, r12}\n\t"                  \
-    "add r12, r12, r9\n\t"                       \
-    "vldrw.u32 q3, [r2], #16\n\t"                \
-    "vldrw.u32 q2, [r2]\n\t"                     \
-    "movw r0, #0x7FF\n\t"                        \
-    "vmsr p0, r0\n\t"                            \
-    "dls lr, r10\n\t"                            \
-    "mov.w r10, #0\n"                            \
-    "1:\n\t"                                     \
-    "vpst\n\t"                                   \
-    "vldrbt.8 q4, [r8], #12\n\t"                 \
-    "ldrsb r5, [r8, #-1]\n\t"                    \
+#define TFLMGEN_DEPTHWISE_PATCH_MVE_ENTER \
+    "push {r2, r4-r11, lr}\n\t"           \
+    "mov r8, r0\n\t"                      \
+    "mov r9, r1\n\t"                      \
+    "ldmia r2!, {r7, r10, r11}\n\t"       \
+    "msr APSR_nzcvq, r11\n\t"             \
+    "ldmia r2!, {r11, r12}\n\t"           \
+    "add r12, r12, r9\n\t"                \
+    "vldrw.u32 q3, [r2], #16\n\t"         \
+    "vldrw.u32 q2, [r2]\n\t"              \
+    "movw r0, #0x7FF\n\t"                 \
+    "vmsr p0, r0\n\t"                     \
+    "dls lr, r10\n\t"                     \
+    "mov.w r10, #0\n"                     \
+    "1:\n\t"                              \
+    "vpst\n\t"                            \
+    "vldrbt.8 q4, [r8], #12\n\t"          \
+    "ldrsb r5, [r8, #-1]\n\t"             \
     "ldrd r1, r3, [r8], #8\n\t"
 
-#define TFLMGEN_DEPTHWISE_PATCH_MVE_LEAVE        \
-    "3:\n\t"                                     \
-    "add r9, r9, #1\n\t"                         \
-    "add r12, r12, #1\n\t"                       \
-    "le lr, 1b\n\t"                              \
+#define TFLMGEN_DEPTHWISE_PATCH_MVE_LEAVE \
+    "3:\n\t"                              \
+    "add r9, r9, #1\n\t"                  \
+    "add r12, r12, #1\n\t"                \
+    "le lr, 1b\n\t"                       \
     "pop {r2, r4-r11, lr}"
 
 /* Four outputs in a square, of a patch. */
@@ -144,6 +146,7 @@ TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_
 
 /* Two squares side by side, 72 MACs: 2 gathering VLDRW, 8 VMLADAV, 4 VMOV, 2 VADD, 2 VQRDMULH, 2 VRSHL, 5 to narrow and
  * store. Where signed, 5 more: the places of the outputs make room. */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE_SQUARES_MVE_TWO(patch, output, FIX, RELOAD)       \
     TFLMGEN_DEPTHWISE_SQUARES_MVE_SUMS("q0", patch, "d0", "d1")             \
     TFLMGEN_DEPTHWISE_SQUARES_MVE_SUMS("q1", "[q3, #128]", "d2", "d3")      \
@@ -181,7 +184,7 @@ TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_
                          TFLMGEN_DEPTHWISE_PATCH_MVE_LEAVE                                                             \
                          : "+r"(r0), "+r"(r1), "+r"(r2)                                                                \
                          :                                                                                             \
-                         : "r3", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");                     \
+                         : "r3", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"); \
     }
 
 /* One output of a patch: four of them, 36 MACs of a 3x3 window: 4 gathering VLDRW, 4 VMLADAV, 2 VMOV, VADD, VQRDMULH,
@@ -219,8 +222,9 @@ TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_
                          TFLMGEN_DEPTHWISE_PATCH_MVE_LEAVE                                                             \
                          : "+r"(r0), "+r"(r1), "+r"(r2)                                                                \
                          :                                                                                             \
-                         : "r3", "r12", "q0", "q1", "q2", "q3", "q4", "cc", "memory");                                       \
+                         : "r3", "r12", "q0", "q1", "q2", "q3", "q4", "cc", "memory"); \
     }
+/* clang-format on */
 
 TFLMGEN_DEPTHWISE_SQUARES_MVE(tflmgen_depthwise_squares_mve_clamped, TFLMGEN_DEPTHWISE_PATCH_MVE_CLAMPED, "")
 TFLMGEN_DEPTHWISE_SQUARES_MVE(tflmgen_depthwise_squares_mve_signed, TFLMGEN_DEPTHWISE_PATCH_MVE_SIGNED,
@@ -229,7 +233,8 @@ TFLMGEN_DEPTHWISE_LINE_MVE(tflmgen_depthwise_line_mve_clamped, "64", "128", "192
 TFLMGEN_DEPTHWISE_LINE_MVE(tflmgen_depthwise_line_mve_signed, "64", "128", "192", TFLMGEN_DEPTHWISE_PATCH_MVE_SIGNED)
 TFLMGEN_DEPTHWISE_LINE_MVE(tflmgen_depthwise_half_line_mve_clamped, "128", "256", "384",
                            TFLMGEN_DEPTHWISE_PATCH_MVE_CLAMPED)
-TFLMGEN_DEPTHWISE_LINE_MVE(tflmgen_depthwise_half_line_mve_signed, "128", "256", "384", TFLMGEN_DEPTHWISE_PATCH_MVE_SIGNED)
+TFLMGEN_DEPTHWISE_LINE_MVE(tflmgen_depthwise_half_line_mve_signed, "128", "256", "384",
+                           TFLMGEN_DEPTHWISE_PATCH_MVE_SIGNED)
 
 /* The words of `columns` columns become padding. */
 TFLMGEN_HELPER void tflmgen_depthwise_patch_mve_pad(int8_t *to, int32_t columns, int32_t value)
@@ -257,8 +262,8 @@ TFLMGEN_SHARED void tflmgen_depthwise_patch_mve_place(struct tflmgen_depthwise_p
     block->outputs[3] = right + twice * (third + pixel);
     block->second = second * p->stride_width * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN;
     block->second_output = second * p->input_channels;
-    block->flags = (second > 0 ? 0 : TFLMGEN_DEPTHWISE_PATCH_MVE_ONCE) |
-                   (lower > 0 ? 0 : TFLMGEN_DEPTHWISE_PATCH_MVE_ONE_LINE);
+    block->flags =
+        (second > 0 ? 0 : TFLMGEN_DEPTHWISE_PATCH_MVE_ONCE) | (lower > 0 ? 0 : TFLMGEN_DEPTHWISE_PATCH_MVE_ONE_LINE);
 }
 
 /* How many of the `left` pixels of a line are next: as many as may be, but if possible no less than four. */
@@ -295,8 +300,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_patch_mve_run(const int8_t *input, const i
         for (int32_t x = 0, pixels; x < p->output_width; x += pixels) {
             pixels = tflmgen_depthwise_patch_mve_next(p->output_width - x, p->pixels);
             const int32_t in_x = x * p->stride_width - p->padding_left;
-            const int32_t columns =
-                (pixels - 1) * p->stride_width + (p->filter_width - 1) * p->dilation_width + 1;
+            const int32_t columns = (pixels - 1) * p->stride_width + (p->filter_width - 1) * p->dilation_width + 1;
             const int32_t first = tflmgen_min_s32(tflmgen_max_s32(-in_x, 0), columns);
             const int32_t end = tflmgen_clamp_s32(p->input_width - in_x, first, columns);
             const int8_t *weights = stream;
@@ -334,11 +338,11 @@ TFLMGEN_SHARED void tflmgen_depthwise_patch_mve_run(const int8_t *input, const i
 
 /* Squares of outputs, or lines of them whose windows move by one or two columns; outputs clamped at the zero point, or
  * not. */
-#define TFLMGEN_DEPTHWISE_PATCH_MVE(name, function)                                                             \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, int8_t *output,                              \
-                             const struct tflmgen_depthwise_patch_mve_s8 *p)                                           \
-    {                                                                                                                  \
-        tflmgen_depthwise_patch_mve_run(input, (const int8_t *)stream + 16, output, p, function);                      \
+#define TFLMGEN_DEPTHWISE_PATCH_MVE(name, function)                                               \
+    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, int8_t *output,         \
+                             const struct tflmgen_depthwise_patch_mve_s8 *p)                      \
+    {                                                                                             \
+        tflmgen_depthwise_patch_mve_run(input, (const int8_t *)stream + 16, output, p, function); \
     }
 
 TFLMGEN_DEPTHWISE_PATCH_MVE(tflmgen_depthwise_squares_mve_clamped_s8, tflmgen_depthwise_squares_mve_clamped)

@@ -2,10 +2,10 @@
  * outputs of a line at a time.
  *
  * Of a piece of the input, 16 channels of the columns that four windows reach, four rows at a time are interleaved
- * (depthwise_patch_mve.h): a word is four rows of one column and channel. A gathering load takes four words of a window,
- * at offsets that all channels share, and VMLADAV multiplies them with 16 weights in the same order.
- * The weights are 16 times the padding, and a stream of output channels:
- *     16 weights, times `loads` | bias, multiplier, -r, bytes to the next one's words: 4, or 0 for the same input channel
+ * (depthwise_patch_mve.h): a word is four rows of one column and channel. A gathering load takes four words of a
+ * window, at offsets that all channels share, and VMLADAV multiplies them with 16 weights in the same order. The
+ * weights are 16 times the padding, and a stream of output channels:
+ *     16 weights, times `loads` | bias, multiplier, -r, bytes to the next words: 4, or 0 for the same input channel
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_QUADS_MVE_H
 #define TFLMGEN_KERNELS_DEPTHWISE_QUADS_MVE_H
@@ -14,7 +14,7 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
-#define TFLMGEN_DEPTHWISE_QUADS_MVE_LOADS 8 /* of a window, at most */
+#define TFLMGEN_DEPTHWISE_QUADS_MVE_LOADS 8       /* of a window, at most */
 #define TFLMGEN_DEPTHWISE_QUADS_MVE_LOAD_BYTES 40 /* of code */
 #define TFLMGEN_DEPTHWISE_QUADS_MVE_QUADS 4       /* of rows, at most */
 
@@ -43,6 +43,7 @@ typedef void tflmgen_depthwise_quads_mve_function(const int8_t *stream, int8_t *
                                                   const struct tflmgen_depthwise_quads_mve_block *block);
 
 /* 16 values of four windows, 64 products: 6 loads, four of them gathering, and 4 VMLADAV. */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE_QUADS_MVE_LOAD(MAC) \
     "vldrw.u32 q1, [r10], #16\n\t"            \
     "vldrb.8 q2, [r9], #16\n\t"               \
@@ -55,8 +56,8 @@ typedef void tflmgen_depthwise_quads_mve_function(const int8_t *stream, int8_t *
     "vldrw.u32 q3, [r7, q1]\n\t"              \
     MAC " r6, q3, q2\n\t"
 
-/* Registers: r1, r3, r5, r7 windows, r8 offsets, r9 stream, r11 output, r12 entry behind the first load, lr channels left;
- * q4 zero point, q5 where the outputs go. A channel costs 20 instructions (22 where signed) beside its loads. */
+/* Registers: r1, r3, r5, r7 windows, r8 offsets, r9 stream, r11 output, r12 entry behind the first load, lr channels
+ * left; q4 zero point, q5 where the outputs go. A channel costs 20 instructions (22 where signed) beside its loads. */
 #define TFLMGEN_DEPTHWISE_QUADS_MVE(name, FIX)                                                                         \
     TFLMGEN_SHARED void name(const int8_t *stream, int8_t *output,                                                     \
                              const struct tflmgen_depthwise_quads_mve_block *block)                                    \
@@ -102,6 +103,7 @@ typedef void tflmgen_depthwise_quads_mve_function(const int8_t *stream, int8_t *
                          :                                                                                             \
                          : "r3", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "cc", "memory");                           \
     }
+/* clang-format on */
 
 TFLMGEN_DEPTHWISE_QUADS_MVE(tflmgen_depthwise_quads_mve_clamped, TFLMGEN_DEPTHWISE_PATCH_MVE_CLAMPED)
 TFLMGEN_DEPTHWISE_QUADS_MVE(tflmgen_depthwise_quads_mve_signed, TFLMGEN_DEPTHWISE_PATCH_MVE_SIGNED)

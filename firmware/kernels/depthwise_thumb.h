@@ -1,11 +1,12 @@
 /* DEPTHWISE_CONV_2D in int8 for every Cortex-M: one output channel at a time, strips of lines.
  *
- * Here a strip's input becomes a plane (depthwise_fill_thumb.h); depthwise_lines_thumb.h has what is computed from it. Each
- * line of a plane begins with as many words as the stride, which are written and never read. What is beside the input's
- * lines is padding from the start. A strip's last lines are the next strip's first, so that the output may lie over the
- * very place of the input: only the channel in the plane is overwritten. Lines may be the input's columns. The stream has
- * per channel its weights, filled up to whole words, and its constants. After the weights of a 3x3 filter come two bytes:
- * whether those of each row are small; whether the constants are those for sums beyond a window, and two words more.
+ * Here a strip's input becomes a plane (depthwise_fill_thumb.h); depthwise_lines_thumb.h has what is computed from it.
+ * Each line of a plane begins with as many words as the stride, which are written and never read. What is beside the
+ * input's lines is padding from the start. A strip's last lines are the next strip's first, so that the output may lie
+ * over the very place of the input: only the channel in the plane is overwritten. Lines may be the input's columns. The
+ * stream has per channel its weights, filled up to whole words, and its constants. After the weights of a 3x3 filter
+ * come two bytes: whether those of each row are small; whether the constants are those for sums beyond a window, and
+ * two words more.
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_THUMB_H
 #define TFLMGEN_KERNELS_DEPTHWISE_THUMB_H
@@ -18,7 +19,7 @@
 
 struct tflmgen_depthwise_thumb_s8 {
     TFLMGEN_WINDOW_FIELDS /* with height and width exchanged where lines are columns */
-    int32_t dilation_height;
+        int32_t dilation_height;
     int32_t dilation_width;
     int32_t padding_value;
     int32_t input_step; /* bytes from a line's value to the next one */
@@ -26,14 +27,15 @@ struct tflmgen_depthwise_thumb_s8 {
     int32_t output_step;
     int32_t output_row;
     int32_t filters; /* of each input channel */
-    int32_t line;  /* words of a plane's line, with those in front */
-    int32_t strip; /* output lines at a time */
+    int32_t line;    /* words of a plane's line, with those in front */
+    int32_t strip;   /* output lines at a time */
     int32_t output_min;
     int32_t output_max;
 };
 
 /* `count` lines of padding. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_pad(uint32_t *line, int32_t count, const struct tflmgen_depthwise_thumb_s8 *p)
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_pad(uint32_t *line, int32_t count,
+                                                const struct tflmgen_depthwise_thumb_s8 *p)
 {
     const uint32_t word = (uint32_t)p->padding_value * 65537u;
     for (const uint32_t *const end = line + count * p->line; line < end; ++line) {
@@ -155,8 +157,8 @@ TFLMGEN_HELPER void tflmgen_depthwise_thumb_next(struct tflmgen_depthwise_thumb_
     }
 }
 
-/* Constants in the order in which the inner loops read them; `to` follows the weights. Returns what S1 and S2 begin with,
- * in `start`. */
+/* Constants in the order in which the inner loops read them; `to` follows the weights. Returns what S1 and S2 begin
+ * with, in `start`. */
 TFLMGEN_HELPER void tflmgen_depthwise_thumb_clamped(int32_t *start, int32_t *to, const uint32_t *constants)
 {
     const uint32_t high = constants[2] >> 12;
@@ -289,8 +291,8 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_window(const int8_t *input, cons
     tflmgen_depthwise_thumb_clamp(output - p->batches * p->output_height * p->output_width * p->output_channels, p);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_window_clamped_s8(const int8_t *input, const uint32_t *stream, void *scratch,
-                                                              int8_t *output,
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_window_clamped_s8(const int8_t *input, const uint32_t *stream,
+                                                              void *scratch, int8_t *output,
                                                               const struct tflmgen_depthwise_thumb_s8 *p)
 {
     tflmgen_depthwise_thumb_run_window(input, stream, (int32_t *)scratch, output, p, true);

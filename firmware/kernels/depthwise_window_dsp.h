@@ -1,8 +1,8 @@
 /* DEPTHWISE_CONV_2D in int8 with any window and one output per input channel, for cores with the DSP extension: four
  * channels of a pixel at a time, read where they lie.
  *
- * The weights are a stream of groups of four channels c0..c3, taps in pairs (t, u), the last one filled up with zeros, all
- * of them times 256:
+ * The weights are a stream of groups of four channels c0..c3, taps in pairs (t, u), the last one filled up with zeros,
+ * all of them times 256:
  *     four biases | (c0 t, c0 u) (c1 t, c1 u) (c2 t, c2 u) (c3 t, c3 u) as halves, times `pairs` |
  *     m0 m1 m2 m3 | ra0 ra1 ra2 ra3 | s0 + 256 s1 + ...
  * The last group are the last four channels, some of them computed twice where channels are no multiple of four.
@@ -59,17 +59,18 @@ typedef void tflmgen_depthwise_window_dsp_function(const int8_t *const *taps, co
 #define TFLMGEN_DEPTHWISE_WINDOW_DSP_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
 #define TFLMGEN_DEPTHWISE_WINDOW_DSP_SIGNED(sum, m, ra) \
     "smmla " m ", " sum ", " m ", " ra "\n\t"           \
-    "asr " sum ", " sum ", #31\n\t"                    \
+    "asr " sum ", " sum ", #31\n\t"                     \
     "add " sum ", " m ", " sum ", lsl #7\n\t"
 
 #define TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND(sum) \
-    "asr " sum ", " sum ", r0\n\t"             \
+    "asr " sum ", " sum ", r0\n\t"              \
     "ssat " sum ", #8, " sum "\n\t"
 
-/* All channels of pixels of one line. Registers: r0 taps, r1 from the first pixel's taps on, r2 stream, r3-r6 sums, r7-r10
- * inputs, r11-r12 weights, lr passes. Stack: taps, stream, output, passes, entry of the first pass, last group, pixels,
- * gap, channels to the last group. A group costs 6 instructions before its pairs and 34 (42 where signed) after them, a
- * pixel 11 more. */
+/* All channels of pixels of one line. Registers: r0 taps, r1 from the first pixel's taps on, r2 stream, r3-r6 sums,
+ * r7-r10 inputs, r11-r12 weights, lr passes. Stack: taps, stream, output, passes, entry of the first pass, last
+ * group, pixels, gap, channels to the last group. A group costs 6 instructions before its pairs and 34 (42 where
+ * signed) after them, a pixel 11 more. */
+/* clang-format off */
 #define TFLMGEN_DEPTHWISE_WINDOW_DSP_LINE(name, RESCALE)                                                               \
     TFLMGEN_SHARED void name(const int8_t *const *taps, const uint32_t *stream, int8_t *output,                        \
                              const struct tflmgen_depthwise_window_dsp_line *line)                                     \
@@ -145,12 +146,14 @@ typedef void tflmgen_depthwise_window_dsp_function(const int8_t *const *taps, co
                          :                                                                                             \
                          : "r12", "cc", "memory");                                                                     \
     }
+/* clang-format on */
 
 /* For outputs clamped at the zero point, and for those that are not. */
 TFLMGEN_DEPTHWISE_WINDOW_DSP_LINE(tflmgen_depthwise_window_dsp_line_clamped, TFLMGEN_DEPTHWISE_WINDOW_DSP_CLAMPED)
 TFLMGEN_DEPTHWISE_WINDOW_DSP_LINE(tflmgen_depthwise_window_dsp_line_signed, TFLMGEN_DEPTHWISE_WINDOW_DSP_SIGNED)
 
-/* Where each tap of a window begins; `outside` where it is not in the input. A tap that is none is like the last one. */
+/* Where each tap of a window begins; `outside` where it is not in the input. A tap that is none is like the last
+ * one. */
 TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_taps(const int8_t **taps, const int8_t *outside, const int8_t *input,
                                                       int32_t origin_y, int32_t origin_x,
                                                       const struct tflmgen_depthwise_window_dsp_s8 *p)
@@ -187,8 +190,8 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_dsp_run(const int8_t *input, const 
     const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
     const int32_t x_end = p->input_width - (p->filter_width - 1) * p->dilation_width;
     const int32_t first = (p->padding_left + p->stride_width - 1) / p->stride_width;
-    const int32_t end = tflmgen_min_s32((x_end + p->padding_left + p->stride_width - 1) / p->stride_width,
-                                        p->output_width);
+    const int32_t end =
+        tflmgen_min_s32((x_end + p->padding_left + p->stride_width - 1) / p->stride_width, p->output_width);
     const int32_t last_y = (p->output_height - 1) * p->stride_height - p->padding_top;
     if (first > 0 || end < p->output_width || p->padding_top > 0 || last_y >= y_end) {
         const uint32_t padding = tflmgen_splat4(p->padding_value);
@@ -203,8 +206,8 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_dsp_run(const int8_t *input, const 
             const bool inside = origin_y >= 0 && origin_y < y_end;
             for (int32_t x = 0; x < p->output_width; x += line.pixels) {
                 line.pixels = inside && x >= first && x < end ? end - x : 1;
-                tflmgen_depthwise_window_dsp_taps(taps, outside, input, origin_y,
-                                                  x * p->stride_width - p->padding_left, p);
+                tflmgen_depthwise_window_dsp_taps(taps, outside, input, origin_y, x * p->stride_width - p->padding_left,
+                                                  p);
                 run_line((const int8_t *const *)taps, stream, output, &line);
                 output += line.pixels * channels;
             }

@@ -48,7 +48,8 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_store(int8_t *output, int32x4_t
 }
 
 /* The next column, and a tap's weights. */
-#define TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row) "vldrb.s16 %q[x], [%[" row "]]\n\tadd %[at], %[" row "], %[pixel]\n\t"
+#define TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row) \
+    "vldrb.s16 %q[x], [%[" row "]]\n\tadd %[at], %[" row "], %[pixel]\n\t"
 #define TFLMGEN_DEPTHWISE3X3_MVE_COLUMN "vldrb.s16 %q[x], [%[at]]\n\tadd %[at], %[at], %[pixel]\n\t"
 #define TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap) "vldrb.s16 %q[w], [%[stream], #8 * " tap "]\n\t"
 
@@ -59,53 +60,53 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_store(int8_t *output, int32x4_t
     "vadd.i16 %q[" sum "], %q[" sum "], %q[" product "]\n\t"
 
 /* Both pixels' pairs go to the 32-bit sums. */
-#define TFLMGEN_DEPTHWISE3X3_MVE_WIDEN(free)        \
-    "vmovlb.s16 %q[" free "], %q[s]\n\t"            \
+#define TFLMGEN_DEPTHWISE3X3_MVE_WIDEN(free)          \
+    "vmovlb.s16 %q[" free "], %q[s]\n\t"              \
     "vadd.i32 %q[even0], %q[even0], %q[" free "]\n\t" \
-    "vmovlt.s16 %q[s], %q[s]\n\t"                   \
-    "vadd.i32 %q[odd0], %q[odd0], %q[s]\n\t"        \
-    "vmovlb.s16 %q[" free "], %q[t]\n\t"            \
+    "vmovlt.s16 %q[s], %q[s]\n\t"                     \
+    "vadd.i32 %q[odd0], %q[odd0], %q[s]\n\t"          \
+    "vmovlb.s16 %q[" free "], %q[t]\n\t"              \
     "vadd.i32 %q[even1], %q[even1], %q[" free "]\n\t" \
-    "vmovlt.s16 %q[t], %q[t]\n\t"                   \
+    "vmovlt.s16 %q[t], %q[t]\n\t"                     \
     "vadd.i32 %q[odd1], %q[odd1], %q[t]\n\t"
 
 /* A row's taps 0 and 1 as a pair, and tap 2 as the first of the next one. */
-#define TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_FIRST(row, tap0, tap1, tap2)                                      \
-    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap0)                                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row)                                                              \
-    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                                                     \
-    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                                         \
-    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("t")                                                                     \
-    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap1)                                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                                         \
-    TFLMGEN_DEPTHWISE3X3_MVE_END("t", "w")                                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN("w")                                                                     \
-    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap2)                                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                                                     \
-    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                                         \
+#define TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_FIRST(row, tap0, tap1, tap2) \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap0)                             \
+    TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row)                         \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                    \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("t")                                \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap1)                             \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                             \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                    \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("t", "w")                             \
+    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN("w")                                \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap2)                             \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                    \
     TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("t")
 
 /* A row's tap 0 as the second of a pair, and taps 1 and 2 as one. */
-#define TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_LAST(row, tap0, tap1, tap2)                                       \
-    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap0)                                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row)                                                              \
-    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                                         \
-    TFLMGEN_DEPTHWISE3X3_MVE_END("t", "w")                                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN("w")                                                                     \
-    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap1)                                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                                                     \
-    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                                         \
-    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("t")                                                                     \
-    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap2)                                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                                         \
-    TFLMGEN_DEPTHWISE3X3_MVE_END("t", "x")                                                                  \
+#define TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_LAST(row, tap0, tap1, tap2) \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap0)                            \
+    TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row)                        \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                            \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                   \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("t", "w")                            \
+    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN("w")                               \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap1)                            \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                               \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                   \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("t")                               \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap2)                            \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                            \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                   \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("t", "x")                            \
     TFLMGEN_DEPTHWISE3X3_MVE_WIDEN("x")
 
-/* Eight channels of a 3x3 window of two neighbouring pixels, from three rows, 144 MACs: 21 VLDRB, 12 ADD, 18 VMUL, 8 VADD
- * of 16 bits, 20 VMOVL, 20 VADD, and some 30 to rescale and store. */
+/* Eight channels of a 3x3 window of two neighbouring pixels, from three rows, 144 MACs: 21 VLDRB, 12 ADD, 18 VMUL, 8
+ * VADD of 16 bits, 20 VMOVL, 20 VADD, and some 30 to rescale and store. */
 TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_two(const int8_t *row0, const int8_t *row1, const int8_t *row2,
                                                           int32_t pixel, const int8_t *stream, int8_t *output,
                                                           int32_t zero_point, bool with_sign)
@@ -118,9 +119,8 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_two(const int8_t *row0, co
     int16x8_t s, t, x, w;
     const int8_t *at;
     __asm__(TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_FIRST("row0", "0", "1", "2")
-            TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_LAST("row1", "3", "4", "5")
-            TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_FIRST("row2", "6", "7", "8")
-            TFLMGEN_DEPTHWISE3X3_MVE_WIDEN("x")
+                TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_LAST("row1", "3", "4", "5")
+                    TFLMGEN_DEPTHWISE3X3_MVE_ROW_PAIR_FIRST("row2", "6", "7", "8") TFLMGEN_DEPTHWISE3X3_MVE_WIDEN("x")
             : [even0] "+w"(even0), [odd0] "+w"(odd0), [even1] "+w"(even1), [odd1] "+w"(odd1), [s] "=&w"(s),
               [t] "=&w"(t), [x] "=&w"(x), [w] "=&w"(w), [at] "=&l"(at)
             : [row0] "l"(row0), [row1] "l"(row1), [row2] "l"(row2), [pixel] "r"(pixel), [stream] "l"(stream)
@@ -134,35 +134,35 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_two(const int8_t *row0, co
     return (const int8_t *)(const void *)(factors + 24);
 }
 
-#define TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE            \
-    "vmovlb.s16 %q[x], %q[s]\n\t"                     \
-    "vadd.i32 %q[even0], %q[even0], %q[x]\n\t"        \
-    "vmovlt.s16 %q[s], %q[s]\n\t"                     \
+#define TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE     \
+    "vmovlb.s16 %q[x], %q[s]\n\t"              \
+    "vadd.i32 %q[even0], %q[even0], %q[x]\n\t" \
+    "vmovlt.s16 %q[s], %q[s]\n\t"              \
     "vadd.i32 %q[odd0], %q[odd0], %q[s]\n\t"
 
-#define TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_FIRST(row, tap0, tap1, tap2)                      \
-    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap0)                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row)                                              \
-    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                                     \
-    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap1)                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                         \
-    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE                                                      \
-    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap2)                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                         \
+#define TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_FIRST(row, tap0, tap1, tap2) \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap0)                             \
+    TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row)                         \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap1)                             \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                    \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                             \
+    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE                                 \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap2)                             \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                    \
     TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")
 
-#define TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_LAST(row, tap0, tap1, tap2)                       \
-    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap0)                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row)                                              \
-    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE                                                      \
-    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap1)                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                         \
-    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                                                     \
-    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap2)                                                  \
-    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                                         \
-    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                                                  \
+#define TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_LAST(row, tap0, tap1, tap2) \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap0)                            \
+    TFLMGEN_DEPTHWISE3X3_MVE_FIRST_COLUMN(row)                        \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                            \
+    TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE                                \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap1)                            \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                   \
+    TFLMGEN_DEPTHWISE3X3_MVE_BEGIN("s")                               \
+    TFLMGEN_DEPTHWISE3X3_MVE_WEIGHTS(tap2)                            \
+    TFLMGEN_DEPTHWISE3X3_MVE_COLUMN                                   \
+    TFLMGEN_DEPTHWISE3X3_MVE_END("s", "x")                            \
     TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE
 
 /* The same of one pixel, 72 MACs: 18 VLDRB, 9 ADD, 9 VMUL, 4 VADD of 16 bits, 10 VMOVL, 10 VADD, and some 15. */
@@ -176,9 +176,8 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_one(const int8_t *row0, co
     int16x8_t s, x, w;
     const int8_t *at;
     __asm__(TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_FIRST("row0", "0", "1", "2")
-            TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_LAST("row1", "3", "4", "5")
-            TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_FIRST("row2", "6", "7", "8")
-            TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE
+                TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_LAST("row1", "3", "4", "5")
+                    TFLMGEN_DEPTHWISE3X3_MVE_ONE_PAIR_FIRST("row2", "6", "7", "8") TFLMGEN_DEPTHWISE3X3_MVE_WIDEN_ONE
             : [even0] "+w"(even0), [odd0] "+w"(odd0), [s] "=&w"(s), [x] "=&w"(x), [w] "=&w"(w), [at] "=&l"(at)
             : [row0] "l"(row0), [row1] "l"(row1), [row2] "l"(row2), [pixel] "r"(pixel), [stream] "l"(stream)
             : "memory");
@@ -203,14 +202,14 @@ TFLMGEN_HELPER void tflmgen_depthwise3x3_mve_pixels(const int8_t *const *rows, c
         row2 = rows[2] == outside ? outside : row2;
     }
     for (int32_t left = channels; left > 0; left -= 8, row0 += 8, row1 += 8, row2 += 8, output += 8) {
-        stream = two_pixels ? tflmgen_depthwise3x3_mve_two(row0, row1, row2, channels, stream, output, zero_point,
-                                                           with_sign)
-                            : tflmgen_depthwise3x3_mve_one(row0, row1, row2, channels, stream, output, zero_point,
-                                                           with_sign);
+        stream = two_pixels
+                     ? tflmgen_depthwise3x3_mve_two(row0, row1, row2, channels, stream, output, zero_point, with_sign)
+                     : tflmgen_depthwise3x3_mve_one(row0, row1, row2, channels, stream, output, zero_point, with_sign);
     }
 }
 
-/* Eight channels of any window. Two taps, 16 MACs: LDRD, 2 ADD, 4 VLDRB, 2 VMUL, VADD, 2 VMOVL, 2 VADD, and 3 to loop. */
+/* Eight channels of any window. Two taps, 16 MACs: LDRD, 2 ADD, 4 VLDRB, 2 VMUL, VADD, 2 VMOVL, 2 VADD, and 3 to
+ * loop. */
 TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_group(const int8_t *const *taps, int32_t count,
                                                                 int32_t channel, const int8_t *stream, int8_t *output,
                                                                 int32_t zero_point, bool with_sign)
@@ -255,8 +254,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_window_mve_taps(const int8_t **taps, const
 
 /* All channels of one pixel. */
 TFLMGEN_SHARED void tflmgen_depthwise_window_mve_pixel(const int8_t *const *taps, const int8_t *stream, int8_t *output,
-                                                       const struct tflmgen_depthwise_window_mve_s8 *p,
-                                                       bool with_sign)
+                                                       const struct tflmgen_depthwise_window_mve_s8 *p, bool with_sign)
 {
     const int32_t count = p->filter_height * p->filter_width;
     for (int32_t channel = 0; channel < p->input_channels; channel += 8) {
@@ -272,7 +270,8 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
     const int8_t **const taps = (const int8_t **)scratch;
     int8_t *const outside = (int8_t *)(taps + p->filter_height * p->filter_width);
     const int32_t channels = p->input_channels;
-    const bool three = p->filter_height == 3 && p->filter_width == 3 && p->dilation_height == 1 && p->dilation_width == 1;
+    const bool three =
+        p->filter_height == 3 && p->filter_width == 3 && p->dilation_height == 1 && p->dilation_width == 1;
     /* The last columns at which a window of three, and two of them side by side, may begin inside. */
     const int32_t last = three ? p->input_width - 3 : -1;
     const int32_t last_of_two = p->by_twos ? last - 1 : -1;
@@ -313,8 +312,8 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
     }
 }
 
-/* scratch: an address for each tap, and a pixel of padding; where windows are 3x3, three, or four for two at a time. Outputs clamped at the zero
- * point, or not. */
+/* scratch: an address for each tap, and a pixel of padding; where windows are 3x3, three, or four for two at a time.
+ * Outputs clamped at the zero point, or not. */
 TFLMGEN_SHARED void tflmgen_depthwise_window_mve_clamped_s8(const int8_t *input, const uint32_t *stream, void *scratch,
                                                             int8_t *output,
                                                             const struct tflmgen_depthwise_window_mve_s8 *p)

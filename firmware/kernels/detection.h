@@ -162,9 +162,8 @@ TFLMGEN_KERNEL bool tflmgen_detection_fast(const float *encodings, const float *
 
 /* Suppression within each class, the best of all classes together. False: a box has no area. */
 TFLMGEN_KERNEL bool tflmgen_detection_regular(const float *encodings, const float *predictions, const float *anchors,
-                                              float *boxes, float *classes, float *scores, float *count,
-                                              float *decoded, uint8_t *candidates,
-                                              const struct tflmgen_detection *params)
+                                              float *boxes, float *classes, float *scores, float *count, float *decoded,
+                                              uint8_t *candidates, const struct tflmgen_detection *params)
 {
     if (!tflmgen_detection_decode(encodings, anchors, decoded, params)) {
         return false;

@@ -1,8 +1,8 @@
 /* Rows of int8 weights times one row of int8 values, four at a time, for cores with the DSP extension.
  *
- * The weights are words of four, in the order of use: one of each of the four rows, times `steps`. They are shifted pairs
- * (see dsp.h), or, where a pair does not fit, offset pairs with halves (w0 + 128) + 256 w1, which always do: UXTB16 takes
- * w0 + 128, and a sum comes out too great by 32768 (x0 + x2 + ...), the same for all rows.
+ * The weights are words of four, in the order of use: one of each of the four rows, times `steps`. They are shifted
+ * pairs (see dsp.h), or, where a pair does not fit, offset pairs with halves (w0 + 128) + 256 w1, which always do:
+ * UXTB16 takes w0 + 128, and a sum comes out too great by 32768 (x0 + x2 + ...), the same for all rows.
  */
 #ifndef TFLMGEN_KERNELS_DOT_ROWS_DSP_H
 #define TFLMGEN_KERNELS_DOT_ROWS_DSP_H
@@ -15,6 +15,7 @@
 #define TFLMGEN_DOT_ROWS_STACK_STEPS 72
 
 /* Registers: r0 row, r1 weights, r2-r5 sums, r6-r9 weights, r10-r11 inputs. */
+/* clang-format off */
 #define TFLMGEN_DOT_ROWS_MACS(even_bytes) \
     "ldmia.w r1!, {r6, r7, r8, r9}\n\t"   \
     "smlad r2, r6, r10, r2\n\t"           \
@@ -29,6 +30,7 @@
     "smlad r3, r7, r11, r3\n\t"           \
     "smlad r4, r8, r11, r4\n\t"           \
     "smlad r5, r9, r11, r5\n\t"
+/* clang-format on */
 
 /* Four values times four rows, 16 MACs: 1 LDRD + 1 LDM + 4 SXTB16 + 8 SMLAD = 14 instructions. */
 #define TFLMGEN_DOT_ROWS_WIDENED_BYTES 56
@@ -41,8 +43,10 @@
 #define TFLMGEN_DOT_ROWS_UNROLLED 16
 #endif
 #define TFLMGEN_DOT_ROWS_TEXT(number) #number /* of a macro's value */
+/* clang-format off */
 #define TFLMGEN_DOT_ROWS_STEPS(number, even_bytes) \
     ".rept " TFLMGEN_DOT_ROWS_TEXT(number) "\n\t" TFLMGEN_DOT_ROWS_WIDENED(even_bytes) ".endr\n\t"
+/* clang-format on */
 
 /* What extracts the even bytes of shifted pairs and of offset pairs. */
 #define TFLMGEN_DOT_ROWS_PAIRS "sxtb16.w"

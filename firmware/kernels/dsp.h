@@ -8,8 +8,8 @@
  * bits.
  *
  * Requantisation. hi32(256 a m) + ra, shifted right by s = 7 + r and saturated, is TFLite's double rounding of
- * a m / 2^(31 + r), where ra holds both roundings' halves and the zero point. For negative sums the second rounding goes
- * the other way: 2^7 less, wherever the result is not clamped at the zero point anyway.
+ * a m / 2^(31 + r), where ra holds both roundings' halves and the zero point. For negative sums the second rounding
+ * goes the other way: 2^7 less, wherever the result is not clamped at the zero point anyway.
  */
 #ifndef TFLMGEN_KERNELS_DSP_H
 #define TFLMGEN_KERNELS_DSP_H

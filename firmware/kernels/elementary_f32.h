@@ -93,10 +93,10 @@ TFLMGEN_HELPER float tflmgen_expm1_f32_of(float x)
     }
     const float half = 0.5f * x;
     const float square = x * half;
-    const float r = 1.0f + square * (-0.0333333351f +
-                                     square * (0.00158730161f +
-                                               square * (-7.93650761e-05f +
-                                                         square * (4.00821773e-06f + square * -2.01099212e-07f))));
+    const float r =
+        1.0f + square * (-0.0333333351f +
+                         square * (0.00158730161f + square * (-7.93650761e-05f +
+                                                              square * (4.00821773e-06f + square * -2.01099212e-07f))));
     const float t = 3.0f - r * half;
     float rest = square * ((r - t) / (6.0f - x * t));
     if (k == 0) {

@@ -77,9 +77,8 @@ TFLMGEN_HELPER int32_t tflmgen_log_q12_to_q5(int32_t x)
     const int32_t q2 = tflmgen_fixed_multiply(q, q);
     const int32_t numerator =
         tflmgen_fixed_multiply(q, r) + tflmgen_fixed_multiply(tflmgen_fixed_multiply(q, q2), alpha_n);
-    const int32_t denominator_less_one =
-        tflmgen_fixed_multiply(p, alpha_i + q + tflmgen_fixed_multiply(alpha_d, q2)) +
-        tflmgen_fixed_multiply(alpha_f, q);
+    const int32_t denominator_less_one = tflmgen_fixed_multiply(p, alpha_i + q + tflmgen_fixed_multiply(alpha_d, q2)) +
+                                         tflmgen_fixed_multiply(alpha_f, q);
     const int32_t reciprocal = tflmgen_reciprocal_q31(denominator_less_one);
     const int32_t log_r = tflmgen_fixed_multiply(tflmgen_rounding_divide_by_power(numerator, 6), reciprocal);
     return tflmgen_saturating_shift_left(tflmgen_fixed_multiply(power, log_2) + log_r, 1);

@@ -10,7 +10,7 @@ struct tflmgen_fully_connected_s8 {
     int32_t batches;
     int32_t depth;
     int32_t units;
-    int32_t input_offset; /* added to every input value; 0 where it is folded into the bias */
+    int32_t input_offset;  /* added to every input value; 0 where it is folded into the bias */
     int32_t filter_offset; /* minus the filter's zero point */
     int32_t row_offset;    /* minus the input's zero point, for a row of them */
     int32_t multiplier;

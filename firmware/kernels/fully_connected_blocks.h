@@ -2,7 +2,8 @@
  * sum over blocks k of scale[u][k] * sum over i in k of input[b][i] * weight[u][i]. Each row of the input is quantised
  * with a zero point before it is multiplied, as LiteRT's kernels do it (4bit/fully_connected_reference_impl.h).
  *
- * filter: int8[units][depth], four rows of which are multiplied at a time (rows_s8.h); the sums of a block are exact. */
+ * filter: int8[units][depth], four rows of which are multiplied at a time (rows_s8.h); the sums of a
+ * block are exact. */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_BLOCKS_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_BLOCKS_H
 

@@ -25,10 +25,10 @@ struct tflmgen_fully_connected_dsp_s8 {
 
 /* What the groups need to know, in the order in which the assembly reads it. */
 struct tflmgen_fully_connected_dsp_groups {
-    int32_t passes;     /* of the unrolled loop */
-    int32_t skip;       /* bytes of code that the first pass leaves out */
-    int8_t *end;        /* of the outputs */
-    int32_t shift;      /* s, m and ra of all units */
+    int32_t passes; /* of the unrolled loop */
+    int32_t skip;   /* bytes of code that the first pass leaves out */
+    int8_t *end;    /* of the outputs */
+    int32_t shift;  /* s, m and ra of all units */
     int32_t multiplier;
     int32_t addend;
     int32_t correction; /* of the sums of offset pairs */
@@ -49,6 +49,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
     "strb " sum ", [lr], #1\n\t"
 
 /* Four sums become outputs, with an m, ra and s for each: 22 instructions, 30 where signed; r12 becomes the end. */
+/* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_DSP_RESCALE_EACH(RESCALE)                 \
     "ldmia.w r1!, {r0, r6, r7, r8, r9, r10, r11, r12}\n\t"                \
     RESCALE("r2", "r6", "r10", "r6")                                      \
@@ -70,6 +71,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
     RESCALE("r4", "r6", "r7", "r10") RESCALE("r5", "r6", "r7", "r11")                     \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")       \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")
+/* clang-format on */
 
 /* What lies on the stack behind that which all need: nothing, the correction of offset pairs, or s, m, ra and it. */
 #define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_PAIRS_EACH ""
@@ -92,8 +94,9 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
 #define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_OFFSET_COMMON TFLMGEN_DOT_ROWS_CORRECT("[sp, #28]")
 
 /* Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights, r10-r11 inputs, r12 passes, lr output. Stack: row, passes,
- * entry of the first pass, end. A group costs 2 instructions before its steps (7 of offset pairs), 2 for each pass over them
- * and 2 after them, besides rescaling. */
+ * entry of the first pass, end. A group costs 2 instructions before its steps (7 of offset pairs), 2 for each pass
+ * over them and 2 after them, besides rescaling. */
+/* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, PAIRS, SCALE, RESCALE)                                                \
     TFLMGEN_SHARED void name(const void *row, const uint32_t *stream, int8_t *output,                                  \
                              const struct tflmgen_fully_connected_dsp_groups *groups)                                  \
@@ -110,7 +113,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
                          "orr r5, r5, #1\n\t"                                                                          \
                          "push {r0, r4, r5, r6}\n"                                                                     \
                          "1:\n\t"                                                                                      \
-                         "ldmia.w r1!, {r2, r3, r4, r5}\n\t" TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_##PAIRS##_##SCALE      \
+                         "ldmia.w r1!, {r2, r3, r4, r5}\n\t" TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_##PAIRS##_##SCALE \
                          "ldmia.w sp, {r0, r12, pc}\n\t"                                                              \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
@@ -125,6 +128,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
                          :                                                                                             \
                          : "r12", "cc", "memory");                                                                     \
     }
+/* clang-format on */
 
 /* All units of rows of at most 4 * TFLMGEN_DOT_ROWS_STACK_STEPS values. */
 TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const uint32_t *stream, int8_t *output,
@@ -167,16 +171,16 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const u
     }
 }
 
-#define TFLMGEN_FULLY_CONNECTED_DSP(name, PAIRS, SCALE, RESCALE, offset, common) \
+#define TFLMGEN_FULLY_CONNECTED_DSP(name, PAIRS, SCALE, RESCALE, offset, common)                  \
     TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, PAIRS, SCALE, TFLMGEN_FULLY_CONNECTED_DSP_##RESCALE) \
-    TFLMGEN_SHARED void name##_s8(const int8_t *input, const uint32_t *stream, int8_t *output, \
-                                  const struct tflmgen_fully_connected_dsp_s8 *p) \
-    { \
-        tflmgen_fully_connected_dsp_run(input, stream, output, p, offset, common, name); \
+    TFLMGEN_SHARED void name##_s8(const int8_t *input, const uint32_t *stream, int8_t *output,    \
+                                  const struct tflmgen_fully_connected_dsp_s8 *p)                 \
+    {                                                                                             \
+        tflmgen_fully_connected_dsp_run(input, stream, output, p, offset, common, name);          \
     }
 
 /* Outputs clamped at the zero point, or not. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_BOTH(name, PAIRS, SCALE, offset, common) \
+#define TFLMGEN_FULLY_CONNECTED_DSP_BOTH(name, PAIRS, SCALE, offset, common)           \
     TFLMGEN_FULLY_CONNECTED_DSP(name##_clamped, PAIRS, SCALE, CLAMPED, offset, common) \
     TFLMGEN_FULLY_CONNECTED_DSP(name##_signed, PAIRS, SCALE, SIGNED, offset, common)
 

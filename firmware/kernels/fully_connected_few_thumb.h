@@ -1,7 +1,7 @@
 /* FULLY_CONNECTED in int8 for every Cortex-M, of few units: one row times one unit at a time, both as they are.
  *
- * The stream has for each unit bytes that fill up whole words, its weights, and m c (256 f + s), where signed also its bias
- * and what negative sums add to c (see thumb.h).
+ * The stream has for each unit bytes that fill up whole words, its weights, and m c (256 f + s), where signed also its
+ * bias and what negative sums add to c (see thumb.h).
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_FEW_THUMB_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_FEW_THUMB_H
@@ -19,8 +19,8 @@ struct tflmgen_fully_connected_few_thumb_s8 {
     int32_t output_max;
 };
 
-typedef void tflmgen_fully_connected_few_thumb_function(const int8_t *weights_end, int8_t *output, const int8_t *row_end,
-                                                        int32_t begin);
+typedef void tflmgen_fully_connected_few_thumb_function(const int8_t *weights_end, int8_t *output,
+                                                        const int8_t *row_end, int32_t begin);
 
 /* One value times one weight: 2 LDRSB, MULS, 2 ADDS. */
 #define TFLMGEN_FULLY_CONNECTED_FEW_THUMB_VALUE \
@@ -30,9 +30,11 @@ typedef void tflmgen_fully_connected_few_thumb_function(const int8_t *weights_en
     "adds r6, r6, r7\n\t"                       \
     "adds r3, #1\n\t"
 
-/* One output. The weights end with the row, where both are counted from; they begin at the negative number `begin`. Behind
- * them come the constants. Registers: r0 end of the weights, r2 end of the row, r3 number, r4 value, r6 sum, r7 weight, r12
- * output. A value takes 5 instructions and a pass over 8 of them 1; beside that and what rescales the sum there are 16. */
+/* One output. The weights end with the row, where both are counted from; they begin at the negative number `begin`.
+ * Behind them come the constants. Registers: r0 end of the weights, r2 end of the row, r3 number, r4 value, r6 sum,
+ * r7 weight, r12 output. A value takes 5 instructions and a pass over 8 of them 1; beside that and what rescales the
+ * sum there are 16. */
+/* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_FEW_THUMB_ONE(name, OUTPUT)                                                \
     TFLMGEN_SHARED void name(const int8_t *weights_end, int8_t *output, const int8_t *row_end, int32_t begin) \
     {                                                                                                      \
@@ -65,6 +67,7 @@ typedef void tflmgen_fully_connected_few_thumb_function(const int8_t *weights_en
                          :                                                                                 \
                          : "r12", "cc", "memory");                                                         \
     }
+/* clang-format on */
 
 TFLMGEN_FULLY_CONNECTED_FEW_THUMB_ONE(tflmgen_fully_connected_few_thumb_one_clamped,
                                       TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_CLAMPED)

@@ -1,7 +1,7 @@
 /* FULLY_CONNECTED in int8 for cores with the DSP extension, of rows that are too long to be widened as a whole.
  *
- * A row is widened in parts on the stack, once for every 64 units, whose sums are there, too. The stream of weights is that of
- * fully_connected_dsp.h.
+ * A row is widened in parts on the stack, once for every 64 units, whose sums are there, too. The stream of weights is
+ * that of fully_connected_dsp.h.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_LONG_DSP_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_LONG_DSP_H
@@ -26,9 +26,10 @@ struct tflmgen_fully_connected_long_dsp_part {
 typedef void tflmgen_fully_connected_long_dsp_function(const uint32_t *widened, const uint32_t *stream, int32_t *sums,
                                                        const struct tflmgen_fully_connected_long_dsp_part *part);
 
-/* Adds the products of a part to the sums of groups of four units. Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights,
- * r10-r11 inputs, r12 passes, lr sums in memory. Stack: row, passes, entry of the first pass, end, stride. A group costs 2
- * instructions before its steps, 2 for each pass over them and 5 after them. */
+/* Adds the products of a part to the sums of groups of four units. Registers: r0 row, r1 stream, r2-r5 sums, r6-r9
+ * weights, r10-r11 inputs, r12 passes, lr sums in memory. Stack: row, passes, entry of the first pass, end, stride.
+ * A group costs 2 instructions before its steps, 2 for each pass over them and 5 after them. */
+/* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(name, PAIRS)                                                             \
     TFLMGEN_SHARED void name(const uint32_t *widened, const uint32_t *stream, int32_t *sums,                           \
                              const struct tflmgen_fully_connected_long_dsp_part *part)                                 \
@@ -63,6 +64,7 @@ typedef void tflmgen_fully_connected_long_dsp_function(const uint32_t *widened, 
                          :                                                                                             \
                          : "r12", "cc", "memory");                                                                     \
     }
+/* clang-format on */
 
 TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(tflmgen_fully_connected_long_dsp_pairs, PAIRS)
 TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(tflmgen_fully_connected_long_dsp_offsets, OFFSET)
@@ -130,8 +132,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
                 part.stride = 4 * (group_words - 4 * steps);
                 sums_of(widened, block + 4 + 4 * step, sums, &part);
             }
-            tflmgen_fully_connected_long_dsp_finish(output + unit, sums, count,
-                                                    common ? all : block + 4 + 4 * p->steps,
+            tflmgen_fully_connected_long_dsp_finish(output + unit, sums, count, common ? all : block + 4 + 4 * p->steps,
                                                     group_words, correction, with_sign, common);
         }
     }
@@ -142,14 +143,14 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
 }
 
 /* Outputs clamped at the zero point, or not. */
-#define TFLMGEN_FULLY_CONNECTED_LONG_DSP(name, with_sign, offset, common, sums_of)                                     \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, int8_t *output,                              \
-                             const struct tflmgen_fully_connected_dsp_s8 *p)                                           \
-    {                                                                                                                  \
-        tflmgen_fully_connected_long_dsp_run(input, stream, output, p, with_sign, offset, common, sums_of);            \
+#define TFLMGEN_FULLY_CONNECTED_LONG_DSP(name, with_sign, offset, common, sums_of)                          \
+    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, int8_t *output,                   \
+                             const struct tflmgen_fully_connected_dsp_s8 *p)                                \
+    {                                                                                                       \
+        tflmgen_fully_connected_long_dsp_run(input, stream, output, p, with_sign, offset, common, sums_of); \
     }
-#define TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(name, offset, common, sums_of)                                           \
-    TFLMGEN_FULLY_CONNECTED_LONG_DSP(name##_clamped_s8, false, offset, common, sums_of)                                \
+#define TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(name, offset, common, sums_of)            \
+    TFLMGEN_FULLY_CONNECTED_LONG_DSP(name##_clamped_s8, false, offset, common, sums_of) \
     TFLMGEN_FULLY_CONNECTED_LONG_DSP(name##_signed_s8, true, offset, common, sums_of)
 
 TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(tflmgen_fully_connected_dsp_long, false, false,

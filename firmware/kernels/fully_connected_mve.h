@@ -3,8 +3,8 @@
  * The weights are a stream of groups of eight units, rows filled up with zero weights to whole 16s; units that the last
  * group lacks are zeros:
  *     16 weights of each unit, times `chunks` | bias, m, -r of units 0, 2, 4, 6 | the same of units 1, 3, 5, 7
- * Short rows that are no whole 16s are copied; of long ones the first 16 values overlap with the others, and only one of two
- * equal values has weights. A few units at the end may be single ones, which need no zeros beside them:
+ * Short rows that are no whole 16s are copied; of long ones the first 16 values overlap with the others, and only one
+ * of two equal values has weights. A few units at the end may be single ones, which need no zeros beside them:
  *     16 weights, times `chunks` | bias, m, -r
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_MVE_H
@@ -32,8 +32,8 @@ struct tflmgen_fully_connected_mve_s8 {
 /* What the groups of a row need to know, in the order in which the assembly reads it. */
 struct tflmgen_fully_connected_mve_groups {
     const int8_t *row;
-    int32_t passes; /* of the loop over all chunks but the first, unrolled 4 times */
-    int32_t skip;   /* bytes of code that the first pass leaves out: the whole loop where there is one chunk */
+    int32_t passes;       /* of the loop over all chunks but the first, unrolled 4 times */
+    int32_t skip;         /* bytes of code that the first pass leaves out: the whole loop where there is one chunk */
     const int8_t *second; /* where all chunks but the first are, of a row that is not of whole 16s */
     int32_t units;
     int32_t zero_point;
@@ -46,6 +46,7 @@ typedef void tflmgen_fully_connected_mve_function(const int8_t *stream, int8_t *
 #define TFLMGEN_FULLY_CONNECTED_MVE_LOOP_BYTES (4 * TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES + 8)
 
 /* 16 values times eight units, 128 MACs: 9 VLDRB + 8 VMLADAV. The accumulators are the even registers. */
+/* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_MVE_CHUNK(MAC) \
     "vldrb.8 q0, [r1], #16\n\t"                \
     "vldrb.8 q1, [r9], #16\n\t" MAC            \
@@ -64,12 +65,14 @@ typedef void tflmgen_fully_connected_mve_function(const int8_t *stream, int8_t *
     " r12, q0, q1\n\t"                         \
     "vldrb.8 q2, [r9], #16\n\t" MAC            \
     " lr, q0, q2\n\t"
+/* clang-format on */
 
 #define TFLMGEN_FULLY_CONNECTED_MVE_CLAMPED(sums) ""
 #define TFLMGEN_FULLY_CONNECTED_MVE_SIGNED(sums) \
     "vshr.s32 q3, " sums ", #31\n\t"             \
     "vadd.i32 " sums ", " sums ", q3\n\t"
 
+/* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_MVE_RESCALE(sums, FIX)    \
     "vldrw.u32 q3, [r9], #16\n\t"                         \
     "vadd.i32 " sums ", " sums ", q3\n\t"                 \
@@ -126,18 +129,19 @@ typedef void tflmgen_fully_connected_mve_function(const int8_t *stream, int8_t *
                          :                                                                                             \
                          : "r3", "r12", "q0", "q1", "q2", "q3", "q4", "cc", "memory");                                 \
     }
+/* clang-format on */
 
 #define TFLMGEN_FULLY_CONNECTED_MVE_UNEVEN "ldr.w r1, [sp, #8]\n\t"
 
 TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_clamped, "", TFLMGEN_FULLY_CONNECTED_MVE_CLAMPED)
 TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_signed, "", TFLMGEN_FULLY_CONNECTED_MVE_SIGNED)
-TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_uneven_clamped, TFLMGEN_FULLY_CONNECTED_MVE_UNEVEN,
-                                   TFLMGEN_FULLY_CONNECTED_MVE_CLAMPED)
+TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_uneven_clamped,
+                                   TFLMGEN_FULLY_CONNECTED_MVE_UNEVEN, TFLMGEN_FULLY_CONNECTED_MVE_CLAMPED)
 TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_uneven_signed, TFLMGEN_FULLY_CONNECTED_MVE_UNEVEN,
                                    TFLMGEN_FULLY_CONNECTED_MVE_SIGNED)
 
-TFLMGEN_HELPER struct tflmgen_fully_connected_mve_groups tflmgen_fully_connected_mve_groups_of(
-    const int8_t *row, int32_t chunks, int32_t units, int32_t zero_point)
+TFLMGEN_HELPER struct tflmgen_fully_connected_mve_groups
+tflmgen_fully_connected_mve_groups_of(const int8_t *row, int32_t chunks, int32_t units, int32_t zero_point)
 {
     const int32_t rest = chunks - 1;
     const int32_t passes = (rest + 3) / 4;
@@ -151,6 +155,7 @@ TFLMGEN_HELPER struct tflmgen_fully_connected_mve_groups tflmgen_fully_connected
 TFLMGEN_HELPER int32_t tflmgen_fully_connected_mve_dot(int32_t sum, const int8_t *row, const int8_t *weights,
                                                        int32_t chunks)
 {
+    /* clang-format off */
     __asm__ volatile("wls lr, %[chunks], 2f\n"
                      "1:\n\t"
                      "vldrb.8 q0, [%[row]], #16\n\t"
@@ -161,6 +166,7 @@ TFLMGEN_HELPER int32_t tflmgen_fully_connected_mve_dot(int32_t sum, const int8_t
                      : [sum] "+Te"(sum), [row] "+r"(row), [weights] "+r"(weights)
                      : [chunks] "r"(chunks)
                      : "lr", "q0", "q1", "memory");
+    /* clang-format on */
     return sum;
 }
 
@@ -248,8 +254,8 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_uneven_s8(const int8_t *
 }
 
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_uneven_s8(const int8_t *input, const uint32_t *stream,
-                                                                  int8_t *output,
-                                                                  const struct tflmgen_fully_connected_mve_s8 *p)
+                                                                 int8_t *output,
+                                                                 const struct tflmgen_fully_connected_mve_s8 *p)
 {
     tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL,
                                     tflmgen_fully_connected_mve_groups_uneven_signed);

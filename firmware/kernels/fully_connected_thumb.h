@@ -1,12 +1,12 @@
 /* FULLY_CONNECTED in int8 for every Cortex-M: one row times four units at a time (see thumb.h).
  *
- * Here two weights share a word, and the products have one input. The weights, with 128 added, are a stream of groups of
- * four units, in the order of use:
- *     four bytes, one of each unit, for each value of a row, an even number of times | m c (256 f + s) of each unit, where
+ * Here two weights share a word, and the products have one input. The weights, with 128 added, are a stream of groups
+ * of four units, in the order of use:
+ *     four bytes, one of each unit, for each value of a row, an even number | m c (256 f + s) of each unit, where
  *     signed also its bias and what negative sums add to c
- * One or two units that are left come after that, each for itself: their weights, in front of which are bytes that fill up
- * a multiple of 8, and what rescales them. Three are a group with a unit of zeros. 128 is added to a short row once, in a
- * copy on the stack, to the values of a long one each time that they are read.
+ * One or two units that are left come after that, each for itself: their weights, in front of which are bytes that fill
+ * up a multiple of 8, and what rescales them. Three are a group with a unit of zeros. 128 is added to a short row once,
+ * in a copy on the stack, to the values of a long one each time that they are read.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_THUMB_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_THUMB_H
@@ -27,15 +27,15 @@ struct tflmgen_fully_connected_thumb_s8 {
     int32_t output_max;
 };
 
-/* What the groups need to know, in the order in which the assembly reads it. The loop over a row is unrolled 8 times; its
- * first pass begins where the last pass ends with the last value. */
+/* What the groups need to know, in the order in which the assembly reads it. The loop over a row is unrolled 8
+ * times; its first pass begins where the last pass ends with the last value. */
 struct tflmgen_fully_connected_thumb_groups {
     const uint8_t *first; /* where the first pass would begin in the row */
     int32_t skip;         /* bytes of code that the first pass leaves out */
     const uint8_t *row_end;
-    uint32_t start; /* of S2; S1 begins with 65537 times that */
-    int8_t *end;    /* of the outputs */
-    int32_t skip_one; /* bytes of code that the first pass of a single unit leaves out */
+    uint32_t start;    /* of S2; S1 begins with 65537 times that */
+    int8_t *end;       /* of the outputs */
+    int32_t skip_one;  /* bytes of code that the first pass of a single unit leaves out */
     int32_t one_words; /* of such a unit */
 };
 
@@ -43,6 +43,7 @@ typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8
                                                     const struct tflmgen_fully_connected_thumb_groups *groups);
 
 /* One value times four weights in `four`: LDRB, 3 to part the weights, 2 MULS, 2 * 3: 12 instructions. ADD adds 128. */
+/* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(i, four, ADD) \
     "ldrb r4, [r0, #" i "]\n\t" ADD                       \
     "lsrs r3, " four ", #8\n\t"                           \
@@ -52,18 +53,23 @@ typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8
     "muls " four ", r4, " four "\n\t"                     \
     TFLMGEN_THUMB_SPLIT(four, "r8", "r9")                 \
     TFLMGEN_THUMB_SPLIT("r3", "r10", "r11")
+/* clang-format on */
 
 /* Two values times four units: 25 instructions per 8 MACs, 27 where 128 is added. */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES 50
+/* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_COPIED(i, j)   \
     "ldmia r1!, {r6, r7}\n\t"                        \
     TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(i, "r6", "") \
     TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(j, "r7", "")
+/* clang-format on */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN_BYTES 54
+/* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN(i, j)                       \
     "ldmia r1!, {r6, r7}\n\t"                                           \
     TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(i, "r6", "eors r4, r4, r2\n\t") \
     TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(j, "r7", "eors r4, r4, r2\n\t")
+/* clang-format on */
 
 /* The unit of the lower halves, and that of the upper ones. */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_LOW(s1, s2) \
@@ -73,6 +79,7 @@ typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8
     "subs r2, r2, r3\n\t"
 #define TFLMGEN_FULLY_CONNECTED_THUMB_HIGH(s2) "mov r2, " s2 "\n\t"
 
+/* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_STORE_CLAMPED \
     "ldmia r1!, {r5, r6, r7}\n\t"                   \
     TFLMGEN_THUMB_RESCALE("")                       \
@@ -90,9 +97,9 @@ typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8
     "adds r0, #1\n\t"                              \
     "str r0, [sp, #16]\n\t"
 
-/* Registers: r0 row, r1 stream, r2 128, r3 and r6 or r7 weights, r4 value, r5 0x00FF00FF, r8-r11 S1 and S2, r12 end of the row.
- * Stack: first, entry of the first pass, start of S2 and of S1, output, end, 0x00FF00FF. A group costs 13 instructions
- * before its values, 4 after its outputs, and 3 per pass. */
+/* Registers: r0 row, r1 stream, r2 128, r3 and r6 or r7 weights, r4 value, r5 0x00FF00FF, r8-r11 S1 and S2, r12 end
+ * of the row. Stack: first, entry of the first pass, start of S2 and of S1, output, end, 0x00FF00FF. A group costs
+ * 13 instructions before its values, 4 after its outputs, and 3 per pass. */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(name, STEP, STORE)                                \
     TFLMGEN_SHARED void name(const uint32_t *stream, int8_t *output,                           \
                              const struct tflmgen_fully_connected_thumb_groups *groups)        \
@@ -154,6 +161,7 @@ typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8
                          :                                                                     \
                          : "r3", "r12", "cc", "memory");                                       \
     }
+/* clang-format on */
 
 TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_copied_clamped, TFLMGEN_FULLY_CONNECTED_THUMB_COPIED,
                                      TFLMGEN_FULLY_CONNECTED_THUMB_STORE_CLAMPED)
@@ -169,23 +177,24 @@ TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_plain_signed,
 #define TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED(i) \
     "ldrb r4, [r3, #" i "]\n\t"                     \
     "ldrb r7, [r0, #" i "]\n\t"                     \
-    "muls r7, r4, r7\n\t"                          \
+    "muls r7, r4, r7\n\t"                           \
     "adds r6, r6, r7\n\t"
 #define TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN_BYTES 10
 #define TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN(i) \
     "ldrb r4, [r3, #" i "]\n\t"                    \
     "ldrb r7, [r0, #" i "]\n\t"                    \
-    "eors r4, r4, r2\n\t"                         \
-    "muls r7, r4, r7\n\t"                         \
+    "eors r4, r4, r2\n\t"                          \
+    "muls r7, r4, r7\n\t"                          \
     "adds r6, r6, r7\n\t"
 
+/* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_CLAMPED \
     "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_RESCALE("")
 #define TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_SIGNED \
     "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_SIGN TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")
 
-/* A single unit. Registers: r0 weights, r2 128, r3 row, r4 value, r5 end of the row, r6 sum, r7 weight, r12 output. It costs 18
- * instructions beside its values and what rescales it, and 4 per pass. */
+/* A single unit. Registers: r0 weights, r2 128, r3 row, r4 value, r5 end of the row, r6 sum, r7 weight, r12 output.
+ * It costs 18 instructions beside its values and what rescales it, and 4 per pass. */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_ONE(name, VALUE, OUTPUT)                                 \
     TFLMGEN_SHARED void name(const uint32_t *stream, int8_t *output,                           \
                              const struct tflmgen_fully_connected_thumb_groups *groups)        \
@@ -219,6 +228,7 @@ TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_plain_signed,
                          :                                                                     \
                          : "r3", "r12", "cc", "memory");                                       \
     }
+/* clang-format on */
 
 TFLMGEN_FULLY_CONNECTED_THUMB_ONE(tflmgen_fully_connected_thumb_one_copied_clamped,
                                   TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED,
@@ -245,8 +255,9 @@ TFLMGEN_HELPER uint32_t tflmgen_fully_connected_thumb_sum(uint8_t *copy, const i
 }
 
 /* What all rows of `terms` values have in common. step_bytes, value_bytes: of code. */
-TFLMGEN_HELPER void tflmgen_fully_connected_thumb_begin(struct tflmgen_fully_connected_thumb_groups *groups, int32_t terms,
-                                                        int32_t group_words, int32_t step_bytes, int32_t value_bytes)
+TFLMGEN_HELPER void tflmgen_fully_connected_thumb_begin(struct tflmgen_fully_connected_thumb_groups *groups,
+                                                        int32_t terms, int32_t group_words, int32_t step_bytes,
+                                                        int32_t value_bytes)
 {
     const int32_t values = (terms + 1) & ~1;
     const int32_t skipped = -values & 7;
@@ -309,31 +320,29 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const
 }
 
 /* Outputs clamped at the zero point, or not. */
-#define TFLMGEN_FULLY_CONNECTED_THUMB(kind)                                                         \
-    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_copied_##kind##_s8(                           \
-        const int8_t *input, const uint32_t *stream, int8_t *output,                                \
-        const struct tflmgen_fully_connected_thumb_s8 *p)                                           \
-    {                                                                                               \
-        uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                                          \
-        struct tflmgen_fully_connected_thumb_groups groups;                                         \
-        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,                      \
-                                            TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES,             \
-                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED_BYTES);        \
-        tflmgen_fully_connected_thumb_run(input, stream, output, p, copy, &groups,                  \
-                                          tflmgen_fully_connected_thumb_copied_##kind,              \
-                                          tflmgen_fully_connected_thumb_one_copied_##kind);         \
-    }                                                                                               \
-    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_plain_##kind##_s8(                            \
-        const int8_t *input, const uint32_t *stream, int8_t *output,                                \
-        const struct tflmgen_fully_connected_thumb_s8 *p)                                           \
-    {                                                                                               \
-        struct tflmgen_fully_connected_thumb_groups groups;                                         \
-        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,                      \
-                                            TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN_BYTES,              \
-                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN_BYTES);         \
-        tflmgen_fully_connected_thumb_run(input, stream, output, p, NULL, &groups,                  \
-                                          tflmgen_fully_connected_thumb_plain_##kind,               \
-                                          tflmgen_fully_connected_thumb_one_plain_##kind);          \
+#define TFLMGEN_FULLY_CONNECTED_THUMB(kind)                                                                            \
+    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_copied_##kind##_s8(                                              \
+        const int8_t *input, const uint32_t *stream, int8_t *output, const struct tflmgen_fully_connected_thumb_s8 *p) \
+    {                                                                                                                  \
+        uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                                                             \
+        struct tflmgen_fully_connected_thumb_groups groups;                                                            \
+        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,                                         \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES,                                \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED_BYTES);                           \
+        tflmgen_fully_connected_thumb_run(input, stream, output, p, copy, &groups,                                     \
+                                          tflmgen_fully_connected_thumb_copied_##kind,                                 \
+                                          tflmgen_fully_connected_thumb_one_copied_##kind);                            \
+    }                                                                                                                  \
+    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_plain_##kind##_s8(                                               \
+        const int8_t *input, const uint32_t *stream, int8_t *output, const struct tflmgen_fully_connected_thumb_s8 *p) \
+    {                                                                                                                  \
+        struct tflmgen_fully_connected_thumb_groups groups;                                                            \
+        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,                                         \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN_BYTES,                                 \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN_BYTES);                            \
+        tflmgen_fully_connected_thumb_run(input, stream, output, p, NULL, &groups,                                     \
+                                          tflmgen_fully_connected_thumb_plain_##kind,                                  \
+                                          tflmgen_fully_connected_thumb_one_plain_##kind);                             \
     }
 
 TFLMGEN_FULLY_CONNECTED_THUMB(clamped)

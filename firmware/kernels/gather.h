@@ -1,5 +1,5 @@
-/* GATHER, EMBEDDING_LOOKUP, GATHER_ND and SCATTER_ND. An index out of range is moved to the nearest that exists, so that
- * nothing outside of the tensors is touched. */
+/* GATHER, EMBEDDING_LOOKUP, GATHER_ND and SCATTER_ND. An index out of range is moved to the nearest that exists, so
+ * that nothing outside of the tensors is touched. */
 #ifndef TFLMGEN_KERNELS_GATHER_H
 #define TFLMGEN_KERNELS_GATHER_H
 
@@ -17,25 +17,25 @@ struct tflmgen_gather {
     int32_t block_bytes;
 };
 
-#define TFLMGEN_DEFINE_GATHER(name, index_type)                                                           \
-    TFLMGEN_KERNEL void name(const void *input, const index_type *indices, void *output,                 \
-                             const struct tflmgen_gather *params)                                         \
-    {                                                                                                     \
-        const uint8_t *from = input;                                                                      \
-        uint8_t *to = output;                                                                             \
-        for (int32_t batch = 0; batch < params->batches; batch++) {                                       \
-            for (int32_t outer = 0; outer < params->outer; outer++) {                                     \
-                for (int32_t i = 0; i < params->indices; i++) {                                           \
-                    const index_type given = indices[i];                                                  \
-                    const index_type last = params->axis - 1;                                             \
-                    const int32_t index = (int32_t)(given < 0 ? 0 : given > last ? last : given);         \
-                    memcpy(to, from + index * params->block_bytes, (size_t)params->block_bytes);          \
-                    to += params->block_bytes;                                                            \
-                }                                                                                         \
-                from += params->axis * params->block_bytes;                                               \
-            }                                                                                             \
-            indices += params->indices;                                                                   \
-        }                                                                                                 \
+#define TFLMGEN_DEFINE_GATHER(name, index_type)                                                   \
+    TFLMGEN_KERNEL void name(const void *input, const index_type *indices, void *output,          \
+                             const struct tflmgen_gather *params)                                 \
+    {                                                                                             \
+        const uint8_t *from = input;                                                              \
+        uint8_t *to = output;                                                                     \
+        for (int32_t batch = 0; batch < params->batches; batch++) {                               \
+            for (int32_t outer = 0; outer < params->outer; outer++) {                             \
+                for (int32_t i = 0; i < params->indices; i++) {                                   \
+                    const index_type given = indices[i];                                          \
+                    const index_type last = params->axis - 1;                                     \
+                    const int32_t index = (int32_t)(given < 0 ? 0 : given > last ? last : given); \
+                    memcpy(to, from + index * params->block_bytes, (size_t)params->block_bytes);  \
+                    to += params->block_bytes;                                                    \
+                }                                                                                 \
+                from += params->axis * params->block_bytes;                                       \
+            }                                                                                     \
+            indices += params->indices;                                                           \
+        }                                                                                         \
     }
 
 TFLMGEN_DEFINE_GATHER(tflmgen_gather_s32, int32_t)
@@ -75,31 +75,31 @@ struct tflmgen_scatter_nd {
 };
 
 /* Each point's block of updates is added to an output of zeros. A point out of range is left out. */
-#define TFLMGEN_DEFINE_SCATTER_ND(name, type, sum)                                             \
-    TFLMGEN_KERNEL void name(const int32_t *indices, const type *updates, type *output,        \
-                             const struct tflmgen_scatter_nd *params)                          \
-    {                                                                                          \
-        for (int32_t i = 0; i < params->elements; i++) {                                       \
-            output[i] = 0;                                                                     \
-        }                                                                                      \
-        for (int32_t point = 0; point < params->points; point++) {                             \
-            int32_t offset = 0;                                                                \
-            bool inside = true;                                                                \
-            for (int32_t i = 0; i < params->depth; i++) {                                      \
-                const int32_t index = *indices++;                                              \
-                if (index < 0 || index >= params->dimension[i]) {                              \
-                    inside = false;                                                            \
-                } else {                                                                       \
-                    offset += index * params->stride[i];                                       \
-                }                                                                              \
-            }                                                                                  \
-            for (int32_t i = 0; inside && i < params->block; i++) {                            \
-                const type a = output[offset + i];                                             \
-                const type b = updates[i];                                                     \
-                output[offset + i] = (type)(sum);                                              \
-            }                                                                                  \
-            updates += params->block;                                                          \
-        }                                                                                      \
+#define TFLMGEN_DEFINE_SCATTER_ND(name, type, sum)                                      \
+    TFLMGEN_KERNEL void name(const int32_t *indices, const type *updates, type *output, \
+                             const struct tflmgen_scatter_nd *params)                   \
+    {                                                                                   \
+        for (int32_t i = 0; i < params->elements; i++) {                                \
+            output[i] = 0;                                                              \
+        }                                                                               \
+        for (int32_t point = 0; point < params->points; point++) {                      \
+            int32_t offset = 0;                                                         \
+            bool inside = true;                                                         \
+            for (int32_t i = 0; i < params->depth; i++) {                               \
+                const int32_t index = *indices++;                                       \
+                if (index < 0 || index >= params->dimension[i]) {                       \
+                    inside = false;                                                     \
+                } else {                                                                \
+                    offset += index * params->stride[i];                                \
+                }                                                                       \
+            }                                                                           \
+            for (int32_t i = 0; inside && i < params->block; i++) {                     \
+                const type a = output[offset + i];                                      \
+                const type b = updates[i];                                              \
+                output[offset + i] = (type)(sum);                                       \
+            }                                                                           \
+            updates += params->block;                                                   \
+        }                                                                               \
     }
 
 TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_f32, float, a + b)

@@ -31,8 +31,8 @@ TFLMGEN_HELPER void tflmgen_inverse_sqrt(int32_t x, int32_t *multiplier, int32_t
     for (int32_t i = 0; i < 5; i++) {
         const int32_t square = tflmgen_doubling_high_multiply(root, root);
         const int32_t cube = tflmgen_saturating_shift_left(tflmgen_doubling_high_multiply(square, root), 6);
-        const int32_t step = tflmgen_doubling_high_multiply(three_halves, root) -
-                             tflmgen_doubling_high_multiply(half, cube);
+        const int32_t step =
+            tflmgen_doubling_high_multiply(three_halves, root) - tflmgen_doubling_high_multiply(half, cube);
         root = tflmgen_saturating_shift_left(step, 3);
     }
     const int32_t half_sqrt_2 = 1518500250;

@@ -18,20 +18,20 @@
 #endif
 
 #if TFLMGEN_HAS_FPU
-#define TFLMGEN_LANES_F32_OPERANDS(sums)                                                                               \
-    [s0] "+t"(sums[0]), [s1] "+t"(sums[1]), [s2] "+t"(sums[2]), [s3] "+t"(sums[3]), [s4] "+t"(sums[4]),                \
+#define TFLMGEN_LANES_F32_OPERANDS(sums)                                                                \
+    [s0] "+t"(sums[0]), [s1] "+t"(sums[1]), [s2] "+t"(sums[2]), [s3] "+t"(sums[3]), [s4] "+t"(sums[4]), \
         [s5] "+t"(sums[5]), [s6] "+t"(sums[6]), [s7] "+t"(sums[7])
 #if TFLMGEN_HAS_FAST_VMLA
-#define TFLMGEN_LANES_F32_PRODUCTS(x0, x1, x2, x3, x4, x5, x6, x7)                                                     \
-    "vmla.f32 %[s0], s16, " x0 "\n\tvmla.f32 %[s1], s17, " x1 "\n\tvmla.f32 %[s2], s18, " x2 "\n\t"                     \
-    "vmla.f32 %[s3], s19, " x3 "\n\tvmla.f32 %[s4], s20, " x4 "\n\tvmla.f32 %[s5], s21, " x5 "\n\t"                     \
+#define TFLMGEN_LANES_F32_PRODUCTS(x0, x1, x2, x3, x4, x5, x6, x7)                                  \
+    "vmla.f32 %[s0], s16, " x0 "\n\tvmla.f32 %[s1], s17, " x1 "\n\tvmla.f32 %[s2], s18, " x2 "\n\t" \
+    "vmla.f32 %[s3], s19, " x3 "\n\tvmla.f32 %[s4], s20, " x4 "\n\tvmla.f32 %[s5], s21, " x5 "\n\t" \
     "vmla.f32 %[s6], s22, " x6 "\n\tvmla.f32 %[s7], s23, " x7 "\n\t"
 #else
-#define TFLMGEN_LANES_F32_PRODUCTS(x0, x1, x2, x3, x4, x5, x6, x7)                                                     \
-    "vmul.f32 s16, s16, " x0 "\n\tvmul.f32 s17, s17, " x1 "\n\tvmul.f32 s18, s18, " x2 "\n\t"                          \
-    "vmul.f32 s19, s19, " x3 "\n\tvmul.f32 s20, s20, " x4 "\n\tvmul.f32 s21, s21, " x5 "\n\t"                          \
-    "vmul.f32 s22, s22, " x6 "\n\tvmul.f32 s23, s23, " x7 "\n\t"                                                      \
-    "vadd.f32 %[s0], s16\n\tvadd.f32 %[s1], s17\n\tvadd.f32 %[s2], s18\n\tvadd.f32 %[s3], s19\n\t"                     \
+#define TFLMGEN_LANES_F32_PRODUCTS(x0, x1, x2, x3, x4, x5, x6, x7)                                 \
+    "vmul.f32 s16, s16, " x0 "\n\tvmul.f32 s17, s17, " x1 "\n\tvmul.f32 s18, s18, " x2 "\n\t"      \
+    "vmul.f32 s19, s19, " x3 "\n\tvmul.f32 s20, s20, " x4 "\n\tvmul.f32 s21, s21, " x5 "\n\t"      \
+    "vmul.f32 s22, s22, " x6 "\n\tvmul.f32 s23, s23, " x7 "\n\t"                                   \
+    "vadd.f32 %[s0], s16\n\tvadd.f32 %[s1], s17\n\tvadd.f32 %[s2], s18\n\tvadd.f32 %[s3], s19\n\t" \
     "vadd.f32 %[s4], s20\n\tvadd.f32 %[s5], s21\n\tvadd.f32 %[s6], s22\n\tvadd.f32 %[s7], s23\n\t"
 #endif
 #endif
@@ -49,6 +49,7 @@ struct tflmgen_lanes_f32 {
 
 #if TFLMGEN_HAS_FPU
 /* The taps, with `LOAD` of x at s8 and on. */
+/* clang-format off */
 #define TFLMGEN_LANES_F32_TAPS(LOAD, PRODUCTS)                                                                         \
     __asm__ volatile("1:\n\t"                                                                                          \
                      "ldr %[columns], [%[taps]]\n"                                                                     \
@@ -70,6 +71,7 @@ struct tflmgen_lanes_f32 {
                      : [x_step] "r"(taps->x_step), [w_step] "r"(taps->weight_step), [taps] "r"(taps)                  \
                      : "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20",       \
                        "s21", "s22", "s23", "cc", "memory")
+/* clang-format on */
 #endif
 
 /* sums[c] += x[c] * weights[c] over all taps, or with `one` x[0] * weights[c]; there is at least one tap. With a

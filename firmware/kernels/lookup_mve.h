@@ -8,7 +8,8 @@
 
 #include <arm_mve.h>
 
-/* output = table[input + 128]. 16 elements: VLDRB, VEOR, a gathering VLDRB, VSTRB, LETP, which stops at the last one. */
+/* output = table[input + 128]. 16 elements: VLDRB, VEOR, a gathering VLDRB, VSTRB, LETP, which stops at the last
+ * one. */
 TFLMGEN_KERNEL void tflmgen_lookup_mve_s8(const int8_t *input, const int8_t *table, int8_t *output,
                                           const struct tflmgen_lookup *params)
 {

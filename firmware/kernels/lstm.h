@@ -99,7 +99,7 @@ struct tflmgen_lstm_integer {
     int32_t output_multiplier; /* of output gate * tanh(cell) */
     int32_t output_shift;
     int32_t output_zero_point;
-    int32_t cell_clip; /* 0: none */
+    int32_t cell_clip;        /* 0: none */
     int32_t steps_multiplier; /* from a cell to the steps of tflmgen_tanh_of_steps */
     int32_t steps_shift;
 };
@@ -131,45 +131,45 @@ TFLMGEN_HELPER void tflmgen_lstm_update_cell_s16(int16_t *cell, const int16_t *g
 
 /* biases: of W x, zero points folded in; recurrent_biases: of R h, or NULL; sigmoid: the table of
  * tflmgen_logistic_s16; gates: scratch for one number per gate and cell. */
-#define TFLMGEN_LSTM_INTEGER(name, element, bias_element, sum_of, least, most)                                         \
-    TFLMGEN_KERNEL void name(const element *input, const int8_t *restrict weights,                                     \
-                             const int8_t *restrict recurrent_weights, const bias_element *restrict biases,            \
-                             const bias_element *restrict recurrent_biases, const uint16_t *restrict sigmoid,          \
-                             const element *h_in, const int16_t *cell_in, element *output, element *h, int16_t *cell,  \
-                             int16_t *restrict gates, const struct tflmgen_lstm_integer *p)                            \
-    {                                                                                                                  \
-        tflmgen_lstm_start(h, h_in, p->batches * p->cells * (int32_t)sizeof(element), cell, cell_in,                   \
-                           p->batches * p->cells * 2);                                                                 \
-        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                         \
-            for (int32_t step = 0; step < p->steps; ++step) {                                                          \
-                const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;               \
-                const element *const x = input + row * p->inputs;                                                      \
-                for (int32_t gate = 0, i = 0; gate < 4; ++gate) {                                                      \
-                    for (int32_t unit = 0; unit < p->cells; ++unit, ++i) {                                             \
-                        int32_t sum = sum_of(x, weights + i * p->inputs, p->inputs, biases + i, p->multipliers[gate],  \
-                                             p->shifts[gate]);                                                         \
-                        sum += sum_of(h, recurrent_weights + i * p->cells, p->cells,                                   \
-                                      recurrent_biases ? recurrent_biases + i : NULL, p->recurrent_multipliers[gate],  \
-                                      p->recurrent_shifts[gate]);                                                      \
-                        sum = tflmgen_saturate_s16(sum) * 3;                                                           \
-                        gates[i] = gate == TFLMGEN_LSTM_CELL ? tflmgen_tanh_of_steps(sigmoid, sum)                     \
-                                                             : tflmgen_logistic_of_steps(sigmoid, sum);                \
-                    }                                                                                                  \
-                }                                                                                                      \
-                for (int32_t i = 0; i < p->cells; ++i) {                                                               \
-                    tflmgen_lstm_update_cell_s16(cell + i, gates + i, p);                                              \
-                    const int32_t scaled = tflmgen_sigmoid_steps(cell[i], p->steps_multiplier, p->steps_shift);        \
-                    int32_t result =                                                                                   \
-                        tflmgen_tanh_of_steps(sigmoid, scaled) * gates[TFLMGEN_LSTM_OUTPUT * p->cells + i];            \
-                    result = tflmgen_requantize(result, p->output_multiplier, p->output_shift);                        \
-                    result = tflmgen_add_wrap_s32(result, p->output_zero_point);                                       \
-                    h[i] = (element)tflmgen_clamp_s32(result, least, most);                                            \
-                }                                                                                                      \
-                memcpy(output + row * p->cells, h, (size_t)p->cells * sizeof(element));                                \
-            }                                                                                                          \
-            h += p->cells;                                                                                             \
-            cell += p->cells;                                                                                          \
-        }                                                                                                              \
+#define TFLMGEN_LSTM_INTEGER(name, element, bias_element, sum_of, least, most)                                        \
+    TFLMGEN_KERNEL void name(const element *input, const int8_t *restrict weights,                                    \
+                             const int8_t *restrict recurrent_weights, const bias_element *restrict biases,           \
+                             const bias_element *restrict recurrent_biases, const uint16_t *restrict sigmoid,         \
+                             const element *h_in, const int16_t *cell_in, element *output, element *h, int16_t *cell, \
+                             int16_t *restrict gates, const struct tflmgen_lstm_integer *p)                           \
+    {                                                                                                                 \
+        tflmgen_lstm_start(h, h_in, p->batches * p->cells * (int32_t)sizeof(element), cell, cell_in,                  \
+                           p->batches * p->cells * 2);                                                                \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                        \
+            for (int32_t step = 0; step < p->steps; ++step) {                                                         \
+                const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;              \
+                const element *const x = input + row * p->inputs;                                                     \
+                for (int32_t gate = 0, i = 0; gate < 4; ++gate) {                                                     \
+                    for (int32_t unit = 0; unit < p->cells; ++unit, ++i) {                                            \
+                        int32_t sum = sum_of(x, weights + i * p->inputs, p->inputs, biases + i, p->multipliers[gate], \
+                                             p->shifts[gate]);                                                        \
+                        sum += sum_of(h, recurrent_weights + i * p->cells, p->cells,                                  \
+                                      recurrent_biases ? recurrent_biases + i : NULL, p->recurrent_multipliers[gate], \
+                                      p->recurrent_shifts[gate]);                                                     \
+                        sum = tflmgen_saturate_s16(sum) * 3;                                                          \
+                        gates[i] = gate == TFLMGEN_LSTM_CELL ? tflmgen_tanh_of_steps(sigmoid, sum)                    \
+                                                             : tflmgen_logistic_of_steps(sigmoid, sum);               \
+                    }                                                                                                 \
+                }                                                                                                     \
+                for (int32_t i = 0; i < p->cells; ++i) {                                                              \
+                    tflmgen_lstm_update_cell_s16(cell + i, gates + i, p);                                             \
+                    const int32_t scaled = tflmgen_sigmoid_steps(cell[i], p->steps_multiplier, p->steps_shift);       \
+                    int32_t result =                                                                                  \
+                        tflmgen_tanh_of_steps(sigmoid, scaled) * gates[TFLMGEN_LSTM_OUTPUT * p->cells + i];           \
+                    result = tflmgen_requantize(result, p->output_multiplier, p->output_shift);                       \
+                    result = tflmgen_add_wrap_s32(result, p->output_zero_point);                                      \
+                    h[i] = (element)tflmgen_clamp_s32(result, least, most);                                           \
+                }                                                                                                     \
+                memcpy(output + row * p->cells, h, (size_t)p->cells * sizeof(element));                               \
+            }                                                                                                         \
+            h += p->cells;                                                                                            \
+            cell += p->cells;                                                                                         \
+        }                                                                                                             \
     }
 
 TFLMGEN_LSTM_INTEGER(tflmgen_lstm_s8, int8_t, int32_t, tflmgen_lstm_sum_s8, INT8_MIN, INT8_MAX)

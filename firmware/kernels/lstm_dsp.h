@@ -1,7 +1,7 @@
 /* LSTM over a sequence in int8 for cores with the DSP extension: see lstm.h.
  *
- * The rows of weights, and the sums in `gates`, are ordered by cells: forget, cell, output and input gate of each. Where the
- * input and h have room on the stack together, the sums of 24 cells at a time are there, too.
+ * The rows of weights, and the sums in `gates`, are ordered by cells: forget, cell, output and input gate of each.
+ * Where the input and h have room on the stack together, the sums of 24 cells at a time are there, too.
  */
 #ifndef TFLMGEN_KERNELS_LSTM_DSP_H
 #define TFLMGEN_KERNELS_LSTM_DSP_H
@@ -26,14 +26,15 @@ struct tflmgen_lstm_dsp_s8 {
     int32_t output_multiplier;    /* of output gate * tanh(cell) */
     int32_t output_right_shift;
     int32_t output_zero_point;
-    int32_t cell_clip; /* 0: none */
+    int32_t cell_clip;        /* 0: none */
     int32_t steps_multiplier; /* from a cell to the steps of tflmgen_tanh_of_steps */
     int32_t steps_shift;
 };
 
-/* (table[position / 2^bits] - 65536) * 2^bits, interpolated, added to `sum`: the table's values, from 32768 on, are negative
- * as halves of a word. */
-TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_interpolate(const uint16_t *table, uint32_t position, uint32_t bits, int32_t sum)
+/* (table[position / 2^bits] - 65536) * 2^bits, interpolated, added to `sum`: the table's values, from 32768 on, are
+ * negative as halves of a word. */
+TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_interpolate(const uint16_t *table, uint32_t position, uint32_t bits,
+                                                    int32_t sum)
 {
     const uint32_t two = tflmgen_load4(table + (position >> bits));
     const uint32_t rest = position & ((1u << bits) - 1u);
@@ -63,7 +64,8 @@ TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_halve(int32_t product, int32_t right)
     return tflmgen_saturate_s16(tflmgen_round_down_dsp((product + 1) >> 1, right));
 }
 
-/* One step of `count` cells: from the sums in `gates` to cells, h and output. table: tflmgen_logistic_s16's, and once more its last. */
+/* One step of `count` cells: from the sums in `gates` to cells, h and output. table: tflmgen_logistic_s16's, and
+ * once more its last. */
 TFLMGEN_HELPER void tflmgen_lstm_dsp_update(const int16_t *gates, const uint16_t *table, int16_t *cell, int8_t *h,
                                             int8_t *output, int32_t count, const struct tflmgen_lstm_dsp_s8 *p)
 {
@@ -84,43 +86,43 @@ TFLMGEN_HELPER void tflmgen_lstm_dsp_update(const int16_t *gates, const uint16_t
     }
 }
 
-/* weights, recurrent_weights: see rescaled_rows_dsp.h; gates: scratch for four sums per cell, or NULL where the input and h
- * are together no more than fits `widened`. */
-#define TFLMGEN_LSTM_DSP(name, rows_of)                                                                                \
-    TFLMGEN_KERNEL void name(const int8_t *input, const uint32_t *restrict weights,                                    \
-                             const uint32_t *restrict recurrent_weights, const uint16_t *restrict table,               \
-                             const int8_t *h_in, const int16_t *cell_in, int8_t *output, int8_t *h, int16_t *cell,     \
-                             int16_t *gates, const struct tflmgen_lstm_dsp_s8 *p)                                      \
-    {                                                                                                                  \
-        uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];                                                            \
-        int16_t near[4 * TFLMGEN_LSTM_DSP_CELLS] __attribute__((aligned(4)));                                          \
-        int16_t *const sums = gates ? gates : near;                                                                    \
-        const int32_t most = gates ? p->cells : TFLMGEN_LSTM_DSP_CELLS;                                                \
-        struct tflmgen_rescaled_rows_dsp of_input = {p->scales, 0, 0, 0, NULL};                                        \
-        struct tflmgen_rescaled_rows_dsp of_h = {p->recurrent_scales, 0, 0, 0, NULL};                                  \
-        tflmgen_lstm_start(h, h_in, p->batches * p->cells, cell, cell_in, p->batches * p->cells * 2);                  \
-        for (int32_t batch = 0; batch < p->batches; ++batch, h += p->cells, cell += p->cells) {                        \
-            for (int32_t step = 0; step < p->steps; ++step) {                                                          \
-                const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;               \
-                const uint32_t *of_weights = weights;                                                                  \
-                const uint32_t *of_recurrent = recurrent_weights;                                                      \
-                tflmgen_rescaled_rows_dsp_set_row(&of_input, widened, input + row * p->inputs, p->inputs);             \
-                if (!gates) {                                                                                          \
-                    uint32_t *const behind = widened + 2 * ((p->inputs + 3) / 4);                                      \
-                    tflmgen_rescaled_rows_dsp_set_row(&of_h, behind, h, p->cells);                                     \
-                }                                                                                                      \
-                for (int32_t i = 0; i < p->cells; i += most) {                                                         \
-                    const int32_t count = tflmgen_min_s32(p->cells - i, most);                                         \
-                    memset(sums, 0, (size_t)count * 4 * sizeof *sums);                                                 \
-                    of_weights = rows_of(&of_input, of_weights, sums, count);                                          \
-                    if (gates) {                                                                                       \
-                        tflmgen_rescaled_rows_dsp_set_row(&of_h, widened, h, p->cells);                                \
-                    }                                                                                                  \
-                    of_recurrent = rows_of(&of_h, of_recurrent, sums, count);                                          \
-                    tflmgen_lstm_dsp_update(sums, table, cell + i, h + i, output + row * p->cells + i, count, p);      \
-                }                                                                                                      \
-            }                                                                                                          \
-        }                                                                                                              \
+/* weights, recurrent_weights: see rescaled_rows_dsp.h; gates: scratch for four sums per cell, or NULL where the
+ * input and h are together no more than fits `widened`. */
+#define TFLMGEN_LSTM_DSP(name, rows_of)                                                                            \
+    TFLMGEN_KERNEL void name(const int8_t *input, const uint32_t *restrict weights,                                \
+                             const uint32_t *restrict recurrent_weights, const uint16_t *restrict table,           \
+                             const int8_t *h_in, const int16_t *cell_in, int8_t *output, int8_t *h, int16_t *cell, \
+                             int16_t *gates, const struct tflmgen_lstm_dsp_s8 *p)                                  \
+    {                                                                                                              \
+        uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];                                                        \
+        int16_t near[4 * TFLMGEN_LSTM_DSP_CELLS] __attribute__((aligned(4)));                                      \
+        int16_t *const sums = gates ? gates : near;                                                                \
+        const int32_t most = gates ? p->cells : TFLMGEN_LSTM_DSP_CELLS;                                            \
+        struct tflmgen_rescaled_rows_dsp of_input = {p->scales, 0, 0, 0, NULL};                                    \
+        struct tflmgen_rescaled_rows_dsp of_h = {p->recurrent_scales, 0, 0, 0, NULL};                              \
+        tflmgen_lstm_start(h, h_in, p->batches * p->cells, cell, cell_in, p->batches * p->cells * 2);              \
+        for (int32_t batch = 0; batch < p->batches; ++batch, h += p->cells, cell += p->cells) {                    \
+            for (int32_t step = 0; step < p->steps; ++step) {                                                      \
+                const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;           \
+                const uint32_t *of_weights = weights;                                                              \
+                const uint32_t *of_recurrent = recurrent_weights;                                                  \
+                tflmgen_rescaled_rows_dsp_set_row(&of_input, widened, input + row * p->inputs, p->inputs);         \
+                if (!gates) {                                                                                      \
+                    uint32_t *const behind = widened + 2 * ((p->inputs + 3) / 4);                                  \
+                    tflmgen_rescaled_rows_dsp_set_row(&of_h, behind, h, p->cells);                                 \
+                }                                                                                                  \
+                for (int32_t i = 0; i < p->cells; i += most) {                                                     \
+                    const int32_t count = tflmgen_min_s32(p->cells - i, most);                                     \
+                    memset(sums, 0, (size_t)count * 4 * sizeof *sums);                                             \
+                    of_weights = rows_of(&of_input, of_weights, sums, count);                                      \
+                    if (gates) {                                                                                   \
+                        tflmgen_rescaled_rows_dsp_set_row(&of_h, widened, h, p->cells);                            \
+                    }                                                                                              \
+                    of_recurrent = rows_of(&of_h, of_recurrent, sums, count);                                      \
+                    tflmgen_lstm_dsp_update(sums, table, cell + i, h + i, output + row * p->cells + i, count, p);  \
+                }                                                                                                  \
+            }                                                                                                      \
+        }                                                                                                          \
     }
 
 TFLMGEN_LSTM_DSP(tflmgen_lstm_dsp_s8, tflmgen_rescaled_fours_dsp_pairs)

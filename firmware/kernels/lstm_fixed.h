@@ -57,8 +57,8 @@ TFLMGEN_HELPER void tflmgen_lstm_normalize_s16(int16_t *values, const int16_t *n
         const int32_t scaled = tflmgen_requantize(1024 * values[i] - mean, multiplier, shift);
         const int64_t weighted = (int32_t)((uint32_t)scaled * (uint32_t)norm[i] + (uint32_t)bias[i]);
         const int32_t rounded = (int32_t)((weighted > 0 ? weighted + 512 : weighted - 512) / 1024);
-        values[i] = (int16_t)tflmgen_saturate_s16(
-            tflmgen_requantize(rounded, p->norm_multipliers[gate], p->norm_shifts[gate]));
+        values[i] =
+            (int16_t)tflmgen_saturate_s16(tflmgen_requantize(rounded, p->norm_multipliers[gate], p->norm_shifts[gate]));
     }
 }
 
@@ -126,8 +126,8 @@ TFLMGEN_KERNEL void tflmgen_lstm_fixed_s8(const int8_t *input, const int8_t *res
                                   recurrent_biases, NULL, norms, norm_biases, p);
             if (!p->coupled) {
                 tflmgen_lstm_gate_s16(TFLMGEN_LSTM_INPUT, gates, x, h, cell, weights, biases, recurrent_weights,
-                                      recurrent_biases, peepholes ? peepholes + 2 * p->cells : NULL, norms,
-                                      norm_biases, p);
+                                      recurrent_biases, peepholes ? peepholes + 2 * p->cells : NULL, norms, norm_biases,
+                                      p);
             }
             for (int32_t i = 0; i < p->cells; ++i) {
                 const int32_t let_in = p->coupled ? INT16_MAX - gates[i] : gates[TFLMGEN_LSTM_INPUT * p->cells + i];

@@ -36,7 +36,8 @@ TFLMGEN_HELPER void tflmgen_lstm_normalize_f32(float *values, const float *norm,
     }
 }
 
-/* The peephole, the normalisation and the activation of one gate. biases, norms: of all gates; peephole: of this one. */
+/* The peephole, the normalisation and the activation of one gate. biases, norms: of all gates; peephole: of this
+ * one. */
 TFLMGEN_HELPER void tflmgen_lstm_finish_gate_f32(int32_t gate, float *gates, const float *biases, const float *peephole,
                                                  const float *norms, const float *cell, int32_t cells)
 {

@@ -16,8 +16,8 @@ struct tflmgen_lstm_hybrid {
     bool coupled;
     float cell_clip;
     float projection_clip;
-    bool asymmetric;  /* vectors get a zero point */
-    float scales[4];  /* of the weights, per gate */
+    bool asymmetric; /* vectors get a zero point */
+    float scales[4]; /* of the weights, per gate */
     float recurrent_scales[4];
     float projection_scale;
 };

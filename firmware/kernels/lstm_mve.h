@@ -1,6 +1,7 @@
 /* LSTM over a sequence in int8 for cores with MVE: see lstm.h.
  *
- * Four cells at a time. Their rows of weights, filled up with rows of zeros, are ordered by gates: forget, cell, output, input.
+ * Four cells at a time. Their rows of weights, filled up with rows of zeros, are ordered by gates: forget, cell,
+ * output, input.
  */
 #ifndef TFLMGEN_KERNELS_LSTM_MVE_H
 #define TFLMGEN_KERNELS_LSTM_MVE_H
@@ -50,11 +51,11 @@ TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_gate(int32_t gate, const int32_t *sums
     const int32x4_t first = tflmgen_requantize_mve(vld1q_s32(sums + 4 * gate), p->multipliers[gate], p->shifts[gate]);
     const int32x4_t second = tflmgen_requantize_mve(vld1q_s32(recurrent + 4 * gate), p->recurrent_multipliers[gate],
                                                     p->recurrent_shifts[gate]);
-    return tflmgen_lstm_mve_saturate(
-        vaddq_s32(tflmgen_lstm_mve_saturate(first), tflmgen_lstm_mve_saturate(second)));
+    return tflmgen_lstm_mve_saturate(vaddq_s32(tflmgen_lstm_mve_saturate(first), tflmgen_lstm_mve_saturate(second)));
 }
 
-/* `count` of four cells: from the sums of their gates to cells and h. table: tflmgen_logistic_s16's, and once more its last. */
+/* `count` of four cells: from the sums of their gates to cells and h. table: tflmgen_logistic_s16's, and once more
+ * its last. */
 TFLMGEN_HELPER void tflmgen_lstm_mve_update(const int32_t *sums, const int32_t *recurrent, const uint16_t *table,
                                             int16_t *cell, int8_t *h, int8_t *output, int32_t count,
                                             const struct tflmgen_lstm_integer *p)
@@ -69,8 +70,8 @@ TFLMGEN_HELPER void tflmgen_lstm_mve_update(const int32_t *sums, const int32_t *
     const int32x4_t held = vmulq_s32(forget, vldrhq_z_s32(cell, some));
     const int32x4_t kept = tflmgen_requantize_mve(held, p->forget_multiplier, p->forget_shift);
     const int32x4_t added = tflmgen_requantize_mve(let_in, p->input_multiplier, p->input_shift);
-    int32x4_t sum = tflmgen_lstm_mve_saturate(
-        vaddq_s32(tflmgen_lstm_mve_saturate(kept), tflmgen_lstm_mve_saturate(added)));
+    int32x4_t sum =
+        tflmgen_lstm_mve_saturate(vaddq_s32(tflmgen_lstm_mve_saturate(kept), tflmgen_lstm_mve_saturate(added)));
     if (p->cell_clip) {
         sum = tflmgen_clamp_mve(sum, -p->cell_clip, p->cell_clip);
     }
@@ -87,8 +88,8 @@ TFLMGEN_HELPER void tflmgen_lstm_mve_update(const int32_t *sums, const int32_t *
 /* weights, recurrent_weights: see sums_mve.h; table: see above. */
 TFLMGEN_KERNEL void tflmgen_lstm_mve_s8(const int8_t *input, const uint32_t *restrict weights,
                                         const uint32_t *restrict recurrent_weights, const uint16_t *restrict table,
-                                        const int8_t *h_in, const int16_t *cell_in, int8_t *output, int8_t *h, int16_t *cell,
-                                        const struct tflmgen_lstm_integer *p)
+                                        const int8_t *h_in, const int16_t *cell_in, int8_t *output, int8_t *h,
+                                        int16_t *cell, const struct tflmgen_lstm_integer *p)
 {
     const int32_t chunks = (p->inputs + 15) / 16;
     const int32_t recurrent_chunks = (p->cells + 15) / 16;

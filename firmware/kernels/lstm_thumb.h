@@ -1,7 +1,7 @@
 /* LSTM over a sequence in int8 for every Cortex-M: see lstm.h.
  *
- * The rows of weights are ordered by cells: forget, cell, output and input gate of each. The sums of four cells are computed
- * at a time.
+ * The rows of weights are ordered by cells: forget, cell, output and input gate of each. The sums of four cells are
+ * computed at a time.
  */
 #ifndef TFLMGEN_KERNELS_LSTM_THUMB_H
 #define TFLMGEN_KERNELS_LSTM_THUMB_H
@@ -25,8 +25,8 @@ TFLMGEN_HELPER int32_t tflmgen_lstm_thumb_cell(const int32_t *sums, const int32_
         const int32_t other =
             tflmgen_requantize_thumb(recurrent[gate], p->recurrent_multipliers[gate], p->recurrent_shifts[gate]);
         sum = 3 * tflmgen_saturate_s16(tflmgen_saturate_s16(sum) + tflmgen_saturate_s16(other));
-        gates[gate] = gate == TFLMGEN_LSTM_CELL ? tflmgen_tanh_of_steps(sigmoid, sum)
-                                                : tflmgen_logistic_of_steps(sigmoid, sum);
+        gates[gate] =
+            gate == TFLMGEN_LSTM_CELL ? tflmgen_tanh_of_steps(sigmoid, sum) : tflmgen_logistic_of_steps(sigmoid, sum);
     }
     const int32_t let_in = gates[TFLMGEN_LSTM_INPUT] * gates[TFLMGEN_LSTM_CELL];
     const int32_t kept =

@@ -1,7 +1,7 @@
 /* Copies whose places follow no even stride: MIRROR_PAD and RESIZE_NEAREST_NEIGHBOR.
  *
- * `map` holds, for each loop of the nest in turn, the input's byte offset of each of its steps; the offsets of all loops
- * add up to where a block is. It is made at build time. */
+ * `map` holds, for each loop of the nest in turn, the input's byte offset of each of its steps; the offsets of all
+ * loops add up to where a block is. It is made at build time. */
 #ifndef TFLMGEN_KERNELS_MAPPED_COPY_H
 #define TFLMGEN_KERNELS_MAPPED_COPY_H
 

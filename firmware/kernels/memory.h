@@ -27,7 +27,8 @@
 #define TFLMGEN_WEIGHTS __attribute__((aligned(4)))
 #endif
 
-/* Run after each operator, and in each iteration of a loop, with the number of its step in plan.json: for a watchdog. */
+/* Run after each operator, and in each iteration of a loop, with the number of its step in plan.json: for a
+ * watchdog. */
 #ifndef TFLMGEN_PROGRESS
 #define TFLMGEN_PROGRESS(step) ((void)0)
 #endif

@@ -20,11 +20,12 @@ struct tflmgen_mul_mve_s8 {
 };
 
 /* Four values of the second factor; none, where it is one element. */
-#define TFLMGEN_MUL_MVE_ROW(values)                   \
-    "vldrb.s32 " values ", [%[input2]], #4\n\t"       \
+#define TFLMGEN_MUL_MVE_ROW(values)             \
+    "vldrb.s32 " values ", [%[input2]], #4\n\t" \
     "vadd.i32 " values ", " values ", %[offset2]\n\t"
 #define TFLMGEN_MUL_MVE_ONE(values) ""
 
+/* clang-format off */
 #define TFLMGEN_MUL_MVE_FOUR(values, free, LOAD, factor)    \
     "vldrb.s32 " values ", [%[input1]], #4\n\t" LOAD(free)  \
     "vadd.i32 " values ", " values ", %[offset1]\n\t"       \
@@ -34,8 +35,8 @@ struct tflmgen_mul_mve_s8 {
     "vadd.i32 " values ", " values ", " free "\n\t"         \
     "vrshl.s32 " values ", %[shift]\n\t"
 
-/* Eight results: 4 VLDRB, 4 VADD, 2 VMUL, 2 VQRDMULH, 6 for the second rounding, 4 to narrow, VSTRB, ADD, LE: 25, or 21 of
- * a row times one element. */
+/* Eight results: 4 VLDRB, 4 VADD, 2 VMUL, 2 VQRDMULH, 6 for the second rounding, 4 to narrow, VSTRB, ADD, LE: 25, or
+ * 21 of a row times one element. */
 #define TFLMGEN_MUL_MVE_LOOP(LOAD, factor0, factor1)           \
     "wls lr, %[passes], 2f\n"                                  \
     "1:\n\t" TFLMGEN_MUL_MVE_FOUR("q0", "q1", LOAD, factor0)   \
@@ -48,6 +49,7 @@ struct tflmgen_mul_mve_s8 {
     "add %[output], %[output], #8\n\t"                         \
     "le lr, 1b\n"                                              \
     "2:"
+/* clang-format on */
 
 /* A row times a row, or where input2 is NULL, times one element, which has its offset. */
 TFLMGEN_SHARED void tflmgen_mul_mve_row(const int8_t *input1, int32_t offset1, const int8_t *input2, int32_t offset2,
@@ -58,19 +60,19 @@ TFLMGEN_SHARED void tflmgen_mul_mve_row(const int8_t *input1, int32_t offset1, c
     const uint16x8_t order = vaddq_u16(vshrq_n_u16(step, 1), vshlq_n_u16(vandq_u16(step, vdupq_n_u16(1)), 2));
     const int16x8_t zero_point = vdupq_n_s16((int16_t)p->zero_point);
     if (input2) {
-        __asm__ volatile(TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ROW, "q1", "q3")
-                         : [input1] "+l"(input1), [input2] "+l"(input2), [output] "+r"(output)
-                         : [order] "w"(order), [zero_point] "w"(zero_point), [offset1] "r"(offset1),
-                           [offset2] "r"(offset2), [multiplier] "r"(p->multiplier), [shift] "r"(p->shift),
-                           [passes] "r"(count / 8)
-                         : "lr", "q0", "q1", "q2", "q3", "memory");
+        __asm__ volatile(
+            TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ROW, "q1", "q3")
+            : [input1] "+l"(input1), [input2] "+l"(input2), [output] "+r"(output)
+            : [order] "w"(order), [zero_point] "w"(zero_point), [offset1] "r"(offset1), [offset2] "r"(offset2),
+              [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [passes] "r"(count / 8)
+            : "lr", "q0", "q1", "q2", "q3", "memory");
     } else {
-        __asm__ volatile(TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ONE, "%[offset2]", "%[offset2]")
-                         : [input1] "+l"(input1), [output] "+r"(output)
-                         : [order] "w"(order), [zero_point] "w"(zero_point), [offset1] "r"(offset1),
-                           [offset2] "r"(offset2), [multiplier] "r"(p->multiplier), [shift] "r"(p->shift),
-                           [passes] "r"(count / 8)
-                         : "lr", "q0", "q1", "q2", "q3", "memory");
+        __asm__ volatile(
+            TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ONE, "%[offset2]", "%[offset2]")
+            : [input1] "+l"(input1), [output] "+r"(output)
+            : [order] "w"(order), [zero_point] "w"(zero_point), [offset1] "r"(offset1), [offset2] "r"(offset2),
+              [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [passes] "r"(count / 8)
+            : "lr", "q0", "q1", "q2", "q3", "memory");
     }
     for (int32_t left = count % 8; left > 0; --left) {
         const int32_t factor = input2 ? *input2++ + offset2 : offset2;

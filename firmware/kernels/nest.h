@@ -47,23 +47,23 @@ struct tflmgen_binary {
 
 /* Defines a kernel: for each pair of elements `a`, `b` of the inputs, output = expression. The expression may use
  * `params`. Each element is read before the output's element of the same index is written. */
-#define TFLMGEN_DEFINE_MIXED_BINARY(name, type1, type2, output_type, params_struct, expression)           \
-    TFLMGEN_KERNEL void name(const type1 *input1, const type2 *input2, output_type *output,               \
-                             const struct params_struct *params)                                          \
-    {                                                                                                     \
-        const int32_t row = params->rank - 1;                                                             \
-        struct tflmgen_nest_cursor cursor = {{0}, 0, 0};                                                  \
-        do {                                                                                              \
-            const type1 *row1 = input1 + cursor.offset1;                                                  \
-            const type2 *row2 = input2 + cursor.offset2;                                                  \
-            for (int32_t i = 0; i < params->extent[row]; i++) {                                           \
-                const type1 a = *row1;                                                                    \
-                const type2 b = *row2;                                                                    \
-                row1 += params->stride1[row];                                                             \
-                row2 += params->stride2[row];                                                             \
-                *output++ = (output_type)(expression);                                                    \
-            }                                                                                             \
-        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->stride1, params->stride2));\
+#define TFLMGEN_DEFINE_MIXED_BINARY(name, type1, type2, output_type, params_struct, expression)                   \
+    TFLMGEN_KERNEL void name(const type1 *input1, const type2 *input2, output_type *output,                       \
+                             const struct params_struct *params)                                                  \
+    {                                                                                                             \
+        const int32_t row = params->rank - 1;                                                                     \
+        struct tflmgen_nest_cursor cursor = {{0}, 0, 0};                                                          \
+        do {                                                                                                      \
+            const type1 *row1 = input1 + cursor.offset1;                                                          \
+            const type2 *row2 = input2 + cursor.offset2;                                                          \
+            for (int32_t i = 0; i < params->extent[row]; i++) {                                                   \
+                const type1 a = *row1;                                                                            \
+                const type2 b = *row2;                                                                            \
+                row1 += params->stride1[row];                                                                     \
+                row2 += params->stride2[row];                                                                     \
+                *output++ = (output_type)(expression);                                                            \
+            }                                                                                                     \
+        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->stride1, params->stride2)); \
     }
 
 #define TFLMGEN_DEFINE_BINARY(name, input_type, output_type, params_struct, expression) \

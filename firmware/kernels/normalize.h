@@ -15,8 +15,8 @@ struct tflmgen_normalize_f32 {
     bool centred;
 };
 
-/* output = (input - mean) / sqrt(factor * sum + epsilon) * gain + bias; gain and bias, `depth` of each, may be NULL. Safe
- * where input and output begin at the same byte. */
+/* output = (input - mean) / sqrt(factor * sum + epsilon) * gain + bias; gain and bias, `depth` of each, may be NULL.
+ * Safe where input and output begin at the same byte. */
 TFLMGEN_KERNEL void tflmgen_normalize_f32(const float *input, const float *gain, const float *bias, float *output,
                                           const struct tflmgen_normalize_f32 *p)
 {

@@ -59,8 +59,8 @@ TFLMGEN_HELPER void tflmgen_conv2d_channel_s8(const int8_t *input, const int8_t 
 /* As tflmgen_conv2d_s8. weights: scratch for one output channel. */
 TFLMGEN_KERNEL void tflmgen_conv2d_s4(const int8_t *restrict input, const uint8_t *restrict filter,
                                       const int32_t *restrict bias, const int32_t *restrict multipliers,
-                                      const int8_t *restrict shifts, int8_t *restrict output,
-                                      int8_t *restrict weights, const struct tflmgen_conv2d_s8 *p)
+                                      const int8_t *restrict shifts, int8_t *restrict output, int8_t *restrict weights,
+                                      const struct tflmgen_conv2d_s8 *p)
 {
     const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;
     const int32_t group_channels = p->output_channels / (p->input_channels / p->filter_channels);
@@ -71,8 +71,7 @@ TFLMGEN_KERNEL void tflmgen_conv2d_s4(const int8_t *restrict input, const uint8_
         tflmgen_unpack_s4(filter, channel * filter_size, filter_size, weights);
         for (int32_t batch = 0; batch < p->batches; ++batch) {
             tflmgen_conv2d_channel_s8(input + batch * input_size + first, weights, bias ? bias[channel] : 0,
-                                      multipliers[channel], shifts[channel], output + batch * output_size + channel,
-                                      p);
+                                      multipliers[channel], shifts[channel], output + batch * output_size + channel, p);
         }
     }
 }

@@ -1,5 +1,5 @@
-/* AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D: tensors [batch, height, width, channels]. Padding takes no part in a result,
- * but for the kernels with `zeros` in their name: there it is pixels of zero like others. */
+/* AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D: tensors [batch, height, width, channels]. Padding takes no part in a
+ * result, but for the kernels with `zeros` in their name: there it is pixels of zero like others. */
 #ifndef TFLMGEN_KERNELS_POOL2D_H
 #define TFLMGEN_KERNELS_POOL2D_H
 
@@ -54,15 +54,16 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s32(int32_t sum, int32_t count)
 }
 
 #if defined(__ARM_ARCH_6M__)
-/* What the mean of `count` int8 values is made with where there is no instruction for division: 2^24 / count, rounded up,
- * with which it is exact for so many; or 0. */
+/* What the mean of `count` int8 values is made with where there is no instruction for division: 2^24 / count,
+ * rounded up, with which it is exact for so many; or 0. */
 TFLMGEN_HELPER uint32_t tflmgen_reciprocal_s8(int32_t count)
 {
     return count <= 361 ? (1u << 24) / (uint32_t)count + 1u : 0;
 }
 
 /* Called, so that the loops around it keep their registers. */
-static __attribute__((noinline, unused)) int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint32_t reciprocal)
+static __attribute__((noinline, unused)) int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count,
+                                                                         uint32_t reciprocal)
 {
     if (reciprocal) {
         const uint32_t magnitude = sum < 0 ? 0u - (uint32_t)sum : (uint32_t)sum;
@@ -122,9 +123,9 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
         (result) = add(result, p->zero);                    \
     }
 #define TFLMGEN_POOL_ZEROS_MAX_COUNT(inside, all) (all)
-#define TFLMGEN_POOL_ZEROS_AVERAGE(result, count, missing, add)         \
+#define TFLMGEN_POOL_ZEROS_AVERAGE(result, count, missing, add)          \
     for (int32_t outside = (missing); outside > 0; --outside, ++count) { \
-        (result) = add(result, p->zero);                                \
+        (result) = add(result, p->zero);                                 \
     }
 #define TFLMGEN_POOL_ZEROS_AVERAGE_COUNT(inside, all) (all)
 
@@ -170,9 +171,9 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
         }                                                                                                        \
     }
 
-#define TFLMGEN_POOL_2D_TYPES(name, params, KIND, PADDING)                                                             \
-    TFLMGEN_POOL_2D(name##_s8, params##_s8, KIND, s8, int8_t, int32_t, tflmgen_clamp_s32, PADDING)                     \
-    TFLMGEN_POOL_2D(name##_s16, params##_s16, KIND, s16, int16_t, int32_t, tflmgen_clamp_s32, PADDING)                 \
+#define TFLMGEN_POOL_2D_TYPES(name, params, KIND, PADDING)                                             \
+    TFLMGEN_POOL_2D(name##_s8, params##_s8, KIND, s8, int8_t, int32_t, tflmgen_clamp_s32, PADDING)     \
+    TFLMGEN_POOL_2D(name##_s16, params##_s16, KIND, s16, int16_t, int32_t, tflmgen_clamp_s32, PADDING) \
     TFLMGEN_POOL_2D(name##_f32, params##_f32, KIND, f32, float, float, tflmgen_clamp_f32, PADDING)
 
 TFLMGEN_POOL_2D_TYPES(tflmgen_average_pool2d, tflmgen_pool2d, AVERAGE, TFLMGEN_POOL_IGNORED)

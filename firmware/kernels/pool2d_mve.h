@@ -78,8 +78,7 @@ TFLMGEN_SHARED void tflmgen_average_pool2d_mve_32(const int8_t *at, int16_t *sum
                          "vadd.i16 %q[sum3], %q[sum3], q0\n\t"
                          "add %[from], %[from], %[pixel]\n\t"
                          "le lr, 1b"
-                         : [from] "+l"(from), [sum0] "+w"(sum0), [sum1] "+w"(sum1), [sum2] "+w"(sum2),
-                           [sum3] "+w"(sum3)
+                         : [from] "+l"(from), [sum0] "+w"(sum0), [sum1] "+w"(sum1), [sum2] "+w"(sum2), [sum3] "+w"(sum3)
                          : [width] "r"(window->width), [pixel] "r"(window->pixel)
                          : "lr", "q0", "memory");
     }
@@ -96,8 +95,8 @@ TFLMGEN_SHARED void tflmgen_average_pool2d_mve_32(const int8_t *at, int16_t *sum
  * the factor is exact; for count 1 it is 0, which stands for n itself.
  */
 struct tflmgen_average_pool2d_mve_mean {
-    int32_t extra;  /* what padding adds to a sum */
-    uint32_t half;  /* of count */
+    int32_t extra; /* what padding adds to a sum */
+    uint32_t half; /* of count */
     uint32_t factor;
     int32_t shift;
     int32_t least;
@@ -158,38 +157,37 @@ TFLMGEN_SHARED void tflmgen_max_pool2d_mve_pixel(const int8_t *at, int8_t *outpu
 }
 
 /* FINISH: one output pixel, of `inside` of the `all` pixels of a window. */
-#define TFLMGEN_POOL2D_MVE(name, params, FINISH)                                                                    \
-    TFLMGEN_SHARED void name(const int8_t *input, int8_t *output, const struct params *p)                           \
-    {                                                                                                               \
-        const int32_t channels = p->input_channels;                                                                 \
-        struct tflmgen_pool2d_mve_window window = {0, 0, channels, p->input_width * channels};                      \
-        for (int32_t batch = 0; batch < p->batches; ++batch, input += p->input_height * window.line) {              \
-            for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                            \
-                const int32_t top = out_y * p->stride_height - p->padding_top;                                      \
-                const struct tflmgen_taps y = tflmgen_taps_inside(top, 1, p->filter_height, p->input_height);       \
-                window.height = y.end - y.first;                                                                    \
-                for (int32_t out_x = 0; out_x < p->output_width; ++out_x, output += channels) {                     \
-                    const int32_t left = out_x * p->stride_width - p->padding_left;                                 \
-                    const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width);    \
-                    const int8_t *const at = input + (top + y.first) * window.line + (left + x.first) * channels;   \
-                    window.width = x.end - x.first;                                                                 \
-                    FINISH(window.width * window.height, p->filter_height * p->filter_width)                        \
-                }                                                                                                   \
-            }                                                                                                       \
-        }                                                                                                           \
+#define TFLMGEN_POOL2D_MVE(name, params, FINISH)                                                                  \
+    TFLMGEN_SHARED void name(const int8_t *input, int8_t *output, const struct params *p)                         \
+    {                                                                                                             \
+        const int32_t channels = p->input_channels;                                                               \
+        struct tflmgen_pool2d_mve_window window = {0, 0, channels, p->input_width * channels};                    \
+        for (int32_t batch = 0; batch < p->batches; ++batch, input += p->input_height * window.line) {            \
+            for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                          \
+                const int32_t top = out_y * p->stride_height - p->padding_top;                                    \
+                const struct tflmgen_taps y = tflmgen_taps_inside(top, 1, p->filter_height, p->input_height);     \
+                window.height = y.end - y.first;                                                                  \
+                for (int32_t out_x = 0; out_x < p->output_width; ++out_x, output += channels) {                   \
+                    const int32_t left = out_x * p->stride_width - p->padding_left;                               \
+                    const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width);  \
+                    const int8_t *const at = input + (top + y.first) * window.line + (left + x.first) * channels; \
+                    window.width = x.end - x.first;                                                               \
+                    FINISH(window.width *window.height, p->filter_height * p->filter_width)                       \
+                }                                                                                                 \
+            }                                                                                                     \
+        }                                                                                                         \
     }
 
-#define TFLMGEN_AVERAGE_POOL2D_MVE_MEAN(extra, count)                                                            \
-    struct tflmgen_average_pool2d_mve_mean mean = {extra, 0, 0, 0, p->output_min, p->output_max};                \
-    tflmgen_average_pool2d_mve_prepare(&mean, (uint32_t)(count));                                                \
+#define TFLMGEN_AVERAGE_POOL2D_MVE_MEAN(extra, count)                                             \
+    struct tflmgen_average_pool2d_mve_mean mean = {extra, 0, 0, 0, p->output_min, p->output_max}; \
+    tflmgen_average_pool2d_mve_prepare(&mean, (uint32_t)(count));                                 \
     tflmgen_average_pool2d_mve_pixel(at, output, &window, &mean);
 #define TFLMGEN_AVERAGE_POOL2D_MVE_IGNORED(inside, all) TFLMGEN_AVERAGE_POOL2D_MVE_MEAN(0, inside)
-#define TFLMGEN_AVERAGE_POOL2D_MVE_ZEROS(inside, all) \
-    TFLMGEN_AVERAGE_POOL2D_MVE_MEAN(((all) - (inside)) * p->zero, all)
+#define TFLMGEN_AVERAGE_POOL2D_MVE_ZEROS(inside, all) TFLMGEN_AVERAGE_POOL2D_MVE_MEAN(((all) - (inside)) * p->zero, all)
 #define TFLMGEN_MAX_POOL2D_MVE_IGNORED(inside, all) \
     tflmgen_max_pool2d_mve_pixel(at, output, &window, p->output_min, p->output_max);
-#define TFLMGEN_MAX_POOL2D_MVE_ZEROS(inside, all)                                                  \
-    const int32_t zero = (all) > (inside) ? tflmgen_max_s32(p->zero, p->output_min) : p->output_min;      \
+#define TFLMGEN_MAX_POOL2D_MVE_ZEROS(inside, all)                                                    \
+    const int32_t zero = (all) > (inside) ? tflmgen_max_s32(p->zero, p->output_min) : p->output_min; \
     tflmgen_max_pool2d_mve_pixel(at, output, &window, zero, p->output_max);
 
 TFLMGEN_POOL2D_MVE(tflmgen_average_pool2d_mve_s8, tflmgen_pool2d_s8, TFLMGEN_AVERAGE_POOL2D_MVE_IGNORED)

@@ -20,8 +20,9 @@ TFLMGEN_HELPER int32_t tflmgen_round_half_away(float value)
     return whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0);
 }
 
-/* The quantised form of `value`, clamped. NaN becomes what TFLite Micro makes of it on x86, where the conversion gives the
- * least int32 and the sum with a negative zero point wraps: the least, or the greatest below a negative zero point. */
+/* The quantised form of `value`, clamped. NaN becomes what TFLite Micro makes of it on x86, where the conversion
+ * gives the least int32 and the sum with a negative zero point wraps: the least, or the greatest below a negative
+ * zero point. */
 TFLMGEN_HELPER int32_t tflmgen_quantize_value(float value, const struct tflmgen_quantize *params, int32_t least,
                                               int32_t greatest)
 {
@@ -35,12 +36,12 @@ TFLMGEN_HELPER int32_t tflmgen_quantize_value(float value, const struct tflmgen_
     return tflmgen_clamp_s32(tflmgen_round_half_away(bounded) + params->zero_point, least, greatest);
 }
 
-#define TFLMGEN_DEFINE_QUANTIZE(name, output_type, least, greatest)                                       \
+#define TFLMGEN_DEFINE_QUANTIZE(name, output_type, least, greatest)                                          \
     TFLMGEN_KERNEL void name(const float *input, output_type *output, const struct tflmgen_quantize *params) \
-    {                                                                                                     \
-        for (int32_t i = 0; i < params->elements; i++) {                                                  \
-            output[i] = (output_type)tflmgen_quantize_value(input[i], params, least, greatest);           \
-        }                                                                                                 \
+    {                                                                                                        \
+        for (int32_t i = 0; i < params->elements; i++) {                                                     \
+            output[i] = (output_type)tflmgen_quantize_value(input[i], params, least, greatest);              \
+        }                                                                                                    \
     }
 
 TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_s8, int8_t, INT8_MIN, INT8_MAX)
@@ -68,20 +69,20 @@ TFLMGEN_HELPER int32_t tflmgen_search_255(const int32_t *numbers, int32_t key)
     return (int32_t)(at - numbers);
 }
 
-/* The same without floating-point arithmetic: `thresholds` has the least float of each output but the least one. They and
- * the elements are compared as integers, which bits of floats are but for the order of negative ones. */
-#define TFLMGEN_DEFINE_QUANTIZE_SEARCH(name, output_type)                                                  \
-    TFLMGEN_KERNEL void name(const float *input, const int32_t *thresholds, output_type *output,           \
-                             const struct tflmgen_quantize_search *params)                                 \
-    {                                                                                                      \
-        for (int32_t i = 0; i < params->elements; i++) {                                                   \
-            int32_t bits;                                                                                  \
-            memcpy(&bits, input + i, sizeof(bits));                                                        \
-            const int32_t magnitude = bits & INT32_MAX;                                                    \
-            const int32_t key = bits < 0 ? ~magnitude : magnitude;                                         \
-            const int32_t found = params->least + tflmgen_search_255(thresholds, key);                     \
-            output[i] = (output_type)(magnitude > 0x7F800000 ? params->undefined : found);                 \
-        }                                                                                                  \
+/* The same without floating-point arithmetic: `thresholds` has the least float of each output but the least one.
+ * They and the elements are compared as integers, which bits of floats are but for the order of negative ones. */
+#define TFLMGEN_DEFINE_QUANTIZE_SEARCH(name, output_type)                                        \
+    TFLMGEN_KERNEL void name(const float *input, const int32_t *thresholds, output_type *output, \
+                             const struct tflmgen_quantize_search *params)                       \
+    {                                                                                            \
+        for (int32_t i = 0; i < params->elements; i++) {                                         \
+            int32_t bits;                                                                        \
+            memcpy(&bits, input + i, sizeof(bits));                                              \
+            const int32_t magnitude = bits & INT32_MAX;                                          \
+            const int32_t key = bits < 0 ? ~magnitude : magnitude;                               \
+            const int32_t found = params->least + tflmgen_search_255(thresholds, key);           \
+            output[i] = (output_type)(magnitude > 0x7F800000 ? params->undefined : found);       \
+        }                                                                                        \
     }
 
 TFLMGEN_DEFINE_QUANTIZE_SEARCH(tflmgen_quantize_search_s8, int8_t)
@@ -95,16 +96,16 @@ struct tflmgen_quantize_rescale {
     int32_t output_offset;
 };
 
-#define TFLMGEN_DEFINE_RESCALE(name, input_type, output_type, least, greatest)                                     \
-    TFLMGEN_KERNEL void name(const input_type *input, output_type *output,                                         \
-                             const struct tflmgen_quantize_rescale *params)                                        \
-    {                                                                                                              \
-        for (int32_t i = 0; i < params->elements; i++) {                                                           \
-            const int32_t centred = tflmgen_add_wrap_s32(input[i], params->input_offset);                          \
-            const int32_t scaled = tflmgen_requantize(centred, params->multiplier, params->shift);                 \
-            output[i] = (output_type)tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), least, \
-                                                       greatest);                                                  \
-        }                                                                                                          \
+#define TFLMGEN_DEFINE_RESCALE(name, input_type, output_type, least, greatest)                                        \
+    TFLMGEN_KERNEL void name(const input_type *input, output_type *output,                                            \
+                             const struct tflmgen_quantize_rescale *params)                                           \
+    {                                                                                                                 \
+        for (int32_t i = 0; i < params->elements; i++) {                                                              \
+            const int32_t centred = tflmgen_add_wrap_s32(input[i], params->input_offset);                             \
+            const int32_t scaled = tflmgen_requantize(centred, params->multiplier, params->shift);                    \
+            output[i] =                                                                                               \
+                (output_type)tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), least, greatest); \
+        }                                                                                                             \
     }
 
 TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s8, int8_t, int8_t, INT8_MIN, INT8_MAX)
@@ -123,12 +124,12 @@ TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s8, int32_t, int8_t, INT8_MIN, INT8_
 TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_u8, int32_t, uint8_t, 0, UINT8_MAX)
 TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s16, int32_t, int16_t, INT16_MIN, INT16_MAX)
 
-#define TFLMGEN_DEFINE_DEQUANTIZE(name, input_type)                                                          \
+#define TFLMGEN_DEFINE_DEQUANTIZE(name, input_type)                                                         \
     TFLMGEN_KERNEL void name(const input_type *input, float *output, const struct tflmgen_quantize *params) \
-    {                                                                                                        \
-        for (int32_t i = 0; i < params->elements; i++) {                                                     \
-            output[i] = params->scale * (float)(input[i] - params->zero_point);                              \
-        }                                                                                                    \
+    {                                                                                                       \
+        for (int32_t i = 0; i < params->elements; i++) {                                                    \
+            output[i] = params->scale * (float)(input[i] - params->zero_point);                             \
+        }                                                                                                   \
     }
 
 TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_s8_f32, int8_t)

@@ -6,8 +6,7 @@
 #include "fixed_point.h"
 
 /* The inputs are brought to one scale as for ADD; their difference is squared before it is rescaled. */
-TFLMGEN_HELPER int32_t tflmgen_squared_difference_finish(int32_t difference,
-                                                         const struct tflmgen_add_quantized *params)
+TFLMGEN_HELPER int32_t tflmgen_squared_difference_finish(int32_t difference, const struct tflmgen_add_quantized *params)
 {
     const int32_t square = (int32_t)((uint32_t)difference * (uint32_t)difference);
     const int32_t scaled = tflmgen_requantize(square, params->multiplier_output, params->shift_output);
@@ -36,9 +35,8 @@ struct tflmgen_prelu {
 
 TFLMGEN_HELPER int32_t tflmgen_prelu_value(int32_t x, int32_t alpha, const struct tflmgen_prelu *params)
 {
-    const int32_t scaled =
-        x >= 0 ? tflmgen_requantize(x, params->multiplier_positive, params->shift_positive)
-               : tflmgen_requantize(x * alpha, params->multiplier_negative, params->shift_negative);
+    const int32_t scaled = x >= 0 ? tflmgen_requantize(x, params->multiplier_positive, params->shift_positive)
+                                  : tflmgen_requantize(x * alpha, params->multiplier_negative, params->shift_negative);
     return tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), params->least, params->greatest);
 }
 
@@ -67,9 +65,8 @@ TFLMGEN_HELPER int32_t tflmgen_div_value(int32_t a, int32_t b, const struct tflm
         const int32_t divisor = b < 0 ? -b : b;
         const int32_t zeros = tflmgen_leading_zeros((uint32_t)divisor);
         const int32_t mantissa = (int32_t)(((uint32_t)divisor << zeros) - 0x80000000u);
-        const int32_t headroom =
-            dividend < 0 ? tflmgen_leading_zeros(2u * (uint32_t)-dividend - 1u)
-                         : tflmgen_leading_zeros((uint32_t)dividend) - 1;
+        const int32_t headroom = dividend < 0 ? tflmgen_leading_zeros(2u * (uint32_t)-dividend - 1u)
+                                              : tflmgen_leading_zeros((uint32_t)dividend) - 1;
         const int32_t shifted = (int32_t)((uint32_t)dividend << headroom);
         const int32_t quotient = tflmgen_doubling_high_multiply(shifted, tflmgen_reciprocal_q31(mantissa));
         const int32_t right_shift = 31 - zeros + headroom - params->shift;

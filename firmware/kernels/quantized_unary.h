@@ -33,9 +33,8 @@ TFLMGEN_KERNEL void tflmgen_two_slopes_s16(const int16_t *input, int16_t *output
 {
     for (int32_t i = 0; i < params->elements; i++) {
         const int32_t x = input[i];
-        const int32_t scaled =
-            x >= 0 ? tflmgen_requantize(x, params->multiplier_positive, params->shift_positive)
-                   : tflmgen_requantize(x, params->multiplier_negative, params->shift_negative);
+        const int32_t scaled = x >= 0 ? tflmgen_requantize(x, params->multiplier_positive, params->shift_positive)
+                                      : tflmgen_requantize(x, params->multiplier_negative, params->shift_negative);
         output[i] = (int16_t)tflmgen_clamp_s32(scaled, INT16_MIN, INT16_MAX);
     }
 }

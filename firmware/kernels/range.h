@@ -8,14 +8,14 @@ struct tflmgen_range {
     int32_t elements;
 };
 
-#define TFLMGEN_DEFINE_RANGE(name, type, sum_type)                                                            \
+#define TFLMGEN_DEFINE_RANGE(name, type, sum_type)                                                                  \
     TFLMGEN_KERNEL void name(const type *start, const type *step, type *output, const struct tflmgen_range *params) \
-    {                                                                                                         \
-        sum_type value = (sum_type)*start;                                                                    \
-        for (int32_t i = 0; i < params->elements; i++) {                                                      \
-            output[i] = (type)value;                                                                          \
-            value += (sum_type)*step;                                                                         \
-        }                                                                                                     \
+    {                                                                                                               \
+        sum_type value = (sum_type) * start;                                                                        \
+        for (int32_t i = 0; i < params->elements; i++) {                                                            \
+            output[i] = (type)value;                                                                                \
+            value += (sum_type) * step;                                                                             \
+        }                                                                                                           \
     }
 
 TFLMGEN_DEFINE_RANGE(tflmgen_range_f32, float, float)

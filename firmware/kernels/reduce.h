@@ -35,45 +35,47 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const int32_t *reduced)
 }
 
 /* `step` is an expression of the accumulator `sum` and the input `value`; `result` one of `sum` and the params `p`. */
-#define TFLMGEN_REDUCE(name, params, element, accumulator, start, step, result)                                       \
-    TFLMGEN_KERNEL void name(const element *input, element *output, const struct params *p)                           \
-    {                                                                                                                 \
-        for (int32_t a = 0; a < p->kept[0]; ++a) {                                                                    \
-            for (int32_t b = 0; b < p->kept[1]; ++b) {                                                                \
-                const element *line = input + a * p->kept_strides[0] + b * p->kept_strides[1];                        \
-                for (int32_t c = 0; c < p->kept[2]; ++c) {                                                            \
-                    const element *first = line + c * p->kept_strides[2];                                             \
-                    accumulator sum = (start);                                                                        \
-                    for (int32_t i = 0; i < p->reduced[0]; ++i) {                                                     \
-                        for (int32_t j = 0; j < p->reduced[1]; ++j) {                                                 \
-                            const element *row = first + i * p->reduced_strides[0] + j * p->reduced_strides[1];       \
-                            for (int32_t k = 0; k < p->reduced[2]; ++k) {                                             \
-                                const element value = row[k * p->reduced_strides[2]];                                 \
-                                sum = (accumulator)(step);                                                            \
-                            }                                                                                         \
-                        }                                                                                             \
-                    }                                                                                                 \
-                    *output++ = (element)(result);                                                                    \
-                }                                                                                                     \
-            }                                                                                                         \
-        }                                                                                                             \
+#define TFLMGEN_REDUCE(name, params, element, accumulator, start, step, result)                                 \
+    TFLMGEN_KERNEL void name(const element *input, element *output, const struct params *p)                     \
+    {                                                                                                           \
+        for (int32_t a = 0; a < p->kept[0]; ++a) {                                                              \
+            for (int32_t b = 0; b < p->kept[1]; ++b) {                                                          \
+                const element *line = input + a * p->kept_strides[0] + b * p->kept_strides[1];                  \
+                for (int32_t c = 0; c < p->kept[2]; ++c) {                                                      \
+                    const element *first = line + c * p->kept_strides[2];                                       \
+                    accumulator sum = (start);                                                                  \
+                    for (int32_t i = 0; i < p->reduced[0]; ++i) {                                               \
+                        for (int32_t j = 0; j < p->reduced[1]; ++j) {                                           \
+                            const element *row = first + i * p->reduced_strides[0] + j * p->reduced_strides[1]; \
+                            for (int32_t k = 0; k < p->reduced[2]; ++k) {                                       \
+                                const element value = row[k * p->reduced_strides[2]];                           \
+                                sum = (accumulator)(step);                                                      \
+                            }                                                                                   \
+                        }                                                                                       \
+                    }                                                                                           \
+                    *output++ = (element)(result);                                                              \
+                }                                                                                               \
+            }                                                                                                   \
+        }                                                                                                       \
     }
 
 /* Integer sums and products wrap: they are taken unsigned. */
 TFLMGEN_REDUCE(tflmgen_sum_f32, tflmgen_reduce, float, float, 0.0f, sum + value, sum)
 TFLMGEN_REDUCE(tflmgen_sum_s32, tflmgen_reduce, int32_t, uint32_t, 0, sum + (uint32_t)value, sum)
 TFLMGEN_REDUCE(tflmgen_sum_s64, tflmgen_reduce, int64_t, uint64_t, 0, sum + (uint64_t)value, sum)
-TFLMGEN_REDUCE(tflmgen_reduce_prod_f32, tflmgen_reduce, float, float, 1.0f, sum * value, sum)
-TFLMGEN_REDUCE(tflmgen_reduce_prod_s32, tflmgen_reduce, int32_t, uint32_t, 1, sum * (uint32_t)value, sum)
-TFLMGEN_REDUCE(tflmgen_reduce_prod_s64, tflmgen_reduce, int64_t, uint64_t, 1, sum * (uint64_t)value, sum)
+TFLMGEN_REDUCE(tflmgen_reduce_prod_f32, tflmgen_reduce, float, float, 1.0f, sum *value, sum)
+TFLMGEN_REDUCE(tflmgen_reduce_prod_s32, tflmgen_reduce, int32_t, uint32_t, 1, sum *(uint32_t)value, sum)
+TFLMGEN_REDUCE(tflmgen_reduce_prod_s64, tflmgen_reduce, int64_t, uint64_t, 1, sum *(uint64_t)value, sum)
 TFLMGEN_REDUCE(tflmgen_mean_f32, tflmgen_reduce, float, float, 0.0f, sum + value,
                sum / (float)tflmgen_reduced_count(p->reduced))
 TFLMGEN_REDUCE(tflmgen_mean_s32, tflmgen_reduce, int32_t, int64_t, 0, sum + value,
                sum / tflmgen_reduced_count(p->reduced))
 
-#define TFLMGEN_REDUCE_EXTREMES(suffix, element, least, greatest)                                                     \
-    TFLMGEN_REDUCE(tflmgen_reduce_max_##suffix, tflmgen_reduce, element, element, least, value > sum ? value : sum, sum) \
-    TFLMGEN_REDUCE(tflmgen_reduce_min_##suffix, tflmgen_reduce, element, element, greatest, value < sum ? value : sum, sum)
+#define TFLMGEN_REDUCE_EXTREMES(suffix, element, least, greatest)                                                      \
+    TFLMGEN_REDUCE(tflmgen_reduce_max_##suffix, tflmgen_reduce, element, element, least, value > sum ? value : sum,    \
+                   sum)                                                                                                \
+    TFLMGEN_REDUCE(tflmgen_reduce_min_##suffix, tflmgen_reduce, element, element, greatest, value < sum ? value : sum, \
+                   sum)
 
 TFLMGEN_REDUCE_EXTREMES(f32, float, -FLT_MAX, FLT_MAX)
 TFLMGEN_REDUCE_EXTREMES(s8, int8_t, INT8_MIN, INT8_MAX)
@@ -82,7 +84,7 @@ TFLMGEN_REDUCE_EXTREMES(s32, int32_t, INT32_MIN, INT32_MAX)
 TFLMGEN_REDUCE_EXTREMES(s64, int64_t, INT64_MIN, INT64_MAX)
 
 TFLMGEN_REDUCE(tflmgen_reduce_any_bool, tflmgen_reduce, bool, bool, false, sum || value, sum)
-TFLMGEN_REDUCE(tflmgen_reduce_all_bool, tflmgen_reduce, bool, bool, true, sum && value, sum)
+TFLMGEN_REDUCE(tflmgen_reduce_all_bool, tflmgen_reduce, bool, bool, true, sum &&value, sum)
 
 /* A sum of quantised values, rescaled. A mean has its division in the multiplier. */
 TFLMGEN_HELPER int32_t tflmgen_rescaled_sum(int32_t sum, const struct tflmgen_reduce_quantized *p)

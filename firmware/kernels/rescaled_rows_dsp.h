@@ -1,5 +1,5 @@
-/* Rows of int8 weights times one row of int8 values, rescaled to int16, for cores with the DSP extension: the sums of SVDF
- * and of LSTM. All rows have one multiplier, or those of each group of four the same four.
+/* Rows of int8 weights times one row of int8 values, rescaled to int16, for cores with the DSP extension: the sums of
+ * SVDF and of LSTM. All rows have one multiplier, or those of each group of four the same four.
  *
  * The weights are groups of four rows (see dot_rows_dsp.h for the words):
  *     four starts | four weights of each row, times `steps`
@@ -12,8 +12,8 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* A row, widened, in the order in which the assembly reads it. A scale is a shift to the right, a multiplier, both roundings'
- * halves, and what is added to negative sums so that their second rounding goes away from zero. */
+/* A row, widened, in the order in which the assembly reads it. A scale is a shift to the right, a multiplier, both
+ * roundings' halves, and what is added to negative sums so that their second rounding goes away from zero. */
 struct tflmgen_rescaled_rows_dsp {
     const int32_t *scale;
     int32_t correction; /* of the sums of offset pairs */
@@ -22,11 +22,11 @@ struct tflmgen_rescaled_rows_dsp {
     const uint32_t *row;
 };
 
-#define TFLMGEN_RESCALED_ROWS_DSP_ROUND(sum)                                                                           \
-    "smmla r10, " sum ", r6, r7\n\t"                                                                                   \
-    "and " sum ", r11, " sum ", asr #31\n\t"                                                                           \
-    "add " sum ", " sum ", r10\n\t"                                                                                    \
-    "asr " sum ", " sum ", r0\n\t"                                                                                     \
+#define TFLMGEN_RESCALED_ROWS_DSP_ROUND(sum) \
+    "smmla r10, " sum ", r6, r7\n\t"         \
+    "and " sum ", r11, " sum ", asr #31\n\t" \
+    "add " sum ", " sum ", r10\n\t"          \
+    "asr " sum ", " sum ", r0\n\t"           \
     "ssat " sum ", #16, " sum "\n\t"
 
 /* One scale for all rows, and one for each of a group's four. */
@@ -40,10 +40,11 @@ struct tflmgen_rescaled_rows_dsp {
 #define TFLMGEN_RESCALED_ROWS_DSP_CORRECT_PAIRS ""
 #define TFLMGEN_RESCALED_ROWS_DSP_CORRECT_OFFSET TFLMGEN_DOT_ROWS_CORRECT("[sp, #16]")
 
-/* Adds `groups` times four sums to `output`, saturated. Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights, r10-r11
- * inputs, r12 output, lr passes. Stack: the scale, or where all four are, correction, passes, entry of the
- * first pass, row, end. A group costs 4 instructions before its steps (9 of offset pairs), and after them 30, or 34 with a
- * scale for each. Returns the stream's end. */
+/* Adds `groups` times four sums to `output`, saturated. Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights,
+ * r10-r11 inputs, r12 output, lr passes. Stack: the scale, or where all four are, correction, passes, entry of the
+ * first pass, row, end. A group costs 4 instructions before its steps (9 of offset pairs), and after them 30, or 34
+ * with a scale for each. Returns the stream's end. */
+/* clang-format off */
 #define TFLMGEN_RESCALED_ROWS_DSP(name, PAIRS, SCALE)                                                                  \
     TFLMGEN_SHARED const uint32_t *name(const struct tflmgen_rescaled_rows_dsp *rows, const uint32_t *stream,          \
                                         int16_t *output, int32_t groups)                                               \
@@ -92,6 +93,7 @@ struct tflmgen_rescaled_rows_dsp {
                          : "r12", "cc", "memory");                                                                     \
         return (const uint32_t *)(const void *)r0;                                                                     \
     }
+/* clang-format on */
 
 TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_rows_dsp_pairs, PAIRS, COMMON)
 TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_rows_dsp_offset, OFFSET, COMMON)

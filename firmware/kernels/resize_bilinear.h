@@ -1,5 +1,5 @@
-/* RESIZE_BILINEAR. `rows` and `columns` hold, for each output row or column, the two input rows or columns between which
- * it lies; the fractions tell how near it is to the second. They are made at build time. */
+/* RESIZE_BILINEAR. `rows` and `columns` hold, for each output row or column, the two input rows or columns between
+ * which it lies; the fractions tell how near it is to the second. They are made at build time. */
 #ifndef TFLMGEN_KERNELS_RESIZE_BILINEAR_H
 #define TFLMGEN_KERNELS_RESIZE_BILINEAR_H
 
@@ -14,32 +14,32 @@ struct tflmgen_resize_bilinear {
     int32_t channels;
 };
 
-#define TFLMGEN_DEFINE_RESIZE_BILINEAR(name, type, fraction_type, interpolate)                                    \
-    TFLMGEN_KERNEL void name(const type *input, const int32_t *rows, const fraction_type *row_fractions,         \
-                             const int32_t *columns, const fraction_type *column_fractions, type *output,         \
-                             const struct tflmgen_resize_bilinear *params)                                        \
-    {                                                                                                             \
-        const int32_t channels = params->channels;                                                                \
-        const int32_t stride = params->input_width * channels;                                                    \
-        for (int32_t batch = 0; batch < params->batches; batch++) {                                               \
-            for (int32_t y = 0; y < params->output_height; y++) {                                                 \
-                const type *upper = input + rows[2 * y] * stride;                                                 \
-                const type *lower = input + rows[2 * y + 1] * stride;                                             \
-                for (int32_t x = 0; x < params->output_width; x++) {                                              \
-                    const int32_t left = columns[2 * x] * channels;                                               \
-                    const int32_t right = columns[2 * x + 1] * channels;                                          \
-                    for (int32_t c = 0; c < channels; c++) {                                                      \
-                        *output++ = interpolate(upper[left + c], upper[right + c], lower[left + c],               \
-                                                lower[right + c], row_fractions[y], column_fractions[x]);         \
-                    }                                                                                             \
-                }                                                                                                 \
-            }                                                                                                     \
-            input += params->input_height * stride;                                                               \
-        }                                                                                                         \
+#define TFLMGEN_DEFINE_RESIZE_BILINEAR(name, type, fraction_type, interpolate)                                        \
+    TFLMGEN_KERNEL void name(const type *input, const int32_t *rows, const fraction_type *row_fractions,              \
+                             const int32_t *columns, const fraction_type *column_fractions, type *output,             \
+                             const struct tflmgen_resize_bilinear *params)                                            \
+    {                                                                                                                 \
+        const int32_t channels = params->channels;                                                                    \
+        const int32_t stride = params->input_width * channels;                                                        \
+        for (int32_t batch = 0; batch < params->batches; batch++) {                                                   \
+            for (int32_t y = 0; y < params->output_height; y++) {                                                     \
+                const type *upper = input + rows[2 * y] * stride;                                                     \
+                const type *lower = input + rows[2 * y + 1] * stride;                                                 \
+                for (int32_t x = 0; x < params->output_width; x++) {                                                  \
+                    const int32_t left = columns[2 * x] * channels;                                                   \
+                    const int32_t right = columns[2 * x + 1] * channels;                                              \
+                    for (int32_t c = 0; c < channels; c++) {                                                          \
+                        *output++ = interpolate(upper[left + c], upper[right + c], lower[left + c], lower[right + c], \
+                                                row_fractions[y], column_fractions[x]);                               \
+                    }                                                                                                 \
+                }                                                                                                     \
+            }                                                                                                         \
+            input += params->input_height * stride;                                                                   \
+        }                                                                                                             \
     }
 
-TFLMGEN_HELPER float tflmgen_interpolate_f32(float upper_left, float upper_right, float lower_left,
-                                             float lower_right, float down, float across)
+TFLMGEN_HELPER float tflmgen_interpolate_f32(float upper_left, float upper_right, float lower_left, float lower_right,
+                                             float down, float across)
 {
     return upper_left * (1.0f - down) * (1.0f - across) + lower_left * down * (1.0f - across) +
            upper_right * (1.0f - down) * across + lower_right * down * across;

@@ -1,9 +1,10 @@
 /* Tensors with dimensions that are known at run time only. Each has memory for the most that its dimensions can be, and
- * beside it, for each such dimension, an int32 with how much of it is in use. What lies beyond is of no account. Inside of
- * a model the strides are those of the largest shape; a model's inputs and outputs are dense (see _dense and _spread).
+ * beside it, for each such dimension, an int32 with how much of it is in use. What lies beyond is of no account. Inside
+ * of a model the strides are those of the largest shape; a model's inputs and outputs are dense (see _dense and
+ * _spread).
  *
- * Along one dimension a tensor is outer x rows x row_bytes. A function that returns false has written nothing that counts:
- * the caller gives up. */
+ * Along one dimension a tensor is outer x rows x row_bytes. A function that returns false has written nothing that
+ * counts: the caller gives up. */
 #ifndef TFLMGEN_ROWS_H
 #define TFLMGEN_ROWS_H
 

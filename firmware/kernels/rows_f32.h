@@ -31,19 +31,22 @@
 #if TFLMGEN_HAS_FAST_VMLA
 /* Eight columns of four rows, four at a time: 10 VLDM + 32 VMLA. The four sums take turns, so that none waits for
  * itself. */
-#define TFLMGEN_FOUR_VMLA_F32(x, w0, w1, w2, w3)                                                                       \
-    "vmla.f32 %[s0], " w0 ", " x "\n\tvmla.f32 %[s1], " w1 ", " x "\n\t"                                               \
+#define TFLMGEN_FOUR_VMLA_F32(x, w0, w1, w2, w3)                         \
+    "vmla.f32 %[s0], " w0 ", " x "\n\tvmla.f32 %[s1], " w1 ", " x "\n\t" \
     "vmla.f32 %[s2], " w2 ", " x "\n\tvmla.f32 %[s3], " w3 ", " x "\n\t"
+/* clang-format off */
 #define TFLMGEN_FOUR_COLUMNS_F32                                                                                       \
     "vldmia %[x]!, {s8-s11}\n\tvldmia %[w0]!, {s16-s19}\n\tvldmia %[w1]!, {s20-s23}\n\t"                               \
     "vldmia %[w2]!, {s24-s27}\n\tvldmia %[w3]!, {s28-s31}\n\t"                                                        \
     TFLMGEN_FOUR_VMLA_F32("s8", "s16", "s20", "s24", "s28") TFLMGEN_FOUR_VMLA_F32("s9", "s17", "s21", "s25", "s29")    \
     TFLMGEN_FOUR_VMLA_F32("s10", "s18", "s22", "s26", "s30") TFLMGEN_FOUR_VMLA_F32("s11", "s19", "s23", "s27", "s31")
+/* clang-format on */
 #define TFLMGEN_EIGHT_COLUMNS_F32 TFLMGEN_FOUR_COLUMNS_F32 TFLMGEN_FOUR_COLUMNS_F32
 #define TFLMGEN_ONE_COLUMN_F32 TFLMGEN_FOUR_VMLA_F32("s8", "s16", "s17", "s18", "s19")
 #elif TFLMGEN_HAS_FPU
 /* Eight columns of two rows, at s16 and s24, with the input at s8: 2 VLDM + 16 VMUL + 16 VADD. The two sums take turns,
  * so that none waits for itself. */
+/* clang-format off */
 #define TFLMGEN_TWO_ROWS_F32(row_a, row_b, sum_a, sum_b)                                                              \
     "vldmia " row_a "!, {s16-s23}\n\t"                                                                                 \
     "vldmia " row_b "!, {s24-s31}\n\t"                                                                                 \
@@ -58,8 +61,9 @@
 #define TFLMGEN_EIGHT_COLUMNS_F32                                                                                      \
     "vldmia %[x]!, {s8-s15}\n\t"                                                                                       \
     TFLMGEN_TWO_ROWS_F32("%[w0]", "%[w1]", "%[s0]", "%[s1]") TFLMGEN_TWO_ROWS_F32("%[w2]", "%[w3]", "%[s2]", "%[s3]")
-#define TFLMGEN_ONE_COLUMN_F32                                                                                         \
-    "vmul.f32 s16, s16, s8\n\tvmul.f32 s17, s17, s8\n\tvmul.f32 s18, s18, s8\n\tvmul.f32 s19, s19, s8\n\t"             \
+/* clang-format on */
+#define TFLMGEN_ONE_COLUMN_F32                                                                             \
+    "vmul.f32 s16, s16, s8\n\tvmul.f32 s17, s17, s8\n\tvmul.f32 s18, s18, s8\n\tvmul.f32 s19, s19, s8\n\t" \
     "vadd.f32 %[s0], s16\n\tvadd.f32 %[s1], s17\n\tvadd.f32 %[s2], s18\n\tvadd.f32 %[s3], s19\n\t"
 #endif
 
@@ -97,6 +101,7 @@ TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_
     int32_t runs = r->runs;
 #if TFLMGEN_HAS_FPU
     int32_t left;
+    /* clang-format off */
     __asm__ volatile("0:\n\t"
                      "ldr %[left], [%[r]]\n\t"
                      "subs %[left], #8\n\t"
@@ -135,6 +140,7 @@ TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_
                      : [r] "r"(r)
                      : "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20", "s21",
                        "s22", "s23", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31", "cc", "memory");
+    /* clang-format on */
 #else
     for (; runs > 0; --runs) {
         for (int32_t i = 0; i < r->length; ++i) {
@@ -190,8 +196,8 @@ static __attribute__((noinline, unused)) void tflmgen_rows_f32(const float *inpu
         float *const out = sums + first;
         struct tflmgen_sums_f32 four = {0.0f, 0.0f, 0.0f, 0.0f};
         for (int32_t plane = 0; plane < planes; ++plane) {
-            four = tflmgen_dot_rows_f32(four, input + plane * r->input_step, rows_of_weights + plane * r->weight_step,
-                                        r);
+            four =
+                tflmgen_dot_rows_f32(four, input + plane * r->input_step, rows_of_weights + plane * r->weight_step, r);
         }
         if (row == first) {
             out[0] = added[0] + four.s0;

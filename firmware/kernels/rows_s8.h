@@ -13,9 +13,9 @@ struct tflmgen_rows_s8_block {
     uint32_t offsets; /* in both halves */
 };
 
-/* Four columns of four rows, 16 products: LDR + 2 SXTAB16 + 4 (LDR + 2 SXTB16 + 2 SMLAD), and 2 for the loop. Registers:
- * r0 input, r1 and r2 rows 0 and 2, r3 stride, r4-r7 sums, r8-r9 input widened, r10-r11 weights, r12 offsets, lr
- * passes. */
+/* Four columns of four rows, 16 products: LDR + 2 SXTAB16 + 4 (LDR + 2 SXTB16 + 2 SMLAD), and 2 for the loop.
+ * Registers: r0 input, r1 and r2 rows 0 and 2, r3 stride, r4-r7 sums, r8-r9 input widened, r10-r11 weights, r12
+ * offsets, lr passes. */
 TFLMGEN_SHARED void tflmgen_rows_s8_block(const int8_t *input, const int8_t *weights,
                                           struct tflmgen_rows_s8_block *block, int32_t passes)
 {

@@ -13,7 +13,7 @@ struct tflmgen_select {
 };
 
 #define TFLMGEN_DEFINE_SELECT(name, word)                                                                          \
-    TFLMGEN_KERNEL void name(const bool *condition, const void *input1, const void *input2, void *output,         \
+    TFLMGEN_KERNEL void name(const bool *condition, const void *input1, const void *input2, void *output,          \
                              const struct tflmgen_select *params)                                                  \
     {                                                                                                              \
         const int32_t row = params->rank - 1;                                                                      \
@@ -32,7 +32,7 @@ struct tflmgen_select {
                 row2 += params->stride2[row];                                                                      \
             }                                                                                                      \
             more = tflmgen_nest_next_row(&inputs, params->rank, params->extent, params->stride1, params->stride2); \
-            (void)tflmgen_nest_next_row(&conditions, params->rank, params->extent, params->condition_stride,      \
+            (void)tflmgen_nest_next_row(&conditions, params->rank, params->extent, params->condition_stride,       \
                                         params->condition_stride);                                                 \
         } while (more);                                                                                            \
     }

@@ -86,9 +86,8 @@ TFLMGEN_HELPER struct tflmgen_fft_complex tflmgen_fft_subtract(struct tflmgen_ff
 TFLMGEN_HELPER struct tflmgen_fft_complex tflmgen_fft_multiply(struct tflmgen_fft_complex a,
                                                                struct tflmgen_fft_complex b, bool wide)
 {
-    const struct tflmgen_fft_complex product = {
-        tflmgen_fft_products(a.real, b.real, a.imaginary, -b.imaginary, wide),
-        tflmgen_fft_products(a.real, b.imaginary, a.imaginary, b.real, wide)};
+    const struct tflmgen_fft_complex product = {tflmgen_fft_products(a.real, b.real, a.imaginary, -b.imaginary, wide),
+                                                tflmgen_fft_products(a.real, b.imaginary, a.imaginary, b.real, wide)};
     return product;
 }
 
@@ -165,13 +164,12 @@ TFLMGEN_HELPER void tflmgen_fft_split(void *data, const void *halves, int32_t po
         mirror = tflmgen_fft_divide(mirror, 2, wide);
         const struct tflmgen_fft_complex here = tflmgen_fft_divide(tflmgen_fft_get(data, k, wide), 2, wide);
         const struct tflmgen_fft_complex sum = tflmgen_fft_add(here, mirror, wide);
-        const struct tflmgen_fft_complex turned = tflmgen_fft_multiply(
-            tflmgen_fft_subtract(here, mirror, wide), tflmgen_fft_get(halves, k - 1, wide), wide);
+        const struct tflmgen_fft_complex turned =
+            tflmgen_fft_multiply(tflmgen_fft_subtract(here, mirror, wide), tflmgen_fft_get(halves, k - 1, wide), wide);
         const struct tflmgen_fft_complex low = {tflmgen_add_wrap_s32(sum.real, turned.real) >> 1,
                                                 tflmgen_add_wrap_s32(sum.imaginary, turned.imaginary) >> 1};
-        const struct tflmgen_fft_complex high = {
-            (int32_t)((uint32_t)sum.real - (uint32_t)turned.real) >> 1,
-            (int32_t)((uint32_t)turned.imaginary - (uint32_t)sum.imaginary) >> 1};
+        const struct tflmgen_fft_complex high = {(int32_t)((uint32_t)sum.real - (uint32_t)turned.real) >> 1,
+                                                 (int32_t)((uint32_t)turned.imaginary - (uint32_t)sum.imaginary) >> 1};
         tflmgen_fft_set(data, k, low, wide);
         tflmgen_fft_set(data, points - k, high, wide);
     }
@@ -185,9 +183,8 @@ TFLMGEN_HELPER void tflmgen_fft_merge(const void *spectrum, void *data, const ui
 {
     const int32_t lowest = tflmgen_fft_get(spectrum, 0, wide).real;
     const int32_t highest = tflmgen_fft_get(spectrum, points, wide).real;
-    const struct tflmgen_fft_complex first = {
-        tflmgen_fft_sum(lowest, highest, wide),
-        tflmgen_fft_sum(lowest, (int32_t)(0U - (uint32_t)highest), wide)};
+    const struct tflmgen_fft_complex first = {tflmgen_fft_sum(lowest, highest, wide),
+                                              tflmgen_fft_sum(lowest, (int32_t)(0U - (uint32_t)highest), wide)};
     tflmgen_fft_set(data, order[0], tflmgen_fft_divide(first, 2, wide), wide);
     for (int32_t k = 1; k <= points / 2; k++) {
         struct tflmgen_fft_complex mirror = tflmgen_fft_get(spectrum, points - k, wide);
@@ -195,8 +192,8 @@ TFLMGEN_HELPER void tflmgen_fft_merge(const void *spectrum, void *data, const ui
         mirror = tflmgen_fft_divide(mirror, 2, wide);
         const struct tflmgen_fft_complex here = tflmgen_fft_divide(tflmgen_fft_get(spectrum, k, wide), 2, wide);
         const struct tflmgen_fft_complex even = tflmgen_fft_add(here, mirror, wide);
-        const struct tflmgen_fft_complex odd = tflmgen_fft_multiply(
-            tflmgen_fft_subtract(here, mirror, wide), tflmgen_fft_get(halves, k - 1, wide), wide);
+        const struct tflmgen_fft_complex odd =
+            tflmgen_fft_multiply(tflmgen_fft_subtract(here, mirror, wide), tflmgen_fft_get(halves, k - 1, wide), wide);
         struct tflmgen_fft_complex high = tflmgen_fft_subtract(even, odd, wide);
         high.imaginary = tflmgen_fft_negative(high.imaginary, wide);
         tflmgen_fft_set(data, order[k], tflmgen_fft_add(even, odd, wide), wide);
@@ -214,9 +211,8 @@ TFLMGEN_HELPER void tflmgen_fft_forward(const void *input, const uint16_t *order
         const void *real = (const char *)input + frame * length * size;
         void *data = (char *)output + frame * (2 * params->points + 2) * size;
         for (int32_t i = 0; i < params->points; i++) {
-            const struct tflmgen_fft_complex pair = {
-                2 * i < length ? tflmgen_fft_load(real, 2 * i, wide) : 0,
-                2 * i + 1 < length ? tflmgen_fft_load(real, 2 * i + 1, wide) : 0};
+            const struct tflmgen_fft_complex pair = {2 * i < length ? tflmgen_fft_load(real, 2 * i, wide) : 0,
+                                                     2 * i + 1 < length ? tflmgen_fft_load(real, 2 * i + 1, wide) : 0};
             tflmgen_fft_set(data, order[i], pair, wide);
         }
         tflmgen_fft_stages(data, roots, params->points, false, wide);

@@ -90,18 +90,17 @@ TFLMGEN_HELPER void tflmgen_cf32_split(float *data, const float *halves, int32_t
         const tflmgen_cf32 sum = tflmgen_cf32_add(here, mirror);
         const tflmgen_cf32 turned =
             tflmgen_cf32_multiply(tflmgen_cf32_subtract(here, mirror), tflmgen_cf32_get(halves, k - 1));
-        tflmgen_cf32_set(data, k, tflmgen_cf32_of((sum.real + turned.real) * 0.5F,
-                                                  (sum.imaginary + turned.imaginary) * 0.5F));
-        tflmgen_cf32_set(data, points - k, tflmgen_cf32_of((sum.real - turned.real) * 0.5F,
-                                                           (turned.imaginary - sum.imaginary) * 0.5F));
+        tflmgen_cf32_set(data, k,
+                         tflmgen_cf32_of((sum.real + turned.real) * 0.5F, (sum.imaginary + turned.imaginary) * 0.5F));
+        tflmgen_cf32_set(data, points - k,
+                         tflmgen_cf32_of((sum.real - turned.real) * 0.5F, (turned.imaginary - sum.imaginary) * 0.5F));
     }
     tflmgen_cf32_set(data, 0, tflmgen_cf32_of(first.real + first.imaginary, 0.0F));
     tflmgen_cf32_set(data, points, tflmgen_cf32_of(first.real - first.imaginary, 0.0F));
 }
 
 TFLMGEN_KERNEL void tflmgen_signal_rfft_f32(const float *input, const uint16_t *order, const float *roots,
-                                            const float *halves, float *output,
-                                            const struct tflmgen_signal_fft *params)
+                                            const float *halves, float *output, const struct tflmgen_signal_fft *params)
 {
     const int32_t length = params->length;
     for (int32_t frame = 0; frame < params->frames; frame++) {

@@ -94,8 +94,8 @@ TFLMGEN_KERNEL void tflmgen_signal_subtraction(const uint32_t *input, const uint
     for (int32_t i = 0; i < params->channels; i++) {
         const uint32_t signal = input[i];
         const uint32_t scaled = signal << params->smoothing_bits;
-        const uint64_t mixed = (uint64_t)scaled * params->smoothing[i & 1] +
-                               (uint64_t)before[i] * params->one_minus_smoothing[i & 1];
+        const uint64_t mixed =
+            (uint64_t)scaled * params->smoothing[i & 1] + (uint64_t)before[i] * params->one_minus_smoothing[i & 1];
         uint32_t kept = (uint32_t)(mixed >> params->bits);
         const uint32_t estimate = kept < scaled ? kept : scaled;
         kept = params->clamping ? estimate : kept;

@@ -136,23 +136,23 @@ TFLMGEN_HELPER float tflmgen_signal_add_f32(float a, float b)
 }
 
 /* Adds frames that begin `step` samples after each other; what overlaps the next ones, size - step, is kept. */
-#define TFLMGEN_DEFINE_OVERLAP_ADD(name, type, sum)                                                    \
-    TFLMGEN_KERNEL void name(const type *input, const type *before, type *output, type *after,         \
-                             const struct tflmgen_signal_overlap_add *params)                          \
-    {                                                                                                  \
-        const int32_t step = params->step;                                                             \
-        const int32_t memory = params->size - step;                                                    \
-        memmove(after, before, (size_t)(params->channels * memory) * sizeof *after);                   \
-        for (int32_t frame = 0; frame < params->channels * params->frames; frame++) {                  \
-            const type *fresh = input + frame * params->size;                                          \
-            type *kept = after + frame / params->frames * memory;                                      \
-            for (int32_t i = 0; i < step; i++) {                                                       \
-                output[frame * step + i] = i < memory ? sum(fresh[i], kept[i]) : sum(fresh[i], 0);     \
-            }                                                                                          \
-            for (int32_t i = 0; i < memory; i++) {                                                     \
-                kept[i] = sum(fresh[i + step], i + step < memory ? kept[i + step] : 0);                \
-            }                                                                                          \
-        }                                                                                              \
+#define TFLMGEN_DEFINE_OVERLAP_ADD(name, type, sum)                                                \
+    TFLMGEN_KERNEL void name(const type *input, const type *before, type *output, type *after,     \
+                             const struct tflmgen_signal_overlap_add *params)                      \
+    {                                                                                              \
+        const int32_t step = params->step;                                                         \
+        const int32_t memory = params->size - step;                                                \
+        memmove(after, before, (size_t)(params->channels * memory) * sizeof *after);               \
+        for (int32_t frame = 0; frame < params->channels * params->frames; frame++) {              \
+            const type *fresh = input + frame * params->size;                                      \
+            type *kept = after + frame / params->frames * memory;                                  \
+            for (int32_t i = 0; i < step; i++) {                                                   \
+                output[frame * step + i] = i < memory ? sum(fresh[i], kept[i]) : sum(fresh[i], 0); \
+            }                                                                                      \
+            for (int32_t i = 0; i < memory; i++) {                                                 \
+                kept[i] = sum(fresh[i + step], i + step < memory ? kept[i + step] : 0);            \
+            }                                                                                      \
+        }                                                                                          \
     }
 
 TFLMGEN_DEFINE_OVERLAP_ADD(tflmgen_signal_overlap_add_s16, int16_t, tflmgen_signal_add_s16)

@@ -40,25 +40,25 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int
 }
 
 /* The output's scale is 1/256 or 1/65536, its zero point the least value. */
-#define TFLMGEN_SOFTMAX_S8(name, element, bits, least, most)                                                           \
-    TFLMGEN_KERNEL void name(const int8_t *input, const int32_t *restrict exps, element *output,                       \
-                             const struct tflmgen_softmax_s8 *p)                                                       \
-    {                                                                                                                  \
-        for (int32_t row = 0; row < p->rows; ++row) {                                                                  \
-            const int32_t greatest = tflmgen_row_max_s8(input, p->depth);                                              \
-            const int32_t sum = tflmgen_sum_of_exps(input, p->depth, greatest, exps, p->entries);                      \
-            const int32_t zeros = tflmgen_leading_zeros((uint32_t)sum);                                                \
-            const int32_t scale = tflmgen_reciprocal_q31((int32_t)(((uint32_t)sum << zeros) - 0x80000000u));           \
-            const int32_t exponent = 12 - zeros + 31 - (bits);                                                         \
-            for (int32_t i = 0; i < p->depth; ++i) {                                                                   \
-                const int32_t below = greatest - input[i];                                                             \
-                const int32_t part = below < p->entries ? tflmgen_fixed_multiply(scale, exps[below]) : 0;                \
-                const int32_t result = exponent > 31 ? 0 : tflmgen_rounding_divide_by_power(part, exponent);           \
-                output[i] = (element)tflmgen_clamp_s32(result + (least), least, most);                                 \
-            }                                                                                                          \
-            input += p->depth;                                                                                         \
-            output += p->depth;                                                                                        \
-        }                                                                                                              \
+#define TFLMGEN_SOFTMAX_S8(name, element, bits, least, most)                                                 \
+    TFLMGEN_KERNEL void name(const int8_t *input, const int32_t *restrict exps, element *output,             \
+                             const struct tflmgen_softmax_s8 *p)                                             \
+    {                                                                                                        \
+        for (int32_t row = 0; row < p->rows; ++row) {                                                        \
+            const int32_t greatest = tflmgen_row_max_s8(input, p->depth);                                    \
+            const int32_t sum = tflmgen_sum_of_exps(input, p->depth, greatest, exps, p->entries);            \
+            const int32_t zeros = tflmgen_leading_zeros((uint32_t)sum);                                      \
+            const int32_t scale = tflmgen_reciprocal_q31((int32_t)(((uint32_t)sum << zeros) - 0x80000000u)); \
+            const int32_t exponent = 12 - zeros + 31 - (bits);                                               \
+            for (int32_t i = 0; i < p->depth; ++i) {                                                         \
+                const int32_t below = greatest - input[i];                                                   \
+                const int32_t part = below < p->entries ? tflmgen_fixed_multiply(scale, exps[below]) : 0;    \
+                const int32_t result = exponent > 31 ? 0 : tflmgen_rounding_divide_by_power(part, exponent); \
+                output[i] = (element)tflmgen_clamp_s32(result + (least), least, most);                       \
+            }                                                                                                \
+            input += p->depth;                                                                               \
+            output += p->depth;                                                                              \
+        }                                                                                                    \
     }
 
 TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8, int8_t, 8, INT8_MIN, INT8_MAX)

@@ -1,8 +1,8 @@
-/* Sums of rows of int8 weights times one row of int8 values for cores with MVE, and their requantisation: what SVDF and LSTM
- * share.
+/* Sums of rows of int8 weights times one row of int8 values for cores with MVE, and their requantisation: what SVDF and
+ * LSTM share.
  *
- * The weights are groups of eight rows as FULLY_CONNECTED has them (fully_connected_mve.h), each with eight biases behind its
- * weights.
+ * The weights are groups of eight rows as FULLY_CONNECTED has them (fully_connected_mve.h), each with eight biases
+ * behind its weights.
  */
 #ifndef TFLMGEN_KERNELS_SUMS_MVE_H
 #define TFLMGEN_KERNELS_SUMS_MVE_H
@@ -22,6 +22,7 @@ TFLMGEN_SHARED const int8_t *tflmgen_sums_mve_eight(const int8_t *row, const int
     register const int8_t *r1 __asm__("r1") = stream;
     register int32_t r2 __asm__("r2") = chunks;
     register int32_t *r3 __asm__("r3") = sums;
+    /* clang-format off */
     __asm__ volatile("push {r3, r4-r11, lr}\n\t"
                      "mov r9, r1\n\t"
                      "mov r1, r0\n\t"
@@ -44,6 +45,7 @@ TFLMGEN_SHARED const int8_t *tflmgen_sums_mve_eight(const int8_t *row, const int
                      : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
                      :
                      : "r12", "q0", "q1", "q2", "cc", "memory");
+    /* clang-format on */
     return r0;
 }
 
@@ -56,7 +58,8 @@ TFLMGEN_HELPER const int8_t *tflmgen_sums_mve(const int8_t *row, const int8_t *s
     return (const int8_t *)(const void *)(biases + 8);
 }
 
-/* tflmgen_requantize by a multiplier above 0: VQRDMULH is its first rounding, VRSHL its second but for halves below zero. */
+/* tflmgen_requantize by a multiplier above 0: VQRDMULH is its first rounding, VRSHL its second but for halves below
+ * zero. */
 TFLMGEN_HELPER int32x4_t tflmgen_requantize_mve(int32x4_t values, int32_t multiplier, int32_t shift)
 {
     if (shift >= 0) {

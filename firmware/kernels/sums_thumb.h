@@ -1,8 +1,8 @@
-/* Sums of rows of int8 weights times one row of int8 values for every Cortex-M, and their requantisation: what SVDF and LSTM
- * share.
+/* Sums of rows of int8 weights times one row of int8 values for every Cortex-M, and their requantisation: what SVDF and
+ * LSTM share.
  *
- * The weights are groups of four rows as FULLY_CONNECTED has them (fully_connected_thumb.h), each with four biases behind its
- * weights.
+ * The weights are groups of four rows as FULLY_CONNECTED has them (fully_connected_thumb.h), each with four biases
+ * behind its weights.
  */
 #ifndef TFLMGEN_KERNELS_SUMS_THUMB_H
 #define TFLMGEN_KERNELS_SUMS_THUMB_H
@@ -12,11 +12,11 @@
 
 #ifdef __thumb__
 
-#define TFLMGEN_SUMS_THUMB_STORE                                                                                       \
-    "ldmia r1!, {r5}\n\t"                                                                                              \
-    "adds r2, r2, r5\n\t"                                                                                              \
-    "ldr r0, [sp, #16]\n\t"                                                                                            \
-    "stmia r0!, {r2}\n\t"                                                                                              \
+#define TFLMGEN_SUMS_THUMB_STORE \
+    "ldmia r1!, {r5}\n\t"        \
+    "adds r2, r2, r5\n\t"        \
+    "ldr r0, [sp, #16]\n\t"      \
+    "stmia r0!, {r2}\n\t"        \
     "str r0, [sp, #16]\n\t"
 
 TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_sums_thumb_groups, TFLMGEN_FULLY_CONNECTED_THUMB_COPIED,

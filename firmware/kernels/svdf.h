@@ -28,13 +28,12 @@ struct tflmgen_svdf_s8 {
     int32_t output_zero_point;
 };
 
-/* offsets: added to the sums of products, or NULL; bias: one per unit, or NULL. Sums through time wrap, and so does an activation
- * that its zero point takes out of range: TFLite Micro clamps first. */
+/* offsets: added to the sums of products, or NULL; bias: one per unit, or NULL. Sums through time wrap, and so does
+ * an activation that its zero point takes out of range: TFLite Micro clamps first. */
 #define TFLMGEN_SVDF_S8(name, element, least, most)                                                                    \
     TFLMGEN_KERNEL void name(const int8_t *input, const int8_t *restrict weights, const int32_t *restrict offsets,     \
                              const element *restrict time_weights, const int32_t *restrict bias,                       \
-                             const element *state_in, int8_t *output, element *state,                                  \
-                             const struct tflmgen_svdf_s8 *p)                                                          \
+                             const element *state_in, int8_t *output, element *state, const struct tflmgen_svdf_s8 *p) \
     {                                                                                                                  \
         for (int32_t batch = 0; batch < p->batches; ++batch) {                                                         \
             for (int32_t unit = 0, filter = 0; unit < p->units; ++unit) {                                              \
@@ -134,16 +133,15 @@ struct tflmgen_svdf_hybrid {
 /* The same by int8 weights, for which inputs are quantised first. quantized: scratch for one number per input. */
 TFLMGEN_KERNEL void tflmgen_svdf_hybrid(const float *input, const int8_t *restrict weights,
                                         const float *restrict time_weights, const float *restrict bias,
-                                        const float *state_in, float *output, float *state,
-                                        int8_t *restrict quantized, const struct tflmgen_svdf_hybrid *p)
+                                        const float *state_in, float *output, float *state, int8_t *restrict quantized,
+                                        const struct tflmgen_svdf_hybrid *p)
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         const struct tflmgen_row_scale row = tflmgen_quantize_row(input, quantized, p->inputs, p->asymmetric);
         for (int32_t unit = 0, filter = 0; unit < p->units; ++unit) {
             float total = bias ? bias[unit] : 0.0f;
             for (int32_t part = 0; part < p->rank; ++part, ++filter) {
-                const int32_t sum =
-                    tflmgen_dot_s8(quantized, weights + filter * p->inputs, p->inputs, -row.zero_point);
+                const int32_t sum = tflmgen_dot_s8(quantized, weights + filter * p->inputs, p->inputs, -row.zero_point);
                 const float newest = (float)sum * (row.scale * p->scale);
                 total += tflmgen_svdf_weigh_f32(state_in, state, newest, time_weights + filter * p->memory, p->memory);
                 state += p->memory;

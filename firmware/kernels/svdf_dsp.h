@@ -1,7 +1,7 @@
 /* SVDF in int8 for cores with the DSP extension: see svdf.h.
  *
- * The newest activations of up to 32 filters are computed at a time. Then each filter's memory moves on as it is weighed,
- * by words where it is a whole number of them, at least two.
+ * The newest activations of up to 32 filters are computed at a time. Then each filter's memory moves on as it is
+ * weighed, by words where it is a whole number of them, at least two.
  */
 #ifndef TFLMGEN_KERNELS_SVDF_DSP_H
 #define TFLMGEN_KERNELS_SVDF_DSP_H
@@ -30,7 +30,8 @@ struct tflmgen_svdf_dsp {
 
 /* Some units, in the order in which the assembly reads it. */
 struct tflmgen_svdf_dsp_units {
-    const void *old; /* the activation after the oldest one, of the next filter; as the other four, moved on by a call */
+    const void
+        *old; /* the activation after the oldest one, of the next filter; as the other four, moved on by a call */
     void *state;
     const void *weights;
     const int16_t *newest; /* of each filter; stays */
@@ -46,33 +47,35 @@ struct tflmgen_svdf_dsp_units {
 };
 
 /* Four activations of int8 in r5 times four weights in r6, added to r4. */
-#define TFLMGEN_SVDF_DSP_WEIGH_S8                                                                                      \
-    "sxtb16 r7, r5\n\t"                                                                                                \
-    "sxtb16 r8, r6\n\t"                                                                                                \
-    "smlad r4, r7, r8, r4\n\t"                                                                                         \
-    "sxtb16 r5, r5, ror #8\n\t"                                                                                        \
-    "sxtb16 r6, r6, ror #8\n\t"                                                                                        \
+#define TFLMGEN_SVDF_DSP_WEIGH_S8 \
+    "sxtb16 r7, r5\n\t"           \
+    "sxtb16 r8, r6\n\t"           \
+    "smlad r4, r7, r8, r4\n\t"    \
+    "sxtb16 r5, r5, ror #8\n\t"   \
+    "sxtb16 r6, r6, ror #8\n\t"   \
     "smlad r4, r5, r6, r4\n\t"
-#define TFLMGEN_SVDF_DSP_NEWEST_S8                                                                                     \
-    "ldr r7, [sp, #12]\n\t"                                                                                            \
-    "ssat r9, #8, r9\n\t"                                                                                              \
+#define TFLMGEN_SVDF_DSP_NEWEST_S8 \
+    "ldr r7, [sp, #12]\n\t"        \
+    "ssat r9, #8, r9\n\t"          \
     "add r9, r9, r7\n\t"
-#define TFLMGEN_SVDF_DSP_LAST_S8                                                                                       \
-    "ldr r5, [r0, #-1]\n\t"                                                                                            \
-    "lsr r5, r5, #8\n\t"                                                                                               \
+#define TFLMGEN_SVDF_DSP_LAST_S8 \
+    "ldr r5, [r0, #-1]\n\t"      \
+    "lsr r5, r5, #8\n\t"         \
     "orr r5, r5, r9, lsl #24\n\t"
 
 /* Two of int16. */
 #define TFLMGEN_SVDF_DSP_WEIGH_S16 "smlad r4, r5, r6, r4\n\t"
 #define TFLMGEN_SVDF_DSP_NEWEST_S16 ""
-#define TFLMGEN_SVDF_DSP_LAST_S16                                                                                      \
-    "ldr r5, [r0, #-2]\n\t"                                                                                            \
-    "lsr r5, r5, #16\n\t"                                                                                              \
+#define TFLMGEN_SVDF_DSP_LAST_S16 \
+    "ldr r5, [r0, #-2]\n\t"       \
+    "lsr r5, r5, #16\n\t"         \
     "orr r5, r5, r9, lsl #16\n\t"
 
-/* Registers: r0 old, r1 state, r2 weights, r3 newest, r4 sum, r9 the newest activation, r10 words left, r11 biases, r12 output,
- * lr filters left. Stack: end, words, rank, zero points, multiplier and shift as in the struct. A word of four activations is
- * 2 LDR, 1 STR, 4 SXTB16 and 2 SMLAD, one of two 2 LDR, 1 STR and 1 SMLAD, and 2 to loop; a unit costs 18 besides. */
+/* Registers: r0 old, r1 state, r2 weights, r3 newest, r4 sum, r9 the newest activation, r10 words left, r11 biases,
+ * r12 output, lr filters left. Stack: end, words, rank, zero points, multiplier and shift as in the struct. A word
+ * of four activations is 2 LDR, 1 STR, 4 SXTB16 and 2 SMLAD, one of two 2 LDR, 1 STR and 1 SMLAD, and 2 to loop; a
+ * unit costs 18 besides. */
+/* clang-format off */
 #define TFLMGEN_SVDF_DSP_UNITS(name, TYPE)                                                                             \
     TFLMGEN_SHARED void name(struct tflmgen_svdf_dsp_units *units)                                                     \
     {                                                                                                                  \
@@ -124,75 +127,86 @@ struct tflmgen_svdf_dsp_units {
                          :                                                                                             \
                          : "r1", "r2", "r3", "r12", "cc", "memory");                                                   \
     }
+/* clang-format on */
 
 TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s8, S8)
 TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s16, S16)
 
 /* The same for any memory. Both roundings as above: the first leaves nothing that the second could make overflow. */
-#define TFLMGEN_SVDF_DSP_ANY(name, element, least, most)                                                               \
-    TFLMGEN_SHARED void name(struct tflmgen_svdf_dsp_units *units, int32_t memory)                                     \
-    {                                                                                                                  \
-        const element *old = units->old;                                                                               \
-        element *state = units->state;                                                                                 \
-        const element *weights = units->weights;                                                                       \
-        const int16_t *newest = units->newest;                                                                         \
-        const int32_t zero_point = units->zero_point, rank = units->rank;                                              \
-        for (; units->output != units->end; ++units->output) {                                                         \
-            int32_t total = *units->biases++;                                                                          \
-            for (int32_t part = rank; part > 0; --part) {                                                              \
-                for (int32_t left = memory - 1; left > 0; --left) {                                                    \
-                    const int32_t moved = *old++;                                                                      \
-                    *state++ = (element)moved;                                                                         \
-                    total = tflmgen_add_wrap_s32(total, moved * *weights++);                                           \
-                }                                                                                                      \
-                const element last = (element)(tflmgen_clamp_s32(*newest++, least, most) + zero_point);                \
-                ++old;                                                                                                 \
-                *state++ = last;                                                                                       \
-                total = tflmgen_add_wrap_s32(total, last * *weights++);                                                \
-            }                                                                                                          \
-            const int32_t high = (int32_t)(((int64_t)total * units->multiplier + ((int64_t)1 << 30)) >> 31);           \
-            const int32_t half = (high + tflmgen_sign_mask(high)) >> units->half_shift;                                \
-            total = tflmgen_add_wrap_s32((half + 1) >> 1, units->output_zero_point);                                   \
-            *units->output = (int8_t)tflmgen_saturate_s8(total);                                                       \
-        }                                                                                                              \
-        units->old = old;                                                                                              \
-        units->state = state;                                                                                          \
-        units->weights = weights;                                                                                      \
+#define TFLMGEN_SVDF_DSP_ANY(name, element, least, most)                                                     \
+    TFLMGEN_SHARED void name(struct tflmgen_svdf_dsp_units *units, int32_t memory)                           \
+    {                                                                                                        \
+        const element *old = units->old;                                                                     \
+        element *state = units->state;                                                                       \
+        const element *weights = units->weights;                                                             \
+        const int16_t *newest = units->newest;                                                               \
+        const int32_t zero_point = units->zero_point, rank = units->rank;                                    \
+        for (; units->output != units->end; ++units->output) {                                               \
+            int32_t total = *units->biases++;                                                                \
+            for (int32_t part = rank; part > 0; --part) {                                                    \
+                for (int32_t left = memory - 1; left > 0; --left) {                                          \
+                    const int32_t moved = *old++;                                                            \
+                    *state++ = (element)moved;                                                               \
+                    total = tflmgen_add_wrap_s32(total, moved * *weights++);                                 \
+                }                                                                                            \
+                const element last = (element)(tflmgen_clamp_s32(*newest++, least, most) + zero_point);      \
+                ++old;                                                                                       \
+                *state++ = last;                                                                             \
+                total = tflmgen_add_wrap_s32(total, last * *weights++);                                      \
+            }                                                                                                \
+            const int32_t high = (int32_t)(((int64_t)total * units->multiplier + ((int64_t)1 << 30)) >> 31); \
+            const int32_t half = (high + tflmgen_sign_mask(high)) >> units->half_shift;                      \
+            total = tflmgen_add_wrap_s32((half + 1) >> 1, units->output_zero_point);                         \
+            *units->output = (int8_t)tflmgen_saturate_s8(total);                                             \
+        }                                                                                                    \
+        units->old = old;                                                                                    \
+        units->state = state;                                                                                \
+        units->weights = weights;                                                                            \
     }
 
 TFLMGEN_SVDF_DSP_ANY(tflmgen_svdf_dsp_units_s8, int8_t, INT8_MIN, INT8_MAX)
 TFLMGEN_SVDF_DSP_ANY(tflmgen_svdf_dsp_units_s16, int16_t, INT16_MIN, INT16_MAX)
 
 /* biases: see above; stream: see rescaled_rows_dsp.h. */
-#define TFLMGEN_SVDF_DSP(name, element, rows_of, run)                                                                  \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, const element *time_weights,                 \
-                             const int32_t *biases, const element *state_in, int8_t *output, element *state,           \
-                             const struct tflmgen_svdf_dsp *p)                                                         \
-    {                                                                                                                  \
-        uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];                                                            \
-        int16_t newest[TFLMGEN_SVDF_DSP_FILTERS] __attribute__((aligned(4)));                                          \
-        struct tflmgen_rescaled_rows_dsp rows = {p->scale, 0, 0, 0, NULL};                                             \
-        struct tflmgen_svdf_dsp_units units = {                                                                        \
-            state_in + 1,  state, NULL, newest, NULL, output, NULL, p->memory * (int32_t)sizeof(element) / 4 - 1, p->rank,\
-            p->state_zero_point, p->output_multiplier, p->output_right_shift - 1, p->output_zero_point};               \
-        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                         \
-            const uint32_t *group = stream;                                                                            \
-            tflmgen_rescaled_rows_dsp_set_row(&rows, widened, input + batch * p->inputs, p->inputs);                   \
-            units.weights = time_weights;                                                                              \
-            units.biases = biases;                                                                                     \
-            for (int32_t left = p->units; left > 0;) {                                                                 \
-                const int32_t count = tflmgen_min_s32(left, TFLMGEN_SVDF_DSP_FILTERS / p->rank & ~3);                  \
-                memset(newest, 0, sizeof newest);                                                                      \
-                group = rows_of(&rows, group, newest, (count * p->rank + 3) / 4);                                      \
-                units.end = units.output + count;                                                                      \
-                run;                                                                                                   \
-                left -= count;                                                                                         \
-            }                                                                                                          \
-        }                                                                                                              \
+#define TFLMGEN_SVDF_DSP(name, element, rows_of, run)                                                        \
+    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, const element *time_weights,       \
+                             const int32_t *biases, const element *state_in, int8_t *output, element *state, \
+                             const struct tflmgen_svdf_dsp *p)                                               \
+    {                                                                                                        \
+        uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];                                                  \
+        int16_t newest[TFLMGEN_SVDF_DSP_FILTERS] __attribute__((aligned(4)));                                \
+        struct tflmgen_rescaled_rows_dsp rows = {p->scale, 0, 0, 0, NULL};                                   \
+        struct tflmgen_svdf_dsp_units units = {state_in + 1,                                                 \
+                                               state,                                                        \
+                                               NULL,                                                         \
+                                               newest,                                                       \
+                                               NULL,                                                         \
+                                               output,                                                       \
+                                               NULL,                                                         \
+                                               p->memory * (int32_t)sizeof(element) / 4 - 1,                 \
+                                               p->rank,                                                      \
+                                               p->state_zero_point,                                          \
+                                               p->output_multiplier,                                         \
+                                               p->output_right_shift - 1,                                    \
+                                               p->output_zero_point};                                        \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                               \
+            const uint32_t *group = stream;                                                                  \
+            tflmgen_rescaled_rows_dsp_set_row(&rows, widened, input + batch * p->inputs, p->inputs);         \
+            units.weights = time_weights;                                                                    \
+            units.biases = biases;                                                                           \
+            for (int32_t left = p->units; left > 0;) {                                                       \
+                const int32_t count = tflmgen_min_s32(left, TFLMGEN_SVDF_DSP_FILTERS / p->rank & ~3);        \
+                memset(newest, 0, sizeof newest);                                                            \
+                group = rows_of(&rows, group, newest, (count * p->rank + 3) / 4);                            \
+                units.end = units.output + count;                                                            \
+                run;                                                                                         \
+                left -= count;                                                                               \
+            }                                                                                                \
+        }                                                                                                    \
     }
 
-#define TFLMGEN_SVDF_DSP_BOTH(name, suffix, element, run)                                                              \
-    TFLMGEN_SVDF_DSP(name##_##suffix, element, tflmgen_rescaled_rows_dsp_pairs, run)                                   \
+#define TFLMGEN_SVDF_DSP_BOTH(name, suffix, element, run)                            \
+    TFLMGEN_SVDF_DSP(name##_##suffix, element, tflmgen_rescaled_rows_dsp_pairs, run) \
     TFLMGEN_SVDF_DSP(name##_offset_##suffix, element, tflmgen_rescaled_rows_dsp_offset, run)
 
 TFLMGEN_SVDF_DSP_BOTH(tflmgen_svdf_dsp, s8, int8_t, tflmgen_svdf_dsp_words_s8(&units))

@@ -1,7 +1,7 @@
 /* SVDF in int8 for cores with MVE: see svdf.h.
  *
- * The newest activations of up to 64 filters are computed at a time. Then each filter's memory moves on as it is weighed, 16
- * bytes at a time, and units are requantised by fours.
+ * The newest activations of up to 64 filters are computed at a time. Then each filter's memory moves on as it is
+ * weighed, 16 bytes at a time, and units are requantised by fours.
  */
 #ifndef TFLMGEN_KERNELS_SVDF_MVE_H
 #define TFLMGEN_KERNELS_SVDF_MVE_H
@@ -39,7 +39,7 @@ TFLMGEN_HELPER const int8_t *tflmgen_svdf_mve_newest(int32_t *newest, const int8
     {                                                                                                          \
         const int32_t last = memory - 1;                                                                       \
         for (; count > 0; --count, ++sums, old += memory, state += memory, weights += memory) {                \
-            const int##bits##_t newest = (int##bits##_t)*sums;                                                 \
+            const int##bits##_t newest = (int##bits##_t) * sums;                                               \
             int32_t total = newest * weights[last];                                                            \
             for (int32_t i = 0; i < last; i += lanes) {                                                        \
                 const mve_pred16_t some = vctp##bits##q((uint32_t)(last - i));                                 \
@@ -76,30 +76,30 @@ TFLMGEN_HELPER void tflmgen_svdf_mve_finish(int8_t *output, int32_t *sums, const
 }
 
 /* stream: see sums_mve.h; biases: one per unit, the state's zero point folded in; p: ranks are at most 8. */
-#define TFLMGEN_SVDF_MVE(name, element, weigh, least, most)                                                            \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, const element *time_weights,                 \
-                             const int32_t *biases, const element *state_in, int8_t *output, element *state,           \
-                             const struct tflmgen_svdf_s8 *p)                                                          \
-    {                                                                                                                  \
-        const int32_t units = TFLMGEN_SVDF_MVE_FILTERS / p->rank & ~7;                                                 \
-        int8_t row[TFLMGEN_SUMS_MVE_STACK_BYTES];                                                                      \
-        int32_t sums[TFLMGEN_SVDF_MVE_FILTERS];                                                                        \
-        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                         \
-            const element *weights = time_weights;                                                                     \
-            const int8_t *at = (const int8_t *)stream;                                                                 \
-            tflmgen_copy_mve(row, input + batch * p->inputs, p->inputs);                                               \
-            for (int32_t unit = 0; unit < p->units; unit += units) {                                                   \
-                const int32_t count = tflmgen_min_s32(p->units - unit, units);                                         \
-                const int32_t activations = count * p->rank * p->memory;                                               \
-                at = tflmgen_svdf_mve_newest(sums, row, at, count * p->rank, least, most, p);                          \
-                weigh(sums, count * p->rank, state_in, state, weights, p->memory);                                     \
-                tflmgen_svdf_mve_finish(output, sums, biases + unit, count, p);                                        \
-                state += activations;                                                                                  \
-                state_in += activations;                                                                               \
-                weights += activations;                                                                                \
-                output += count;                                                                                       \
-            }                                                                                                          \
-        }                                                                                                              \
+#define TFLMGEN_SVDF_MVE(name, element, weigh, least, most)                                                  \
+    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, const element *time_weights,       \
+                             const int32_t *biases, const element *state_in, int8_t *output, element *state, \
+                             const struct tflmgen_svdf_s8 *p)                                                \
+    {                                                                                                        \
+        const int32_t units = TFLMGEN_SVDF_MVE_FILTERS / p->rank & ~7;                                       \
+        int8_t row[TFLMGEN_SUMS_MVE_STACK_BYTES];                                                            \
+        int32_t sums[TFLMGEN_SVDF_MVE_FILTERS];                                                              \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                               \
+            const element *weights = time_weights;                                                           \
+            const int8_t *at = (const int8_t *)stream;                                                       \
+            tflmgen_copy_mve(row, input + batch * p->inputs, p->inputs);                                     \
+            for (int32_t unit = 0; unit < p->units; unit += units) {                                         \
+                const int32_t count = tflmgen_min_s32(p->units - unit, units);                               \
+                const int32_t activations = count * p->rank * p->memory;                                     \
+                at = tflmgen_svdf_mve_newest(sums, row, at, count * p->rank, least, most, p);                \
+                weigh(sums, count * p->rank, state_in, state, weights, p->memory);                           \
+                tflmgen_svdf_mve_finish(output, sums, biases + unit, count, p);                              \
+                state += activations;                                                                        \
+                state_in += activations;                                                                     \
+                weights += activations;                                                                      \
+                output += count;                                                                             \
+            }                                                                                                \
+        }                                                                                                    \
     }
 
 TFLMGEN_SVDF_MVE(tflmgen_svdf_mve_s8, int8_t, tflmgen_svdf_mve_weigh_s8, INT8_MIN, INT8_MAX)

@@ -10,47 +10,47 @@
 /* Filters whose sums are on the stack. */
 #define TFLMGEN_SVDF_THUMB_FILTERS 16
 
-/* stream: see sums_thumb.h; biases: one per unit, the state's zero point folded in. An activation to move and to weigh is 8
- * instructions on Armv6-M. */
-#define TFLMGEN_SVDF_THUMB(name, element, least, most)                                                                 \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, const element *time_weights,                 \
-                             const int32_t *biases, const element *state_in, int8_t *output, element *state,           \
-                             const struct tflmgen_svdf_s8 *p)                                                          \
-    {                                                                                                                  \
-        const int32_t filters = p->units * p->rank, memory = p->memory;                                                \
-        uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                                                             \
-        int32_t sums[TFLMGEN_SVDF_THUMB_FILTERS];                                                                      \
-        struct tflmgen_sums_thumb rows;                                                                                \
-        for (int32_t batch = 0; batch < p->batches; ++batch, input += p->inputs) {                                     \
-            const element *weights = time_weights;                                                                     \
-            const int32_t *bias = biases;                                                                              \
-            tflmgen_sums_thumb_start(&rows, copy, input, p->inputs, stream);                                           \
-            for (int32_t filter = 0; filter < filters; ++bias) {                                                       \
-                int32_t total = *bias;                                                                                 \
-                for (int32_t part = p->rank; part > 0; --part, ++filter) {                                             \
-                    const int32_t place = filter % TFLMGEN_SVDF_THUMB_FILTERS;                                         \
-                    if (place == 0) {                                                                                  \
-                        const int32_t left = tflmgen_min_s32(filters - filter, TFLMGEN_SVDF_THUMB_FILTERS);            \
-                        tflmgen_sums_thumb_next(&rows, sums, (left + 3) / 4);                                          \
-                    }                                                                                                  \
-                    const int32_t sum = tflmgen_requantize_thumb(sums[place], p->multiplier, p->shift);                \
-                    const element newest = (element)(tflmgen_clamp_s32(sum, least, most) + p->state_zero_point);       \
-                    for (int32_t i = 1; i < memory; ++i) {                                                             \
-                        const element activation = state_in[i];                                                        \
-                        state[i - 1] = activation;                                                                     \
-                        total = tflmgen_add_wrap_s32(total, activation * weights[i - 1]);                              \
-                    }                                                                                                  \
-                    state[memory - 1] = newest;                                                                        \
-                    total = tflmgen_add_wrap_s32(total, newest * weights[memory - 1]);                                 \
-                    state += memory;                                                                                   \
-                    state_in += memory;                                                                                \
-                    weights += memory;                                                                                 \
-                }                                                                                                      \
-                total = tflmgen_requantize_thumb(total, p->output_multiplier, p->output_shift);                        \
-                total = tflmgen_add_wrap_s32(total, p->output_zero_point);                                             \
-                *output++ = (int8_t)tflmgen_clamp_s32(total, INT8_MIN, INT8_MAX);                                      \
-            }                                                                                                          \
-        }                                                                                                              \
+/* stream: see sums_thumb.h; biases: one per unit, the state's zero point folded in. An activation to move and to
+ * weigh is 8 instructions on Armv6-M. */
+#define TFLMGEN_SVDF_THUMB(name, element, least, most)                                                           \
+    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, const element *time_weights,           \
+                             const int32_t *biases, const element *state_in, int8_t *output, element *state,     \
+                             const struct tflmgen_svdf_s8 *p)                                                    \
+    {                                                                                                            \
+        const int32_t filters = p->units * p->rank, memory = p->memory;                                          \
+        uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                                                       \
+        int32_t sums[TFLMGEN_SVDF_THUMB_FILTERS];                                                                \
+        struct tflmgen_sums_thumb rows;                                                                          \
+        for (int32_t batch = 0; batch < p->batches; ++batch, input += p->inputs) {                               \
+            const element *weights = time_weights;                                                               \
+            const int32_t *bias = biases;                                                                        \
+            tflmgen_sums_thumb_start(&rows, copy, input, p->inputs, stream);                                     \
+            for (int32_t filter = 0; filter < filters; ++bias) {                                                 \
+                int32_t total = *bias;                                                                           \
+                for (int32_t part = p->rank; part > 0; --part, ++filter) {                                       \
+                    const int32_t place = filter % TFLMGEN_SVDF_THUMB_FILTERS;                                   \
+                    if (place == 0) {                                                                            \
+                        const int32_t left = tflmgen_min_s32(filters - filter, TFLMGEN_SVDF_THUMB_FILTERS);      \
+                        tflmgen_sums_thumb_next(&rows, sums, (left + 3) / 4);                                    \
+                    }                                                                                            \
+                    const int32_t sum = tflmgen_requantize_thumb(sums[place], p->multiplier, p->shift);          \
+                    const element newest = (element)(tflmgen_clamp_s32(sum, least, most) + p->state_zero_point); \
+                    for (int32_t i = 1; i < memory; ++i) {                                                       \
+                        const element activation = state_in[i];                                                  \
+                        state[i - 1] = activation;                                                               \
+                        total = tflmgen_add_wrap_s32(total, activation * weights[i - 1]);                        \
+                    }                                                                                            \
+                    state[memory - 1] = newest;                                                                  \
+                    total = tflmgen_add_wrap_s32(total, newest * weights[memory - 1]);                           \
+                    state += memory;                                                                             \
+                    state_in += memory;                                                                          \
+                    weights += memory;                                                                           \
+                }                                                                                                \
+                total = tflmgen_requantize_thumb(total, p->output_multiplier, p->output_shift);                  \
+                total = tflmgen_add_wrap_s32(total, p->output_zero_point);                                       \
+                *output++ = (int8_t)tflmgen_clamp_s32(total, INT8_MIN, INT8_MAX);                                \
+            }                                                                                                    \
+        }                                                                                                        \
     }
 
 TFLMGEN_SVDF_THUMB(tflmgen_svdf_thumb_s8, int8_t, INT8_MIN, INT8_MAX)

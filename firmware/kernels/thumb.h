@@ -1,20 +1,22 @@
 /* What the kernels for every Cortex-M share, written in the instructions of Armv6-M (Cortex-M0, M0+).
  *
- * Two products per MULS. A word holds two factors x0 + 65536 x1, a register their common one; the product has both products.
- * As long as each, or each sum of a few, fits 16 bits, words can be summed and be taken apart later: S1 sums the words,
- * wrapping, and S2 their upper halves; then the sum of the upper ones is S2, that of the lower ones S1 - 65536 S2.
+ * Two products per MULS. A word holds two factors x0 + 65536 x1, a register their common one; the product has both
+ * products. As long as each, or each sum of a few, fits 16 bits, words can be summed and be taken apart later: S1 sums
+ * the words, wrapping, and S2 their upper halves; then the sum of the upper ones is S2, that of the lower ones S1 -
+ * 65536 S2.
  *
- * Halves with a sign: two products of an int8 by a negated int8 are at least -32768 and at most 32512. A word t that has
- * them, or more that the compiler has found to fit, has the upper half t + 0x8000 >> 16. The kernels have negated sums S.
+ * Halves with a sign: two products of an int8 by a negated int8 are at least -32768 and at most 32512. A word t that
+ * has them, or more that the compiler has found to fit, has the upper half t + 0x8000 >> 16. The kernels have negated
+ * sums S.
  *
- * Halves without: a value + 128 times a weight + 128 are 16 bits. What 128 adds to each factor is taken off again: 128 times
- * the sum of the values by what S1 and S2 begin with, the rest as part of the bias.
+ * Halves without: a value + 128 times a weight + 128 are 16 bits. What 128 adds to each factor is taken off again: 128
+ * times the sum of the values by what S1 and S2 begin with, the rest as part of the bias.
  *
- * Rescaling. There is no long multiplication. Where all outputs that are not clamped lie in a window of sums, d = S + b is
- * an unsigned number of 20 bits at most in the window, and y = 2^31 - c - (d h + (d l >> 12)), the output y >> 24. Else,
- * a sum a = 1024 h + l gives y = h m + ((l m + h f) >> 10) + c, and the output is (y >> s) - 128, saturated; where the
- * outputs of negative sums are not clamped away, another c holds for them. The compiler searches these constants per
- * output channel, and proves the result equal to TFLite's double rounding.
+ * Rescaling. There is no long multiplication. Where all outputs that are not clamped lie in a window of sums, d = S + b
+ * is an unsigned number of 20 bits at most in the window, and y = 2^31 - c - (d h + (d l >> 12)), the output y >> 24.
+ * Else, a sum a = 1024 h + l gives y = h m + ((l m + h f) >> 10) + c, and the output is (y >> s) - 128, saturated;
+ * where the outputs of negative sums are not clamped away, another c holds for them. The compiler searches these
+ * constants per output channel, and proves the result equal to TFLite's double rounding.
  */
 #ifndef TFLMGEN_KERNELS_THUMB_H
 #define TFLMGEN_KERNELS_THUMB_H
@@ -47,43 +49,43 @@
     "mov lr, r3\n\t"
 
 /* Halves with a sign in `word` go to S1 and S2. r12 is 0x8000. */
-#define TFLMGEN_THUMB_PART(word, s1, s2)   \
-    "add " s1 ", " s1 ", " word "\n\t"     \
-    "add " word ", " word ", r12\n\t"      \
-    "asrs " word ", " word ", #16\n\t"     \
+#define TFLMGEN_THUMB_PART(word, s1, s2) \
+    "add " s1 ", " s1 ", " word "\n\t"   \
+    "add " word ", " word ", r12\n\t"    \
+    "asrs " word ", " word ", #16\n\t"   \
     "add " s2 ", " s2 ", " word "\n\t"
 
-/* d in r2 becomes its output, with h in r4, l in r5, 2^31 - c in r6 and the window's width in r7; r3 is lost. 9 instructions,
- * 5 beyond the window. */
-#define TFLMGEN_THUMB_BOUNDED   \
-    "cmp r2, r7\n\t"           \
-    "bls 7f\n\t"               \
-    "asrs r2, r2, #31\n\t"     \
-    "adds r2, #128\n\t"        \
-    "b 8f\n"                   \
-    "7:\n\t"                   \
-    "mov r3, r2\n\t"           \
-    "muls r3, r5, r3\n\t"      \
-    "lsrs r3, r3, #12\n\t"     \
-    "muls r2, r4, r2\n\t"      \
-    "adds r2, r2, r3\n\t"      \
-    "subs r2, r6, r2\n\t"      \
-    "asrs r2, r2, #24\n"       \
+/* d in r2 becomes its output, with h in r4, l in r5, 2^31 - c in r6 and the window's width in r7; r3 is lost. 9
+ * instructions, 5 beyond the window. */
+#define TFLMGEN_THUMB_BOUNDED \
+    "cmp r2, r7\n\t"          \
+    "bls 7f\n\t"              \
+    "asrs r2, r2, #31\n\t"    \
+    "adds r2, #128\n\t"       \
+    "b 8f\n"                  \
+    "7:\n\t"                  \
+    "mov r3, r2\n\t"          \
+    "muls r3, r5, r3\n\t"     \
+    "lsrs r3, r3, #12\n\t"    \
+    "muls r2, r4, r2\n\t"     \
+    "adds r2, r2, r3\n\t"     \
+    "subs r2, r6, r2\n\t"     \
+    "asrs r2, r2, #24\n"      \
     "8:\n\t"
 
 /* What that needs, from 2^10 b + f in r3, 2^10 r in r6, whose ten low bits do not matter, and 2^12 h + l in r7: 11
  * instructions. */
 #define TFLMGEN_THUMB_UNPACK \
-    "lsrs r4, r7, #12\n\t"  \
-    "lsls r5, r7, #20\n\t"  \
-    "lsrs r5, r5, #20\n\t"  \
-    "lsrs r7, r6, #10\n\t"  \
-    "lsls r3, r3, #22\n\t"  \
-    "lsrs r3, r3, #22\n\t"  \
-    "muls r3, r4, r3\n\t"   \
-    "lsrs r3, r3, #10\n\t"  \
-    "movs r6, #1\n\t"       \
-    "lsls r6, r6, #31\n\t"  \
+    "lsrs r4, r7, #12\n\t"   \
+    "lsls r5, r7, #20\n\t"   \
+    "lsrs r5, r5, #20\n\t"   \
+    "lsrs r7, r6, #10\n\t"   \
+    "lsls r3, r3, #22\n\t"   \
+    "lsrs r3, r3, #22\n\t"   \
+    "muls r3, r4, r3\n\t"    \
+    "lsrs r3, r3, #10\n\t"   \
+    "movs r6, #1\n\t"        \
+    "lsls r6, r6, #31\n\t"   \
     "subs r6, r6, r3\n\t"
 
 /* Products without a sign in `word` go to S1 and S2. */
@@ -92,8 +94,9 @@
     "lsrs " word ", " word ", #16\n\t"    \
     "add " s2 ", " s2 ", " word "\n\t"
 
-/* The sum in r2 becomes its output, with m in r5, c in r6 and 256 f + s in r7; r3, r4 are lost. 15 instructions, 17 where
- * it saturates. ADD_MORE: what else is added to c, if anything. */
+/* The sum in r2 becomes its output, with m in r5, c in r6 and 256 f + s in r7; r3, r4 are lost. 15 instructions, 17
+ * where it saturates. ADD_MORE: what else is added to c, if anything. */
+/* clang-format off */
 #define TFLMGEN_THUMB_RESCALE(ADD_MORE) \
     "asrs r3, r2, #10\n\t"              \
     "lsls r2, r2, #22\n\t"              \
@@ -113,6 +116,7 @@
     "mvns r2, r2\n"                     \
     "8:\n\t"                            \
     "subs r2, #128\n\t"
+/* clang-format on */
 
 /* r0 = what is to be added to c for the sum in r2: the second word at r1, where the sum and its bias, the first word,
  * are negative. r3 is lost. */
@@ -126,6 +130,7 @@
 /* The outputs of two pixels go to r0, which moves on: the second one first, so that the first one stays where both have
  * the same place. Stack: at 20 the bytes from one pixel to the next, at 24 twice that. 43 instructions, and 2 for each
  * output that saturates. */
+/* clang-format off */
 #define TFLMGEN_THUMB_STORE_CLAMPED(s1, s2) \
     "mov r2, " s2 "\n\t"                    \
     TFLMGEN_THUMB_RESCALE("")               \
@@ -159,6 +164,7 @@
     "strb r2, [r0]\n\t"                          \
     "ldr r4, [sp, #24]\n\t"                      \
     "adds r0, r0, r4\n\t"
+/* clang-format on */
 
 /* Clamps `count` values in place. */
 TFLMGEN_SHARED void tflmgen_clamp_thumb_s8(int8_t *values, int32_t count, int32_t least, int32_t greatest)

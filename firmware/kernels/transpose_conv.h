@@ -45,24 +45,24 @@ TFLMGEN_HELPER struct tflmgen_taps tflmgen_positions_reaching(int32_t at, int32_
 #define TFLMGEN_TRANSPOSE_DOT_f32(sum, x, w, length) tflmgen_dot_f32(sum, x, w, length)
 
 /* name: what the pixels around output pixel (at_y, at_x), padding included, add up to in one channel's filter. */
-#define TFLMGEN_TRANSPOSE_WINDOW(name, type, element, weight, sum_type)                                       \
-    TFLMGEN_HELPER sum_type name(const element *input, const weight *filter, int32_t at_y, int32_t at_x,      \
-                                 const struct tflmgen_transpose_conv_##type *p)                               \
-    {                                                                                                         \
-        const struct tflmgen_taps y =                                                                         \
-            tflmgen_positions_reaching(at_y, p->stride_height, p->filter_height, p->input_height);            \
-        const struct tflmgen_taps x =                                                                         \
-            tflmgen_positions_reaching(at_x, p->stride_width, p->filter_width, p->input_width);               \
-        sum_type sum = 0;                                                                                     \
-        for (int32_t in_y = y.first; in_y < y.end; ++in_y) {                                                  \
-            const int32_t row = (at_y - in_y * p->stride_height) * p->filter_width;                           \
-            for (int32_t in_x = x.first; in_x < x.end; ++in_x) {                                              \
-                const int32_t tap = row + at_x - in_x * p->stride_width;                                      \
+#define TFLMGEN_TRANSPOSE_WINDOW(name, type, element, weight, sum_type)                                             \
+    TFLMGEN_HELPER sum_type name(const element *input, const weight *filter, int32_t at_y, int32_t at_x,            \
+                                 const struct tflmgen_transpose_conv_##type *p)                                     \
+    {                                                                                                               \
+        const struct tflmgen_taps y =                                                                               \
+            tflmgen_positions_reaching(at_y, p->stride_height, p->filter_height, p->input_height);                  \
+        const struct tflmgen_taps x =                                                                               \
+            tflmgen_positions_reaching(at_x, p->stride_width, p->filter_width, p->input_width);                     \
+        sum_type sum = 0;                                                                                           \
+        for (int32_t in_y = y.first; in_y < y.end; ++in_y) {                                                        \
+            const int32_t row = (at_y - in_y * p->stride_height) * p->filter_width;                                 \
+            for (int32_t in_x = x.first; in_x < x.end; ++in_x) {                                                    \
+                const int32_t tap = row + at_x - in_x * p->stride_width;                                            \
                 sum = TFLMGEN_TRANSPOSE_DOT_##type(sum, input + (in_y * p->input_width + in_x) * p->input_channels, \
-                                                   filter + tap * p->input_channels, p->input_channels);      \
-            }                                                                                                 \
-        }                                                                                                     \
-        return sum;                                                                                           \
+                                                   filter + tap * p->input_channels, p->input_channels);            \
+            }                                                                                                       \
+        }                                                                                                           \
+        return sum;                                                                                                 \
     }
 
 TFLMGEN_TRANSPOSE_WINDOW(tflmgen_transpose_window_s8, s8, int8_t, int8_t, int32_t)
@@ -70,44 +70,42 @@ TFLMGEN_TRANSPOSE_WINDOW(tflmgen_transpose_window_s16, s16, int16_t, int8_t, int
 TFLMGEN_TRANSPOSE_WINDOW(tflmgen_transpose_window_f32, f32, float, float, float)
 
 /* Runs `write` for each output element, in order; `sum` is its window's. */
-#define TFLMGEN_TRANSPOSE_EACH(window, sum_type, write)                                                     \
-    const int32_t filter_size = p->filter_height * p->filter_width * p->input_channels;                     \
-    for (int32_t batch = 0; batch < p->batches; ++batch) {                                                  \
-        for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                        \
-            for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {                                     \
-                for (int32_t channel = 0; channel < p->output_channels; ++channel) {                        \
+#define TFLMGEN_TRANSPOSE_EACH(window, sum_type, write)                                                        \
+    const int32_t filter_size = p->filter_height * p->filter_width * p->input_channels;                        \
+    for (int32_t batch = 0; batch < p->batches; ++batch) {                                                     \
+        for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                           \
+            for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {                                        \
+                for (int32_t channel = 0; channel < p->output_channels; ++channel) {                           \
                     const sum_type sum = window(input, filter + channel * filter_size, out_y + p->padding_top, \
-                                                out_x + p->padding_left, p);                                \
-                    write;                                                                                  \
-                }                                                                                           \
-            }                                                                                               \
-        }                                                                                                   \
-        input += p->input_height * p->input_width * p->input_channels;                                      \
+                                                out_x + p->padding_left, p);                                   \
+                    write;                                                                                     \
+                }                                                                                              \
+            }                                                                                                  \
+        }                                                                                                      \
+        input += p->input_height * p->input_width * p->input_channels;                                         \
     }
 
 /* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
 TFLMGEN_KERNEL void tflmgen_transpose_conv_s8(const int8_t *input, const int8_t *filter, const int32_t *bias,
                                               const int32_t *multipliers, const int8_t *shifts, int8_t *output,
-                                              const struct tflmgen_transpose_conv_s8 *p)
-{
-    TFLMGEN_TRANSPOSE_EACH(tflmgen_transpose_window_s8, int32_t, {
-        int32_t result = tflmgen_add_wrap_s32(sum, bias ? bias[channel] : 0);
-        result = tflmgen_requantize(result, multipliers[channel], shifts[channel]);
-        result = tflmgen_add_wrap_s32(result, p->output_zero_point);
-        *output++ = (int8_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);
-    })
-}
+                                              const struct tflmgen_transpose_conv_s8 *p){
+    TFLMGEN_TRANSPOSE_EACH(tflmgen_transpose_window_s8, int32_t,
+                           {
+                               int32_t result = tflmgen_add_wrap_s32(sum, bias ? bias[channel] : 0);
+                               result = tflmgen_requantize(result, multipliers[channel], shifts[channel]);
+                               result = tflmgen_add_wrap_s32(result, p->output_zero_point);
+                               *output++ = (int8_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);
+                           })}
 
 TFLMGEN_KERNEL void tflmgen_transpose_conv_s16(const int16_t *input, const int8_t *filter, const int64_t *bias,
                                                const int32_t *multipliers, const int8_t *shifts, int16_t *output,
-                                               const struct tflmgen_transpose_conv_s16 *p)
-{
-    TFLMGEN_TRANSPOSE_EACH(tflmgen_transpose_window_s16, int64_t, {
-        const int32_t result =
-            tflmgen_finish_s16_b64(sum, bias ? bias + channel : NULL, multipliers[channel], shifts[channel]);
-        *output++ = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);
-    })
-}
+                                               const struct tflmgen_transpose_conv_s16 *p){
+    TFLMGEN_TRANSPOSE_EACH(tflmgen_transpose_window_s16, int64_t,
+                           {
+                               const int32_t result = tflmgen_finish_s16_b64(sum, bias ? bias + channel : NULL,
+                                                                             multipliers[channel], shifts[channel]);
+                               *output++ = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);
+                           })}
 
 TFLMGEN_KERNEL void tflmgen_transpose_conv_f32(const float *input, const float *filter, const float *bias,
                                                float *output, const struct tflmgen_transpose_conv_f32 *p)

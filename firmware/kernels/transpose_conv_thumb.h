@@ -1,8 +1,8 @@
 /* TRANSPOSE_CONV in int8 for every Cortex-M: one output pixel at a time.
  *
- * Outputs whose positions leave the same rest, divided by the stride, see the same taps: they are a convolution with a part
- * of the filter, turned round (conv2d_pixel_thumb.h). The stream has what FULLY_CONNECTED needs for each part, those of the
- * first rest of rows first.
+ * Outputs whose positions leave the same rest, divided by the stride, see the same taps: they are a convolution with a
+ * part of the filter, turned round (conv2d_pixel_thumb.h). The stream has what FULLY_CONNECTED needs for each part,
+ * those of the first rest of rows first.
  */
 #ifndef TFLMGEN_KERNELS_TRANSPOSE_CONV_THUMB_H
 #define TFLMGEN_KERNELS_TRANSPOSE_CONV_THUMB_H
@@ -26,10 +26,8 @@ struct tflmgen_transpose_conv_thumb_phase {
     int32_t origin;
 };
 
-TFLMGEN_HELPER struct tflmgen_transpose_conv_thumb_phase tflmgen_transpose_conv_thumb_phase_of(int32_t rest,
-                                                                                                int32_t stride,
-                                                                                                int32_t taps,
-                                                                                                int32_t padding)
+TFLMGEN_HELPER struct tflmgen_transpose_conv_thumb_phase
+tflmgen_transpose_conv_thumb_phase_of(int32_t rest, int32_t stride, int32_t taps, int32_t padding)
 {
     struct tflmgen_transpose_conv_thumb_phase phase;
     phase.taps = (taps - rest + stride - 1) / stride;
@@ -39,8 +37,8 @@ TFLMGEN_HELPER struct tflmgen_transpose_conv_thumb_phase tflmgen_transpose_conv_
     return phase;
 }
 
-/* copy: as many bytes as the largest part has values, and one more where their number is odd. words: those of a channel's
- * constants. */
+/* copy: as many bytes as the largest part has values, and one more where their number is odd. words: those of a
+ * channel's constants. */
 TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_run(const int8_t *input, const uint32_t *stream, uint8_t *copy,
                                                      int8_t *output, const struct tflmgen_transpose_conv_thumb_s8 *p,
                                                      int32_t words, tflmgen_fully_connected_thumb_function *run,

@@ -16,19 +16,19 @@ struct tflmgen_unary_alpha {
 };
 
 /* output = expression of each element `x`; it may use `params`. */
-#define TFLMGEN_DEFINE_UNARY(name, type, params_struct, expression)                                  \
+#define TFLMGEN_DEFINE_UNARY(name, type, params_struct, expression)                               \
     TFLMGEN_KERNEL void name(const type *input, type *output, const struct params_struct *params) \
-    {                                                                                                \
-        for (int32_t i = 0; i < params->elements; i++) {                                             \
-            const type x = input[i];                                                                 \
-            output[i] = (type)(expression);                                                          \
-        }                                                                                            \
+    {                                                                                             \
+        for (int32_t i = 0; i < params->elements; i++) {                                          \
+            const type x = input[i];                                                              \
+            output[i] = (type)(expression);                                                       \
+        }                                                                                         \
     }
 
 TFLMGEN_DEFINE_UNARY(tflmgen_neg_f32, float, tflmgen_unary, -x)
 TFLMGEN_DEFINE_UNARY(tflmgen_abs_f32, float, tflmgen_unary, fabsf(x))
 TFLMGEN_DEFINE_UNARY(tflmgen_sign_f32, float, tflmgen_unary, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x)
-TFLMGEN_DEFINE_UNARY(tflmgen_square_f32, float, tflmgen_unary, x * x)
+TFLMGEN_DEFINE_UNARY(tflmgen_square_f32, float, tflmgen_unary, x *x)
 TFLMGEN_DEFINE_UNARY(tflmgen_sqrt_f32, float, tflmgen_unary, sqrtf(x))
 TFLMGEN_DEFINE_UNARY(tflmgen_rsqrt_f32, float, tflmgen_unary, 1.0f / sqrtf(x))
 TFLMGEN_DEFINE_UNARY(tflmgen_exp_f32, float, tflmgen_unary, tflmgen_exp_f32_of(x))
@@ -46,7 +46,7 @@ TFLMGEN_DEFINE_UNARY(tflmgen_relu_0_to_1_f32, float, tflmgen_unary, tflmgen_clam
 TFLMGEN_DEFINE_UNARY(tflmgen_leaky_relu_f32, float, tflmgen_unary_alpha, x > 0.0f ? x : x * params->alpha)
 TFLMGEN_DEFINE_UNARY(tflmgen_elu_f32, float, tflmgen_unary, x < 0.0f ? expm1f(x) : x)
 TFLMGEN_DEFINE_UNARY(tflmgen_tanh_f32, float, tflmgen_unary, tflmgen_tanh_exact_f32(x))
-TFLMGEN_DEFINE_UNARY(tflmgen_hard_swish_f32, float, tflmgen_unary, x * tflmgen_clamp_f32(x + 3.0f, 0.0f, 6.0f) / 6.0f)
+TFLMGEN_DEFINE_UNARY(tflmgen_hard_swish_f32, float, tflmgen_unary, x *tflmgen_clamp_f32(x + 3.0f, 0.0f, 6.0f) / 6.0f)
 TFLMGEN_DEFINE_UNARY(tflmgen_logistic_f32, float, tflmgen_unary, tflmgen_logistic_f32_of(x))
 
 /* x times the logistic function of x (Elfwing, Uchibe and Doya 2018). */
@@ -61,7 +61,7 @@ TFLMGEN_DEFINE_UNARY(tflmgen_gelu_tanh_f32, float, tflmgen_unary,
 TFLMGEN_DEFINE_UNARY(tflmgen_neg_s32, int32_t, tflmgen_unary, 0u - (uint32_t)x)
 TFLMGEN_DEFINE_UNARY(tflmgen_neg_s64, int64_t, tflmgen_unary, 0u - (uint64_t)x)
 TFLMGEN_DEFINE_UNARY(tflmgen_abs_s32, int32_t, tflmgen_unary, x < 0 ? 0u - (uint32_t)x : (uint32_t)x)
-TFLMGEN_DEFINE_UNARY(tflmgen_square_s32, int32_t, tflmgen_unary, (uint32_t)x * (uint32_t)x)
+TFLMGEN_DEFINE_UNARY(tflmgen_square_s32, int32_t, tflmgen_unary, (uint32_t)x *(uint32_t)x)
 TFLMGEN_DEFINE_UNARY(tflmgen_sign_s32, int32_t, tflmgen_unary, (x > 0) - (x < 0))
 TFLMGEN_DEFINE_UNARY(tflmgen_logical_not_b8, bool, tflmgen_unary, !x)
 

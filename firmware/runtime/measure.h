@@ -5,10 +5,10 @@
 #include <tflmgen.h>
 
 typedef struct {
-  tflmgen_status status;
-  uint32_t stack_bytes; /* used by the invoke alone; 0 where unknown */
-  uint32_t stack_room;  /* what was free for it: where stack_bytes is as much, the stack overflowed */
-  uint32_t cycles;      /* of the DWT's cycle counter; 0 on cores without it */
+    tflmgen_status status;
+    uint32_t stack_bytes; /* used by the invoke alone; 0 where unknown */
+    uint32_t stack_room;  /* what was free for it: where stack_bytes is as much, the stack overflowed */
+    uint32_t cycles;      /* of the DWT's cycle counter; 0 on cores without it */
 } tflmgen_measurement;
 
 /* `stack_limit`: the lowest word of the stack, or NULL. */

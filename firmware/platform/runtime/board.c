@@ -9,75 +9,94 @@ extern uint32_t __stack_limit[];
 const tflmgen_link tflmgen_board_link = {tflmgen_uart_get, tflmgen_uart_put, __stack_limit};
 
 typedef struct {
-  uint32_t address, clear, set, wait;
+    uint32_t address, clear, set, wait;
 } register_setup;
 
 /* QEMU offers bytes to a UART that refused them earlier only when its main loop turns, which without an event takes a
  * second. Arming a timer is such an event; SysTick is in every Cortex-M of QEMU, and stays off. */
-static void wake_emulator(void) {
-  *(volatile uint32_t *)0xE000E014u = 1; /* SYST_RVR */
-  *(volatile uint32_t *)0xE000E010u = 5; /* SYST_CSR: enabled, no interrupt */
-  *(volatile uint32_t *)0xE000E010u = 0;
+static void wake_emulator(void)
+{
+    *(volatile uint32_t *)0xE000E014u = 1; /* SYST_RVR */
+    *(volatile uint32_t *)0xE000E010u = 5; /* SYST_CSR: enabled, no interrupt */
+    *(volatile uint32_t *)0xE000E010u = 0;
 }
 
-void tflmgen_board_start(void) {
-  static const register_setup setup[] = {TFLMGEN_UART_SETUP{0, 0, 0, 0}};
-  for (const register_setup *s = setup; s->address != 0; s++) {
-    volatile uint32_t *reg = (volatile uint32_t *)s->address;
-    if ((s->clear | s->set) != 0) *reg = (*reg & ~s->clear) | s->set;
-    while ((*reg & s->wait) != s->wait) {
+void tflmgen_board_start(void)
+{
+    static const register_setup setup[] = {TFLMGEN_UART_SETUP{0, 0, 0, 0}};
+    for (const register_setup *s = setup; s->address != 0; s++) {
+        volatile uint32_t *reg = (volatile uint32_t *)s->address;
+        if ((s->clear | s->set) != 0) {
+            *reg = (*reg & ~s->clear) | s->set;
+        }
+        while ((*reg & s->wait) != s->wait) {
+        }
     }
-  }
-  tflmgen_uart_init();
-  wake_emulator();
+    tflmgen_uart_init();
+    wake_emulator();
 }
 
 static volatile bool ending;
 
 /* Semihosting's SYS_EXIT_EXTENDED. Without a debugger or emulator the breakpoint is a fault, which is no news then. */
-void tflmgen_board_exit(int code) {
-  if (!ending) {
-    ending = true;
-    const volatile uint32_t block[2] = {0x20026u /* ADP_Stopped_ApplicationExit */, (uint32_t)code};
-    register uint32_t operation __asm__("r0") = 0x20;
-    register const volatile uint32_t *arguments __asm__("r1") = block;
-    __asm__ volatile("bkpt 0xab" : "+r"(operation) : "r"(arguments) : "memory");
-  }
-  for (;;) {
-  }
+void tflmgen_board_exit(int code)
+{
+    if (!ending) {
+        ending = true;
+        const volatile uint32_t block[2] = {0x20026u /* ADP_Stopped_ApplicationExit */, (uint32_t)code};
+        register uint32_t operation __asm__("r0") = 0x20;
+        register const volatile uint32_t *arguments __asm__("r1") = block;
+        __asm__ volatile("bkpt 0xab" : "+r"(operation) : "r"(arguments) : "memory");
+    }
+    for (;;) {
+    }
 }
 
-__attribute__((weak)) void tflmgen_on_fault(const tflmgen_fault *fault) { (void)fault; }
-
-static void put_text(const char *text) {
-  while (*text != '\0') tflmgen_uart_put((uint8_t)*text++);
+__attribute__((weak)) void tflmgen_on_fault(const tflmgen_fault *fault)
+{
+    (void)fault;
 }
 
-static void put_hex(const char *name, uint32_t value) {
-  put_text(name);
-  for (int shift = 28; shift >= 0; shift -= 4) tflmgen_uart_put((uint8_t) "0123456789abcdef"[(value >> shift) & 15u]);
+static void put_text(const char *text)
+{
+    while (*text != '\0') {
+        tflmgen_uart_put((uint8_t)*text++);
+    }
 }
 
-void tflmgen_board_fault(uint32_t exception, uint32_t pc, uint32_t lr) {
-  static bool faulted;
-  tflmgen_fault fault = {exception, pc, lr, 0, 0};
+static void put_hex(const char *name, uint32_t value)
+{
+    put_text(name);
+    for (int shift = 28; shift >= 0; shift -= 4) {
+        tflmgen_uart_put((uint8_t)"0123456789abcdef"[(value >> shift) & 15u]);
+    }
+}
+
+void tflmgen_board_fault(uint32_t exception, uint32_t pc, uint32_t lr)
+{
+    static bool faulted;
+    tflmgen_fault fault = {exception, pc, lr, 0, 0};
 #if __ARM_ARCH >= 7
-  const uint32_t cfsr = *(volatile uint32_t *)0xE000ED28u;
-  fault.cfsr = cfsr;
-  if ((cfsr & 1u << 7) != 0) fault.address = *(volatile uint32_t *)0xE000ED34u;  /* MMARVALID: MMFAR */
-  if ((cfsr & 1u << 15) != 0) fault.address = *(volatile uint32_t *)0xE000ED38u; /* BFARVALID: BFAR */
+    const uint32_t cfsr = *(volatile uint32_t *)0xE000ED28u;
+    fault.cfsr = cfsr;
+    if ((cfsr & 1u << 7) != 0) {
+        fault.address = *(volatile uint32_t *)0xE000ED34u; /* MMARVALID: MMFAR */
+    }
+    if ((cfsr & 1u << 15) != 0) {
+        fault.address = *(volatile uint32_t *)0xE000ED38u; /* BFARVALID: BFAR */
+    }
 #endif
-  if (!faulted && !ending) {
-    faulted = true;
-    tflmgen_on_fault(&fault);
-    put_hex("\r\nFAULT exception=", fault.exception);
-    put_hex(" pc=", fault.pc);
-    put_hex(" lr=", fault.lr);
-    put_hex(" cfsr=", fault.cfsr);
-    put_hex(" address=", fault.address);
-    put_text("\r\n");
-  }
-  tflmgen_board_exit(70);
-  for (;;) {
-  }
+    if (!faulted && !ending) {
+        faulted = true;
+        tflmgen_on_fault(&fault);
+        put_hex("\r\nFAULT exception=", fault.exception);
+        put_hex(" pc=", fault.pc);
+        put_hex(" lr=", fault.lr);
+        put_hex(" cfsr=", fault.cfsr);
+        put_hex(" address=", fault.address);
+        put_text("\r\n");
+    }
+    tflmgen_board_exit(70);
+    for (;;) {
+    }
 }

@@ -47,49 +47,58 @@ __attribute__((section(".isr_vector"), used)) const function tflmgen_vectors[48]
 };
 
 /* Before .data and .bss exist and, on cores with an FPU, before it is switched on: volatile keeps these loops plain. */
-static void copy(volatile uint32_t *to, const uint32_t *end, const volatile uint32_t *from) {
-  while (to < end) *to++ = *from++;
+static void copy(volatile uint32_t *to, const uint32_t *end, const volatile uint32_t *from)
+{
+    while (to < end) {
+        *to++ = *from++;
+    }
 }
 
-static void clear(volatile uint32_t *from, const uint32_t *end) {
-  while (from < end) *from++ = 0;
+static void clear(volatile uint32_t *from, const uint32_t *end)
+{
+    while (from < end) {
+        *from++ = 0;
+    }
 }
 
-__attribute__((noreturn)) void Reset_Handler(void) {
+__attribute__((noreturn)) void Reset_Handler(void)
+{
 #if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)
-  *(volatile uint32_t *)0xE000ED88u |= 0xFu << 20; /* CPACR: full access to CP10 and CP11 */
-  __asm__ volatile("dsb\n isb" : : : "memory");
+    *(volatile uint32_t *)0xE000ED88u |= 0xFu << 20; /* CPACR: full access to CP10 and CP11 */
+    __asm__ volatile("dsb\n isb" : : : "memory");
 #endif
 #if __ARM_ARCH >= 7
-  *(volatile uint32_t *)0xE000ED08u = (uint32_t)(uintptr_t)tflmgen_vectors; /* VTOR */
+    *(volatile uint32_t *)0xE000ED08u = (uint32_t)(uintptr_t)tflmgen_vectors; /* VTOR */
 #endif
-  copy(__data_start, __data_end, __data_load);
-  copy(__state_start, __state_end, __state_load);
-  clear(__bss_start, __bss_end);
-  tflmgen_board_start();
-  for (const function *f = __init_array_start; f != __init_array_end; f++) (*f)();
-  tflmgen_board_exit(main());
-  for (;;) {
-  }
+    copy(__data_start, __data_end, __data_load);
+    copy(__state_start, __state_end, __state_load);
+    clear(__bss_start, __bss_end);
+    tflmgen_board_start();
+    for (const function *f = __init_array_start; f != __init_array_end; f++) {
+        (*f)();
+    }
+    tflmgen_board_exit(main());
+    for (;;) {
+    }
 }
 
-/* Every exception that nothing handles: its number, pc and lr go to tflmgen_board_fault(), on a fresh stack, since the old
- * one may be what failed. */
-__attribute__((naked, used)) void Default_Handler(void) {
-  __asm__ volatile(
-      "mov  r0, lr        \n"
-      "movs r1, #4        \n"
-      "tst  r0, r1        \n"
-      "bne  1f            \n"
-      "mrs  r3, msp       \n"
-      "b    2f            \n"
-      "1: mrs r3, psp     \n"
-      "2: mrs r0, ipsr    \n"
-      "ldr  r1, [r3, #24] \n"
-      "ldr  r2, [r3, #20] \n"
-      "ldr  r3, =__stack_top \n"
-      "mov  sp, r3        \n"
-      "ldr  r3, =tflmgen_board_fault \n"
-      "bx   r3            \n"
-      ".ltorg             \n");
+/* Every exception that nothing handles: its number, pc and lr go to tflmgen_board_fault(), on a fresh stack, since
+ * the old one may be what failed. */
+__attribute__((naked, used)) void Default_Handler(void)
+{
+    __asm__ volatile("mov  r0, lr        \n"
+                     "movs r1, #4        \n"
+                     "tst  r0, r1        \n"
+                     "bne  1f            \n"
+                     "mrs  r3, msp       \n"
+                     "b    2f            \n"
+                     "1: mrs r3, psp     \n"
+                     "2: mrs r0, ipsr    \n"
+                     "ldr  r1, [r3, #24] \n"
+                     "ldr  r2, [r3, #20] \n"
+                     "ldr  r3, =__stack_top \n"
+                     "mov  sp, r3        \n"
+                     "ldr  r3, =tflmgen_board_fault \n"
+                     "bx   r3            \n"
+                     ".ltorg             \n");
 }

@@ -17,23 +17,26 @@
 #define CR3_OVRDIS (1u << 12)
 
 /* `divider`: the baud rate register counts the UART's clock (1) or 256ths of it (256). */
-static inline void stm32v2_init(uint32_t divider) {
-  CR3 = CR3_OVRDIS; /* a byte that came too late is lost, and reception goes on */
-  BRR = (uint32_t)(((uint64_t)TFLMGEN_UART_CLOCK * divider + TFLMGEN_UART_BAUD / 2u) / TFLMGEN_UART_BAUD);
-  CR1 = CR1_TE_RE;
-  CR1 = CR1_TE_RE | CR1_UE;
+static inline void stm32v2_init(uint32_t divider)
+{
+    CR3 = CR3_OVRDIS; /* a byte that came too late is lost, and reception goes on */
+    BRR = (uint32_t)(((uint64_t)TFLMGEN_UART_CLOCK * divider + TFLMGEN_UART_BAUD / 2u) / TFLMGEN_UART_BAUD);
+    CR1 = CR1_TE_RE;
+    CR1 = CR1_TE_RE | CR1_UE;
 }
 
-static inline int stm32v2_get(void) {
-  while ((ISR & ISR_RXNE) == 0) {
-  }
-  return (int)(RDR & 0xFFu);
+static inline int stm32v2_get(void)
+{
+    while ((ISR & ISR_RXNE) == 0) {
+    }
+    return (int)(RDR & 0xFFu);
 }
 
-static inline void stm32v2_put(uint8_t byte) {
-  while ((ISR & ISR_TXE) == 0) {
-  }
-  TDR = byte;
+static inline void stm32v2_put(uint8_t byte)
+{
+    while ((ISR & ISR_TXE) == 0) {
+    }
+    TDR = byte;
 }
 
 #endif

@@ -9,19 +9,22 @@
 #define RX_FULL 2u
 #define TX_RX_ENABLE 3u
 
-void tflmgen_uart_init(void) {
-  BAUDDIV = TFLMGEN_UART_CLOCK / TFLMGEN_UART_BAUD;
-  CTRL = TX_RX_ENABLE;
+void tflmgen_uart_init(void)
+{
+    BAUDDIV = TFLMGEN_UART_CLOCK / TFLMGEN_UART_BAUD;
+    CTRL = TX_RX_ENABLE;
 }
 
-int tflmgen_uart_get(void) {
-  while ((STATE & RX_FULL) == 0) {
-  }
-  return (int)(DATA & 0xFFu);
+int tflmgen_uart_get(void)
+{
+    while ((STATE & RX_FULL) == 0) {
+    }
+    return (int)(DATA & 0xFFu);
 }
 
-void tflmgen_uart_put(uint8_t byte) {
-  while ((STATE & TX_FULL) != 0) {
-  }
-  DATA = byte;
+void tflmgen_uart_put(uint8_t byte)
+{
+    while ((STATE & TX_FULL) != 0) {
+    }
+    DATA = byte;
 }

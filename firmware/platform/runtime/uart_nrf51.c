@@ -10,22 +10,25 @@
 #define TXD TFLMGEN_UART_REGISTER(0x51Cu)
 #define ENABLED 4u
 
-void tflmgen_uart_init(void) {
-  ENABLE = ENABLED;
-  TASKS_STARTRX = 1;
-  TASKS_STARTTX = 1;
+void tflmgen_uart_init(void)
+{
+    ENABLE = ENABLED;
+    TASKS_STARTRX = 1;
+    TASKS_STARTTX = 1;
 }
 
-int tflmgen_uart_get(void) {
-  while (EVENTS_RXDRDY == 0) {
-  }
-  EVENTS_RXDRDY = 0; /* before RXD is read: reading lets the next byte of the FIFO raise the event again */
-  return (int)(RXD & 0xFFu);
+int tflmgen_uart_get(void)
+{
+    while (EVENTS_RXDRDY == 0) {
+    }
+    EVENTS_RXDRDY = 0; /* before RXD is read: reading lets the next byte of the FIFO raise the event again */
+    return (int)(RXD & 0xFFu);
 }
 
-void tflmgen_uart_put(uint8_t byte) {
-  EVENTS_TXDRDY = 0;
-  TXD = byte;
-  while (EVENTS_TXDRDY == 0) {
-  }
+void tflmgen_uart_put(uint8_t byte)
+{
+    EVENTS_TXDRDY = 0;
+    TXD = byte;
+    while (EVENTS_TXDRDY == 0) {
+    }
 }

@@ -15,22 +15,25 @@
 /* Of the clock, in 64ths: the bit time is 16 times this. */
 #define DIVISOR ((TFLMGEN_UART_CLOCK * 4u + TFLMGEN_UART_BAUD / 2u) / TFLMGEN_UART_BAUD)
 
-void tflmgen_uart_init(void) {
-  CR = 0;
-  IBRD = DIVISOR >> 6;
-  FBRD = DIVISOR & 63u;
-  LCR_H = LCR_H_8_BITS_FIFO; /* also what makes the divisor count */
-  CR = CR_RXE_TXE_UARTEN;
+void tflmgen_uart_init(void)
+{
+    CR = 0;
+    IBRD = DIVISOR >> 6;
+    FBRD = DIVISOR & 63u;
+    LCR_H = LCR_H_8_BITS_FIFO; /* also what makes the divisor count */
+    CR = CR_RXE_TXE_UARTEN;
 }
 
-int tflmgen_uart_get(void) {
-  while ((FR & FR_RXFE) != 0) {
-  }
-  return (int)(DR & 0xFFu);
+int tflmgen_uart_get(void)
+{
+    while ((FR & FR_RXFE) != 0) {
+    }
+    return (int)(DR & 0xFFu);
 }
 
-void tflmgen_uart_put(uint8_t byte) {
-  while ((FR & FR_TXFF) != 0) {
-  }
-  DR = byte;
+void tflmgen_uart_put(uint8_t byte)
+{
+    while ((FR & FR_TXFF) != 0) {
+    }
+    DR = byte;
 }

@@ -1,6 +1,15 @@
 /* The STM32's LPUART, second generation. Clocks and pins are set by board.json's uart.setup. */
 #include "stm32v2.h"
 
-void tflmgen_uart_init(void) { stm32v2_init(256u); }
-int tflmgen_uart_get(void) { return stm32v2_get(); }
-void tflmgen_uart_put(uint8_t byte) { stm32v2_put(byte); }
+void tflmgen_uart_init(void)
+{
+    stm32v2_init(256u);
+}
+int tflmgen_uart_get(void)
+{
+    return stm32v2_get();
+}
+void tflmgen_uart_put(uint8_t byte)
+{
+    stm32v2_put(byte);
+}

@@ -1,4 +1,5 @@
-/* Serves a model over a byte link: inputs in, invoke, outputs out, with counts. docs/understand/protocol.md describes the protocol. */
+/* Serves a model over a byte link: inputs in, invoke, outputs out, with counts. docs/understand/protocol.md
+ * describes the protocol. */
 #ifndef TFLMGEN_SERVE_H
 #define TFLMGEN_SERVE_H
 

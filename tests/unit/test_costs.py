@@ -10,7 +10,7 @@ import pytest
 from support.kernel_harness import constant, make_case, tensor
 from support.repository import ROOT
 from tflmgen.ir.kernel import Kernel, Params, Scratch, Target
-from tflmgen.kernels import candidates as fast
+from tflmgen.kernels import choice as fast
 from tflmgen.kernels.costs.estimate import CORES, FAMILIES, cycles_of, cycles_table, estimate
 from tflmgen.kernels.costs.families import CALL, family_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflmgen.ir.kernel import Kernel, Scratch, Target
-from tflmgen.kernels.candidates import fastest
+from tflmgen.kernels.choice import fastest
 
 
 def test_a_kernel_keeps_its_own_alternatives() -> None:

@@ -1,4 +1,4 @@
-"""Kernels for instruction sets: which of them are exact for a layer, and which of those takes fewest cycles."""
+"""Kernels for instruction sets: which of them are exact for a layer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from tflmgen.ir import Considered, ConstantArray, Kernel, OperatorInstance, Scratch, Target
-from tflmgen.kernels.costs.estimate import estimate
+from tflmgen.ir import ConstantArray, Kernel, OperatorInstance, Target
 from tflmgen.kernels.dsp.add import add_dsp
 from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.dsp.conv import conv2d_dsp
@@ -39,9 +38,6 @@ from tflmgen.kernels.thumb.fully_connected_few import fully_connected_few_thumb
 from tflmgen.kernels.thumb.pixel import conv2d_pixel_thumb
 from tflmgen.kernels.thumb.transpose_conv import transpose_conv_thumb
 
-NEAR = 1.1
-"""Estimated cycles that differ by less than this factor say nothing: the kernel that stands first is taken."""
-
 MOST_ZEROS = 1024
 """Zeros, in bytes, that may stand between an operator's weights, for other groups of channels or units that aren't
 there."""
@@ -55,9 +51,6 @@ for each."""
 
 PER_CHANNEL = 12
 """Bytes of a bias, a multiplier and a shift."""
-
-LITTLE = 16
-"""Bytes of scratch that a slower kernel without any is not worth."""
 
 Maker = Callable[[], Kernel | Sequence[Kernel] | None]
 """The kernels of one instruction set; none where it would not be exact."""
@@ -249,35 +242,3 @@ def fast_kernels(target: Target, layer: Layer | None, *makers: tuple[str, Maker]
 
 def _packed_bytes(kernel: Kernel) -> int:
     return sum(len(operand.data) for operand in kernel.operands if isinstance(operand, ConstantArray))
-
-
-def fastest(kernels: Iterable[Kernel], target: Target) -> Kernel:
-    """The kernel of fewest estimated cycles, or the first one where those aren't known of all but a portable one.
-
-    Of kernels that are NEAR that, the first one. Its alternatives, which may take less memory, are its own, the others
-    for the same instruction set, and the portable one where that has less scratch.
-    """
-    estimated = [_estimated(kernel, target.core) for kernel in kernels]
-    first, *others = estimated
-    known = [kernel for kernel in estimated if kernel.cycles]
-    if known and all(kernel.cycles or kernel.variant == "portable" for kernel in estimated):
-        fewest = min(kernel.cycles for kernel in known)
-        first = next(kernel for kernel in known if kernel.cycles <= NEAR * fewest)
-        others = sorted((kernel for kernel in known if kernel is not first), key=lambda kernel: kernel.cycles)
-        others += [kernel for kernel in estimated if not kernel.cycles]
-    own = [_estimated(kernel, target.core) for kernel in first.alternatives]
-    same = [*own, *(kernel for kernel in others if kernel.variant == first.variant)]
-    portable = [kernel for kernel in others if kernel.variant == "portable"]
-    if min(_scratch(kernel) for kernel in (first, *same)) > LITTLE:
-        same += portable
-    considered = tuple(Considered(k.function, k.variant, k.cycles) for k in others if k.cycles)
-    return replace(first, alternatives=tuple(same), considered=considered)
-
-
-def _scratch(kernel: Kernel) -> int:
-    return sum(operand.bytes for operand in kernel.operands if isinstance(operand, Scratch))
-
-
-def _estimated(kernel: Kernel, core: str) -> Kernel:
-    cycles = estimate(kernel, core)
-    return replace(kernel, cycles=cycles) if cycles else kernel

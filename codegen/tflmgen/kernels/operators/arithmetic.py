@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
-from tflmgen.kernels.candidates import fast_add, fast_mul, fastest
+from tflmgen.kernels.candidates import fast_add, fast_mul
+from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.folding.fold_elements import arithmetic
 from tflmgen.kernels.folding.fold_quantized import Integers, centred, quantized, rescaled
 from tflmgen.kernels.numeric.quantize_math import (

@@ -24,7 +24,7 @@ from tflmgen.ir import (
     Scratch,
     Target,
 )
-from tflmgen.kernels.candidates import fastest
+from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.mve.batch_matmul import batch_matmul_mve
 from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.strides import broadcast_shape, collapse, strides_of

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.candidates import fast_kernels, fastest
+from tflmgen.kernels.candidates import fast_kernels
+from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.rules import input_type
 
 

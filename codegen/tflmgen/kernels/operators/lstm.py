@@ -27,7 +27,8 @@ from tflmgen.ir import (
     Scratch,
     Target,
 )
-from tflmgen.kernels.candidates import fast_recurrent, fastest, on_fpu
+from tflmgen.kernels.candidates import fast_recurrent, on_fpu
+from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.dsp.lstm import lstm_dsp
 from tflmgen.kernels.mve.lstm import lstm_mve
 from tflmgen.kernels.operator import BACKWARD, INTERMEDIATES, Operator, Options, Rule, Shape

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import prod
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Target
-from tflmgen.kernels.candidates import fast_kernels, fastest
+from tflmgen.kernels.candidates import fast_kernels
+from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, parse_activation
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Fields, Steps, Window, four, parse_steps

@@ -21,7 +21,8 @@ from tflmgen.ir import (
     Scratch,
     Target,
 )
-from tflmgen.kernels.candidates import fastest, on_fpu
+from tflmgen.kernels.candidates import on_fpu
+from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
 from tflmgen.kernels.operator import BACKWARD, Operator, Options, Rule, Shape
 from tflmgen.kernels.option_fields import present

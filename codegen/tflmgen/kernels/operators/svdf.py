@@ -25,7 +25,8 @@ from tflmgen.ir import (
     Scratch,
     Target,
 )
-from tflmgen.kernels.candidates import fast_recurrent, fastest, on_fpu
+from tflmgen.kernels.candidates import fast_recurrent, on_fpu
+from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.dsp.svdf import svdf_dsp
 from tflmgen.kernels.mve.svdf import svdf_mve
 from tflmgen.kernels.numeric.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, Null, OperatorInstance, Output, Target
-from tflmgen.kernels.candidates import fast_transpose_conv, fastest
+from tflmgen.kernels.candidates import fast_transpose_conv
+from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.dsp.channels import layer_of
 from tflmgen.kernels.numeric.quantize_math import parse_activation
 from tflmgen.kernels.numeric.weights import (

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tflmgen.ir.kernel import Kernel, Overlap
 from tflmgen.ir.types import TensorType
-from tflmgen.kernels.dsp import add, common_shift, depthwise
+from tflmgen.kernels.dsp import add_dsp, common_shift, depthwise3x3_dsp
 
 from support import dsp_cases, int16_cases
 from support.emulated_kernels import M0, M4, M55, Machine, kernel_for
@@ -92,7 +92,7 @@ def scaled(make: Make) -> Make:
 
 
 def any_add(rng: np.random.Generator) -> Made:
-    return narrow_add(rng) if add.SIGNS == (False,) else halves_add(rng)
+    return narrow_add(rng) if add_dsp.SIGNS == (False,) else halves_add(rng)
 
 
 def narrow_add(rng: np.random.Generator) -> Made:
@@ -148,10 +148,10 @@ FAMILIES = (
     Family("dsp", r"conv2d_dsp_any_\w+_s8", CONV, optimize="size"),
     Family("dsp", r"conv2d_dot_dsp_s8", (dsp_cases.conv2d_dot,)),
     Family("dsp", r"conv2d_winograd_dsp_\w+_s8", (dsp_cases.winograd,), allowed=1 << 20),
-    Family("dsp", r"depthwise3x3_(pairs_)?dsp_\w+_s8", PLANES, depthwise),
+    Family("dsp", r"depthwise3x3_(pairs_)?dsp_\w+_s8", PLANES, depthwise3x3_dsp),
     Family("dsp", r"depthwise_(window|nine)_dsp_\w+_s8", WINDOWS, common_shift),
     Family("dsp", r"fully_connected_dsp_\w+_s8", MATRIX),
-    Family("dsp", r"add_(rows_)?dsp_\w+_s8", SUMS, add),
+    Family("dsp", r"add_(rows_)?dsp_\w+_s8", SUMS, add_dsp),
     Family("dsp", r"mul_dsp_\w*s8", (dsp_cases.mul,)),
     Family("dsp", r"svdf_dsp_\w+", SVDF),
     Family("dsp", r"lstm_dsp_\w+", (lstm,)),
@@ -163,7 +163,7 @@ FAMILIES = (
     Family("mve", r"depthwise_\w+_mve_\w+_s8", (*PLANES, *WINDOWS)),
     Family("mve", r"batch_matmul_mve_\w+_s8", (dsp_cases.batch_matmul,)),
     Family("mve", r"fully_connected_mve_\w+_s8", MATRIX),
-    Family("mve", r"add_mve_\w+_s8", SUMS, add),
+    Family("mve", r"add_mve_\w+_s8", SUMS, add_dsp),
     Family("mve", r"mul_mve_s8", (dsp_cases.mul,)),
     Family("mve", r"lookup_mve_s8", (dsp_cases.lookup,)),
     Family("mve", r"svdf_mve_\w+", SVDF),
@@ -173,7 +173,7 @@ FAMILIES = (
     Family("thumb", r"transpose_conv_thumb_\w+_s8", (dsp_cases.transpose_conv,)),
     Family("thumb", r"depthwise_(direct_)?thumb_\w+_s8", (*PLANES, *WINDOWS)),
     Family("thumb", r"fully_connected_(few_)?thumb_\w+_s8", MATRIX),
-    Family("thumb", r"add_(rows_)?thumb_\w+_s8", SUMS, add),
+    Family("thumb", r"add_(rows_)?thumb_\w+_s8", SUMS, add_dsp),
     Family("thumb", r"mul_thumb_\w*s8", (dsp_cases.mul,)),
     Family("thumb", r"svdf_thumb_\w+", SVDF),
     Family("thumb", r"lstm_thumb_s8", (lstm,)),
@@ -192,8 +192,8 @@ def chosen_for(family: Family, functions: Collection[str], monkeypatch: pytest.M
         if family.ordered:
             wanted = [s for s in shifts if any(re.search(rf"(?<!\d){s}(?!\d)", name) for name in missing)] or shifts
             monkeypatch.setattr(family.ordered, "SHIFTS", (wanted[draw // len(makers) % len(wanted)],))
-            if family.ordered is add:
-                monkeypatch.setattr(add, "SIGNS", (any("signed" in name for name in missing),))
+            if family.ordered is add_dsp:
+                monkeypatch.setattr(add_dsp, "SIGNS", (any("signed" in name for name in missing),))
         case, values = makers[draw % len(makers)](rng)
         if broken_rules(case):
             continue

@@ -10,33 +10,33 @@ from functools import partial
 import numpy as np
 
 from tflmgen.ir import ConstantArray, Kernel, OperatorInstance, Target
-from tflmgen.kernels.dsp.add import add_dsp
+from tflmgen.kernels.dsp.add_dsp import add_dsp
 from tflmgen.kernels.dsp.channels import Layer
-from tflmgen.kernels.dsp.conv import conv2d_dsp
-from tflmgen.kernels.dsp.conv_parts import conv2d_groups_dsp, transpose_conv_dsp
-from tflmgen.kernels.dsp.depthwise import depthwise3x3_dsp
-from tflmgen.kernels.dsp.depthwise_window import depthwise_window_dsp
-from tflmgen.kernels.dsp.dot import conv2d_dot_dsp
-from tflmgen.kernels.dsp.fully_connected import fully_connected_dsp
+from tflmgen.kernels.dsp.conv2d_dot_dsp import conv2d_dot_dsp
+from tflmgen.kernels.dsp.conv2d_dsp import conv2d_dsp
+from tflmgen.kernels.dsp.conv2d_parts_dsp import conv2d_groups_dsp, transpose_conv_dsp
+from tflmgen.kernels.dsp.conv2d_winograd_dsp import conv2d_winograd_dsp
+from tflmgen.kernels.dsp.depthwise3x3_dsp import depthwise3x3_dsp
+from tflmgen.kernels.dsp.depthwise_window_dsp import depthwise_window_dsp
+from tflmgen.kernels.dsp.fully_connected_dsp import fully_connected_dsp
 from tflmgen.kernels.dsp.int16_layers import Int16Layer
-from tflmgen.kernels.dsp.winograd import conv2d_winograd_dsp
 from tflmgen.kernels.mul_candidates import mul_dsp, mul_mve, mul_thumb
-from tflmgen.kernels.mve.add import add_mve
-from tflmgen.kernels.mve.conv import conv2d_mve, conv2d_windows_mve
-from tflmgen.kernels.mve.conv_parts import conv2d_groups_mve, transpose_conv_mve
-from tflmgen.kernels.mve.depthwise import depthwise_window_mve
-from tflmgen.kernels.mve.depthwise_patch import depthwise_patch_mve
-from tflmgen.kernels.mve.depthwise_quads import depthwise_quads_mve
-from tflmgen.kernels.mve.fully_connected import fully_connected_mve
+from tflmgen.kernels.mve.add_mve import add_mve
+from tflmgen.kernels.mve.conv2d_mve import conv2d_mve, conv2d_windows_mve
+from tflmgen.kernels.mve.conv2d_parts_mve import conv2d_groups_mve, transpose_conv_mve
+from tflmgen.kernels.mve.depthwise_patch_mve import depthwise_patch_mve
+from tflmgen.kernels.mve.depthwise_quads_mve import depthwise_quads_mve
+from tflmgen.kernels.mve.depthwise_window_mve import depthwise_window_mve
+from tflmgen.kernels.mve.fully_connected_mve import fully_connected_mve
 from tflmgen.kernels.numeric.window import Steps, Window
-from tflmgen.kernels.thumb.add import add_thumb
-from tflmgen.kernels.thumb.conv import conv2d_thumb
-from tflmgen.kernels.thumb.depthwise import depthwise_thumb
-from tflmgen.kernels.thumb.depthwise_direct import depthwise_direct_thumb
-from tflmgen.kernels.thumb.fully_connected import fully_connected_thumb
-from tflmgen.kernels.thumb.fully_connected_few import fully_connected_few_thumb
-from tflmgen.kernels.thumb.pixel import conv2d_pixel_thumb
-from tflmgen.kernels.thumb.transpose_conv import transpose_conv_thumb
+from tflmgen.kernels.thumb.add_thumb import add_thumb
+from tflmgen.kernels.thumb.conv2d_pixel_thumb import conv2d_pixel_thumb
+from tflmgen.kernels.thumb.conv2d_thumb import conv2d_thumb
+from tflmgen.kernels.thumb.depthwise_direct_thumb import depthwise_direct_thumb
+from tflmgen.kernels.thumb.depthwise_thumb import depthwise_thumb
+from tflmgen.kernels.thumb.fully_connected_few_thumb import fully_connected_few_thumb
+from tflmgen.kernels.thumb.fully_connected_thumb import fully_connected_thumb
+from tflmgen.kernels.thumb.transpose_conv_thumb import transpose_conv_thumb
 
 MOST_ZEROS = 1024
 """Zeros, in bytes, that may stand between an operator's weights, for other groups of channels or units that aren't

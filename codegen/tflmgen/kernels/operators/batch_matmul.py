@@ -25,7 +25,7 @@ from tflmgen.ir import (
     Target,
 )
 from tflmgen.kernels.choice import fastest
-from tflmgen.kernels.mve.batch_matmul import batch_matmul_mve
+from tflmgen.kernels.mve.batch_matmul_mve import batch_matmul_mve
 from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.strides import broadcast_shape, collapse, strides_of
 from tflmgen.kernels.numeric.weights import MAX_SHIFT_S64, channel_operands

@@ -29,8 +29,8 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels.candidates import fast_recurrent, on_fpu
 from tflmgen.kernels.choice import fastest
-from tflmgen.kernels.dsp.lstm import lstm_dsp
-from tflmgen.kernels.mve.lstm import lstm_mve
+from tflmgen.kernels.dsp.lstm_dsp import lstm_dsp
+from tflmgen.kernels.mve.lstm_mve import lstm_mve
 from tflmgen.kernels.operator import BACKWARD, INTERMEDIATES, Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.lstm_fixed import ParamFields, fixed_fields, fixed_numbers
 from tflmgen.kernels.operators.lstm_integer import INTEGER_RULES, STATES, multiplier_fields, numbers_of_gates
@@ -55,7 +55,7 @@ from tflmgen.kernels.operators.lstm_tensors import (
 )
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.rules import input_is, input_type, scale
-from tflmgen.kernels.thumb.lstm import lstm_thumb
+from tflmgen.kernels.thumb.lstm_thumb import lstm_thumb
 
 TANH = 4
 """The schema's number of the activation."""

@@ -27,15 +27,15 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels.candidates import fast_recurrent, on_fpu
 from tflmgen.kernels.choice import fastest
-from tflmgen.kernels.dsp.svdf import svdf_dsp
-from tflmgen.kernels.mve.svdf import svdf_mve
+from tflmgen.kernels.dsp.svdf_dsp import svdf_dsp
+from tflmgen.kernels.mve.svdf_mve import svdf_mve
 from tflmgen.kernels.numeric.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.svdf_numbers import BIAS, STATE, integer_params, offsets, products, size_fields
 from tflmgen.kernels.option_fields import positive, present
 from tflmgen.kernels.rules import STATIC, input_type, per_tensor, scale, static_shape, zero_point
-from tflmgen.kernels.thumb.svdf import svdf_thumb
+from tflmgen.kernels.thumb.svdf_thumb import svdf_thumb
 
 HEADER = "svdf.h"
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Scratch
 from tflmgen.kernels.dsp.channels import SCALE_BITS, Layer, accumulators, rescalings
 from tflmgen.kernels.dsp.common_shift import with_common_shift
-from tflmgen.kernels.dsp.depthwise import SHIFTS, ScaledChannel, scaled_channel
+from tflmgen.kernels.dsp.depthwise3x3_dsp import SHIFTS, ScaledChannel, scaled_channel
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.rules import input_type, zero_point

@@ -9,7 +9,7 @@ import numpy as np
 from tflmgen.ir import ConstantArray, DType
 from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.numeric.fixed_point import wrap
-from tflmgen.kernels.thumb.fully_connected import STACK, weight_words
+from tflmgen.kernels.thumb.fully_connected_thumb import STACK, weight_words
 
 
 def sums_operand(name: str, weights: Integers, biases: Sequence[int]) -> ConstantArray:

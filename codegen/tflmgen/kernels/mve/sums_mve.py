@@ -7,7 +7,7 @@ import numpy as np
 from tflmgen.ir import ConstantArray, DType
 from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.mve.channels import padded_bytes, words
-from tflmgen.kernels.mve.fully_connected import GROUP
+from tflmgen.kernels.mve.fully_connected_mve import GROUP
 
 STACK_BYTES = 320
 """TFLMGEN_SUMS_MVE_STACK_BYTES."""

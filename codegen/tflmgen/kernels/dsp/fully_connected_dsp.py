@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params
 from tflmgen.kernels.dsp.channels import Layer, Rescalings, rescalings
-from tflmgen.kernels.dsp.dot_rows import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
+from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 
 LONG_UNITS = 64

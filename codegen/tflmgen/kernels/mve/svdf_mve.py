@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import Kernel, OperatorInstance
-from tflmgen.kernels.mve.sums import STACK_BYTES, row_bytes, sums_operand
+from tflmgen.kernels.mve.sums_mve import STACK_BYTES, row_bytes, sums_operand
 from tflmgen.kernels.operators.svdf_numbers import Factor, biases_are_known, fast_kernel, integer_params, offsets
 
 MOST_RANK = 8

@@ -13,7 +13,7 @@ from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.channels import raised_rescalings
-from tflmgen.kernels.thumb.fully_connected import stream_of
+from tflmgen.kernels.thumb.fully_connected_thumb import stream_of
 
 HEADER = "transpose_conv_thumb.h"
 

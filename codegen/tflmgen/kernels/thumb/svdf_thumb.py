@@ -6,7 +6,7 @@ import numpy as np
 
 from tflmgen.ir import Kernel, OperatorInstance
 from tflmgen.kernels.operators.svdf_numbers import Factor, biases_are_known, fast_kernel, integer_params, offsets
-from tflmgen.kernels.thumb.sums import fits, sums_operand
+from tflmgen.kernels.thumb.sums_thumb import fits, sums_operand
 
 
 def svdf_thumb(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kernel | None:

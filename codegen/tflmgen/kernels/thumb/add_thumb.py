@@ -1,11 +1,11 @@
-"""ADD and SUB of int8 for every Cortex-M: the affine map of dsp/add.py, in products of 32 bits."""
+"""ADD and SUB of int8 for every Cortex-M: the affine map of dsp/add_dsp.py, in products of 32 bits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tflmgen.ir import Kernel, OperatorInstance
-from tflmgen.kernels.dsp.add import affine_kernel
+from tflmgen.kernels.dsp.add_dsp import affine_kernel
 
 
 def add_thumb(op: OperatorInstance, factors: Sequence[float], sign: int, low: int, high: int) -> Kernel | None:

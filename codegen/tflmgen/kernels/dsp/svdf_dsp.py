@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Kernel, OperatorInstance, Params
-from tflmgen.kernels.dsp.dot_rows import groups_of, pack_rows, scale_to_int16
+from tflmgen.kernels.dsp.dot_rows_dsp import groups_of, pack_rows, scale_to_int16
 from tflmgen.kernels.operators.svdf_numbers import STATE, Factor, biases_are_known, fast_kernel, offsets, size_fields
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 

@@ -10,7 +10,7 @@ from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.channels import raised_rescalings
-from tflmgen.kernels.thumb.fully_connected import group_words, stream_of
+from tflmgen.kernels.thumb.fully_connected_thumb import group_words, stream_of
 
 HEADER = "conv2d_pixel_thumb.h"
 

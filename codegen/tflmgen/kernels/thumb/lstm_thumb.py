@@ -7,7 +7,7 @@ from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.operators.lstm_integer import folded_by_cells, multiplier_fields, packed_operands
 from tflmgen.kernels.operators.lstm_tensors import BIASES, INPUT_GATE, OUTPUT_STATE, RECURRENT
 from tflmgen.kernels.operators.quantized_unary import sigmoid_table
-from tflmgen.kernels.thumb.sums import fits, sums_operand
+from tflmgen.kernels.thumb.sums_thumb import fits, sums_operand
 
 
 def lstm_thumb(

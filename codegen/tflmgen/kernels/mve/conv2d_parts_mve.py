@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Scratch
 from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.mve.channels import Fit, fit, padded_bytes
-from tflmgen.kernels.mve.conv import COLUMN_BYTES, STACK_BYTES, pair_stream, table_of
+from tflmgen.kernels.mve.conv2d_mve import COLUMN_BYTES, STACK_BYTES, pair_stream, table_of
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Fields, Steps, Window

@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tflmgen.kernels.dsp.channels import Layer, Rescaling, accumulators, rescalings
+from tflmgen.kernels.dsp.channels import Rescaling, rescalings
 from tflmgen.kernels.dsp.common_shift import SHIFTS, with_common_shift
 from tflmgen.kernels.numeric.fixed_point import requantize
+from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 
 
 def layer(rng: np.random.Generator, zero_point: int, low: int, rights: tuple[int, ...]) -> Layer:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tflmgen.kernels.dsp.channels import Integers, Layer, accumulators
 from tflmgen.kernels.numeric.fixed_point import requantize
+from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.thumb.bounded import Bounded, bounded
 from tflmgen.kernels.thumb.channels import output_of

@@ -11,7 +11,6 @@ import numpy as np
 
 from tflmgen.ir import ConstantArray, Kernel, OperatorInstance, Target
 from tflmgen.kernels.dsp.add_dsp import add_dsp
-from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.dsp.conv2d_dot_dsp import conv2d_dot_dsp
 from tflmgen.kernels.dsp.conv2d_dsp import conv2d_dsp
 from tflmgen.kernels.dsp.conv2d_parts_dsp import conv2d_groups_dsp, transpose_conv_dsp
@@ -28,6 +27,7 @@ from tflmgen.kernels.mve.depthwise_patch_mve import depthwise_patch_mve
 from tflmgen.kernels.mve.depthwise_quads_mve import depthwise_quads_mve
 from tflmgen.kernels.mve.depthwise_window_mve import depthwise_window_mve
 from tflmgen.kernels.mve.fully_connected_mve import fully_connected_mve
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.window import Steps, Window
 from tflmgen.kernels.thumb.add_thumb import add_thumb
 from tflmgen.kernels.thumb.conv2d_pixel_thumb import conv2d_pixel_thumb

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params
-from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.binary import Fields, binary_overlaps, nest_fields
 from tflmgen.kernels.rules import input_type, zero_point

@@ -16,8 +16,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.kernels.dsp.channels import SCALE_BITS, Integers, Layer, Rescaling, Rescalings, accumulators
+from tflmgen.kernels.dsp.channels import SCALE_BITS, Rescaling, Rescalings
 from tflmgen.kernels.numeric.fixed_point import requantize
+from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 
 SHIFTS = (12, 11, 13, 10, 14, 9, 15)
 """Shifts that kernels are compiled for, the one that fits most layers first, so that layers share code."""

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.kernels.dsp.channels import Layer, Rescalings, first_sums, pair_words, rescalings
+from tflmgen.kernels.dsp.channels import Rescalings, first_sums, pair_words, rescalings
 from tflmgen.kernels.dsp.common_shift import with_common_shift
 from tflmgen.kernels.dsp.dot_rows_dsp import pack_rows
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.rules import input_type, zero_point

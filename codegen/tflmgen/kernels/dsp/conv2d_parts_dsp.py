@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Scratch
-from tflmgen.kernels.dsp.channels import Layer, Rescalings, pair_words, rescalings
+from tflmgen.kernels.dsp.channels import Rescalings, pair_words, rescalings
 from tflmgen.kernels.dsp.conv2d_dsp import CORRECTION, OFFSET_STEPS, STACK_WORDS, channel_pairs
 from tflmgen.kernels.dsp.dot_rows_dsp import pack_rows
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Fields, Window

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Scratch
-from tflmgen.kernels.dsp.channels import SCALE_BITS, Layer, accumulators, rescalings
+from tflmgen.kernels.dsp.channels import SCALE_BITS, rescalings
 from tflmgen.kernels.dsp.common_shift import with_common_shift
 from tflmgen.kernels.dsp.depthwise3x3_dsp import SHIFTS, ScaledChannel, scaled_channel
+from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.rules import input_type, zero_point

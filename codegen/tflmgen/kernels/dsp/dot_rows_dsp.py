@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernels.dsp.channels import Integers, exact_rescaling, pair_words
+from tflmgen.kernels.dsp.channels import exact_rescaling, pair_words
 from tflmgen.kernels.numeric.fixed_point import wrap
+from tflmgen.kernels.numeric.int8_layer import Integers
 
 GROUP = 4
 """Rows that are computed at a time."""

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params
-from tflmgen.kernels.dsp.channels import Layer, Rescalings, rescalings
+from tflmgen.kernels.dsp.channels import Rescalings, rescalings
 from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 
 LONG_UNITS = 64

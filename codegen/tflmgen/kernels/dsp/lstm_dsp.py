@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Kernel, Null, OperatorInstance, Overlap, Params, ParamValue, Scratch
-from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.dsp.dot_rows_dsp import STACK_STEPS, groups_of, pack_rows, scale_to_int16
+from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.lstm_integer import (
     cell_clip,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernels.dsp.channels import Layer, accumulators
 from tflmgen.kernels.numeric.fixed_point import requantize
+from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 
 _INT32 = 2**31
 

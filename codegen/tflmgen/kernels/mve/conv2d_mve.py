@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.mve.channels import fit, padded_bytes, words
 from tflmgen.kernels.mve.fully_connected_mve import STACK_BYTES as ROW_BYTES
 from tflmgen.kernels.mve.fully_connected_mve import unit_stream
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.rules import input_type, zero_point

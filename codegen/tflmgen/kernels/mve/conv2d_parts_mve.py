@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Scratch
-from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.mve.channels import Fit, fit, padded_bytes
 from tflmgen.kernels.mve.conv2d_mve import COLUMN_BYTES, STACK_BYTES, pair_stream, table_of
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Fields, Steps, Window

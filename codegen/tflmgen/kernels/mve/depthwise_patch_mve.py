@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap
-from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.mve.channels import fit, words
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.rules import input_type, zero_point

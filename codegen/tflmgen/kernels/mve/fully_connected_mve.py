@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap
-from tflmgen.kernels.dsp.channels import Layer
 from tflmgen.kernels.mve.channels import fit, padded_bytes, words
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 from tflmgen.kernels.numeric.weights import params
 

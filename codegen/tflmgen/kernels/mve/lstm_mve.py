@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, Kernel, OperatorInstance, Overlap, Params, ParamValue
-from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.mve.sums_mve import STACK_BYTES, row_bytes, sums_operand
+from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.operators.lstm_integer import folded_by_cells, multiplier_fields, packed_operands
 from tflmgen.kernels.operators.lstm_tensors import BIASES, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT
 from tflmgen.kernels.operators.quantized_unary import sigmoid_table

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType
-from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.mve.channels import padded_bytes, words
 from tflmgen.kernels.mve.fully_connected_mve import GROUP
+from tflmgen.kernels.numeric.int8_layer import Integers
 
 STACK_BYTES = 320
 """TFLMGEN_SUMS_MVE_STACK_BYTES."""

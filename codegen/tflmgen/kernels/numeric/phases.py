@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import OperatorInstance
-from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.window import Fields, Window
 from tflmgen.kernels.rules import input_type
 

@@ -11,8 +11,8 @@ import numpy as np
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Target, dim_max
 from tflmgen.kernels.candidates import fast_fully_connected, fast_int16, on_fpu
 from tflmgen.kernels.choice import fastest
-from tflmgen.kernels.dsp.channels import layer_of
 from tflmgen.kernels.dsp.int16_layers import fully_connected_int16, int16_layer
+from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
 from tflmgen.kernels.numeric.packed import packed_kernel, stays_packed
 from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation

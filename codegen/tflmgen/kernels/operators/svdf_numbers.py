@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params
-from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.numeric.fixed_point import wrap
+from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.window import Fields
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 

@@ -10,7 +10,7 @@ import numpy as np
 from tflmgen.ir import DType, Input, Kernel, Null, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_transpose_conv
 from tflmgen.kernels.choice import fastest
-from tflmgen.kernels.dsp.channels import layer_of
+from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.quantize_math import parse_activation
 from tflmgen.kernels.numeric.weights import (
     TYPE_RULES,

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernels.dsp.channels import Integers, Layer, accumulators
+from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 from tflmgen.kernels.thumb.channels import OFFSETS, OUTPUTS, Booleans, factors, finest_steps, output_of, thresholds
 
 _LOW_BITS = 12

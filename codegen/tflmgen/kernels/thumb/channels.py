@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernels.dsp.channels import Integers, Layer, accumulators
+from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 
 MOST_TERMS = 2**16
 """Sums of more products of 16 bits could leave 32."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.rules import input_type, zero_point

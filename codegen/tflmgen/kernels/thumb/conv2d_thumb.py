@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.kernels.dsp.channels import Integers, Layer
+from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.rules import input_type, zero_point

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap
-from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.thumb.channels import own_rescalings

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap
-from tflmgen.kernels.dsp.channels import Integers, Layer
+from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.thumb.channels import raised_rescalings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflmgen.ir import ConstantArray, Kernel, OperatorInstance, Overlap, Params, ParamValue
-from tflmgen.kernels.dsp.channels import Integers
+from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.operators.lstm_integer import folded_by_cells, multiplier_fields, packed_operands
 from tflmgen.kernels.operators.lstm_tensors import BIASES, INPUT_GATE, OUTPUT_STATE, RECURRENT
 from tflmgen.kernels.operators.quantized_unary import sigmoid_table

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType
-from tflmgen.kernels.dsp.channels import Integers
 from tflmgen.kernels.numeric.fixed_point import wrap
+from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.thumb.fully_connected_thumb import STACK, weight_words
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Scratch
-from tflmgen.kernels.dsp.channels import Layer
+from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.phases import transposed_fields
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window

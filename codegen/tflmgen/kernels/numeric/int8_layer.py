@@ -1,0 +1,62 @@
+"""Constants of int8 layers of sums of products: what every kernel with packed weights is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir import OperatorInstance
+from tflmgen.kernels.numeric.quantize_math import Activation, activation_range
+from tflmgen.kernels.rules import input_type, zero_point
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """Constants of an int8 layer, one row per output channel.
+
+    weights [channels, terms]; bias [channels], the input's zero point folded in, before it wraps; (multiplier, shift)
+    of tflmgen_requantize per channel; the output's zero point and range.
+    """
+
+    weights: Integers
+    bias: Integers
+    scales: tuple[tuple[int, int], ...]
+    zero_point: int
+    low: int
+    high: int
+
+    def channels(self, rows: NDArray[np.intp]) -> Layer:
+        """The layer of these channels only."""
+        return replace(
+            self, weights=self.weights[rows], bias=self.bias[rows], scales=tuple(self.scales[row] for row in rows)
+        )
+
+
+def layer_of(
+    op: OperatorInstance, weights: Integers, scales: Sequence[tuple[int, int]], activation: Activation
+) -> Layer | None:
+    """The layer of an operator [input, filter, bias]; None where the bias is known at run time only.
+
+    weights: the constant filter's, [channels, terms].
+    """
+    bias = np.zeros(len(weights), dtype=np.int64)
+    if len(op.inputs) > 2 and op.inputs[2] is not None:
+        if op.constants[2] is None:
+            return None
+        bias = np.asarray(op.constants[2], dtype=np.int64).reshape(-1)
+    folded = bias - zero_point(input_type(op, 0)) * weights.sum(axis=1)
+    output = op.outputs[0]
+    assert output.quantization is not None
+    low, high = activation_range(activation, output.dtype, output.quantization)
+    return Layer(weights, folded, tuple(scales), zero_point(output), low, high)
+
+
+def accumulators(layer: Layer) -> tuple[Integers, Integers]:
+    """Least and greatest accumulator of each channel, over every input."""
+    positive, negative = np.maximum(layer.weights, 0).sum(axis=1), np.minimum(layer.weights, 0).sum(axis=1)
+    return layer.bias + 127 * negative - 128 * positive, layer.bias + 127 * positive - 128 * negative

@@ -13,8 +13,8 @@
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
 #define TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES 512
-#define TFLMGEN_BATCH_MATMUL_MVE_FACTORS \
-    24 /* of eight columns: biases, multipliers and shifts of even ones, then of odd */
+/* Of eight columns: biases, multipliers and shifts of even ones, then of odd ones. */
+#define TFLMGEN_BATCH_MATMUL_MVE_FACTORS 24
 
 /* Of up to eight columns the values in the order of weights; those that are missing are zeros. Where a row's values lie
  * side by side, 8 of them: VLDRB, a scattering VSTRB, and 4; where a column's do, 16: VCTP, VLDRB, VSTRB, and 4. */

@@ -242,16 +242,21 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_signed_s8(const int8_t *input, c
     tflmgen_depthwise_thumb_run_3x3(input, stream, scratch, output, p, NULL, NULL, tflmgen_depthwise_thumb_3x3_signed);
 }
 
-/* Any window. scratch: 2 words, 4 for each two taps, and those of the constants in front of the plane. */
+/* In front of a plane: what sums begin with, each two taps, and the constants. */
+#define TFLMGEN_DEPTHWISE_THUMB_STARTS 2
+#define TFLMGEN_DEPTHWISE_THUMB_TAPS_WORDS 4
+
+/* Any window. */
 TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_window(const int8_t *input, const uint32_t *stream, int32_t *scratch,
                                                        int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p,
                                                        bool within)
 {
     struct tflmgen_depthwise_thumb_common common;
-    struct tflmgen_depthwise_thumb_taps *const taps = (struct tflmgen_depthwise_thumb_taps *)(void *)(scratch + 2);
+    struct tflmgen_depthwise_thumb_taps *const taps =
+        (struct tflmgen_depthwise_thumb_taps *)(void *)(scratch + TFLMGEN_DEPTHWISE_THUMB_STARTS);
     const int32_t all = p->filter_height * p->filter_width;
     const int32_t pairs = (all + 1) / 2;
-    int32_t *const constants = scratch + 2 + 4 * pairs;
+    int32_t *const constants = scratch + TFLMGEN_DEPTHWISE_THUMB_STARTS + TFLMGEN_DEPTHWISE_THUMB_TAPS_WORDS * pairs;
     uint32_t *const plane = (uint32_t *)(void *)(constants + TFLMGEN_DEPTHWISE_THUMB_CONSTANTS);
     for (int32_t ky = 0, i = 0; ky < p->filter_height; ++ky) {
         for (int32_t kx = 0; kx < p->filter_width; ++kx, ++i) {

@@ -4,12 +4,17 @@
 
 #include "common.h"
 
-/* A table of 513 numbers at the multiples of 128, interpolated; what leaves 16 bits wraps, as in TFLite. */
+/* A table has numbers at the multiples of 2^7. */
+#define TFLMGEN_INTERPOLATED_BITS 7
+
+/* A table interpolated; what leaves 16 bits wraps, as in TFLite. */
 TFLMGEN_HELPER int32_t tflmgen_interpolate_s16(const int16_t *table, int32_t x)
 {
-    const int16_t *const at = table + 256 + (x >> 7);
+    const int32_t bits = TFLMGEN_INTERPOLATED_BITS;
+    const int32_t step = 1 << bits;
+    const int16_t *const at = table + (1 << (15 - bits)) + (x >> bits);
     const int32_t slope = (int16_t)(uint16_t)(at[1] - at[0]);
-    return (int16_t)(uint16_t)(at[0] + ((slope * (x & 127) + 64) >> 7));
+    return (int16_t)(uint16_t)(at[0] + ((slope * (x & (step - 1)) + step / 2) >> bits));
 }
 
 struct tflmgen_interpolated {

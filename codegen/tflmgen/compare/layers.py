@@ -31,10 +31,11 @@ from tflmgen.ir import (
     Program,
     Value,
 )
+from tflmgen.kernels import header_constant
 from tflmgen.options import BuildOptions
 
-LOOP, ITERATION = 0xFFFE, 0xFFFF
-"""TFLMGEN_LAYER_LOOP and TFLMGEN_LAYER_ITERATION."""
+LOOP, ITERATION = (header_constant("memory.h", f"TFLMGEN_LAYER_{name}") for name in ("LOOP", "ITERATION"))
+"""In the place of an output's number where a loop begins, and where each of its iterations does."""
 
 HEAD = struct.Struct("<IIHI")
 """Of a LAYER frame: its number, the step, the output, the offset of its bytes."""

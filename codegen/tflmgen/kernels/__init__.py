@@ -9,6 +9,7 @@ from tflmgen.kernels.costs.estimate import cycles_of
 from tflmgen.kernels.flash_budget import WINOGRAD
 from tflmgen.kernels.folding.evaluate import fold
 from tflmgen.kernels.folding.fold_elements import Array
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.numeric.int8_tables import TABLES
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, activation_range
@@ -140,6 +141,7 @@ __all__ = [
     "entries_of",
     "fold",
     "four",
+    "header_constant",
     "input_is",
     "input_type",
     "instance_of",

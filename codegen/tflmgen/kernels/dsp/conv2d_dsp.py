@@ -13,6 +13,7 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorIns
 from tflmgen.kernels.dsp.channels import Rescalings, first_sums, pair_words, rescalings
 from tflmgen.kernels.dsp.common_shift import with_common_shift
 from tflmgen.kernels.dsp.dot_rows_dsp import pack_rows
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
@@ -22,17 +23,17 @@ HEADER, OFFSET_HEADER = "conv2d_dsp.h", "conv2d_offset_dsp.h"
 BLOCK = 3
 """Pixels whose windows are read before any of their outputs is written."""
 
-PART_STEPS = 24
-"""TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS."""
+PART_STEPS = header_constant("conv2d_split_dsp.h", "TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS")
+"""Steps of a window that are computed at a time where it goes in parts."""
 
 EXACT_STEPS = (2, 4, 8, 16)
 """Windows that have code of their own: those of pixels with as many channels as most have."""
 
-STACK_WORDS = 6 * 24
-"""TFLMGEN_CONV2D_DSP_STACK_WORDS."""
+STACK_WORDS = header_constant("conv2d_block_dsp.h", "TFLMGEN_CONV2D_DSP_STACK_WORDS")
+"""Words of an im2col buffer on the stack; a longer one is scratch."""
 
-OFFSET_STEPS = 255
-"""TFLMGEN_CONV2D_OFFSET_DSP_STEPS."""
+OFFSET_STEPS = header_constant("conv2d_offset_dsp.h", "TFLMGEN_CONV2D_OFFSET_DSP_STEPS")
+"""Steps that one more corrects the sums of, where weights are offset pairs."""
 
 CORRECTION = 0x80008000
 """The weights of a step that corrects the sums of offset pairs."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.kernels.dsp.channels import Rescalings, rescalings
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
@@ -25,6 +26,9 @@ TILES = 2
 FILTER = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]])
 """2G: three taps to four positions."""
 
+
+POSITIONS = header_constant("conv2d_winograd_sums_dsp.h", "TFLMGEN_WINOGRAD_DSP_POSITIONS")
+"""Of a tile."""
 
 WINOGRAD_CHANNELS = (8, 16, 24, 32)
 """Input channels that the C kernel is unrolled for."""
@@ -47,7 +51,7 @@ def conv2d_winograd_dsp(op: OperatorInstance, window: Window, layer: Layer) -> K
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     stream = ConstantArray.of("stream", _stream(layer.weights.reshape(channels, 3, 3, inputs), exact), DType.UINT32)
-    operands = (Input(0), stream, Scratch(65 * inputs), Output(0))
+    operands = (Input(0), stream, Scratch((2 * TILES * POSITIONS + 1) * inputs), Output(0))
     distance = overlap_distance(window, channels)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     unrolled = str(inputs) if inputs in WINOGRAD_CHANNELS else "any"
@@ -59,9 +63,10 @@ def conv2d_winograd_dsp(op: OperatorInstance, window: Window, layer: Layer) -> K
 def _stream(weights: Integers, exact: Rescalings) -> NDArray[np.uint32]:
     """Channel pairs; an odd channel at the end is paired with the one before it. weights: [channels, 3, 3, inputs]."""
     channels, _, _, inputs = weights.shape
-    positions = np.einsum("py,cyxi,qx->cpqi", FILTER, weights, FILTER).reshape(channels, 16, inputs // 4, 2, 2)
+    positions = np.einsum("py,cyxi,qx->cpqi", FILTER, weights, FILTER).reshape(channels, POSITIONS, inputs // 4, 2, 2)
     # Halves of a word are channels that are two apart.
-    quads = np.ascontiguousarray(positions.swapaxes(3, 4).astype("<i2")).view("<u4").reshape(channels, 16, -1, 2)
+    quads = np.ascontiguousarray(positions.swapaxes(3, 4).astype("<i2")).view("<u4")
+    quads = quads.reshape(channels, POSITIONS, -1, 2)
     firsts = [*range(0, channels - 1, 2), *([channels - 2] if channels % 2 else [])]
     rows = []
     for first in firsts:

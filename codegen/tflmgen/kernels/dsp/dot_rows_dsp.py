@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernels.dsp.channels import exact_rescaling, pair_words
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.numeric.int8_layer import Integers
 
 GROUP = 4
 """Rows that are computed at a time."""
 
-STACK_STEPS = 72
-"""TFLMGEN_DOT_ROWS_STACK_STEPS."""
+STACK_STEPS = header_constant("dot_rows_dsp.h", "TFLMGEN_DOT_ROWS_STACK_STEPS")
+"""Fours of values of a row that is widened on the stack."""
 
 
 @dataclass(frozen=True, slots=True)

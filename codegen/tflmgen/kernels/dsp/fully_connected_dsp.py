@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params
 from tflmgen.kernels.dsp.channels import Rescalings, rescalings
 from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 
-LONG_UNITS = 64
-"""TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS."""
+LONG_UNITS = header_constant("fully_connected_long_dsp.h", "TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS")
+"""Units that are computed at a time where rows are long."""
+
 FEWEST_COMMON = 16
 """Units from which on a common scale, which every call has to fetch, takes less than one in each group."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Scratch
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params, range_fields, sum_suffix
 from tflmgen.kernels.numeric.window import Window
@@ -24,14 +25,14 @@ BLOCK = 3
 COLUMN_WORDS = 6
 """Of a block, for four values of each of its windows."""
 
-STACK_WORDS = 120
-"""TFLMGEN_CONV2D_S16_DSP_STACK_WORDS."""
+STACK_WORDS = header_constant("conv2d_s16_dsp.h", "TFLMGEN_CONV2D_S16_DSP_STACK_WORDS")
+"""Words of an im2col buffer on the stack; a longer one is scratch."""
 
 GROUP = 4
 """Units, or channels of a depthwise convolution, that are computed at a time."""
 
-STACK_DEPTH = 128
-"""TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK."""
+STACK_DEPTH = header_constant("fully_connected_s16_dsp.h", "TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK")
+"""Values of a row that is copied to the stack."""
 
 ORDER = [0, 2, 1, 3]
 """The weights in the bytes of a word."""

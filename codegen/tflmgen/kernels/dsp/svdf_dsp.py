@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Kernel, OperatorInstance, Params
-from tflmgen.kernels.dsp.dot_rows_dsp import groups_of, pack_rows, scale_to_int16
+from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, groups_of, pack_rows, scale_to_int16
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.operators.svdf_numbers import STATE, Factor, biases_are_known, fast_kernel, offsets, size_fields
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 
-MOST_RANK = 8
-"""So that the newest activations of four units fit TFLMGEN_SVDF_DSP_FILTERS."""
+MOST_RANK = header_constant("svdf_dsp.h", "TFLMGEN_SVDF_DSP_FILTERS") // GROUP
+"""So that the newest activations of a group of units fit the stack."""
 
 
 def svdf_dsp(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kernel | None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflmgen.ir import Input, Kernel, Output, Scratch
+from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.mve.fully_connected_mve import GROUP
 
-FACTOR_BYTES = 4 * (24 + 8)
-"""Of eight columns: factors and biases."""
+HEADER = "batch_matmul_mve.h"
+FACTOR_BYTES = 4 * (header_constant(HEADER, "TFLMGEN_BATCH_MATMUL_MVE_FACTORS") + GROUP)
+"""Of a group of columns: factors and biases."""
 
-STACK_BYTES = 512
-"""TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES."""
+STACK_BYTES = header_constant(HEADER, "TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES")
+"""Of scratch on the stack."""
 
 
 def batch_matmul_mve(portable: Kernel) -> Kernel | None:
@@ -25,9 +28,9 @@ def batch_matmul_mve(portable: Kernel) -> Kernel | None:
     if shift > 0 or not together or 1 not in (fields["right_column_stride"], fields["right_depth_stride"]):
         return None
     chunks = -(-depth // 16)
-    scratch = Scratch(128 * chunks + FACTOR_BYTES + (16 * chunks if depth % 16 else 0))
+    scratch = Scratch(16 * GROUP * chunks + FACTOR_BYTES + (16 * chunks if depth % 16 else 0))
     on_stack = scratch.bytes <= STACK_BYTES
     # Without a shift there is no second rounding, whose halves below zero the other one takes care of.
     name = f"tflmgen_batch_matmul_mve_{'signed' if shift else 'clamped'}{'_stack' if on_stack else ''}_s8"
     operands = (Input(0), Input(1), *(() if on_stack else (scratch,)), Output(0))
-    return replace(portable, function=name, header="batch_matmul_mve.h", operands=operands, variant="mve")
+    return replace(portable, function=name, header=HEADER, operands=operands, variant="mve")

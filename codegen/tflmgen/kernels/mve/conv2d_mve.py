@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, padded_bytes, words
 from tflmgen.kernels.mve.fully_connected_mve import STACK_BYTES as ROW_BYTES
 from tflmgen.kernels.mve.fully_connected_mve import unit_stream
@@ -18,8 +19,8 @@ HEADER = "conv2d_mve.h"
 BLOCK = 4
 """Pixels whose windows are read before any of their outputs is written."""
 
-STACK_BYTES = 64 * 9
-"""TFLMGEN_CONV2D_MVE_STACK_BYTES."""
+STACK_BYTES = header_constant(HEADER, "TFLMGEN_CONV2D_MVE_STACK_BYTES")
+"""Bytes of an im2col buffer on the stack; a longer one is scratch."""
 
 CHUNK = 16
 """Values."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, words
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.weights import overlaps, params
@@ -15,11 +16,11 @@ from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_patch_mve.h"
-COLUMNS = 10
-"""Input columns of a piece: TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMNS."""
+COLUMNS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMNS")
+"""Input columns of a piece."""
 
-CHANNELS = 16
-"""Channels of a piece."""
+CHANNELS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN") // 4
+"""Channels of a piece: a column has a word of each."""
 
 PIXELS = 8
 """Outputs of a line that are made of one piece, at most."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, words
 from tflmgen.kernels.mve.depthwise_patch_mve import CHANNELS, distance, distance_of_pixels
 from tflmgen.kernels.numeric.int8_layer import Layer
@@ -17,11 +18,11 @@ HEADER = "depthwise_quads_mve.h"
 PIXELS = 4
 """Outputs of a line that are made at a time."""
 
-LOADS = 8
-"""TFLMGEN_DEPTHWISE_QUADS_MVE_LOADS."""
+LOADS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_QUADS_MVE_LOADS")
+"""Most sixteens of values in a window."""
 
-QUADS = 4
-"""TFLMGEN_DEPTHWISE_QUADS_MVE_QUADS."""
+QUADS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_QUADS_MVE_QUADS")
+"""Most fours of rows in a window."""
 
 MOST_SCRATCH = 4096
 """Bytes of a piece."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, padded_bytes, words
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
@@ -17,9 +18,8 @@ HEADER = "fully_connected_mve.h"
 GROUP = 8
 """Units that are computed at a time."""
 
-STACK_BYTES = 512
-"""TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES."""
-
+STACK_BYTES = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES")
+"""Of a row that is copied to the stack, for want of whole sixteens."""
 
 MOST_SINGLES = 4
 """Units that are computed one by one rather than with zeros beside them."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import padded_bytes, words
 from tflmgen.kernels.mve.fully_connected_mve import GROUP
 from tflmgen.kernels.numeric.int8_layer import Integers
 
-STACK_BYTES = 320
-"""TFLMGEN_SUMS_MVE_STACK_BYTES."""
+STACK_BYTES = header_constant("sums_mve.h", "TFLMGEN_SUMS_MVE_STACK_BYTES")
+"""Of rows on the stack."""
 
 
 def row_bytes(weights: Integers) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import Kernel, OperatorInstance
+from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.mve.fully_connected_mve import GROUP
 from tflmgen.kernels.mve.sums_mve import STACK_BYTES, row_bytes, sums_operand
 from tflmgen.kernels.operators.svdf_numbers import Factor, biases_are_known, fast_kernel, integer_params, offsets
 
-MOST_RANK = 8
-"""So that the sums of eight units fit TFLMGEN_SVDF_MVE_FILTERS."""
+MOST_RANK = header_constant("svdf_mve.h", "TFLMGEN_SVDF_MVE_FILTERS") // GROUP
+"""So that the sums of a group of units fit the stack."""
 
 
 def svdf_mve(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kernel | None:

@@ -11,7 +11,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-STEPS = 512
+from tflmgen.kernels.header_constants import header_constant
+
+STEPS = 2**16 >> header_constant("interpolate.h", "TFLMGEN_INTERPOLATED_BITS")
+"""Intervals of a table."""
 
 Floats = NDArray[np.float32]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from tflmgen.ir import OperatorInstance
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import (
     doubling_high_multiply,
     inverse_sqrt,
@@ -23,8 +24,8 @@ from tflmgen.kernels.rules import input_type, scale, zero_point
 
 INTEGER_BITS = 4
 """Of the fixed-point argument of TANH and LOGISTIC."""
-RSQRT_BITS = 20
-"""Bits of fraction that RSQRT keeps of 1 / sqrt(x), as in firmware/kernels/inverse_sqrt.h."""
+RSQRT_BITS = header_constant("inverse_sqrt.h", "TFLMGEN_INVERSE_SQRT_BITS")
+"""Bits of fraction that RSQRT keeps of 1 / sqrt(x)."""
 
 Table = list[int]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-ROWS = 4
-"""TFLMGEN_ROWS_F32."""
+from tflmgen.kernels.header_constants import header_constant
+
+ROWS = header_constant("rows_f32.h", "TFLMGEN_ROWS_F32")
+"""Rows that are summed up at a time."""
 
 
 def last_rows(rows: int) -> int:

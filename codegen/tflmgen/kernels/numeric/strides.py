@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-MAX_RANK = 6
-"""Loops that firmware/kernels/nest.h can hold."""
+from tflmgen.kernels.header_constants import header_constant
+
+MAX_RANK = header_constant("nest.h", "TFLMGEN_MAX_RANK")
+"""Loops that a nest can hold."""
 
 Ints = tuple[int, ...]
 

@@ -11,6 +11,7 @@ from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_conv2d, fast_grouped, fast_int16, on_fpu
 from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.dsp.int16_layers import conv2d_int16, int16_layer
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.packed import packed_kernel, stays_packed
 from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
@@ -43,8 +44,8 @@ from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
-GATHERED = 64
-"""TFLMGEN_CONV2D_F32_GATHERED."""
+GATHERED = header_constant("conv2d.h", "TFLMGEN_CONV2D_F32_GATHERED")
+"""Values of the longest float32 window that is copied before it is multiplied."""
 
 OUTPUT_CHANNELS = 0
 """The filter's dimension of output channels."""

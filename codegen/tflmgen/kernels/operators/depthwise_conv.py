@@ -10,6 +10,7 @@ from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_conv2d, fast_grouped, fast_int16, on_fpu
 from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.dsp.int16_layers import conv2d_int16, depthwise_int16, int16_layer
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.weights import (
     TYPE_RULES,
@@ -35,8 +36,8 @@ from tflmgen.kernels.operators.hybrid import hybrid_kernel
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
-LANES_F32 = 8
-"""TFLMGEN_LANES_F32."""
+LANES_F32 = header_constant("lanes_f32.h", "TFLMGEN_LANES_F32")
+"""float32 channels that are computed at a time."""
 
 OUTPUT_CHANNELS = 3
 """The filter's dimension of output channels."""

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Null, Operand, OperatorInstance, Output
-from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
+from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, is_representable, quantize_multiplier
+from tflmgen.kernels.numeric.weights import MAX_SHIFT_S64
 from tflmgen.kernels.operator import Rule
 from tflmgen.kernels.operators import lstm_fixed
 from tflmgen.kernels.operators.lstm_tensors import (
@@ -41,9 +42,6 @@ CELL_SCALES = (2.0**-31, 2.0**2)
 """The scale of cells is greater than the first and at most the second, or the reference's products overflow 32 bits."""
 FIXED_CELL_LOG2 = range(-15, -10)
 """Exponents of two that the scale of cells may be where activations have a fixed point."""
-MAX_SHIFT_S64 = 7
-"""Greatest left shift that tflmgen_requantize_s64 takes from the reference."""
-
 STATES: tuple[Operand, ...] = (Input(OUTPUT_STATE), Input(CELL_STATE), Output(0), Output(1), Output(2))
 """Operands of all kernels after their weights and tables: both states as they were, the output, and both states."""
 
@@ -167,7 +165,7 @@ def _representable(op: OperatorInstance) -> bool:
     if is_fixed(op):
         return lstm_fixed.representable(op)
     sums = [*sum_factors(op, INPUT_GATE, 0), *sum_factors(op, RECURRENT, OUTPUT_STATE)]
-    limit = MAX_SHIFT_S64 if input_type(op, 0).dtype is DType.INT16 else 30
+    limit = MAX_SHIFT_S64 if input_type(op, 0).dtype is DType.INT16 else MAX_SHIFT
     states = state_factors(op).values()
     return all(is_representable(f) and quantize_multiplier(f)[1] <= limit for f in sums) and all(
         is_representable(f) for f in states

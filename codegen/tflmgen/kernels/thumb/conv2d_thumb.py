@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
@@ -14,10 +15,10 @@ from tflmgen.kernels.thumb.bounded import Bounded, bounded
 from tflmgen.kernels.thumb.channels import MOST_TERMS, Rescalings, own_rescalings
 
 HEADER = "conv2d_thumb.h"
-BLOCK = 4
+BLOCK = header_constant("conv2d_block_thumb.h", "TFLMGEN_CONV2D_THUMB_LANES")
 """Pixels whose windows are read before any of their outputs is written."""
 
-GROUP = 8
+GROUP = header_constant("conv2d_block_thumb.h", "TFLMGEN_CONV2D_THUMB_GROUP")
 """Channels whose weights make a row of the stream."""
 
 _PASS = 8

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
@@ -19,10 +20,13 @@ HEADER = "depthwise_thumb.h"
 PLANE_BYTES = (2048, 1024, 0)
 """What a plane takes, where that is enough for two lines of output, with 0 for one: more memory, or more strips."""
 
-TAPS_BYTES = 16
+TAPS_BYTES = 4 * header_constant(HEADER, "TFLMGEN_DEPTHWISE_THUMB_TAPS_WORDS")
 """Of two taps, in front of the plane."""
 
-_OTHER_BYTES = 28
+_OTHER_BYTES = 4 * (
+    header_constant(HEADER, "TFLMGEN_DEPTHWISE_THUMB_STARTS")
+    + header_constant("depthwise_lines_thumb.h", "TFLMGEN_DEPTHWISE_THUMB_CONSTANTS")
+)
 """Of a window's sums' starts and constants there."""
 
 

@@ -6,14 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.thumb.channels import raised_rescalings
 
 HEADER = "fully_connected_thumb.h"
-STACK = 288
-"""TFLMGEN_FULLY_CONNECTED_THUMB_STACK."""
+STACK = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_THUMB_STACK")
+"""Values of a row that is copied to the stack."""
 
 GROUP = 4
 """Units that are computed at a time."""

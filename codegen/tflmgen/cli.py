@@ -37,10 +37,12 @@ BoardName = Annotated[
         help="A board that `tflmgen boards` lists, the folder of a board of your own, or host: this computer.",
     ),
 ]
-OptionalInputs = Annotated[Path | None, typer.Option("--inputs", metavar="IN.npz", help="The inputs to count with.")]
+OptionalInputs = Annotated[
+    Path | None, typer.Option("--inputs", metavar="IN.npz", help="Inputs of the counted invokes.")
+]
 Report = Annotated[
     Path | None,
-    typer.Option("--report", metavar="FILE.html", help="Write the plan in pictures too, as one page for a browser."),
+    typer.Option("--report", metavar="FILE.html", help="Also write the plan as an HTML page with pictures."),
 ]
 
 
@@ -52,8 +54,8 @@ def main() -> None:
     app()
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"tflmgen {__version__}")
         raise typer.Exit
 
@@ -64,7 +66,7 @@ def _tflmgen(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Compile TensorFlow Lite models to C for microcontrollers, and show in an emulator that it computes the same."""
+    """Compile TensorFlow Lite models to C for microcontrollers, and test in an emulator that the outputs are equal."""
 
 
 @command(epilog="Example:  tflmgen build kws.tflite --board mps2_an386 -o kws-firmware")
@@ -78,13 +80,11 @@ def build(
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", show_default="MODEL-BOARD", help="The project's folder."),
     ] = None,
-    no_compile: Annotated[
-        bool, typer.Option("--no-compile", help="Write the project, but leave its compilation to you.")
-    ] = False,
+    no_compile: Annotated[bool, typer.Option("--no-compile", help="Write the project without compiling it.")] = False,
     options: BuildOptions,
     output: OutputOptions,
 ) -> None:
-    """Make a PlatformIO project that holds MODEL as C, compile it, and compare its memory with the board's."""
+    """Write a PlatformIO project with MODEL as C, compile it, and compare its memory with the board's."""
     from tflmgen.commands.build import build_command
 
     build_command(model, board, directory, not no_compile, options, output)
@@ -111,7 +111,7 @@ def run(
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Run MODEL's firmware on given inputs, in an emulated board or on this computer, and keep its outputs."""
+    """Run MODEL's firmware on given inputs, on an emulated board or on this computer, and save its outputs."""
     from tflmgen.commands.run import run_command
 
     run_command(model, board, inputs, outputs, options, session, output)
@@ -141,20 +141,20 @@ def compare(
         bool,
         typer.Option(
             "--layers",
-            help="Compare each operator's output with TFLite Micro or the host build; name the first that differs.",
+            help="Compare each operator's output with TFLite Micro or the host build, and name the first difference.",
         ),
     ] = False,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Show that MODEL's firmware computes what it should: integers exactly, floats within a tolerance."""
+    """Compare the outputs of MODEL's firmware with references: integers exactly, floats within a tolerance."""
     from tflmgen.commands.test import test_command
     from tflmgen.commands.test_layers import layers_command
     from tflmgen.compare import Tolerance
 
-    chosen = layers_command if layers else test_command
-    chosen(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
+    run_comparison = layers_command if layers else test_command
+    run_comparison(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
 
 
 @command(epilog="Example:  tflmgen bench kws.tflite --board mps2_an386")
@@ -170,7 +170,7 @@ def bench(
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Count the instructions that MODEL's firmware executes, per operator and in all; its stack, flash and RAM."""
+    """Count the instructions of MODEL's firmware, per operator and in total, and measure its stack, flash and RAM."""
     from tflmgen.commands.bench import bench_command
 
     bench_command(model, board, inputs, report, options, session, output)
@@ -184,7 +184,7 @@ def flash(
     *,
     board: BoardName,
     port: Annotated[
-        str | None, typer.Option("--port", metavar="PORT", help="The uploader's port, if it needs to be told.")
+        str | None, typer.Option("--port", metavar="PORT", help="Port of the uploader, if it does not find it.")
     ] = None,
     directory: Annotated[
         Path | None,
@@ -209,18 +209,18 @@ def monitor(
         typer.Option("--port", metavar="PORT", show_default="the only USB one", help="The board's serial port."),
     ] = None,
     board: Annotated[
-        str | None, typer.Option("--board", "-b", metavar="BOARD", help="The board: tells the baud rate.")
+        str | None, typer.Option("--board", "-b", metavar="BOARD", help="The board, for its baud rate.")
     ] = None,
     baud: Annotated[
         int | None, typer.Option("--baud", metavar="N", min=300, show_default="115200", help="The baud rate.")
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", metavar="N", min=0.0, show_default="until Ctrl-C", help="For how long."),
+        typer.Option("--seconds", metavar="N", min=0.0, show_default="until Ctrl-C", help="Stop after N seconds."),
     ] = None,
     output: OutputOptions,
 ) -> None:
-    """Show what an attached board sends: its text, and the frames of the protocol by their meaning."""
+    """Show what an attached board sends: text, and frames of the protocol decoded."""
     from tflmgen.commands.monitor import monitor_command
 
     monitor_command(port, board, baud, seconds, output)
@@ -240,13 +240,13 @@ def inspect(
         ),
     ] = False,
     pareto: Annotated[
-        bool, typer.Option("--pareto", help="Print how little RAM the model can do with, and what that costs.")
+        bool, typer.Option("--pareto", help="Print the Pareto front of RAM and estimated cycles.")
     ] = False,
     report: Report = None,
     options: BuildOptions,
     output: OutputOptions,
 ) -> None:
-    """Show what MODEL holds: subgraphs, operators, tensors, signatures, and the plan of its arena."""
+    """Show MODEL's subgraphs, operators, tensors and signatures, and the plan of its arena."""
     if pareto:
         from tflmgen.commands.pareto import pareto_command
 
@@ -263,7 +263,7 @@ def inspect(
 def export_library(
     model: Model,
     *,
-    form: Annotated[Format, typer.Option("--format", "-f", help="What the library goes into.")],
+    form: Annotated[Format, typer.Option("--format", "-f", help="Build system of the library.")],
     directory: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", show_default="MODEL-FORMAT", help="The library's folder."),
@@ -271,13 +271,13 @@ def export_library(
     board: Annotated[
         str,
         typer.Option(
-            "--board", "-b", metavar="BOARD", help="Whose processor the kernels are for; host: portable C, for any."
+            "--board", "-b", metavar="BOARD", help="Board whose processor the kernels are for; host: portable C."
         ),
     ] = "host",
     options: BuildOptions,
     output: OutputOptions,
 ) -> None:
-    """Write MODEL as a C library for the build system that you have, with an example that runs it."""
+    """Write MODEL as a C library for a build system, with an example that runs it."""
     from tflmgen.commands.export import export_command
 
     export_command(model, board, form, directory, options, output)
@@ -305,9 +305,9 @@ def boards_new(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The new board's folder; its name is the board's.")],
     *,
     like: Annotated[
-        str | None, typer.Option("--like", metavar="BOARD", help="The board that it is like; the rest as there.")
+        str | None, typer.Option("--like", metavar="BOARD", help="Board to copy what other options leave out.")
     ] = None,
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What it is.")] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="One-line description.")] = None,
     core: Annotated[
         str | None, typer.Option("--core", metavar="CORE", help="Its processor, cortex-m4 for example.")
     ] = None,
@@ -329,19 +329,17 @@ def boards_new(
             "--uart", metavar="DRIVER@BASE:CLOCK", help="Its serial port: stm32v2@0x40004800:16000000[:BAUD]."
         ),
     ] = None,
-    stack: Annotated[
-        int | None, typer.Option("--stack", metavar="BYTES", help="How much must stay free for the stack.")
-    ] = None,
+    stack: Annotated[int | None, typer.Option("--stack", metavar="BYTES", help="RAM reserved for the stack.")] = None,
     place: Annotated[
         list[str] | None,
-        typer.Option("--place", metavar="WHAT=MEMORY", help="Which memory holds what: arena=dtcm. Repeatable."),
+        typer.Option("--place", metavar="WHAT=MEMORY", help="Memory of a section: arena=dtcm. Repeatable."),
     ] = None,
     qemu: Annotated[
-        str | None, typer.Option("--qemu", metavar="MACHINE[:SERIAL]", help="QEMU's machine that runs its firmware.")
+        str | None, typer.Option("--qemu", metavar="MACHINE[:SERIAL]", help="QEMU machine that runs its firmware.")
     ] = None,
     output: OutputOptions,
 ) -> None:
-    """Make the folder of a board of your own, for --board DIR."""
+    """Write the folder of a board of your own, for --board DIR."""
     from tflmgen.commands.boards_new import boards_new_command
     from tflmgen.project import Answers
 
@@ -359,7 +357,9 @@ def operators(
     *,
     plugin: Annotated[
         list[Path] | None,
-        typer.Option("--plugin", metavar="FILE.py", show_default=False, help="Those of this plug-in too. Repeatable."),
+        typer.Option(
+            "--plugin", metavar="FILE.py", show_default=False, help="Also list this plug-in's operators. Repeatable."
+        ),
     ] = None,
     output: OutputOptions,
 ) -> None:

@@ -24,15 +24,15 @@ from tflmgen.settings import Settings, parse_options
 
 ARENA_LIMIT = 1 << 30
 
-Given = Mapping[TensorKey, tuple[int, ...]] | None
-"""Dimensions inferred from the inputs at hand, by tensor of open shape; `--max-shape` overrides them."""
+InputShapes = Mapping[TensorKey, tuple[int, ...]] | None
+"""Shapes of the user's inputs by dynamically shaped input tensor, or None; `--max-shape` overrides them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """A compiled model: its graph after the passes, its Program, the generated library and plan.json's contents.
+    """A compiled model: graph after the passes, Program, text of the generated library, contents of plan.json.
 
-    plugin_files  C files of the plug-ins that it uses: path below the library that all models share -> contents
+    plugin_files  C files of the plug-ins in use: path below the library shared by all models -> contents
     """
 
     name: str
@@ -43,15 +43,15 @@ class Compilation:
     plugin_files: Mapping[str, bytes]
 
 
-def compile_model(path: Path, target: Target, options: BuildOptions, given: Given = None) -> Compilation:
+def compile_model(path: Path, target: Target, options: BuildOptions, input_shapes: InputShapes = None) -> Compilation:
     """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan."""
     settings = parse_options(options)
-    imported, selector = _imported(path, target, settings, given)
+    imported, selector = _imported(path, target, settings, input_shapes)
     return _compiled(imported, library_name(options.name or path.stem), selector, settings)
 
 
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
-    """Compiles a graph as the importer makes it; `name` is the prefix of all generated names."""
+    """Compiles an imported graph; `name` is the prefix of all generated names. Raises as compile_model does."""
     return _compiled(imported, name, Selector(target), parse_options(options))
 
 
@@ -59,15 +59,17 @@ def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[Choice]
     """The Pareto front of a model's plans, from the fastest to the smallest: estimated cycles against bytes of RAM."""
     settings = parse_options(options)
     if options.winograd:
-        raise UsageError("--winograd takes RAM for speed: it goes without --pareto")
+        raise UsageError("--winograd trades RAM for speed: it excludes --pareto")
     imported, selector = _imported(path, target, settings)
     return curve(optimise(imported, selector, settings, for_little_ram=True), selector)
 
 
-def _imported(path: Path, target: Target, settings: Settings, given: Given = None) -> tuple[Module, Selector]:
-    """The graph of a file, and what chooses kernels for it, those of plug-ins among them."""
+def _imported(
+    path: Path, target: Target, settings: Settings, input_shapes: InputShapes = None
+) -> tuple[Module, Selector]:
+    """Graph of a file, and the kernel selector with its plug-ins."""
     model = read_model(path)
-    bounds = find_bounds(model, settings.shapes, settings.options.max_dim, given)
+    bounds = find_bounds(model, settings.shapes, settings.options.max_dim, input_shapes)
     operators = with_custom(load_operators(settings.options.plugin or (), model.operator_names))
     return import_model(model, bounds, operators), Selector(target, operators)
 
@@ -76,21 +78,21 @@ def _compiled(imported: Module, name: str, selector: Selector, settings: Setting
     options = settings.options
     check_names(settings.loops, imported)
     modules = optimise(imported, selector, settings, settings.ram_budget is not None)
-    chosen = explore(modules, selector, settings)
-    module = chosen.module
-    program = lower(module, chosen.best, limits_by_loop(settings.loops, module))
+    plan_choice = explore(modules, selector, settings)
+    module = plan_choice.module
+    program = lower(module, plan_choice.best, limits_by_loop(settings.loops, module))
     check(program, module.constants)
     remarks = remarks_of(imported, module.removed, program)
     sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks)
-    described = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
-    plan = plan_json(module, chosen.best, program, sources, described)
+    plan_options = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
+    plan = plan_json(module, plan_choice.best, program, sources, plan_options)
     return Compilation(name, module, program, sources, plan, _plugin_files(modules[0], selector.operators))
 
 
 def optimise(
     imported: Module, selector: Selector, settings: Settings, for_little_ram: bool = False
 ) -> tuple[Module, ...]:
-    """The graph after the passes; where a fast plan is to need little RAM several of them, the fastest one first."""
+    """Graphs after the passes, the fastest first: several for a fast plan in little RAM, else one."""
     analyze_ranges = not settings.options.no_range_analysis
     if settings.is_fast and for_little_ram:
         modules = prepare_trade_offs(imported, selector, analyze_ranges)
@@ -100,13 +102,13 @@ def optimise(
 
 
 def explore(modules: tuple[Module, ...], selector: Selector, settings: Settings) -> Choice:
-    """The best plan by what the settings ask for. Raises ModelError where none keeps to the budget."""
+    """The best plan for --optimize and --ram-budget. Raises ModelError if no plan meets the budget."""
     if settings.options.no_overlap:
-        chosen = apart(modules[0], selector)
+        plan_choice = apart(modules[0], selector)
     else:
-        chosen = choose(modules, selector, settings.options.optimize, settings.ram_budget)
-    _within_limit(chosen.module, chosen.best)
-    return chosen
+        plan_choice = choose(modules, selector, settings.options.optimize, settings.ram_budget)
+    _within_limit(plan_choice.module, plan_choice.best)
+    return plan_choice
 
 
 def _plugin_files(module: Module, operators: Operators) -> dict[str, bytes]:

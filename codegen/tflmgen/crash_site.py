@@ -1,4 +1,4 @@
-"""What a fault of ours says of itself: the stage, the model's operator, the options, and where to report it."""
+"""Description of an internal error: stage, operator of the model, options, and address for reports."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tflmgen.options import BuildOptions
 
 PACKAGE = __package__ or "tflmgen"
 DRIVERS = (f"{PACKAGE}.commands.", f"{PACKAGE}.cli", f"{PACKAGE}.compiler", f"{PACKAGE}.failure", f"{PACKAGE}.option_")
-"""Modules that call the stages, and are none."""
+"""Modules that call the stages without being one."""
 
 
 def crash_site(error: BaseException) -> str:
-    """The stage, the line of the source and the operator that an exception came from, as far as known."""
+    """Stage, source line and model operator of an exception, as far as known; empty if raised outside a stage."""
     walked = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_ours(frame)]
     driven = max((i for i, (frame, _) in enumerate(walked) if _module(frame).startswith(DRIVERS)), default=-1)
     if driven + 1 >= len(walked):
@@ -31,22 +31,22 @@ def crash_site(error: BaseException) -> str:
 
 
 def options_given(arguments: Mapping[str, object]) -> str:
-    """The board and the build options of a command, as one would type them."""
+    """Board and build options of a command as command-line text."""
     board = f"--board {arguments['board']}" if arguments.get("board") else ""
     options = (value.text for value in arguments.values() if isinstance(value, BuildOptions))
     return " ".join(filter(None, [board, *options]))
 
 
 def where_to_report() -> str:
-    """The first address of the package's metadata that takes reports; where it has none, who passed it on."""
+    """First issue tracker, URL or mail address in the package's metadata; else a phrase for its supplier."""
     try:
-        described = metadata(PACKAGE)
+        package_metadata = metadata(PACKAGE)
     except PackageNotFoundError:
         return "whoever gave you tflmgen"
-    urls = dict(entry.split(", ", 1) for entry in described.get_all("Project-URL") or ())
-    named = [url for label, url in urls.items() if label.lower() in ("issues", "bug tracker", "tracker")]
-    others = [described.get_all(field) or [] for field in ("Home-page", "Author-email")]
-    return next(iter([*named, *urls.values(), *chain.from_iterable(others)]), "whoever gave you tflmgen")
+    urls = dict(entry.split(", ", 1) for entry in package_metadata.get_all("Project-URL") or ())
+    tracker_urls = [url for label, url in urls.items() if label.lower() in ("issues", "bug tracker", "tracker")]
+    fallbacks = [package_metadata.get_all(field) or [] for field in ("Home-page", "Author-email")]
+    return next(iter([*tracker_urls, *urls.values(), *chain.from_iterable(fallbacks)]), "whoever gave you tflmgen")
 
 
 def _is_ours(frame: FrameType) -> bool:
@@ -58,15 +58,15 @@ def _module(frame: FrameType) -> str:
 
 
 def _operator(frame: FrameType) -> str:
-    """The operator of the model that a function was at: an argument or a variable of its that is or has one."""
+    """Model operator held by an argument or local variable of the frame; empty if there is none."""
     from tflmgen.frontend import Operator
     from tflmgen.ir import Origin
 
-    for value in frame.f_locals.values():
-        for one in (value, getattr(value, "op", None), getattr(value, "node", None)):
-            origin: Any = one if isinstance(one, Origin) else getattr(one, "origin", None)
+    for variable in frame.f_locals.values():
+        for candidate in (variable, getattr(variable, "op", None), getattr(variable, "node", None)):
+            origin: Any = candidate if isinstance(candidate, Origin) else getattr(candidate, "origin", None)
             if isinstance(origin, Origin):
                 return f"subgraph {origin.subgraph}, operator {origin.operator} ({origin.operator_name})"
-            if isinstance(one, Operator):
-                return f"operator {one.index} ({one.name})"
+            if isinstance(candidate, Operator):
+                return f"operator {candidate.index} ({candidate.name})"
     return ""

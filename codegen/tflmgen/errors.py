@@ -1,4 +1,4 @@
-"""The errors that users see: a small tree, each problem with the place it was found at."""
+"""Errors that users see: a small tree of exceptions, each problem with its location in the model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where in a model a problem is. Empty fields are left out of the text."""
+    """Location of a problem in a model. Empty fields do not appear in the text."""
 
     model: str
     subgraph: int | None = None
@@ -20,19 +20,19 @@ class Location:
 
     def __str__(self) -> str:
         parts = []
-        for what, index, name, form in (
+        for part, index, name, form in (
             ("subgraph", self.subgraph, self.subgraph_name, " '{}'"),
             ("operator", self.operator, self.operator_name, " ({})"),
             ("tensor", self.tensor, self.tensor_name, " '{}'"),
         ):
             if index is not None:
-                parts.append(f"{what} {index}" + (form.format(name) if name else ""))
+                parts.append(f"{part} {index}" + (form.format(name) if name else ""))
         return self.model + (": " + ", ".join(parts) if parts else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One broken rule: where, what is wrong, and what to do about it."""
+    """One broken rule: its location, the rule's sentence, and advice for the user."""
 
     where: Location
     rule: str
@@ -47,7 +47,7 @@ class TflmgenError(Exception):
 
 
 class ModelError(TflmgenError):
-    """One or more problems in a model; all that one run could find."""
+    """All problems that one run finds in a model; at least one."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -55,11 +55,11 @@ class ModelError(TflmgenError):
 
 
 class InternalError(TflmgenError):
-    """The tool contradicted itself (a plan that its checker rejects). Never the user's fault."""
+    """A fault of tflmgen: a plan that its own checker rejects. Never the user's fault."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"internal error: {text}")
 
 
 class UsageError(TflmgenError):
-    """A command line that asks for something impossible; exit code 2."""
+    """A command line that is malformed or contradicts itself; exit code 2."""

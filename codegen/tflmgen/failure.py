@@ -1,4 +1,4 @@
-"""Errors at the command line's edge: one problem a line, or JSON, on standard error; an exit code; no traceback."""
+"""Exceptions of commands as text or JSON on standard error and an exit code, without a traceback."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How a command ended. `kind` is one of schema/error.json's; `problems` are those of a model."""
+    """Outcome of a failed command. `kind` is an enumerator of schema/error.json; `problems` are those of a model."""
 
     kind: str
     text: str
@@ -33,7 +33,7 @@ class Failure:
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` with every exception turned into a message and an exit code."""
+    """Wraps `command` so that every exception becomes a message and an exit code."""
 
     @functools.wraps(command)
     def run(**arguments: Any) -> None:
@@ -52,7 +52,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def failure_of(error: BaseException, arguments: Mapping[str, object]) -> Failure:
-    """What to say of an exception of a command with these arguments."""
+    """Failure that reports an exception of a command; `arguments` are the command's parameters by name."""
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return Failure("interrupted", "interrupted", INTERRUPTED)
     if isinstance(error, UsageError):
@@ -68,7 +68,7 @@ def failure_of(error: BaseException, arguments: Mapping[str, object]) -> Failure
 
 
 def print_failure(failure: Failure, as_json: bool) -> None:
-    """On standard error, where it cannot be taken for a part of the command's result."""
+    """Prints the failure on standard error, apart from the command's result on standard output."""
     if as_json:
         error_line(json.dumps(_failure_json(failure), indent=2))
     else:
@@ -76,7 +76,7 @@ def print_failure(failure: Failure, as_json: bool) -> None:
 
 
 def leave_on_sigterm() -> None:
-    """Make SIGTERM leave as Ctrl-C does, through every `finally`: no process and no half-made folder stays."""
+    """Makes SIGTERM raise SystemExit, so that `finally` blocks end processes and remove incomplete folders."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
 
@@ -91,20 +91,20 @@ def _failure_json(failure: Failure) -> dict[str, Any]:
 
 
 def _os_error(error: OSError) -> str:
-    where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or error}"
+    prefix = f"{error.filename}: " if error.filename else ""
+    return f"{prefix}{error.strerror or error}"
 
 
 def _print_traceback() -> None:
-    """Of the exception at hand, for those who ask for it."""
+    """Prints the traceback of the handled exception if TFLMGEN_DEBUG is set."""
     if os.environ.get("TFLMGEN_DEBUG"):
         traceback.print_exc()
 
 
 def _report(error: BaseException, text: str, arguments: Mapping[str, object]) -> str:
-    """A fault of ours with what its report needs: where it arose, and with which options."""
+    """Message of an internal error: text, stage, options, and a request to report it."""
     model, options = arguments.get("model"), options_given(arguments)
-    found = [f"{model}: {text}" if model else text, crash_site(error), f"with {options}" if options else ""]
+    facts = [f"{model}: {text}" if model else text, crash_site(error), f"with {options}" if options else ""]
     attached = f"this line and {model}" if model else "this line"
     report = f"This is a fault of tflmgen's: please report it to {where_to_report()}, with {attached}"
-    return f"{'; '.join(filter(None, found))}. {report}. TFLMGEN_DEBUG=1 shows the traceback"
+    return f"{'; '.join(filter(None, facts))}. {report}. TFLMGEN_DEBUG=1 shows the traceback"

@@ -18,7 +18,7 @@ from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 OPTIONS: Mapping[type, Mapping[str, Any]] = {
     BuildOptions: {
         "name": typer.Option("--name", metavar="NAME", show_default="the file's name", help="Prefix of all names."),
-        "optimize": typer.Option("--optimize", help="What the generated code is to be best at."),
+        "optimize": typer.Option("--optimize", help="Goal of the generated code."),
         "max_iterations": typer.Option(
             "--max-iterations",
             metavar="[LOOP=]N",
@@ -30,27 +30,26 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             "--max-shape",
             metavar="NAME=4,3",
             show_default=False,
-            help="The largest shape of a tensor of open shape: an input, an output, or SUBGRAPH:TENSOR. Repeatable.",
+            help="Upper bound of a dynamic shape: of an input, an output, or SUBGRAPH:TENSOR. Repeatable.",
         ),
         "max_dim": typer.Option(
-            "--max-dim", metavar="N", min=1, help="The most that each dimension left open in every other tensor can be."
+            "--max-dim", metavar="N", min=1, help="Upper bound of every dynamic dimension without --max-shape."
         ),
         "progress_hook": typer.Option(
             "--progress-hook", help="Run the macro TFLMGEN_PROGRESS(step) after each operator, for a watchdog."
         ),
         "no_overlap": typer.Option(
             "--no-overlap",
-            help="Keep the output of every operator apart from its inputs, to see what the overlap saves.",
+            help="Keep every output disjoint from its inputs, to see what overlap saves.",
         ),
         "no_range_analysis": typer.Option(
             "--no-range-analysis",
-            help="Compute everything that the file says, also channels and branches that no input makes a difference "
-            "to.",
+            help="Compute dead channels and branches too, which value-range analysis removes by default.",
         ),
         "winograd": typer.Option(
             "--winograd",
-            help="Let 3x3 convolutions take fewer multiplications and 3.6 times the weights, where that is faster and "
-            "the board's flash holds them.",
+            help="Allow Winograd kernels for 3x3 convolutions: fewer multiplications, 3.6 times the weights. Used "
+            "where they are faster and fit the board's flash.",
         ),
         "plugin": typer.Option(
             "--plugin",
@@ -62,33 +61,33 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             "--ram-budget",
             metavar="BYTES",
             show_default=False,
-            help="Find the fastest code whose arena and state keep to this: 20000, 32K.",
+            help="Generate the fastest code whose arena and state fit into BYTES: 20000, 32K.",
         ),
         "push_rows": typer.Option(
             "--push-rows",
             metavar="INPUT",
             show_default=False,
-            help="Take this input row by row, so that it never exists whole. Repeatable.",
+            help="Accept this input row by row, so that it is never stored whole. Repeatable.",
         ),
         "place": typer.Option(
             "--place",
             metavar="WHAT=MEMORY",
             show_default=False,
-            help="Which memory of the board holds the arena, state, weights, code or data: arena=dtcm. Repeatable.",
+            help="Memory of the board for the arena, state, weights, code or data: arena=dtcm. Repeatable.",
         ),
     },
     SessionOptions: {
         "emulator": typer.Option(
-            "--emulator", help="What runs the firmware; auto is Renode, or QEMU where there is no Renode and for MVE."
+            "--emulator", help="Emulator to use; auto is Renode, or QEMU for MVE and if Renode is not installed."
         ),
-        "signature": typer.Option("--signature", metavar="KEY", help="Which of the model's signatures to use."),
-        "timeout": typer.Option("--timeout", metavar="SECONDS", min=0.001, help="How long to wait for each answer."),
+        "signature": typer.Option("--signature", metavar="KEY", help="Signature of the model to run."),
+        "timeout": typer.Option("--timeout", metavar="SECONDS", min=0.001, help="Time limit of each reply."),
         "renode": typer.Option(
             "--renode",
             metavar="PROGRAM",
             show_default="renode of PATH",
             envvar="TFLMGEN_RENODE",
-            help="Renode's program.",
+            help="Path of Renode.",
         ),
         "port": typer.Option(
             "--port",
@@ -104,31 +103,31 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
 }
 
 
-def command_line(command: str, model: Path, board: str, *groups: Any, more: str = "") -> str:
-    """The shell's words for a command with the model, the board and the options of these groups.
+def command_line(command: str, model: Path, board: str, *groups: Any, suffix: str = "") -> str:
+    """Shell command line for a command with the model, the board and the options of these groups.
 
-    more  follows as it is, placeholders for example
+    suffix  appended without quoting, for placeholders
     """
     path = f"./{model}" if str(model).startswith("-") else str(model)
     words = ["tflmgen", command, path, "--board", board, *(word for group in groups for word in option_words(group))]
-    return " ".join([shlex.join(words), *([more] if more else [])])
+    return " ".join([shlex.join(words), *([suffix] if suffix else [])])
 
 
 def option_words(group: Any) -> list[str]:
-    """The command line's words for each option of a group that is not at its default; each is named as its field."""
+    """Command-line words for the options of a group that differ from their defaults."""
     words: list[str] = []
     for field in fields(group):
         value = getattr(group, field.name)
         if value == field.default or value == []:
             continue
         option = "--" + field.name.replace("_", "-")
-        for one in value if isinstance(value, list) else [value]:
-            words += [option] if one is True else [option, str(one.value if isinstance(one, Enum) else one)]
+        for item in value if isinstance(value, list) else [value]:
+            words += [option] if item is True else [option, str(item.value if isinstance(item, Enum) else item)]
     return words
 
 
 def with_groups(function: Callable[..., None]) -> Callable[..., None]:
-    """`function` with each parameter whose type is a group replaced by the group's options, as typer sees it."""
+    """Wraps `function` for typer: each parameter whose type is a group becomes one parameter per option."""
     hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters
     groups = {name: hints[name] for name in parameters if hints[name] in OPTIONS}
@@ -136,12 +135,14 @@ def with_groups(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def expanded(**values: Any) -> None:
-        made = {name: group(**{f.name: values.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
-        function(**values, **made)
+        group_values = {
+            name: group(**{f.name: values.pop(f.name) for f in fields(group)}) for name, group in groups.items()
+        }
+        function(**values, **group_values)
 
-    shown = [*plain, *(parameter for group in groups.values() for parameter in _parameters(group))]
-    expanded.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-    expanded.__annotations__ = {p.name: p.annotation for p in shown}
+    flat_parameters = [*plain, *(parameter for group in groups.values() for parameter in _parameters(group))]
+    expanded.__signature__ = inspect.Signature(flat_parameters)  # type: ignore[attr-defined]
+    expanded.__annotations__ = {p.name: p.annotation for p in flat_parameters}
     return expanded
 
 

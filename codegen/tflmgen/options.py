@@ -1,4 +1,4 @@
-"""The build options that every command shares."""
+"""Options that commands share, as the command line gives them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Optimize(str, Enum):
-    """What the generated code is to be best at: speed beside little RAM, speed alone, few bytes of code, least RAM."""
+    """Goal of the generated code: speed with little RAM, speed alone, small code, or least RAM."""
 
     BALANCED = "balanced"
     SPEED = "speed"
@@ -17,7 +17,7 @@ class Optimize(str, Enum):
 
 
 class Format(str, Enum):
-    """What an exported library goes into."""
+    """Build system of an exported library."""
 
     PLATFORMIO = "platformio"
     ARDUINO = "arduino"
@@ -29,14 +29,20 @@ class Format(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """name: prefix of everything that is generated; empty: the file's stem. max_iterations: see loop_limits.
+    """Options that change the generated code.
 
-    max_shape, max_dim: the most that dimensions may become which a file leaves open; see bounds. progress_hook: a macro
-    after each operator. no_overlap: no output over an input, and the fastest kernels whatever their scratch.
-    no_range_analysis: nothing is left out that only the values of elements show to be needless. winograd: 3x3
-    convolutions may take fewer products with larger weights. plugin: Python files
-    with custom operators. place: see placement; it is no part of `text`, since the C is the same wherever it lies.
-    ram_budget: see ram.parse_budget. push_rows: inputs that come row by row.
+    name               prefix of all generated names; empty: the stem of the model's file name
+    max_iterations     limits of loops; passes/loop_limits.py has the syntax
+    max_shape          upper bounds of dynamic shapes; frontend/shape_bounds.py has the syntax
+    max_dim            upper bound of every other dynamic dimension
+    progress_hook      call a macro after each operator
+    no_overlap         keep outputs disjoint from inputs, and choose the fastest kernels whatever their scratch
+    no_range_analysis  keep channels and branches that value-range analysis would remove
+    winograd           allow Winograd kernels for 3x3 convolutions
+    plugin             Python files with custom operators
+    ram_budget         bytes of arena and state, as explore.parse_budget reads them
+    push_rows          inputs that arrive row by row
+    place              memory of each section; not part of `text`, since the C code is the same in any memory
     """
 
     name: str = ""
@@ -55,6 +61,7 @@ class BuildOptions:
 
     @property
     def text(self) -> str:
+        """The options as the header of generated files quotes them."""
         words = [f"--max-iterations {limit}" for limit in self.max_iterations or ()]
         words += [f"--max-shape {shape}" for shape in self.max_shape or ()]
         words += [f"--max-dim {self.max_dim}"] if self.max_dim is not None else []
@@ -69,7 +76,7 @@ class BuildOptions:
 
 
 class Emulator(str, Enum):
-    """Which emulator runs a board's firmware; auto is Renode, or QEMU where there is no Renode and for MVE."""
+    """Emulator that runs a board's firmware; auto is Renode, or QEMU for MVE and if Renode is not installed."""
 
     AUTO = "auto"
     RENODE = "renode"
@@ -78,9 +85,12 @@ class Emulator(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """How a firmware is run; `timeout` in seconds, for each answer; `renode` is its program, if not the one of PATH.
+    """Options that run a firmware.
 
-    port: where a board is attached that runs the firmware already.
+    signature  key of the signature to run; None: the only one
+    timeout    seconds to wait for each reply
+    renode     path of Renode; None: searched in PATH
+    port       serial port of an attached board that already runs the firmware
     """
 
     emulator: Emulator = Emulator.AUTO
@@ -92,7 +102,7 @@ class SessionOptions:
 
 @dataclass(frozen=True, slots=True)
 class OutputOptions:
-    """What a command prints."""
+    """Options of a command's output; see their help texts."""
 
     json: bool = False
     quiet: bool = False

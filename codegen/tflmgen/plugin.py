@@ -1,4 +1,4 @@
-"""What a plug-in imports: custom operators and the words that describe them (docs/use/custom-operators.md)."""
+"""Public interface of plug-ins: custom operators and the types that describe them (docs/use/custom-operators.md)."""
 
 from __future__ import annotations
 

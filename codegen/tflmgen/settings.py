@@ -1,4 +1,4 @@
-"""What a compilation is asked for: the build options, parsed once, and refused where they contradict each other."""
+"""Build options as typed values: parsed once, and refused if they contradict each other."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from tflmgen.options import BuildOptions, Optimize
 from tflmgen.passes import LoopLimits, parse_limits
 
 FAST = (Optimize.BALANCED, Optimize.SPEED)
-"""Those for which as many dead channels stay as make fewest estimated cycles; the others drop them all."""
+"""Goals for which dead channels are kept where that takes fewer estimated cycles; the others drop them all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Build options with their texts parsed.
 
-    options: as they were given; generated files and plan.json quote them. loops: --max-iterations. shapes: --max-shape.
-    ram_budget: bytes of arena and state, None for any number.
+    options     unparsed; generated files and plan.json quote them
+    loops       --max-iterations
+    shapes      --max-shape
+    ram_budget  bytes of arena and state; None: unlimited
     """
 
     options: BuildOptions
@@ -33,7 +35,7 @@ class Settings:
 
 
 def parse_options(options: BuildOptions) -> Settings:
-    """Raises UsageError for a text that cannot be read, and for options that do not go together."""
+    """Parses the options. Raises UsageError for malformed text and for options that exclude each other."""
     settings = Settings(
         options,
         parse_limits(options.max_iterations or ()),
@@ -43,8 +45,8 @@ def parse_options(options: BuildOptions) -> Settings:
     has_budget = settings.ram_budget is not None
     if options.winograd and (has_budget or not settings.is_fast):
         raise UsageError(
-            "--winograd takes flash and RAM for speed: it goes with --optimize balanced or speed, no --ram-budget"
+            "--winograd trades flash and RAM for speed: it needs --optimize balanced or speed, and no --ram-budget"
         )
     if options.no_overlap and (has_budget or options.optimize is Optimize.RAM):
-        raise UsageError("--no-overlap goes with neither --ram-budget nor --optimize ram")
+        raise UsageError("--no-overlap excludes --ram-budget and --optimize ram")
     return settings

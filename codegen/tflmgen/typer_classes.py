@@ -1,4 +1,4 @@
-"""Typer's classes with this project's errors and help, whichever version of Typer there is."""
+"""Typer's classes with this project's errors and help, for every supported version of Typer."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from tflmgen.errors import UsageError
 from tflmgen.failure import INTERRUPTED, failure_of, print_failure
 
 SYNTAX_ERROR: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
-"""The base of the errors that parsing raises: Click's, or that of the copy of Click in newer versions of Typer."""
+"""Base class of command-line parsing errors: Click's, or that of the copy of Click in newer versions of Typer."""
 
 HELP_SHOWN = "NoArgsIsHelpError"
-"""The one that says that the help has been printed, as there were no arguments."""
+"""Name of the exception raised after a command without arguments has printed its help."""
 
 
 class Command(TyperCommand):
-    """A command whose help shows flags without a type: some versions say <bool>, as if a value followed."""
+    """A command whose help shows flags without a type: some versions of Typer show <bool>, as if a value followed."""
 
     def get_params(self, ctx: Any) -> Any:
         return _without_types_of_flags(super().get_params(ctx))
 
 
 class Group(TyperGroup):
-    """A group of commands that reports malformed command lines as commands report all else."""
+    """A group of commands that reports malformed command lines in the format of all other errors."""
 
     def get_params(self, ctx: Any) -> Any:
         return _without_types_of_flags(super().get_params(ctx))
 
-    def main(self, args: Sequence[str] | None = None, *more: Any, **settings: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, *positional: Any, **settings: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args)
         try:
-            code = super().main(args, *more, **{**settings, "standalone_mode": False})
+            code = super().main(args, *positional, **{**settings, "standalone_mode": False})
         except typer.Abort:
             code = INTERRUPTED
         except SYNTAX_ERROR as error:
@@ -47,7 +47,7 @@ class Group(TyperGroup):
 
 
 def _text(error: Any) -> str:
-    """What is wrong, on one line, and which help to read."""
+    """The error on one line, with the --help to read."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "tflmgen"
     text = " ".join(error.format_message().split())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.dynamic_models import one_graph, open_tensor
 from support.model_writer import SubgraphWriter
-from tflmgen.emulators.input_bounds import given_shapes
+from tflmgen.emulators.input_bounds import shapes_of_inputs
 from tflmgen.frontend.shape_bounds import Shape, TensorKey
 
 
@@ -32,7 +32,7 @@ def _model(g: SubgraphWriter) -> None:
 def test_shapes(shapes: dict[str, tuple[int, ...]], expected: dict[TensorKey, Shape], tmp_path: Path) -> None:
     (tmp_path / "m.tflite").write_bytes(one_graph(_model))
     np.savez(tmp_path / "in.npz", **{name: np.zeros(shape, np.float32) for name, shape in shapes.items()})
-    assert given_shapes(tmp_path / "m.tflite", tmp_path / "in.npz", None) == expected
+    assert shapes_of_inputs(tmp_path / "m.tflite", tmp_path / "in.npz", None) == expected
 
 
 def test_dimensions_of_any_axis(tmp_path: Path) -> None:
@@ -45,4 +45,4 @@ def test_dimensions_of_any_axis(tmp_path: Path) -> None:
 
     (tmp_path / "m.tflite").write_bytes(one_graph(build))
     np.savez(tmp_path / "in.npz", s0_in_0=np.zeros((3, 2, 1, 0)), s1_in_0=np.zeros((1, 2, 4, 0)))
-    assert given_shapes(tmp_path / "m.tflite", tmp_path / "in.npz", None) == {(0, 0): (3, 2, 4, 0)}
+    assert shapes_of_inputs(tmp_path / "m.tflite", tmp_path / "in.npz", None) == {(0, 0): (3, 2, 4, 0)}

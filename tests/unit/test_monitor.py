@@ -14,7 +14,7 @@ FAULTED = encode(Frame(FAULT, 0, struct.pack("<5I", 5, 0x8000100, 0x8000200, 0x8
 def watch(*pieces: bytes) -> list[str]:
     watcher = Watcher()
     lines = [line for piece in pieces for line in watcher.feed(piece)]
-    return lines + watcher.rest()
+    return lines + watcher.flush()
 
 
 @pytest.mark.parametrize(

@@ -124,5 +124,5 @@ def test_outputs_lie_over_inputs_unless_told_not_to(folder: Path, seed: int) -> 
 def test_no_overlap_and_little_ram_contradict_each_other(folder: Path) -> None:
     path = folder / "chain.tflite"
     path.write_bytes(random_chain(0))
-    with pytest.raises(UsageError, match="--no-overlap goes with neither"):
+    with pytest.raises(UsageError, match="--no-overlap excludes"):
         compile_model(path, Target("host"), BuildOptions(no_overlap=True, optimize=Optimize.RAM))

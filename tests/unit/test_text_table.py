@@ -8,10 +8,10 @@ TABLE = Table(
     "A table",
     (
         Column("#", numeric=True),
-        Column("name", least=12),
+        Column("name", min_width=12),
         Column("many words", numeric=True, priority=2),
         Column("ways", priority=3),
-        Column("why", least=10, wraps=True),
+        Column("why", min_width=10, wraps=True),
     ),
     [("1", NAME, "12,345", "any", "because it is so"), ("20", "short", "6", "none", "")],
 )
@@ -67,7 +67,7 @@ def test_what_cannot_give_way_is_as_wide_as_it_is() -> None:
 
 
 def test_wide_characters_count_twice() -> None:
-    table = Table("", (Column("name", least=7),), [("畳み込み層の名前",)])
+    table = Table("", (Column("name", min_width=7),), [("畳み込み層の名前",)])
     (line,) = shown(7, table)[2:]
     assert text_width(line) <= 7
     assert "…" in line
@@ -78,7 +78,7 @@ def test_control_characters_are_escaped() -> None:
 
 
 def test_a_table_without_titles_is_a_list() -> None:
-    assert shown(12, Table("", (Column(), Column(least=5, wraps=True)), [("-", "one two three")])) == [
+    assert shown(12, Table("", (Column(), Column(min_width=5, wraps=True)), [("-", "one two three")])) == [
         "-  one two",
         "   three",
     ]

@@ -108,7 +108,7 @@ def test_room_for_weights() -> None:
     ],
 )
 def test_speed_only(model: Path, options: BuildOptions) -> None:
-    with pytest.raises(UsageError, match="--winograd takes flash and RAM for speed"):
+    with pytest.raises(UsageError, match="--winograd trades flash and RAM for speed"):
         compile_model(model, M4, options)
 
 

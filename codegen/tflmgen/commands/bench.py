@@ -20,11 +20,11 @@ from tflmgen.emulators import (
     check_session_options,
     choose_signature,
     generator_inputs,
-    given_shapes,
     read_vectors,
     run_set,
     run_sets,
     running,
+    shapes_of_inputs,
 )
 from tflmgen.errors import UsageError
 from tflmgen.ir import Signature
@@ -46,17 +46,17 @@ GENERATED = "generated"
 
 INVOKE = (
     Column("invoke"),
-    Column("input set", least=16),
+    Column("input set", min_width=16),
     Column("instructions", numeric=True),
     Column("cycles", numeric=True),
     Column("ms", numeric=True),
     Column("stack", numeric=True, priority=2),
 )
 OPERATORS = (
-    Column("#", least=8),
-    Column("operator", least=17),
-    Column("outputs", priority=6, least=16),
-    Column("variant", priority=4, least=8),
+    Column("#", min_width=8),
+    Column("operator", min_width=17),
+    Column("outputs", priority=6, min_width=16),
+    Column("variant", priority=4, min_width=8),
     Column("runs", numeric=True),
     Column("instructions", numeric=True),
     Column("%", numeric=True),
@@ -73,34 +73,36 @@ NOT_RUN = {
     "macs": None,
     "instructions_per_mac": None,
 }
-"""The figures of an operator in an invoke that did not reach it."""
+"""Figures of an operator that an invoke did not execute."""
 
 
 def bench_command(
     model: Path,
     board_name: str,
     inputs: Path | None,
-    page: Path | None,
+    report_path: Path | None,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Count the instructions of an invoke with `inputs`, each set of them, or with generated ones.
+    """Counts the instructions of one invoke per input set of `inputs`, or of one with generated inputs.
 
-    `page`: where the figures go together with the plan in pictures, if anywhere.
+    report_path  HTML page with the figures and the plan; None: none is written
     """
     console = Console(output)
     board = board_for(board_name, options)
     if board.is_host:
         raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
     check_session_options(board, session)
-    if page is not None:
-        check_writable(page)
-    if page is not None and session.port is not None:
+    if report_path is not None:
+        check_writable(report_path)
+    if report_path is not None and session.port is not None:
         raise UsageError("--report shows instructions, which an emulator counts: leave --port out")
-    given = given_shapes(model, inputs, session.signature) if inputs is not None and session.port is None else None
+    input_shapes = None
+    if inputs is not None and session.port is None:
+        input_shapes = shapes_of_inputs(model, inputs, session.signature)
     with console.progress(f"Planning {model.name}"):
-        compilation = compile_for(model, board, options, given)
+        compilation = compile_for(model, board, options, input_shapes)
     if session.port is None:
         require_compiler(board)
     vectors = _vectors(model, inputs, compilation.module.signatures, session.signature)
@@ -115,7 +117,7 @@ def bench_command(
         code = code_bytes(run.firmware, compilation, board, options, console)
         sizes = _sizes(run.firmware, compilation, code)
     cycle_model = CYCLE_MODELS.get(board.core, CycleModel(""))
-    report = {
+    figures = {
         "tflmgen": __version__,
         "model": compilation.plan["model"],
         "options": compilation.plan["options"],
@@ -126,16 +128,16 @@ def bench_command(
         **bench_json(compilation.plan, measured, cycle_model, board.clock),
         "memory": sizes,
     }
-    if page is not None:
-        write_whole(page, report_html(compilation.plan, board, bench=report).encode())
-    console.json(report)
-    _print(console, board, report, cycle_model)
-    if page is not None:
-        console.line(f"Wrote {page}.")
+    if report_path is not None:
+        write_whole(report_path, report_html(compilation.plan, board, bench=figures).encode())
+    console.json(figures)
+    _print(console, board, figures, cycle_model)
+    if report_path is not None:
+        console.line(f"Wrote {report_path}.")
 
 
 def _removed(plan: dict[str, Any]) -> list[str]:
-    macs = sum(one["macs"] for one in plan["removed"])
+    macs = sum(removed["macs"] for removed in plan["removed"])
     return [f"range analysis removed {count(macs)} multiply-accumulates; they are not in the table"] if macs else []
 
 
@@ -149,7 +151,7 @@ def _vectors(model: Path, path: Path | None, signatures: Sequence[Signature], ke
 def _measure(
     session: Session, compilation: Compilation, vectors: Vectors, generated: bool, progress: Callable[[str], None]
 ) -> list[Measured]:
-    """One count per set; of generated inputs the second invoke, in the state that the first one left."""
+    """Counts of one invoke per input set. For generated inputs it is the second invoke, after variables are set."""
     signatures = compilation.module.signatures
     results = run_sets(session, signatures, vectors.sets, vectors.stateful, progress)
     if generated:
@@ -174,8 +176,12 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
     console.table(Table(title, INVOKE, [(words, *_invoke(sets, k)) for words, k in _invokes(report)]))
     if len(sets) > 1:
         console.table(Table("Input sets", INVOKE[1:], [_invoke(sets, k) for k in range(len(sets))]))
-    ran = {one["step"]: one for one in worst["operators"]}
-    rows = [row for one in report["operators"] for row in _rows(one, ran.get(one["step"]), worst["instructions"])]
+    by_step = {operator["step"]: operator for operator in worst["operators"]}
+    rows = [
+        row
+        for operator in report["operators"]
+        for row in _rows(operator, by_step.get(operator["step"]), worst["instructions"])
+    ]
     console.table(Table(f"Operators{of_worst}", OPERATORS, rows))
     if report["total"]["cycles_estimated"] is not None:
         clock = f"{board.clock / 1_000_000:g} MHz"
@@ -186,10 +192,10 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
         console.line(f"Instructions per MAC{of_worst}: {_per_mac(worst)}.")
     if worst["control"]["instructions"]:
         console.line(
-            f"{count(worst['control']['instructions'])} instructions are no operator's: control flow and copies."
+            f"{count(worst['control']['instructions'])} instructions are outside operators: control flow and copies."
         )
     if report["worst_path"] is not None:
-        console.line(_worst_path(report["worst_path"]))
+        console.line(_worst_case_line(report["worst_path"]))
     memory = report["memory"]
     console.line(
         f"Stack {count(report['stack_bytes'])} bytes; arena {count(memory['arena_bytes'])}, static RAM "
@@ -201,26 +207,26 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
 
 
 def _invokes(report: dict[str, Any]) -> list[tuple[str, int]]:
-    """What the first table shows: words and a set's index."""
+    """Rows of the first table: caption and index of an input set."""
     if len(report["sets"]) == 1:
         return [("each", 0)]
-    chosen = report["per_invoke"]
-    return [("typical (median)", chosen["typical"]["set"]), ("worst", chosen["worst"]["set"])]
+    per_invoke = report["per_invoke"]
+    return [("typical (median)", per_invoke["typical"]["set"]), ("worst", per_invoke["worst"]["set"])]
 
 
 def _invoke(sets: list[dict[str, Any]], number: int) -> tuple[str, ...]:
-    one = sets[number]
+    invoke = sets[number]
     return (
-        f"{number}: {one['label']}" if len(sets) > 1 else one["label"],
-        _count(one["instructions"]),
-        _count(one["cycles_estimated"]),
-        _milliseconds(one["milliseconds_estimated"]),
-        count(one["stack_bytes"]),
+        f"{number}: {invoke['label']}" if len(sets) > 1 else invoke["label"],
+        _count(invoke["instructions"]),
+        _count(invoke["cycles_estimated"]),
+        _milliseconds(invoke["milliseconds_estimated"]),
+        count(invoke["stack_bytes"]),
     )
 
 
 def _rows(operator: dict[str, Any], in_worst: dict[str, Any] | None, total: int) -> list[tuple[str, ...]]:
-    """An operator, and below it, indented, those that a stream computes, whose runs are calls."""
+    """Row of an operator, followed by an indented row per stage of row streaming; a stage's runs are row calls."""
     stages = in_worst["stages"] if in_worst else [None] * len(operator["stages"])
     parts = [("", operator, in_worst), *(("  ", *pair) for pair in zip(operator["stages"], stages, strict=True))]
     return [_row(indent, described, figures or NOT_RUN, total) for indent, described, figures in parts]
@@ -243,7 +249,7 @@ def _row(indent: str, described: dict[str, Any], figures: dict[str, Any], total:
 
 
 def _per_mac(invoke: dict[str, Any]) -> str:
-    """Which multiply-accumulates the ratios are of: those that are computed, and all that the file has."""
+    """Instructions per computed multiply-accumulate and, where channels were removed, per one of the file."""
     computed, of_file = invoke["macs"], invoke["macs_of_file"]
     words = f"{_decimal(invoke['instructions_per_mac'])} of the {count(computed)} computed"
     if of_file in (None, computed):
@@ -263,24 +269,24 @@ def _decimal(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _worst_path(path: dict[str, Any]) -> str:
+def _worst_case_line(path: dict[str, Any]) -> str:
     if path["cycles_estimated"] is not None:
         instructions = "" if path["instructions"] is None else f"{count(path['instructions'])} instructions, "
         figures = (
             f"{instructions}{count(path['cycles_estimated'])} cycles, "
             f"{_milliseconds(path['milliseconds_estimated'])} ms"
         )
-        return f"Worst path through If and While: {figures}, of operators; control flow and copies come on top."
+        return f"Worst-case path through If and While: {figures}; operators only, without control flow and copies."
     if path["unbounded_loops"]:
         loops = ", ".join(path["unbounded_loops"])
-        return f"Worst path through If and While: unknown; give limits with --max-iterations, for {loops}."
+        return f"Worst-case path through If and While: unknown; set --max-iterations for {loops}."
     operators = ", ".join(path["unknown_operators"])
-    return f"Worst path through If and While: unknown; no input set (--inputs) reaches {operators}."
+    return f"Worst-case path through If and While: unknown; no input set (--inputs) reaches {operators}."
 
 
 def _next_best(considered: list[dict[str, Any]]) -> str:
     return f"{considered[0]['variant']} {count(considered[0]['cycles'])}" if considered else ""
 
 
-def _share(part: int | None, whole: int) -> str:
-    return f"{100 * part / whole:.1f}" if part is not None and whole else ""
+def _share(part: int | None, total: int) -> str:
+    return f"{100 * part / total:.1f}" if part is not None and total else ""

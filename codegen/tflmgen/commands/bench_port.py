@@ -1,4 +1,4 @@
-"""tflmgen bench --port: cycles that an attached board has counted."""
+"""tflmgen bench --port: cycles counted by the DWT of an attached board."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def bench_port(
     session: SessionOptions,
     console: Console,
 ) -> None:
-    """Print the DWT's cycles of each set. The JSON has the schema schema/bench_port.json."""
+    """Prints the DWT cycles of one invoke per input set. The JSON follows schema/bench_port.json."""
     with (
         running(compilation, board, options, session, console) as run,
         console.progress("Starting") as progress,
@@ -33,7 +33,7 @@ def bench_port(
             results = [run_set(run.session, signatures, vectors.sets[0], "second invoke")]
         place, notes = run.session.place, run.session.notes
     measured = [Measured(s.label, s.signature, r.invocation) for s, r in zip(vectors.sets, results, strict=True)]
-    sets = [_set(one, compilation, board) for one in measured]
+    sets = [_set(measured_set, compilation, board) for measured_set in measured]
     plan = compilation.plan
     console.json(
         {
@@ -52,14 +52,14 @@ def bench_port(
     _print(console, f"{plan['model']['path']} on {board.id} {place}", board, sets, notes)
 
 
-def _set(one: Measured, compilation: Compilation, board: Board) -> dict[str, Any]:
-    cycles = one.invocation.cycles or None
+def _set(measured_set: Measured, compilation: Compilation, board: Board) -> dict[str, Any]:
+    cycles = measured_set.invocation.cycles or None
     return {
-        "label": one.label,
-        "signature": compilation.module.signatures[one.signature].key,
+        "label": measured_set.label,
+        "signature": compilation.module.signatures[measured_set.signature].key,
         "cycles": cycles,
         "milliseconds": None if cycles is None else round(1000 * cycles / board.clock, 3),
-        "stack_bytes": one.invocation.stack_bytes,
+        "stack_bytes": measured_set.invocation.stack_bytes,
     }
 
 
@@ -67,22 +67,22 @@ def _print(console: Console, title: str, board: Board, sets: list[dict[str, Any]
     rows = [
         (
             str(number),
-            one["label"],
-            "not counted" if one["cycles"] is None else count(one["cycles"]),
-            "" if one["cycles"] is None else f"{one['milliseconds']:,.3f}",
-            count(one["stack_bytes"]),
+            entry["label"],
+            "not counted" if entry["cycles"] is None else count(entry["cycles"]),
+            "" if entry["cycles"] is None else f"{entry['milliseconds']:,.3f}",
+            count(entry["stack_bytes"]),
         )
-        for number, one in enumerate(sets)
+        for number, entry in enumerate(sets)
     ]
     columns = (
         Column("#", numeric=True),
-        Column("input set", least=20),
+        Column("input set", min_width=20),
         Column("cycles", numeric=True),
         Column("ms", numeric=True),
         Column("stack", numeric=True),
     )
     console.table(Table(title, columns, rows))
-    if any(one["cycles"] is None for one in sets):
+    if any(entry["cycles"] is None for entry in sets):
         console.line(f"{board.core} counts no cycles here: it has no DWT cycle counter, or an emulator stands for it.")
     else:
         console.line(f"Cycles of the DWT's counter; milliseconds at {count(board.clock)} Hz, the clock after reset.")

@@ -1,4 +1,4 @@
-"""The figures of a benchmark: counts of invokes laid beside the plan. Their JSON has the schema schema/bench.json."""
+"""Figures of a benchmark: counted invokes joined with plan.json. The JSON follows schema/bench.json."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from tflmgen.commands.worst_path import Cost, WorstPath, worst_path
+from tflmgen.commands.worst_case_path import Cost, WorstCase, worst_case_path
 from tflmgen.emulators import NO_CYCLES, NOTHING, CycleModel, Cycles, Invocation, Tally
 
 Plan = Mapping[str, Any]
@@ -18,7 +18,7 @@ CONTROL = ("if", "while", "call")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One counted invoke: what the set is called, its signature's number, and what the emulator counted."""
+    """One counted invoke: label of the input set, index of the signature, and the emulator's counts."""
 
     label: str
     signature: int
@@ -27,9 +27,11 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class OperatorFigures:
-    """One operator over all sets; `instructions` and `cycles` are None where they are not counted per operator.
+    """Totals of one operator over all input sets.
 
-    stages: what those of a stream took; empty where that is not counted.
+    step                  the operator's entry in plan.json
+    instructions, cycles  None where the emulator does not count per operator
+    stages                counts per stage of row streaming; empty where they are not counted
     """
 
     step: Json
@@ -44,44 +46,49 @@ class OperatorFigures:
 
 
 def operator_figures(plan: Plan, measured: Sequence[Measured]) -> list[OperatorFigures] | None:
-    """Executions and instructions of each operator of the plan that ran, over all sets.
+    """Totals of each executed operator of the plan, over all input sets.
 
-    Without counts per operator each operator of a function without control flow ran once; None where it has some.
+    Without counts per operator, each operator of an entered function ran once per invoke if that function has no
+    control flow; otherwise the result is None.
     """
     steps = [step for step in plan["steps"] if step["kind"] == "operator"]
-    if all(one.invocation.operators is not None for one in measured):
+    if all(measured_set.invocation.operators is not None for measured_set in measured):
         executions: dict[int, int] = {}
         instructions: dict[int, int] = {}
         cycles: dict[int, Cycles] = {}
         stages: dict[int, tuple[Tally, ...]] = {}
-        for one in measured:
-            for counted in one.invocation.operators or ():
+        for measured_set in measured:
+            for counted in measured_set.invocation.operators or ():
                 executions[counted.step] = executions.get(counted.step, 0) + counted.executions
                 instructions[counted.step] = instructions.get(counted.step, 0) + counted.instructions
                 cycles[counted.step] = cycles.get(counted.step, NO_CYCLES) + counted.cycles
-                before = stages.get(counted.step, (NOTHING,) * len(counted.stages))
-                stages[counted.step] = tuple(a + b for a, b in zip(before, counted.stages, strict=True))
-        ran = [step for step in steps if executions.get(step["index"])]
+                stage_totals = stages.get(counted.step, (NOTHING,) * len(counted.stages))
+                stages[counted.step] = tuple(a + b for a, b in zip(stage_totals, counted.stages, strict=True))
+        executed = [step for step in steps if executions.get(step["index"])]
         return [
             OperatorFigures(step, executions[i], instructions[i], cycles[i], stages[i])
-            for step in ran
+            for step in executed
             for i in [step["index"]]
         ]
-    entered = [plan["signatures"][one.signature]["function"] for one in measured]
-    if any(step["kind"] in CONTROL and step["function"] in entered for step in plan["steps"]):
+    entered_functions = [plan["signatures"][measured_set.signature]["function"] for measured_set in measured]
+    if any(step["kind"] in CONTROL and step["function"] in entered_functions for step in plan["steps"]):
         return None
-    return [OperatorFigures(s, entered.count(s["function"]), None, None) for s in steps if s["function"] in entered]
+    return [
+        OperatorFigures(s, entered_functions.count(s["function"]), None, None)
+        for s in steps
+        if s["function"] in entered_functions
+    ]
 
 
 def bench_json(plan: Plan, measured: Sequence[Measured], model: CycleModel, clock: int) -> Json:
-    """Everything that comes of the counts: `per_invoke`, `total`, `sets` and so on.
+    """The report's fields that follow from the counts: `per_invoke`, `total`, `sets` and so on.
 
-    model: what estimated the cycles
-    clock: Hz, by which cycles become milliseconds
+    model  the model that estimated the cycles
+    clock  of the board, in Hz; converts cycles to milliseconds
     """
     operators = operator_figures(plan, measured)
     total = _sums_json(plan, measured, operators, model)
-    sets = [_set_json(plan, one, model, clock) for one in measured]
+    sets = [_set_json(plan, measured_set, model, clock) for measured_set in measured]
     return {
         "clock_hz": clock,
         "per_invoke": _per_invoke(sets),
@@ -90,21 +97,21 @@ def bench_json(plan: Plan, measured: Sequence[Measured], model: CycleModel, cloc
         "worst_path": _worst_json(_worst(plan, measured, operators, model), plan, clock),
         "operators": [_operator_json(operator, model) for operator in operators or ()],
         "sets": sets,
-        "stack_bytes": max(one.invocation.stack_bytes for one in measured),
+        "stack_bytes": max(measured_set.invocation.stack_bytes for measured_set in measured),
     }
 
 
 def _sums_json(
     plan: Plan, measured: Sequence[Measured], operators: Sequence[OperatorFigures] | None, model: CycleModel
 ) -> Json:
-    """What the invokes took together; `operators` are those that ran in them."""
-    instructions = sum(one.invocation.instructions or 0 for one in measured)
+    """Sums over the invokes; `operators` are their executed operators, None if unknown."""
+    instructions = sum(measured_set.invocation.instructions or 0 for measured_set in measured)
     macs = None if operators is None else sum(operator.macs for operator in operators)
     removed = None if operators is None else _macs_removed(plan, operators, len(measured))
     of_file = None if macs is None or removed is None else macs + removed
     return {
         "instructions": instructions,
-        **_cycles_json(_sum([one.invocation.cycles_estimated for one in measured]), model),
+        **_cycles_json(_sum([measured_set.invocation.cycles_estimated for measured_set in measured]), model),
         "macs": macs,
         "instructions_per_mac": _ratio(instructions, macs),
         "macs_of_file": of_file,
@@ -112,25 +119,25 @@ def _sums_json(
     }
 
 
-def _set_json(plan: Plan, one: Measured, model: CycleModel, clock: int) -> Json:
-    """One invoke, and what each operator that ran in it took."""
-    operators = operator_figures(plan, [one])
-    sums = _sums_json(plan, [one], operators, model)
+def _set_json(plan: Plan, measured_set: Measured, model: CycleModel, clock: int) -> Json:
+    """Figures of one invoke and of each operator that it executed."""
+    operators = operator_figures(plan, [measured_set])
+    sums = _sums_json(plan, [measured_set], operators, model)
     return {
-        "label": one.label,
-        "signature": plan["signatures"][one.signature]["key"],
+        "label": measured_set.label,
+        "signature": plan["signatures"][measured_set.signature]["key"],
         **sums,
         "milliseconds_estimated": milliseconds(sums["cycles_estimated"], clock),
-        "stack_bytes": one.invocation.stack_bytes,
+        "stack_bytes": measured_set.invocation.stack_bytes,
         "control": _control_json(sums["instructions"], operators),
         "operators": [{"step": o.step["index"], **_figures_json(o, model)} for o in operators or ()],
     }
 
 
 def _per_invoke(sets: Sequence[Json]) -> Json:
-    """The invoke of the median and the one of the most cycles, or instructions where cycles are not estimated.
+    """Median and maximum over the invokes, by estimated cycles or else by instructions.
 
-    Of an even number of invokes the median is the lower one of the middle, so that both are invokes that were counted.
+    For an even number of invokes the median is the lower of the two middle ones: a counted invoke, not a mean.
     """
 
     def cost(number: int) -> int:
@@ -147,36 +154,37 @@ def _per_invoke(sets: Sequence[Json]) -> Json:
 
 
 def milliseconds(cycles: int | None, clock: int) -> float | None:
-    """How long `cycles` take at `clock` Hz."""
+    """Duration of `cycles` at `clock` Hz, in milliseconds."""
     return None if cycles is None else round(1000 * cycles / clock, 3)
 
 
 def _macs_removed(plan: Plan, operators: Sequence[OperatorFigures], invokes: int) -> int | None:
-    """Multiply-accumulates of the file that value-range analysis has removed, as often as their operators ran.
+    """Multiply-accumulates that value-range analysis removed, times the executions of their operators.
 
-    An operator of which nothing is left ran once per invoke where there is no control flow; else that is not known.
+    An operator removed whole counts once per invoke in a model without control flow; with control flow its executions
+    are unknown, and the result is None.
     """
     runs = {
         (part["subgraph"], part["operator"]): operator.executions
         for operator in operators
         for part in (operator.step, *operator.step.get("stages", ()))
     }
-    straight = not any(step["kind"] in CONTROL for step in plan["steps"])
-    known = {(step["subgraph"], step["operator"]) for step in plan["steps"] if step["kind"] == "operator"}
+    is_straight_line = not any(step["kind"] in CONTROL for step in plan["steps"])
+    present = {(step["subgraph"], step["operator"]) for step in plan["steps"] if step["kind"] == "operator"}
     total = 0
     for removed in plan["removed"]:
-        place = removed["subgraph"], removed["operator"]
+        key = removed["subgraph"], removed["operator"]
         if not removed["macs"]:
             continue
-        if place not in runs and place not in known and not straight:
+        if key not in runs and key not in present and not is_straight_line:
             return None
-        total += removed["macs"] * runs.get(place, invokes if straight else 0)
+        total += removed["macs"] * runs.get(key, invokes if is_straight_line else 0)
     return total
 
 
 def _sum(parts: Sequence[Cycles | None]) -> Cycles | None:
-    known = [part for part in parts if part is not None]
-    return sum(known, NO_CYCLES) if known and len(known) == len(parts) else None
+    estimated = [part for part in parts if part is not None]
+    return sum(estimated, NO_CYCLES) if estimated and len(estimated) == len(parts) else None
 
 
 def _cycles_json(cycles: Cycles | None, model: CycleModel) -> Json:
@@ -186,7 +194,7 @@ def _cycles_json(cycles: Cycles | None, model: CycleModel) -> Json:
 
 
 def _control_json(total: int, operators: Sequence[OperatorFigures] | None) -> Json:
-    """What is no operator's: tests and jumps of control flow, copies at its boundaries, entry and exit."""
+    """Instructions outside operators: tests and jumps of control flow, copies at its boundaries, entry and exit."""
     if operators is None or any(operator.instructions is None for operator in operators):
         return {"instructions": None}
     return {"instructions": total - sum(operator.instructions or 0 for operator in operators)}
@@ -194,8 +202,11 @@ def _control_json(total: int, operators: Sequence[OperatorFigures] | None) -> Js
 
 def _worst(
     plan: Plan, measured: Sequence[Measured], operators: Sequence[OperatorFigures] | None, model: CycleModel
-) -> WorstPath | None:
-    """The dearest of the measured signatures, by what each operator took on average, or was expected to take."""
+) -> WorstCase | None:
+    """Most expensive worst-case path among the measured signatures.
+
+    A step costs its mean count; a step that never ran costs its estimate from plan.json.
+    """
     costs = {}
     for step in plan["steps"]:
         if expected := step.get("expected"):
@@ -206,11 +217,11 @@ def _worst(
             cycles = -(-model.figure(operator.cycles) // runs)
             costs[operator.step["index"]] = Cost(-(-operator.instructions // runs), cycles)
     functions = dict.fromkeys(plan["signatures"][one.signature]["function"] for one in measured)
-    found = [path for function in functions if (path := worst_path(plan, function, costs))]
-    return max(found, key=lambda path: (path.cost is None, path.cost.cycles if path.cost else 0), default=None)
+    paths = [path for function in functions if (path := worst_case_path(plan, function, costs))]
+    return max(paths, key=lambda path: (path.cost is None, path.cost.cycles if path.cost else 0), default=None)
 
 
-def _worst_json(path: WorstPath | None, plan: Plan, clock: int) -> Json | None:
+def _worst_json(path: WorstCase | None, plan: Plan, clock: int) -> Json | None:
     if path is None:
         return None
     steps = {step["index"]: step for step in plan["steps"]}
@@ -244,7 +255,7 @@ def _operator_json(operator: OperatorFigures, model: CycleModel) -> Json:
 
 
 def _figures_json(operator: OperatorFigures, model: CycleModel, described: bool = False) -> Json:
-    """What an operator took; of a stream, also what each stage took, and where `described` what the stage is."""
+    """Figures of an operator and of its row-streaming stages; `described` adds the stages' names and tensors."""
     stages = zip_longest(operator.step.get("stages", ()), operator.stages)
     return {
         "executions": operator.executions,
@@ -264,7 +275,7 @@ def _stage_json(stage: Json) -> Json:
 
 
 def _stage_figures(stage: Json, runs: int, tally: Tally | None, model: CycleModel) -> Json:
-    """An operator of a stream that ran `runs` times."""
+    """Figures of one stage of a row-streamed operator that ran `runs` times; None: not counted per stage."""
     instructions, macs = (tally.instructions if tally else None), stage["macs"] * runs
     return {
         "executions": stage["calls"] * runs,

@@ -10,41 +10,41 @@ from tflmgen.terminal import Column, Console, Table, readable
 
 
 def boards_command(output: OutputOptions) -> None:
-    """Print the boards that come with tflmgen, and the host."""
+    """Prints the boards that come with tflmgen, and the host."""
     console = Console(output)
-    found = _emulators()
-    boards = [_describe(board, found) for board in (*list_boards(), HOST)]
+    installed = _installed_emulators()
+    boards = [_describe(board, installed) for board in (*list_boards(), HOST)]
     console.json(boards)
     columns = (
-        Column("board", least=16),
+        Column("board", min_width=16),
         Column("core"),
         Column("features", priority=4),
         Column("flash", numeric=True),
         Column("RAM", numeric=True),
-        Column("emulators here", least=11, wraps=True),
+        Column("emulators here", min_width=11, wraps=True),
         Column("flashed by", priority=3),
-        Column("what it is", priority=2, least=20, wraps=True),
+        Column("what it is", priority=2, min_width=20, wraps=True),
     )
     console.table(Table("", columns, [_row(b) for b in boards]))
-    missing = [name for name in ("QEMU", "Renode") if name not in found]
+    missing = [name for name in ("QEMU", "Renode") if name not in installed]
     if missing:
         console.line(f"Not installed here: {', '.join(missing)}.")
 
 
-def _emulators() -> set[str]:
-    found = set()
+def _installed_emulators() -> set[str]:
+    installed = set()
     try:
         find_program("qemu-system-arm")
-        found.add("QEMU")
+        installed.add("QEMU")
     except ToolchainError:
         pass
     if find_renode() is not None:
-        found.add("Renode")
-    return found
+        installed.add("Renode")
+    return installed
 
 
-def _describe(board: Board, found: set[str]) -> dict[str, Any]:
-    runs_in = [name for name, has in (("QEMU", board.qemu), ("Renode", board.renode)) if has]
+def _describe(board: Board, installed: set[str]) -> dict[str, Any]:
+    runs_in = [name for name, model in (("QEMU", board.qemu), ("Renode", board.renode)) if model]
     return {
         "id": board.id,
         "title": board.title,
@@ -59,7 +59,7 @@ def _describe(board: Board, found: set[str]) -> dict[str, Any]:
         else " ".join(board.upload) or None,
         "notes": list(board.notes),
         "emulators": runs_in,
-        "emulators_found": [name for name in runs_in if name in found],
+        "emulators_found": [name for name in runs_in if name in installed],
     }
 
 

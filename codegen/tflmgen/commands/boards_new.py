@@ -16,7 +16,7 @@ from tflmgen.terminal import Console
 
 
 def boards_new_command(directory: Path, answers: Answers, output: OutputOptions) -> None:
-    """Write the board's folder. A terminal is asked for what is missing."""
+    """Writes the folder of a new board. On a terminal, prompts for missing answers."""
     console = Console(output)
     if missing(answers) and console.shows_text and _is_terminal():
         answers = _ask(answers)
@@ -35,9 +35,9 @@ def _is_terminal() -> bool:
 
 
 def _ask(answers: Answers) -> Answers:
-    like = typer.prompt("Like which board? (Enter: like none)", default="", show_default=False)
-    if like:
-        return replace(answers, like=like)
+    template = typer.prompt("Like which board? (Enter: like none)", default="", show_default=False)
+    if template:
+        return replace(answers, like=template)
     core = answers.core or typer.prompt(f"Processor ({', '.join(CORES)})")
     memories = list(answers.memories)
     if not memories:

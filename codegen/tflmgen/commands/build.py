@@ -36,7 +36,7 @@ from tflmgen.terminal import Column, Console, Table, count, readable, share
 def build_command(
     model: Path, board_name: str, directory: Path | None, compiled: bool, options: BuildOptions, output: OutputOptions
 ) -> None:
-    """Write the project to `directory`, default MODEL-BOARD in the current one, and compile it if `compiled`."""
+    """Writes the project to `directory`, by default ./MODEL-BOARD, and compiles it if `compiled`."""
     console = Console(output)
     board = board_for(board_name, options)
     target = directory or Path(f"{model.stem}-{board.id}")
@@ -47,14 +47,14 @@ def build_command(
         require_compiler(board)
     firmware, plan = None, compilation.plan
     with kept_if_whole(target):
-        kept = write(project_of(compilation, board, options, report_html(plan, board)), target)
+        kept_files = write(project_of(compilation, board, options, report_html(plan, board)), target)
         if compiled:
             firmware = compile_project(target, compilation, board, console)
             plan = {**plan, "firmware": _sizes(firmware, compilation, board, options, console)}
             write(project_of(compilation, board, options, report_html(plan, board, plan["firmware"])), target)
     console.json(plan)
     _report(console, plan, board, firmware)
-    print_kept(console, target, kept)
+    print_kept(console, target, kept_files)
     console.line(f"The plan in pictures: {target / 'report.html'}")
     console.line(f"Wrote {target}. {_next_step(model, target, board, options, firmware)}")
 
@@ -76,7 +76,7 @@ def _sizes(
 
 
 def _entries(compilation: Compilation) -> tuple[str, ...]:
-    """The C functions that run the model."""
+    """Names of the C functions that run the model, one per signature."""
     keys = [signature.key for signature in compilation.module.signatures]
     return tuple(f"{compilation.name}{infix or '_invoke'}" for infix in entry_names(keys))
 
@@ -108,14 +108,14 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
             )
         if len(board.memories) > 2:
             use = plan["firmware"]["memories"]
-            rows += [_row(f"in {m.name}", use[m.name], m.size, _held(board, m.name)) for m in board.memories]
+            rows += [_row(f"in {m.name}", use[m.name], m.size, _roles_of(board, m.name)) for m in board.memories]
     title = f"{plan['model']['path']} on {board.id}"
     columns = (
-        Column("what", least=20),
+        Column("what", min_width=20),
         Column("bytes", numeric=True),
         Column("board", numeric=True),
         Column("%", numeric=True),
-        Column("", priority=2, least=32, wraps=True),
+        Column("", priority=2, min_width=32, wraps=True),
     )
     console.table(Table(title, columns, rows))
     for line in dead_channel_lines(plan):
@@ -124,25 +124,25 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
         console.line(f"note: {note}")
 
 
-def _row(what: str, used: int, budget: int, note: str) -> tuple[str, ...]:
-    return what, count(used), readable(budget) if budget else "-", share(used, budget), note
+def _row(label: str, used: int, budget: int, note: str) -> tuple[str, ...]:
+    return label, count(used), readable(budget) if budget else "-", share(used, budget), note
 
 
-def _held(board: Board, memory: str) -> str:
-    """What a memory holds, in words."""
-    held = [what for what, name in board.placement if name == memory]
-    return ", ".join([*held, *(["stack"] if "data" in held else [])])
+def _roles_of(board: Board, memory: str) -> str:
+    """Contents of a memory for the table: `arena, state, stack`."""
+    roles = [role for role, name in board.placement if name == memory]
+    return ", ".join([*roles, *(["stack"] if "data" in roles else [])])
 
 
 def _arena_note(plan: Mapping[str, Any]) -> str:
-    size, least = plan["arena"]["bytes"], plan["arena"]["lower_bound"]
+    size, bound = plan["arena"]["bytes"], plan["arena"]["lower_bound"]
     peak = peak_operator(plan)
-    optimal = "optimal for this schedule" if size == least else f"lower bound {count(least)}"
+    optimal = "optimal for this schedule" if size == bound else f"lower bound {count(bound)}"
     return f"{optimal}; fullest at {peak}" if peak else optimal
 
 
 def _next_step(model: Path, target: Path, board: Board, options: BuildOptions, firmware: Firmware | None) -> str:
-    """What tests this very build, in words and as a command."""
+    """The command that tests this build, with a lead-in."""
     if firmware is None:
         return f"Compile it with: {shlex.join(['pio', 'run', '-d', str(target)])}"
     if board.is_host or board.has_emulator:
@@ -150,5 +150,5 @@ def _next_step(model: Path, target: Path, board: Board, options: BuildOptions, f
     flash = f"flash {firmware.elf} with a tool of yours"
     if board.is_flashable:
         flash = f"flash it with: {command_line('flash', model, board.argument, options)}"
-    test = command_line("test", model, board.argument, options, more="--port PORT")
+    test = command_line("test", model, board.argument, options, suffix="--port PORT")
     return f"No emulator runs it: {flash}\nThen test it with: {test}"

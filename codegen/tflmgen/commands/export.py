@@ -22,7 +22,7 @@ NEXT = {
 def export_command(
     model: Path, board_name: str, form: Format, directory: Path | None, options: BuildOptions, output: OutputOptions
 ) -> None:
-    """Write the model's library to `directory`, default MODEL-FORMAT in the current one."""
+    """Writes the model's library to `directory`, by default ./MODEL-FORMAT."""
     console = Console(output)
     board = board_for(board_name, options)
     if form is Format.ESP_IDF and not board.is_host:
@@ -36,7 +36,7 @@ def export_command(
     with console.progress(f"Planning {model.name}"):
         compilation = plan_for(model, board, options)
     exported = export(compilation, project_of(compilation, board, options), board, form)
-    kept = write_export(exported, target)
+    kept_files = write_export(exported, target)
     plan = compilation.plan
     state = sum(part["bytes"] for part in plan["state"])
     console.json({**plan, "export": {"format": form.value, "files": sorted({*exported.files, *exported.examples})}})
@@ -45,5 +45,5 @@ def export_command(
     console.line(f"Wrote {target}: {compilation.name} as {kernels}, {ram} of RAM, {weights} of weights.")
     for note in plan["notes"]:
         console.line(f"note: {note}")
-    print_kept(console, target, kept)
+    print_kept(console, target, kept_files)
     console.line(f"{NEXT[form]} {target / 'README.md'} says how, and how to run the example.")

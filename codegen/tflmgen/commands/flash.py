@@ -30,7 +30,7 @@ def flash_command(
     options: BuildOptions,
     output: OutputOptions,
 ) -> None:
-    """Build `model` and flash it, from the project `directory`, by default one that goes away afterwards."""
+    """Builds `model` as a project in `directory` and flashes it; without a directory the project is temporary."""
     console = Console(output)
     board = board_for(board_name, options)
     check_flashable(board)
@@ -41,11 +41,11 @@ def flash_command(
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         target = directory or Path(folder) / compilation.name
         with kept_if_whole(target):
-            kept = write(project_of(compilation, board, options), target)
+            kept_files = write(project_of(compilation, board, options), target)
             uploader = flash(target, compilation, board, port, console)
     console.json({"model": model.name, "board": board.id, "uploader": uploader})
     for note in board.notes:
         console.line(f"note: {note}")
-    print_kept(console, target, kept)
+    print_kept(console, target, kept_files)
     console.line(f"Flashed {model.name} on {board.id} by {uploader}.")
-    console.line(f"Test it with: {command_line('test', model, board.argument, options, more='--port PORT')}")
+    console.line(f"Test it with: {command_line('test', model, board.argument, options, suffix='--port PORT')}")

@@ -16,48 +16,48 @@ from tflmgen.terminal import Column, Console, Table, count
 
 OPERATORS = (
     Column("#", numeric=True),
-    Column("operator", least=20),
-    Column("inputs", least=20, wraps=True),
-    Column("outputs", least=20, wraps=True),
+    Column("operator", min_width=20),
+    Column("inputs", min_width=20, wraps=True),
+    Column("outputs", min_width=20, wraps=True),
 )
 TENSORS = (
     Column("#", numeric=True),
-    Column("name", least=12),
-    Column("type", least=16),
+    Column("name", min_width=12),
+    Column("type", min_width=16),
     Column("quantization", priority=2),
-    Column("role", least=13, wraps=True),
+    Column("role", min_width=13, wraps=True),
 )
 SIGNATURES = (
-    Column("signature", least=10),
+    Column("signature", min_width=10),
     Column("role"),
-    Column("name", least=12),
-    Column("type", least=16),
+    Column("name", min_width=12),
+    Column("type", min_width=16),
     Column("quantization"),
 )
 BUFFERS = (
     Column("memory", priority=2),
     Column("offset", numeric=True),
     Column("bytes", numeric=True),
-    Column("steps", least=13, wraps=True),
-    Column("buffer", least=20),
+    Column("steps", min_width=13, wraps=True),
+    Column("buffer", min_width=20),
 )
 REMOVED = (
     Column("#"),
     Column("what"),
     Column("channels", numeric=True),
     Column("MACs", numeric=True),
-    Column("tensor or subgraph", least=20),
+    Column("tensor or subgraph", min_width=20),
 )
 
 
 def inspect_command(
     path: Path, board_name: str, dump_graph: bool, report: Path | None, options: BuildOptions, output: OutputOptions
 ) -> None:
-    """Print what the file holds and the plan that tflmgen makes of it; with `dump_graph` the graph instead.
+    """Prints the contents of the file and its plan; with `dump_graph` the graph after the passes instead.
 
-    `report`: where the plan goes in pictures, if anywhere.
+    The contents come first, so that they are shown even if an operator is not supported.
 
-    What the file holds is printed even where an operator in it is not supported, before the error.
+    report  HTML page with the plan; None: none is written
     """
     console = Console(output)
     board = board_for(board_name, options)
@@ -74,8 +74,8 @@ def inspect_command(
     else:
         _print_signatures(console, compilation)
         kernels = "portable C for any processor" if board.is_host else f"C for {board.core}"
-        elsewhere = "; --board BOARD plans for another" if board.is_host else ""
-        console.line(f"The plan for board {board.id}, {kernels}{elsewhere}:")
+        board_hint = "; --board BOARD plans for another" if board.is_host else ""
+        console.line(f"The plan for board {board.id}, {kernels}{board_hint}:")
         _print_arena(console, compilation.plan)
     if report is not None:
         write_whole(report, report_html(compilation.plan, board).encode())
@@ -123,12 +123,12 @@ def _print_arena(console: Console, plan: dict[str, Any]) -> None:
     ]
     console.table(Table("Buffers", BUFFERS, rows))
     console.line(
-        f"Arena: {count(arena['bytes'])} bytes; no plan of this schedule can have less than "
+        f"Arena: {count(arena['bytes'])} bytes; lower bound for this schedule "
         f"{count(arena['lower_bound'])}; fullest at step {arena['peak_step']}"
     )
-    over = [step for step in plan["steps"] if step.get("overlapped_bytes")]
-    back = sum(step["backward"] for step in over)
-    console.line(f"{len(over)} outputs lie over inputs that are no longer needed; {back} kernels go backward for that.")
+    overlapping = [step for step in plan["steps"] if step.get("overlapped_bytes")]
+    backward_count = sum(step["backward"] for step in overlapping)
+    console.line(f"{len(overlapping)} outputs overlap a dying input; {backward_count} of their kernels run backward.")
     console.line(f"Weights: {count(plan['weights']['bytes'])} bytes. Copies: {len(plan['copies'])}.")
     _print_removed(console, plan)
     for note in plan["notes"]:
@@ -141,13 +141,13 @@ def _print_removed(console: Console, plan: dict[str, Any]) -> None:
         return
     rows = [
         (
-            f"{one['subgraph']}.{one['operator']}",
-            one["what"],
-            count(one["channels"]) if one["channels"] else "",
-            count(one["macs"]) if one["macs"] else "",
-            one["name"],
+            f"{entry['subgraph']}.{entry['operator']}",
+            entry["what"],
+            count(entry["channels"]) if entry["channels"] else "",
+            count(entry["macs"]) if entry["macs"] else "",
+            entry["name"],
         )
-        for one in removed
+        for entry in removed
     ]
     console.table(Table("Left out by value-range analysis", REMOVED, rows))
     for line in dead_channel_lines(plan):

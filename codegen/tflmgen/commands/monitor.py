@@ -16,13 +16,13 @@ SYNC = 0x7E
 
 
 class PortGoneError(TflmgenError):
-    """The port went away while it was watched."""
+    """The serial port disappeared while it was monitored."""
 
 
 def monitor_command(
     port: str | None, board_name: str | None, baud: int | None, seconds: float | None, output: OutputOptions
 ) -> None:
-    """Print what comes from a serial port: text as it is, frames of the protocol by their meaning."""
+    """Prints the bytes of a serial port: text unchanged, frames of the protocol decoded."""
     if baud is not None and board_name is not None:
         raise UsageError("--board tells the baud rate: leave --baud out")
     console = Console(output)
@@ -33,31 +33,31 @@ def monitor_command(
     console.line(f"{name} at {rate} baud; Ctrl-C ends.")
     watcher = Watcher()
     with open_serial(name, rate) as stream:
-        until = float("inf") if seconds is None else time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
+        deadline = float("inf") if seconds is None else time.monotonic() + seconds
+        while (remaining := deadline - time.monotonic()) > 0:
             try:
-                data = stream.read(min(left, 0.5))
+                data = stream.read(min(remaining, 0.5))
             except EOFError as error:
                 raise PortGoneError(f"{name}: {error}") from error
             for line in watcher.feed(data):
                 console.line(line)
-    for line in watcher.rest():
+    for line in watcher.flush():
         console.line(line)
 
 
 class Watcher:
-    """Turns bytes into lines: of text, or of the frames among it."""
+    """Incremental decoder of a byte stream into lines: text, and descriptions of the frames in between."""
 
     def __init__(self) -> None:
         self._text = bytearray()
         self._frame: bytearray | None = None
 
     def feed(self, data: bytes) -> list[str]:
-        """The lines that are complete."""
+        """Adds bytes and returns the lines that they complete."""
         lines: list[str] = []
         for byte in data:
             if byte == SYNC:
-                lines += self.rest()
+                lines += self.flush()
                 self._frame = bytearray([SYNC])
             elif self._frame is not None:
                 self._frame.append(byte)
@@ -66,15 +66,15 @@ class Watcher:
                     lines.append(describe(frames[0]))
                     self._frame = None
                 elif len(self._frame) > LARGEST_FRAME:
-                    lines += self.rest()
+                    lines += self.flush()
             elif byte == 0x0A:
-                lines += self.rest() or [""]
+                lines += self.flush() or [""]
             else:
                 self._text.append(byte)
         return lines
 
-    def rest(self) -> list[str]:
-        """What has come of an incomplete line or frame."""
+    def flush(self) -> list[str]:
+        """Returns the incomplete line or frame, and forgets it."""
         broken = [f"[{len(self._frame)} bytes of a damaged frame]"] if self._frame is not None else []
         text = [_readable(bytes(self._text).rstrip(b"\r"))] if self._text else []
         self._frame = None
@@ -83,7 +83,7 @@ class Watcher:
 
 
 def describe(frame: Frame) -> str:
-    """A frame in words."""
+    """One-line description of a frame, in square brackets."""
     if frame.type == FAULT and len(frame.payload) == 20:
         names = ("exception", "pc", "lr", "cfsr", "address")
         values = struct.unpack("<5I", frame.payload)
@@ -91,9 +91,9 @@ def describe(frame: Frame) -> str:
     if frame.type == REFUSED:
         return f"[request {frame.sequence} refused, reason {frame.payload.hex()}]"
     kinds = {int(kind): kind.name for kind in Request}
-    what = "reply to" if frame.type & REPLY else "request"
+    kind = "reply to" if frame.type & REPLY else "request"
     name = kinds.get(frame.type & ~REPLY, f"type {frame.type:#04x}")
-    return f"[{what} {name}, number {frame.sequence}, {len(frame.payload)} bytes]"
+    return f"[{kind} {name}, number {frame.sequence}, {len(frame.payload)} bytes]"
 
 
 def _readable(data: bytes) -> str:

@@ -1,6 +1,6 @@
-"""What is known of each operator as data: types, references, rules; for `tflmgen operators` and docs/use/operators.md.
+"""Operators as data: element types, references and rules; for `tflmgen operators` and docs/use/operators.md.
 
-The element types are those that the support rules let through (kernels/accepted.py): the table cannot say otherwise.
+The element types are derived from the support rules (kernels/accepted.py), so the table cannot contradict them.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from dataclasses import dataclass
 
 from tflmgen.frontend import BUILTIN_OPERATORS, CONTROL_FLOW, CUSTOM, LAYERS
 from tflmgen.ir import DType
-from tflmgen.kernels import ANY, FAULTS, Operator, Signature, Types, accepted_types, who_takes
+from tflmgen.kernels import ANY, FAULTS, Operator, Signature, Types, accepted_types, reference_runtimes
 
 CONTROL = (*CONTROL_FLOW, "STABLEHLO_CASE")
-"""Operators without a kernel: they become C's own control flow."""
+"""Operators without a kernel that become C control flow."""
 
 VARIABLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
-"""Operators without a kernel: they become the model's state."""
+"""Operators without a kernel that read and write the model's state."""
 
 SPLIT_UP = tuple(LAYERS)
-"""Operators without a kernel: they become others that have one."""
+"""Operators without a kernel that are split into others with kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorRow:
-    """One operator as models name it.
+    """One operator under the name that model files use.
 
-    signatures  element types that go together
-    references  main element type -> who takes it too: "TFLM", whose kernel ours equals, "TFLM*", whose kernel ours does
-                not follow, "LiteRT", of those that TFLite Micro lacks; "" where neither does
-    rules       the sentences of the support rules
-    fault       what is wrong with TFLite Micro's kernel; mostly empty
+    signatures  accepted combinations of element types
+    references  main element type -> runtime with a kernel for it: "TFLM", equal to ours; "TFLM*", not equal;
+                "LiteRT", if only that has one; "" if neither
+    rules       sentences of the support rules
+    fault       known fault of TFLite Micro's kernel, or empty
     """
 
     name: str
@@ -45,11 +45,11 @@ class OperatorRow:
 
     @property
     def in_tflm(self) -> bool:
-        return any(who.startswith("TFLM") for who in self.references.values())
+        return any(runtimes.startswith("TFLM") for runtimes in self.references.values())
 
 
 def operator_rows(operators: Iterable[Operator]) -> list[OperatorRow]:
-    """The operators that files may hold, by name, builtin ones first. Those that only passes make are left out."""
+    """Rows of the operators that files may contain, builtin ones first, by name. Internal operators have none."""
     rows = [_row(o) for o in operators if o.name in BUILTIN_OPERATORS or o.name.startswith(CUSTOM)]
     return sorted(rows, key=lambda row: (row.is_custom, row.name))
 
@@ -58,13 +58,13 @@ def _row(operator: Operator) -> OperatorRow:
     signatures = accepted_types(operator)
     types = main_types(signatures)
     name = operator.name
-    references = {t: who_takes(name, t.label) for t in types}
+    references = {t: reference_runtimes(name, t.label) for t in types}
     rules = tuple(rule.sentence for rule in operator.rules)
     return OperatorRow(name, signatures, references, rules, FAULTS.get(name, ""))
 
 
 def main_operand(signatures: tuple[Signature, ...]) -> int:
-    """The operand whose element type tells the kernel: the one with most types; outputs count on after the inputs."""
+    """Index of the operand that decides on the kernel: the one with most element types. Outputs follow the inputs."""
     rows = [(*s.inputs, *s.outputs) for s in signatures]
     kinds = [frozenset[DType | None]().union(*column) - {None} for column in zip(*rows, strict=True)]
     return max(range(len(kinds)), key=lambda i: (len(kinds[i]), -i))
@@ -73,46 +73,46 @@ def main_operand(signatures: tuple[Signature, ...]) -> int:
 def main_types(signatures: tuple[Signature, ...]) -> tuple[DType, ...]:
     """The element types of the main operand."""
     operand = main_operand(signatures)
-    found = {t for s in signatures for t in (*s.inputs, *s.outputs)[operand]}
-    return tuple(t for t in DType if t in found)
+    present = {t for s in signatures for t in (*s.inputs, *s.outputs)[operand]}
+    return tuple(t for t in DType if t in present)
 
 
 def type_lines(signatures: tuple[Signature, ...]) -> list[str]:
-    """The signatures as text; those that only differ in one type T that runs through them are one line."""
+    """Signatures as text. Signatures that differ only in one common type share a line, with T for that type."""
     rows = [(s, _common_type(s)) for s in signatures]
-    common = [[types - {None} == {t} for types in (*s.inputs, *s.outputs)] for s, t in rows if t is not None]
-    always = [all(column) for column in zip(*common, strict=True)]
-    anywhere = [True] * len(always)
-    return min((_lines(rows, places) for places in (anywhere, always)), key=len)
+    matches = [[types - {None} == {t} for types in (*s.inputs, *s.outputs)] for s, t in rows if t is not None]
+    common_places = [all(column) for column in zip(*matches, strict=True)]
+    every_place = [True] * len(common_places)
+    return min((_lines(rows, places) for places in (every_place, common_places)), key=len)
 
 
 def _lines(rows: list[tuple[Signature, DType | None]], places: list[bool]) -> list[str]:
-    """One line for those that are alike with T for the common type at some places."""
+    """Lines of the signatures after T has replaced the common type at the operands marked in `places`."""
     groups: dict[str, list[DType]] = {}
     for signature, common in rows:
         operands = [*signature.inputs, *signature.outputs]
-        named = [common if common is not None and place else None for place in places or [False] * len(operands)]
-        texts = [_types(types, name) for types, name in zip(operands, named, strict=True)]
+        substituted = [common if common is not None and place else None for place in places or [False] * len(operands)]
+        texts = [_types(types, name) for types, name in zip(operands, substituted, strict=True)]
         line = f"{', '.join(texts[: len(signature.inputs)])} → {', '.join(texts[len(signature.inputs) :])}"
         groups.setdefault(line, []).extend([] if common is None else [common])
-    return [_where(line, types) for line, types in groups.items()]
+    return [_with_type_list(line, types) for line, types in groups.items()]
 
 
 def _common_type(signature: Signature) -> DType | None:
-    """The type of the first output, where at least one input has no other."""
-    (first, *more) = signature.outputs[0]
-    if more or first is None:
+    """Type of the first output if it has only one and at least one input has the same; else None."""
+    (first, *others) = signature.outputs[0]
+    if others or first is None:
         return None
     return first if any(types - {None} == {first} for types in signature.inputs) else None
 
 
-def _where(line: str, types: list[DType]) -> str:
+def _with_type_list(line: str, types: list[DType]) -> str:
     if len(types) == 1:
-        return _named(line, types[0])
+        return _with_type(line, types[0])
     return f"{line}; T: {_labels(frozenset(types))}" if types else line
 
 
-def _named(line: str, dtype: DType) -> str:
+def _with_type(line: str, dtype: DType) -> str:
     return " ".join(dtype.label + word[1:] if word in ("T", "T,") else word for word in line.split(" "))
 
 

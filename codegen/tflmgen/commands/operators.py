@@ -14,31 +14,31 @@ from tflmgen.options import OutputOptions
 from tflmgen.plugins import installed_names, load_operators
 from tflmgen.terminal import Column, Console, Table
 
-RULES = (Column(), Column(least=40, wraps=True))
-COMPARED = (Column("element type"), Column("reference", least=24, wraps=True))
+RULES = (Column(), Column(min_width=40, wraps=True))
+COMPARED = (Column("element type"), Column("reference", min_width=24, wraps=True))
 
 
 def operators_command(names: Sequence[str], plugins: Sequence[Path], output: OutputOptions) -> None:
-    """Print the operators whose names contain one of `names`, all without; one alone with its types and rules."""
+    """Prints the operators whose names contain one of `names`, or all; a single one with its types and rules."""
     console = Console(output)
     added = load_operators(plugins, installed_names())
     operators = [*OPERATORS.values(), *added]
-    wanted = [o for o in operators if not names or any(name.upper() in o.name.upper() for name in names)]
+    matching = [o for o in operators if not names or any(name.upper() in o.name.upper() for name in names)]
     exact = [o for o in operators if [o.name.upper()] == [name.upper() for name in names]]
-    rows = operator_rows(exact or wanted)
+    rows = operator_rows(exact or matching)
     if not rows:
         raise TflmgenError(f"no operator's name contains {' or '.join(names)}; `tflmgen operators` lists all")
     console.json([_describe(row) for row in rows])
     if len(rows) == 1:
-        _print_one(console, rows[0])
+        _print_operator(console, rows[0])
         return
-    columns = (Column("operator", least=28), Column("in TFLM"), Column("element types", least=24, wraps=True))
+    columns = (Column("operator", min_width=28), Column("in TFLM"), Column("element types", min_width=24, wraps=True))
     cells = [(row.name, "yes" if row.in_tflm else "no", ", ".join(t.label for t in row.references)) for row in rows]
     console.table(Table("", columns, cells))
     console.line(f"{len(rows)} operators. `tflmgen operators NAME` shows the types and rules of one.")
 
 
-def _print_one(console: Console, row: OperatorRow) -> None:
+def _print_operator(console: Console, row: OperatorRow) -> None:
     console.line(row.name)
     for line in type_lines(row.signatures):
         console.line(f"  {line}")
@@ -55,7 +55,7 @@ def _describe(row: OperatorRow) -> dict[str, Any]:
         "name": row.name,
         "custom": row.is_custom,
         "in_tflm": row.in_tflm,
-        "types": {dtype.label: who or None for dtype, who in row.references.items()},
+        "types": {dtype.label: runtimes or None for dtype, runtimes in row.references.items()},
         "signatures": [
             {"inputs": [_labels(t) for t in s.inputs], "outputs": [_labels(t) for t in s.outputs]}
             for s in row.signatures
@@ -65,7 +65,7 @@ def _describe(row: OperatorRow) -> dict[str, Any]:
 
 
 def _labels(types: Types) -> list[str | None]:
-    """Labels of the types, null where the operand may be absent; empty: any."""
+    """Labels of the types, None where the operand may be absent; empty if any type is accepted."""
     if types == ANY:
         return []
     return [*(t.label for t in DType if t in types), *([None] if None in types else [])]

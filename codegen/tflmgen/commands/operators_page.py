@@ -35,7 +35,7 @@ The element type is that of the operand that decides on the kernel: mostly the f
 
 
 def page(rows: list[OperatorRow]) -> str:
-    """The whole page."""
+    """Markdown text of the page."""
     names = [[f"`{name}`" for name in group] for group in (CONTROL, VARIABLES, SPLIT_UP)]
     control, variables, split_up = (", ".join(group[:-1]) + " and " + group[-1] for group in names)
     head = _wrapped(_HEAD.format(count=len(rows), control=control, variables=variables, split_up=split_up))
@@ -46,12 +46,12 @@ def page(rows: list[OperatorRow]) -> str:
 
 
 def _cells(row: OperatorRow) -> list[str]:
-    known = [_cell(row, dtype) for dtype in COLUMNS]
-    others = ((dtype.label, who) for dtype, who in row.references.items() if dtype not in COLUMNS)
+    main_columns = [_cell(row, dtype) for dtype in COLUMNS]
+    rest = ((dtype.label, runtimes) for dtype, runtimes in row.references.items() if dtype not in COLUMNS)
     return [
         f"[{row.name}](#{_anchor(row)})",
-        *known,
-        ", ".join(f"{label} ({who})" if who else label for label, who in others),
+        *main_columns,
+        ", ".join(f"{label} ({runtimes})" if runtimes else label for label, runtimes in rest),
     ]
 
 

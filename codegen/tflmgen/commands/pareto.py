@@ -15,16 +15,16 @@ from tflmgen.terminal import Column, Console, Table, count
 
 
 def pareto_command(path: Path, board_name: str, options: BuildOptions, output: OutputOptions) -> None:
-    """Prints the ways to run a model of which none has both less RAM and fewer estimated cycles than another."""
+    """Prints the Pareto front of RAM and estimated cycles per invoke."""
     console = Console(output)
     board = board_for(board_name, options)
     with console.progress(f"Planning {path.name}"):
         points = [_point(c) for c in ram_curve(path, replace(board.target, optimize=options.optimize.value), options)]
-    titles = ("RAM", "MACs", "cycles more, about", "row calls", "bytes moved", "operators in streams")
+    titles = ("RAM", "MACs", "extra cycles", "row calls", "bytes moved", "streamed operators")
     columns = tuple(Column(title, numeric=True) for title in titles)
     rows = [tuple(count(number) for number in point.values()) for point in points]
-    console.table(Table(f"RAM of {path.name} and what it costs per invoke", columns, rows))
-    console.line("Each of these is what --ram-budget with its RAM gives. No way computes anything twice.")
+    console.table(Table(f"RAM of {path.name} and its estimated cost per invoke", columns, rows))
+    console.line("Build one with --ram-budget and its RAM. None computes a value twice.")
     console.json({"model": path.name, "board": board.id, "points": points})
 
 

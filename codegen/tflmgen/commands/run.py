@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tflmgen.emulators import check_session_options, given_shapes, read_vectors, run_sets, running, write_outputs
+from tflmgen.emulators import check_session_options, read_vectors, run_sets, running, shapes_of_inputs, write_outputs
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 from tflmgen.project import board_for, check_writable, compile_for, require_compiler
 from tflmgen.terminal import Console, count
@@ -19,15 +19,15 @@ def run_command(
     session_options: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Run the sets of `inputs` and write their outputs to `outputs`."""
+    """Runs each input set of `inputs` (.npz) and writes the outputs to `outputs` (.npz)."""
     console = Console(output)
     board = board_for(board_name, options)
     check_session_options(board, session_options)
     check_writable(outputs)
-    flashed = session_options.port is not None  # with what rows, its --max-shape or --max-dim said
-    given = None if flashed else given_shapes(model, inputs, session_options.signature)
+    flashed = session_options.port is not None  # its shapes were fixed by --max-shape and --max-dim
+    input_shapes = None if flashed else shapes_of_inputs(model, inputs, session_options.signature)
     with console.progress(f"Planning {model.name}"):
-        compilation = compile_for(model, board, options, given)
+        compilation = compile_for(model, board, options, input_shapes)
     if not flashed:
         require_compiler(board)
     signatures = compilation.module.signatures
@@ -47,15 +47,15 @@ def run_command(
             "outputs": str(outputs),
             "sets": [
                 {
-                    "label": one.label,
-                    "signature": signatures[one.signature].key,
+                    "label": vector_set.label,
+                    "signature": signatures[vector_set.signature].key,
                     "stack_bytes": r.invocation.stack_bytes,
                 }
-                for one, r in zip(vectors.sets, results, strict=True)
+                for vector_set, r in zip(vectors.sets, results, strict=True)
             ],
         }
     )
     for note in notes:
         console.line(f"note: {note}")
-    where = emulator if board.is_host else f"{board.id} {place}; {count(stack)} bytes of stack"
-    console.line(f"Ran {len(results)} set{'s' * (len(results) != 1)} on {where}. Wrote {outputs}")
+    device = emulator if board.is_host else f"{board.id} {place}; {count(stack)} bytes of stack"
+    console.line(f"Ran {len(results)} set{'s' * (len(results) != 1)} on {device}. Wrote {outputs}")

@@ -24,11 +24,11 @@ from tflmgen.emulators import (
     VectorSet,
     check_session_options,
     choose_signature,
-    given_shapes,
     read_vectors,
     run_sets,
     running,
     seeded_sets,
+    shapes_of_inputs,
 )
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import Signature
@@ -38,12 +38,12 @@ from tflmgen.terminal import Column, Console, Table
 
 
 class MismatchError(TflmgenError):
-    """The firmware computes something else than its references."""
+    """An output of the firmware differs from its reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One output of one set beside one reference; `difference` is None where they agree."""
+    """Comparison of one output of one input set with one reference; `difference` is None if they agree."""
 
     set: str
     signature: str
@@ -64,16 +64,16 @@ def test_command(
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Compare the outputs of the firmware with what they should be; exit code 1 where one differs."""
+    """Compares the firmware's outputs with the references. Raises MismatchError (exit code 1) if one differs."""
     console = Console(output)
     board = board_for(board_name, options)
     check_session_options(board, session)
     if junit is not None:
         check_writable(junit)
-    flashed = session.port is not None  # with what rows, its --max-shape or --max-dim said
-    given = None if flashed or vectors_path is None else given_shapes(model, vectors_path, session.signature)
+    flashed = session.port is not None  # its shapes were fixed by --max-shape and --max-dim
+    input_shapes = None if flashed or vectors_path is None else shapes_of_inputs(model, vectors_path, session.signature)
     with console.progress(f"Planning {model.name}"):
-        compilation = compile_for(model, board, options, given)
+        compilation = compile_for(model, board, options, input_shapes)
     if not flashed:
         require_compiler(board)
     signatures = compilation.module.signatures
@@ -81,7 +81,7 @@ def test_command(
     if vectors_path is None:
         references = find_references(model, board, compilation, vectors.sets, options, session, console)
     else:
-        references = [Reference(VECTORS, [one.expected for one in vectors.sets])]
+        references = [Reference(VECTORS, [vector_set.expected for vector_set in vectors.sets])]
     with running(compilation, board, options, session, console) as run:
         with console.progress("Starting") as progress:
             results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
@@ -96,11 +96,11 @@ def test_command(
 
 
 def sets_of(model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None) -> Vectors:
-    """The sets of the file, else seeded ones for the signature called `key`, or for all."""
+    """Input sets of the file `path`; without one, seeded sets for the signature `key`, or for each signature."""
     if path is not None:
         return read_vectors(path, signatures, key, expected=True)
-    chosen = range(len(signatures)) if key is None else [choose_signature(signatures, key, str(model))]
-    return Vectors(seeded_sets(signatures, list(chosen)))
+    numbers = range(len(signatures)) if key is None else [choose_signature(signatures, key, str(model))]
+    return Vectors(seeded_sets(signatures, list(numbers)))
 
 
 def _checks(
@@ -111,17 +111,30 @@ def _checks(
     tolerance: Tolerance,
 ) -> list[Check]:
     checks = []
-    for number, (one, result) in enumerate(zip(sets, results, strict=True)):
-        signature = signatures[one.signature]
+    for number, (vector_set, result) in enumerate(zip(sets, results, strict=True)):
+        signature = signatures[vector_set.signature]
         for reference in references:
             if reference.unused:
                 continue
             for port, expected, actual in zip(
                 signature.outputs, reference.outputs[number], result.outputs, strict=True
             ):
-                label = f"{number}: {one.label}" if one.label else str(number)
-                largest, wrong = largest_distance(expected, actual), difference(expected, actual, tolerance)
-                checks.append(Check(label, signature.key, port.name, str(port.type), reference.name, largest, wrong))
+                label = f"{number}: {vector_set.label}" if vector_set.label else str(number)
+                largest_error, output_difference = (
+                    largest_distance(expected, actual),
+                    difference(expected, actual, tolerance),
+                )
+                checks.append(
+                    Check(
+                        label,
+                        signature.key,
+                        port.name,
+                        str(port.type),
+                        reference.name,
+                        largest_error,
+                        output_difference,
+                    )
+                )
     return checks
 
 
@@ -147,10 +160,10 @@ def _report(
             "passed": not wrong,
         }
     )
-    several = len({check.signature for check in checks}) > 1
+    has_several_signatures = len({check.signature for check in checks}) > 1
     rows = [
         (
-            check.set + (f" ({check.signature})" if several else ""),
+            check.set + (f" ({check.signature})" if has_several_signatures else ""),
             check.output,
             check.type,
             check.reference,
@@ -159,16 +172,16 @@ def _report(
         )
         for check in checks
     ]
-    where = emulator if board.is_host else f"{board.id} {place}"
+    device = emulator if board.is_host else f"{board.id} {place}"
     columns = (
-        Column("set", least=16),
-        Column("output", least=8),
+        Column("set", min_width=16),
+        Column("output", min_width=8),
         Column("type", priority=2),
-        Column("compared with", least=10, wraps=True),
+        Column("compared with", min_width=10, wraps=True),
         Column("largest difference", numeric=True),
-        Column("result", least=16, wraps=True),
+        Column("result", min_width=16, wraps=True),
     )
-    console.table(Table(f"{model.name} on {where}", columns, rows))
+    console.table(Table(f"{model.name} on {device}", columns, rows))
     for line in (*notes, *_about(references)):
         console.line(line)
     if not wrong:

@@ -1,4 +1,4 @@
-"""tflmgen test --layers: where a firmware first computes something else than its reference."""
+"""tflmgen test --layers: the first operator whose output differs from its reference."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ REGIONS = ("then_subgraph_index", "else_subgraph_index", "cond_subgraph_index", 
 
 
 @dataclass(frozen=True, slots=True)
-class SetOfLayers:
-    """One set's comparison: how many values were compared, of how many, and the first that differs."""
+class LayerCheck:
+    """Comparison of one input set: number of traced values, how many were compared, and the first difference."""
 
     set: str
     reference: str
     compared: int
-    shown: int
+    traced: int
     difference: LayerDifference | None
 
 
@@ -73,7 +73,7 @@ def layers_command(
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Compare what each operator of the firmware computes with a reference; exit code 1 where something differs."""
+    """Compares each operator's output with a reference. Raises MismatchError (exit code 1) if one differs."""
     console = Console(output)
     board = load_board(board_name)
     check_session_options(board, session)
@@ -89,20 +89,22 @@ def layers_command(
         raise UsageError(f"{model}: --layers needs fixed shapes, and this model's are known at run time only")
     require_compiler(board)
     vectors = sets_of(model, vectors_path, plain.module.signatures, session.signature)
-    shown, emulator = _shown(plain, board, vectors, options, session, console)
-    sets, why_not = _compare(model, plain, board, vectors, shown, tolerance, options, session, console)
+    traced, emulator = _trace_layers(plain, board, vectors, options, session, console)
+    sets, why_not = _compare(model, plain, board, vectors, traced, tolerance, options, session, console)
     _report(console, model, board, emulator, sets, why_not)
     if junit is not None:
-        cases = [Case(f"set {one.set}, operators against {one.reference}", str(one.difference or "")) for one in sets]
+        cases = [
+            Case(f"set {check.set}, operators against {check.reference}", str(check.difference or "")) for check in sets
+        ]
         write_whole(
             junit, junit_xml(f"{model.name} on {board.id}", cases, [("board", board.id), ("emulator", emulator)])
         )
-    wrong = sum(one.difference is not None for one in sets)
+    wrong = sum(check.difference is not None for check in sets)
     if wrong:
         raise MismatchError(f"{model}: FAILED: {wrong} of {len(sets)} sets differ")
 
 
-def _shown(
+def _trace_layers(
     plain: Compilation,
     board: Board,
     vectors: Vectors,
@@ -110,7 +112,7 @@ def _shown(
     session: SessionOptions,
     console: Console,
 ) -> tuple[list[list[Layer]], str]:
-    """The values that each set's operators wrote, and where they ran."""
+    """Values that the operators wrote, per input set, and the name of the emulator."""
     with console.progress("Planning again, with its layers"):
         compilation = with_layers(plain, options)
     with running(compilation, board, options, session, console) as run:
@@ -126,134 +128,139 @@ def _compare(
     plain: Compilation,
     board: Board,
     vectors: Vectors,
-    shown: Sequence[Sequence[Layer]],
+    traced: Sequence[Sequence[Layer]],
     tolerance: Tolerance,
     options: BuildOptions,
     session: SessionOptions,
     console: Console,
-) -> tuple[list[SetOfLayers], str]:
-    """Each set beside TFLite Micro, or the host build where that can't be used, and why it can't."""
+) -> tuple[list[LayerCheck], str]:
+    """Comparison of each set with TFLite Micro, or with the host build and the reason why not TFLite Micro."""
     try:
         with console.progress(f"Running {TFLM}"):
-            expected = _tflm(model, plain, vectors, shown, session.timeout)
-        name, why_not, layers = TFLM, "", [last_of_each(one) for one in shown]
+            expected = _tflm(model, plain, vectors, traced, session.timeout)
+        name, why_not, layers = TFLM, "", [last_of_each(traced_set) for traced_set in traced]
     except OracleError as error:
         why_not = str(error)
         if board.is_host:
             raise NoReferenceError(f"{model}: nothing to compare with. {TFLM}: {error}") from error
-        alone = replace(session, emulator=Emulator.AUTO)
-        host, _ = _shown(plan_for(model, HOST, options), HOST, vectors, options, alone, console)
-        name, layers = HOST_BUILD, [list(one) for one in shown]
-        expected = [_by_key(mine, theirs) for mine, theirs in zip(shown, host, strict=True)]
+        host_session = replace(session, emulator=Emulator.AUTO)
+        host, _ = _trace_layers(plan_for(model, HOST, options), HOST, vectors, options, host_session, console)
+        name, layers = HOST_BUILD, [list(traced_set) for traced_set in traced]
+        expected = [
+            _match_by_key(set_layers, reference_values)
+            for set_layers, reference_values in zip(traced, host, strict=True)
+        ]
     sets = []
-    for number, (mine, theirs) in enumerate(zip(layers, expected, strict=True)):
+    for number, (set_layers, reference_values) in enumerate(zip(layers, expected, strict=True)):
         label = vectors.sets[number].label
-        pairs = compared(mine, theirs)
-        found = first_difference(pairs, tolerance)
-        sets.append(SetOfLayers(f"{number}: {label}" if label else str(number), name, len(pairs), len(mine), found))
+        pairs = compared(set_layers, reference_values)
+        difference = first_difference(pairs, tolerance)
+        sets.append(
+            LayerCheck(f"{number}: {label}" if label else str(number), name, len(pairs), len(set_layers), difference)
+        )
     return sets, why_not
 
 
 def _tflm(
-    model: Path, plain: Compilation, vectors: Vectors, shown: Sequence[Sequence[Layer]], timeout: float
+    model: Path, plain: Compilation, vectors: Vectors, traced: Sequence[Sequence[Layer]], timeout: float
 ) -> list[dict[int, Expected]]:
-    """TFLite Micro's tensors of the names and shapes of each set's last values, by their places among these."""
+    """TFLite Micro's tensors of the same name and shape as each set's last values, by index of the value."""
     graphs = read_model(model).subgraphs
-    found = []
-    for number, layers in enumerate(shown):
+    expected = []
+    for number, layers in enumerate(traced):
         places, tensors = [], []
         for place, layer in enumerate(last_of_each(layers)):
-            named = [t for t in graphs[layer.origin.subgraph].tensors if t.name == layer.tensor]
-            ran = _is_in_place(layer, graphs)
-            if ran and len(named) == 1 and tuple(named[0].shape) == layer.shape:
+            candidates = [t for t in graphs[layer.origin.subgraph].tensors if t.name == layer.tensor]
+            has_run = _is_in_place(layer, graphs)
+            if has_run and len(candidates) == 1 and tuple(candidates[0].shape) == layer.shape:
                 places.append(place)
-                tensors.append((layer.origin.subgraph, named[0].index))
+                tensors.append((layer.origin.subgraph, candidates[0].index))
         before = vectors.sets[: number + 1] if vectors.stateful else vectors.sets[number : number + 1]
         arena = int(plain.plan["arena"]["bytes"]) + sum(layer.array.nbytes for layer in layers)
         arrays = tflm_tensors(model, before, arena, timeout, tensors)
-        found.append({place: Expected(array) for place, array in zip(places, arrays, strict=True)})
-    return found
+        expected.append({place: Expected(array) for place, array in zip(places, arrays, strict=True)})
+    return expected
 
 
 def _is_in_place(layer: Layer, graphs: Sequence[SubGraph]) -> bool:
-    """Whether TFLite Micro has run the operator too: passes may take it out of a branch or loop that isn't entered."""
+    """Whether the operator is still in its region. Passes may hoist it out of one that TFLite Micro never enters."""
     if layer.regions is None or layer.origin.subgraph == 0:
         return True
     operators = (graphs[region.subgraph].operators[region.operator] for region in layer.regions)
     return any((op.options or {}).get(name) == layer.origin.subgraph for op in operators for name in REGIONS)
 
 
-def _by_key(mine: Sequence[Layer], theirs: Sequence[Layer]) -> dict[int, Expected]:
-    """What the other run wrote for the same operator, tensor, iteration and, in a function, call."""
-    known: dict[object, Expected] = {}
+def _match_by_key(layers: Sequence[Layer], reference_layers: Sequence[Layer]) -> dict[int, Expected]:
+    """Reference value of the same operator, tensor, iteration and call, by index into `layers`."""
+    reference_values: dict[object, Expected] = {}
     calls: Counter[object] = Counter()
-    for layer in theirs:
-        known[layer.key, calls[layer.key]] = Expected(layer.array, layer.narrowed)
+    for layer in reference_layers:
+        reference_values[layer.key, calls[layer.key]] = Expected(layer.array, layer.narrowed)
         calls[layer.key] += 1
     calls.clear()
-    found = {}
-    for place, layer in enumerate(mine):
+    matches = {}
+    for place, layer in enumerate(layers):
         key = layer.key, calls[layer.key]
         calls[layer.key] += 1
-        if key in known:
-            found[place] = known[key]
-    return found
+        if key in reference_values:
+            matches[place] = reference_values[key]
+    return matches
 
 
 def _report(
-    console: Console, model: Path, board: Board, emulator: str, sets: Sequence[SetOfLayers], why_not: str
+    console: Console, model: Path, board: Board, emulator: str, sets: Sequence[LayerCheck], why_not: str
 ) -> None:
-    wrong = [one for one in sets if one.difference]
+    wrong = [check for check in sets if check.difference]
     console.json(
         {
             "model": model.name,
             "board": board.id,
             "emulator": emulator,
             "why_not_tflm": why_not or None,
-            "sets": [_set_json(one) for one in sets],
+            "sets": [_set_json(check) for check in sets],
             "passed": not wrong,
         }
     )
-    where = emulator if board.is_host else f"{board.id} in {emulator}"
+    device = emulator if board.is_host else f"{board.id} in {emulator}"
     rows = [
-        (one.set, one.reference, f"{one.compared} of {one.shown}", "differs" if one.difference else "ok")
-        for one in sets
+        (check.set, check.reference, f"{check.compared} of {check.traced}", "differs" if check.difference else "ok")
+        for check in sets
     ]
     columns = (
-        Column("set", least=16),
-        Column("compared with", least=10, wraps=True),
+        Column("set", min_width=16),
+        Column("compared with", min_width=10, wraps=True),
         Column("values", numeric=True),
         Column("result"),
     )
-    console.table(Table(f"{model.name} on {where}, operator by operator", columns, rows))
+    console.table(Table(f"{model.name} on {device}, operator by operator", columns, rows))
     if why_not:
         console.line(f"{TFLM} not: {why_not}")
     if wrong:
         console.line(f"first difference: {wrong[0].difference}")
     else:
-        console.line(f"passed: all {sum(one.compared for one in sets)} values that were compared agree")
+        console.line(f"passed: all {sum(check.compared for check in sets)} values that were compared agree")
 
 
-def _set_json(one: SetOfLayers) -> dict[str, Any]:
-    first = one.difference
+def _set_json(check: LayerCheck) -> dict[str, Any]:
+    difference = check.difference
     return {
-        "set": one.set,
-        "reference": one.reference,
-        "compared": one.compared,
-        "shown": one.shown,
+        "set": check.set,
+        "reference": check.reference,
+        "compared": check.compared,
+        "shown": check.traced,
         "first": {
-            "subgraph": first.layer.origin.subgraph,
-            "subgraph_name": first.layer.origin.subgraph_name,
-            "operator": first.layer.origin.operator,
-            "operator_name": first.layer.origin.operator_name,
-            "tensor": first.layer.tensor,
-            "iterations": list(first.layer.iterations),
-            "index": list(first.index),
-            "expected": first.expected,
-            "actual": first.actual,
-            "wrong": first.count,
-            "elements": first.total,
+            "subgraph": difference.layer.origin.subgraph,
+            "subgraph_name": difference.layer.origin.subgraph_name,
+            "operator": difference.layer.origin.operator,
+            "operator_name": difference.layer.origin.operator_name,
+            "tensor": difference.layer.tensor,
+            "iterations": list(difference.layer.iterations),
+            "index": list(difference.index),
+            "expected": difference.expected,
+            "actual": difference.actual,
+            "wrong": difference.count,
+            "elements": difference.total,
         }
-        if first
+        if difference
         else None,
     }

@@ -7,7 +7,7 @@ Decided here: which emulator runs a board, and how its counts are attributed to 
 from tflmgen.emulators.cycle_models import CYCLE_MODELS, CycleModel
 from tflmgen.emulators.execute import Result, run_set, run_sets
 from tflmgen.emulators.firmware_session import check_session_options, running
-from tflmgen.emulators.input_bounds import given_shapes
+from tflmgen.emulators.input_bounds import shapes_of_inputs
 from tflmgen.emulators.invoke_cost import NO_CYCLES, NOTHING, Cycles, Tally
 from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Decoder, Frame, Request
 from tflmgen.emulators.npz import Vectors, VectorSet, choose_signature, read_vectors, write_outputs
@@ -41,12 +41,12 @@ __all__ = [
     "choose_signature",
     "find_port",
     "generator_inputs",
-    "given_shapes",
     "open_serial",
     "read_vectors",
     "run_set",
     "run_sets",
     "running",
     "seeded_sets",
+    "shapes_of_inputs",
     "write_outputs",
 ]

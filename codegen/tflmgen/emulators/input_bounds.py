@@ -10,7 +10,7 @@ from tflmgen.emulators.npz import read_shapes
 from tflmgen.frontend import Model, Shape, Signature, TensorKey, read_model
 
 
-def given_shapes(model_path: Path, inputs: Path, key: str | None) -> dict[TensorKey, Shape]:
+def shapes_of_inputs(model_path: Path, inputs: Path, key: str | None) -> dict[TensorKey, Shape]:
     """Tensor -> the largest shape that sets of the file need for it, for inputs not all of which have the stored one.
 
     `key` is the signature's of sets that name none. What doesn't fit the model is left to who reads the file for good.

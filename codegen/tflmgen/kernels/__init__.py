@@ -50,7 +50,7 @@ from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of, of
 from tflmgen.kernels.ranges.range_elements import UNARY, table_of
 from tflmgen.kernels.ranges.range_weighted import reaches_out, weights_of
 from tflmgen.kernels.ranges.transfer import output_ranges
-from tflmgen.kernels.reference_types import FAULTS, who_takes
+from tflmgen.kernels.reference_types import FAULTS, reference_runtimes
 from tflmgen.kernels.rules import (
     COMMON,
     PRESENT,
@@ -158,13 +158,13 @@ __all__ = [
     "pool_by_rows",
     "reaches_out",
     "reduces_rows",
+    "reference_runtimes",
     "rows_cut",
     "scale",
     "static_shape",
     "table_of",
     "traits_of",
     "weights_of",
-    "who_takes",
     "whole",
     "with_custom",
     "without_overlap",

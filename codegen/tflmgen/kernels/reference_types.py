@@ -145,7 +145,7 @@ TAKEN: Mapping[str, tuple[str, str]] = {
 }
 
 
-def who_takes(operator: str, label: str) -> str:
+def reference_runtimes(operator: str, label: str) -> str:
     """TFLM, TFLM* or LiteRT; empty where neither takes elements of this type."""
     tflm, litert = (types.split() for types in TAKEN.get(operator, ("", "")))
     if label in tflm:

@@ -1,7 +1,7 @@
 """What commands print: tables that fit the terminal, lines, progress, and JSON for programs.
 
 In: rows, sentences and values. Out: text on standard output and standard error.
-Decided here: widths, which columns leave a narrow table, and the words for sizes.
+Decided here: column widths, the columns that a narrow terminal hides, and the units of sizes.
 """
 
 from tflmgen.terminal.console import Console, error_line

@@ -1,4 +1,4 @@
-"""What the commands print: tables, lines and progress for people, or JSON for programs."""
+"""Output of the commands: tables, lines and progress for people, or JSON for programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Console:
-    """Text to standard output unless `quiet` or `json`; JSON to it where `json`; progress to a terminal."""
+    """Standard output of one command: text unless --quiet or --json, JSON with --json, progress on a terminal."""
 
     options: OutputOptions
 
@@ -30,7 +30,7 @@ class Console:
         return not (self.options.quiet or self.options.json)
 
     def line(self, text: str) -> None:
-        """One line of text, as it is."""
+        """Prints `text` and a line end, unchanged."""
         if self.shows_text:
             print(text)
 
@@ -40,15 +40,15 @@ class Console:
                 self._print(line)
 
     def json(self, value: Any) -> None:
-        """The command's result, printed where --json asks for it."""
+        """Prints the command's result with --json; does nothing otherwise."""
         if self.options.json:
             print(json.dumps(value, indent=2))
 
     @contextmanager
-    def progress(self, what: str) -> Iterator[Callable[[str], None]]:
-        """While the body runs, a terminal shows what it does and how long it has taken.
+    def progress(self, text: str) -> Iterator[Callable[[str], None]]:
+        """Shows `text` and the elapsed time on a terminal while the body runs, and clears the line afterwards.
 
-        The value is a function that changes the text. Nothing is left behind.
+        Yields a function that replaces the text.
         """
         if not self.shows_text or not sys.stderr.isatty():
             yield _ignore
@@ -57,18 +57,18 @@ class Console:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        with Progress(*columns, console=RichConsole(stderr=True), transient=True) as shown:
-            task = shown.add_task(what)
-            yield lambda text: shown.update(task, description=text)
+        with Progress(*columns, console=RichConsole(stderr=True), transient=True) as bar:
+            task = bar.add_task(text)
+            yield lambda text: bar.update(task, description=text)
 
     @property
     def _width(self) -> int | None:
-        """Columns for tables: COLUMNS, else the terminal's; None, which is all that they take, elsewhere."""
+        """Width of tables in characters: $COLUMNS, else the terminal's; None (unlimited) for pipes and --wide."""
         if self.options.wide:
             return None
-        chosen = os.environ.get("COLUMNS", "")
-        if chosen.isdecimal() and int(chosen):
-            return int(chosen)
+        columns_variable = os.environ.get("COLUMNS", "")
+        if columns_variable.isdecimal() and int(columns_variable):
+            return int(columns_variable)
         return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
     def _print(self, line: Line) -> None:
@@ -87,7 +87,7 @@ class Console:
 
 
 def error_line(text: str) -> None:
-    """One problem, on standard error."""
+    """Prints one problem on standard error."""
     print(text, file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""Tables of plain text within a width: columns leave by priority, names are shortened in the middle, text wraps."""
+"""Tables of plain text within a width: columns are hidden by priority, names shortened in the middle, text wrapped."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ ELLIPSIS = "…"
 HEADER = "bold"
 
 STYLES = {"ok": "green", "WRONG": "bold red", "differs": "bold red"}
-"""What a cell that begins with such a word looks like, on a terminal and without NO_COLOR."""
+"""Rich style of a cell by the word before its first colon; used on a terminal without NO_COLOR."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of a table.
 
-    numeric   right-aligned
-    priority  1: always shown; of the others the largest numbers leave first where there is no room
-    least     characters to which longer cells may be cut down: in the middle, or where `wraps` into lines at spaces
+    numeric    right-aligned
+    priority   1: always shown; where there is no room, columns of the largest numbers are hidden first
+    min_width  characters to which longer cells may be cut; None: never. Cells are cut in the middle
+    wraps      cells are broken into lines at spaces instead of being cut
     """
 
     title: str = ""
     numeric: bool = False
     priority: int = 1
-    least: int | None = None
+    min_width: int | None = None
     wraps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns, and rows of as many cells of plain text. Titles, its own and those of columns, may be left out."""
+    """Columns, and rows with one cell of plain text per column. Empty titles are not printed."""
 
     title: str
     columns: tuple[Column, ...]
@@ -42,20 +43,19 @@ class Table:
 
 
 Line = list[tuple[str, str]]
-"""Pieces of text, each with its style."""
+"""One line of output: (text, Rich style) pieces from left to right."""
 
 
 def table_lines(table: Table, width: int | None) -> Iterator[Line]:
-    """The table in lines of `width` characters at most, in as many as it takes without a width.
+    """Lines of the table, each at most `width` characters wide; None: as wide as the cells need.
 
-    The last line names the columns for which there was no room. A table whose first columns alone need more than
-    `width` is as wide as they are.
+    The last line names the hidden columns. A table whose columns of priority 1 need more than `width` exceeds it.
     """
     cells = [[_printable(cell) for cell in row] for row in table.rows]
     natural = [max([text_width(row[i]) for row in cells], default=0) for i in range(len(table.columns))]
-    shown = _columns_that_fit(table.columns, natural, width)
-    columns = [table.columns[i] for i in shown]
-    widths = _widths(columns, [natural[i] for i in shown], width)
+    indices = _columns_that_fit(table.columns, natural, width)
+    columns = [table.columns[i] for i in indices]
+    widths = _widths(columns, [natural[i] for i in indices], width)
     if table.title:
         yield [(_printable(table.title), "")]
         yield []
@@ -64,16 +64,16 @@ def table_lines(table: Table, width: int | None) -> Iterator[Line]:
         yield from _row_lines(titles, columns, widths)
         yield [(GAP.join("-" * w for w in widths), "")]
     for row in cells:
-        parts = [_fitted(row[i], column, w) for i, column, w in zip(shown, columns, widths, strict=True)]
-        yield from _row_lines(parts, columns, widths, [_style(row[i]) for i in shown])
-    hidden = [column.title for i, column in enumerate(table.columns) if i not in shown]
+        parts = [_fitted(row[i], column, w) for i, column, w in zip(indices, columns, widths, strict=True)]
+        yield from _row_lines(parts, columns, widths, [_style(row[i]) for i in indices])
+    hidden = [column.title for i, column in enumerate(table.columns) if i not in indices]
     if hidden:
         for text in textwrap.wrap(f"(--wide: {', '.join(hidden)})", width or 80, break_long_words=False):
             yield [(text, "")]
 
 
 def _printable(text: str) -> str:
-    """The text with characters that would move the cursor, or do worse, as escapes: names come from models."""
+    """The text with unprintable characters as escapes: names come from model files and must not control a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -84,12 +84,12 @@ def _columns_of(character: str) -> int:
 
 
 def text_width(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """Width of the text in terminal columns: 2 per wide character, 0 per combining one."""
     return sum(map(_columns_of, text))
 
 
 def _count_within(characters: Iterable[str], width: int) -> int:
-    """How many of the characters take `width` columns at most."""
+    """Number of leading characters that fit into `width` terminal columns."""
     return sum(total <= width for total in accumulate(map(_columns_of, characters)))
 
 
@@ -98,19 +98,19 @@ def _style(cell: str) -> str:
 
 
 def _minimum(column: Column, natural: int) -> int:
-    """The smallest width of a column whose cells take `natural`."""
-    cells = natural if column.least is None else min(natural, column.least)
+    """Smallest width of a column whose widest cell takes `natural` terminal columns."""
+    cells = natural if column.min_width is None else min(natural, column.min_width)
     return max([cells, *map(len, column.title.split())])
 
 
 def _columns_that_fit(columns: Sequence[Column], natural: Sequence[int], width: int | None) -> list[int]:
-    shown = list(range(len(columns)))
-    while width is not None and _total([_minimum(columns[i], natural[i]) for i in shown]) > width:
-        last = max(shown, key=lambda i: (columns[i].priority, i))
-        if columns[last].priority == 1:
+    indices = list(range(len(columns)))
+    while width is not None and _total([_minimum(columns[i], natural[i]) for i in indices]) > width:
+        least_important = max(indices, key=lambda i: (columns[i].priority, i))
+        if columns[least_important].priority == 1:
             break
-        shown.remove(last)
-    return shown
+        indices.remove(least_important)
+    return indices
 
 
 def _total(widths: Sequence[int]) -> int:
@@ -118,7 +118,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _widths(columns: Sequence[Column], natural: Sequence[int], width: int | None) -> list[int]:
-    """What `width` leaves goes to the narrowest of the columns that are cut down, then to titles of several lines."""
+    """Widths of the columns. Spare width goes to the narrowest of the shortened columns, then to wrapped titles."""
     full = [max(cells, len(column.title)) for cells, column in zip(natural, columns, strict=True)]
     if width is None:
         return full
@@ -132,7 +132,7 @@ def _widths(columns: Sequence[Column], natural: Sequence[int], width: int | None
 
 
 def _fitted(cell: str, column: Column, width: int) -> list[str]:
-    """A cell's lines."""
+    """Lines of a cell within `width` terminal columns."""
     if text_width(cell) <= width:
         return [cell]
     if column.wraps:
@@ -145,7 +145,7 @@ def _fitted(cell: str, column: Column, width: int) -> list[str]:
 def _row_lines(
     cells: Sequence[Sequence[str]], columns: Sequence[Column], widths: Sequence[int], styles: Sequence[str] = ()
 ) -> Iterator[Line]:
-    """A row's lines, without blanks at their ends; without styles it is the header."""
+    """Lines of a table row without trailing blanks. Without `styles` the row is the header."""
     for k in range(max(map(len, cells), default=0)):
         line: Line = []
         for i, (column, width) in enumerate(zip(columns, widths, strict=True)):

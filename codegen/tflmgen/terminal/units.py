@@ -1,18 +1,18 @@
-"""Sizes in the words that data sheets use."""
+"""Numbers and sizes as data sheets write them."""
 
 from __future__ import annotations
 
 KILOBYTE = 1024
-"""Bytes: memories of microcontrollers come in powers of two."""
+"""Bytes per kB: memory sizes of microcontrollers are powers of two."""
 
 
 def count(value: int) -> str:
-    """A whole number, with its thousands apart."""
+    """A whole number with separated thousands: `1,234,567`."""
     return f"{value:,}"
 
 
 def readable(size: int) -> str:
-    """Bytes in the unit that suits them: `608 B`, `9.5 kB`, `64 kB`."""
+    """A size in B below 1,000 bytes, else in kB: `608 B`, `9.5 kB`, `64 kB`."""
     if size < 1000:
         return f"{size} B"
     amount = size / KILOBYTE
@@ -20,7 +20,7 @@ def readable(size: int) -> str:
 
 
 def share(used: int, of: int) -> str:
-    """A percentage with one decimal; a dash where there is nothing to compare with."""
+    """`used` as a percentage of `of` with one decimal; a dash if `of` is 0."""
     if not of:
         return "-"
     percent = 100 * used / of

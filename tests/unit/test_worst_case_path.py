@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tflmgen.commands.worst_path import Cost, WorstPath, worst_path
+from tflmgen.commands.worst_case_path import Cost, WorstCase, worst_case_path
 
 
 def plan(trips: int | None, limit: int | None) -> dict[str, Any]:
@@ -39,18 +39,18 @@ COSTS = {1: Cost(1, 2), 3: Cost(10, 50), 5: Cost(30, 40), 8: Cost(100, 100), 10:
 @pytest.mark.parametrize(("trips", "limit", "runs"), [(None, 4, 4), (3, 9, 3), (3, None, 3), (None, 0, 0)])
 def test_dearest_branches_and_all_iterations(trips: int | None, limit: int | None, runs: int) -> None:
     loop = 100 * (runs + 1) + 1000 * runs
-    found = worst_path(plan(trips, limit), "main", COSTS)
-    assert found == WorstPath(Cost(1 + 30 + loop + 7, 2 + 50 + loop + 8), (), ())
+    found = worst_case_path(plan(trips, limit), "main", COSTS)
+    assert found == WorstCase(Cost(1 + 30 + loop + 7, 2 + 50 + loop + 8), (), ())
 
 
-def test_a_loop_without_limit_has_no_worst_path() -> None:
-    assert worst_path(plan(None, None), "main", COSTS) == WorstPath(None, (9,), ())
+def test_a_loop_without_limit_has_no_worst_case_path() -> None:
+    assert worst_case_path(plan(None, None), "main", COSTS) == WorstCase(None, (9,), ())
 
 
 def test_an_operator_that_nothing_is_known_of() -> None:
     costs = {index: cost for index, cost in COSTS.items() if index != 5}
-    assert worst_path(plan(2, None), "main", costs) == WorstPath(None, (), (5,))
+    assert worst_case_path(plan(2, None), "main", costs) == WorstCase(None, (), (5,))
 
 
 def test_functions_without_control_flow_have_but_one_path() -> None:
-    assert worst_path(plan(2, None), "part", COSTS) is None
+    assert worst_case_path(plan(2, None), "part", COSTS) is None

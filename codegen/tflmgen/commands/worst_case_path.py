@@ -1,4 +1,4 @@
-"""What an invoke can take at most: the dearer branch of each If, every While as often as it may run."""
+"""Worst-case path of an invoke: the more expensive branch of each If, each While at its iteration limit."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ Plan = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """instructions: None where a part was not counted but estimated, which says cycles alone."""
+    """Instructions and cycles of a path. `instructions` is None if a part was estimated, which gives cycles only."""
 
     instructions: int | None = 0
     cycles: int = 0
 
-    def __add__(self, other: Cost) -> Cost:
-        return self._with(other, lambda a, b: a + b)
+    def __add__(self, addend: Cost) -> Cost:
+        return self._combined(addend, lambda a, b: a + b)
 
     def times(self, runs: int) -> Cost:
-        return self._with(self, lambda a, _: a * runs)
+        return self._combined(self, lambda a, _: a * runs)
 
-    def dearer(self, other: Cost) -> Cost:
-        return self._with(other, max)
+    def maximum(self, alternative: Cost) -> Cost:
+        return self._combined(alternative, max)
 
-    def _with(self, other: Cost, joined: Callable[[int, int], int]) -> Cost:
-        known = self.instructions is not None and other.instructions is not None
-        instructions = joined(self.instructions or 0, other.instructions or 0) if known else None
-        return Cost(instructions, joined(self.cycles, other.cycles))
+    def _combined(self, operand: Cost, joined: Callable[[int, int], int]) -> Cost:
+        is_counted = self.instructions is not None and operand.instructions is not None
+        instructions = joined(self.instructions or 0, operand.instructions or 0) if is_counted else None
+        return Cost(instructions, joined(self.cycles, operand.cycles))
 
 
 @dataclass(frozen=True, slots=True)
-class WorstPath:
-    """`cost` is that of the operators alone; None where a step's is not known, or how often a loop may run.
+class WorstCase:
+    """Cost of the worst-case path.
 
-    unbounded  steps of loops that run any number of times
-    unknown    steps of operators that nothing is known of
+    cost       of its operators only; None if a step's cost or a loop's limit is unknown
+    unbounded  step indices of loops without an iteration limit
+    unknown    step indices of operators without a cost
     """
 
     cost: Cost | None
@@ -46,14 +47,17 @@ class WorstPath:
     unknown: tuple[int, ...]
 
 
-def worst_path(plan: Plan, function: str, costs: Mapping[int, Cost]) -> WorstPath | None:
-    """For one invoke of `function`; None where it has neither If nor While. costs: per step, of one execution."""
+def worst_case_path(plan: Plan, function: str, costs: Mapping[int, Cost]) -> WorstCase | None:
+    """Worst case of one invoke of `function`; None if it has neither If nor While.
+
+    costs  step index -> cost of one execution
+    """
     search = _Search(plan, costs)
     cost = search.function(function)
     if not search.branches:
         return None
     unbounded, unknown = tuple(search.unbounded), tuple(search.unknown)
-    return WorstPath(None if unbounded or unknown else cost, unbounded, unknown)
+    return WorstCase(None if unbounded or unknown else cost, unbounded, unknown)
 
 
 class _Search:
@@ -91,7 +95,7 @@ class _Search:
         self.branches = True
         first, second = self._block(index, 0), self._block(index, 1)
         if kind == "if":
-            return first.dearer(second)
+            return first.maximum(second)
         trips = self._limits.get(index) if step.get("trips") is None else step["trips"]
         if trips is None:
             self.unbounded[index] = None

@@ -59,7 +59,7 @@ def test_each_option_comes_back(field: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("model", ["a b.tflite", "it's $HOME.tflite", "-m.tflite", "x/;rm.tflite"])
 def test_all_options_and_strange_paths_come_back(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    line = command_line("test", Path(model), "./my board", ALL, more="--port PORT")
+    line = command_line("test", Path(model), "./my board", ALL, suffix="--port PORT")
     assert _read_back(line, monkeypatch) == (Path(model), "./my board", ALL, "PORT")
 
 

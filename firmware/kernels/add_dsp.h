@@ -1,6 +1,6 @@
 /* ADD and SUB of int8 tensors of one shape, for cores with the DSP extension.
  *
- * The affine map of add_affine.h is (hi(a A) + hi(b B) + C) >> SHIFT, where hi is the product's part above 2^8 (SMLAW
+ * The affine map of add_affine.h is (hi(a A) + hi(b B) + C) >> shift, where hi is the product's part above 2^8 (SMLAW
  * of a byte in a half's upper place).
  */
 #ifndef TFLMGEN_KERNELS_ADD_DSP_H
@@ -24,19 +24,19 @@ TFLMGEN_HELPER int32_t tflmgen_smlaw_high(int32_t factor, uint32_t halves, int32
     return sum;
 }
 
-TFLMGEN_HELPER int8_t tflmgen_add_dsp_finish(int32_t sum, bool with_sign, int32_t offset, int32_t shift)
+TFLMGEN_HELPER int8_t tflmgen_add_dsp_finish(int32_t sum, int32_t shift)
 {
-    return (int8_t)tflmgen_saturate_s8(tflmgen_add_affine_round(sum, with_sign, offset) >> shift);
+    return (int8_t)tflmgen_saturate_s8(sum >> shift);
 }
 
-/* Four results: 2 LDR, 6 to bring bytes to halves, 8 SMLAW, 4 SSAT (8 more where signed), 4 STRB, 3 to loop: 27. */
-TFLMGEN_HELPER void tflmgen_add_dsp_run(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                        const struct tflmgen_add_affine_s8 *p, bool with_sign, int32_t shift)
+/* Four results: 2 LDR, 6 to bring bytes to halves, 8 SMLAW, 4 ASR, 4 SSAT, 4 STRB, 3 to loop: 31. */
+TFLMGEN_SHARED void tflmgen_add_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                       const struct tflmgen_add_affine_s8 *p)
 {
     const int32_t factor1 = p->factor1;
     const int32_t factor2 = p->factor2;
     const int32_t start = p->start;
-    const int32_t offset = p->offset;
+    const int32_t shift = p->shift;
     const int8_t *const end = output + p->count;
     for (const int8_t *last = output + (p->count & ~3); output != last; input1 += 4, input2 += 4, output += 4) {
         const uint32_t a = tflmgen_load4(input1);
@@ -51,22 +51,20 @@ TFLMGEN_HELPER void tflmgen_add_dsp_run(const int8_t *input1, const int8_t *inpu
         sum1 = tflmgen_smlaw_low(factor2, b_odd, sum1);
         sum2 = tflmgen_smlaw_high(factor2, b_even, sum2);
         sum3 = tflmgen_smlaw_high(factor2, b_odd, sum3);
-        output[0] = tflmgen_add_dsp_finish(sum0, with_sign, offset, shift);
-        output[1] = tflmgen_add_dsp_finish(sum1, with_sign, offset, shift);
-        output[2] = tflmgen_add_dsp_finish(sum2, with_sign, offset, shift);
-        output[3] = tflmgen_add_dsp_finish(sum3, with_sign, offset, shift);
+        output[0] = tflmgen_add_dsp_finish(sum0, shift);
+        output[1] = tflmgen_add_dsp_finish(sum1, shift);
+        output[2] = tflmgen_add_dsp_finish(sum2, shift);
+        output[3] = tflmgen_add_dsp_finish(sum3, shift);
     }
     for (; output != end; ++input1, ++input2, ++output) {
         int32_t sum = tflmgen_smlaw_high(factor1, (uint32_t)*input1 << 24, start);
         sum = tflmgen_smlaw_high(factor2, (uint32_t)*input2 << 24, sum);
-        *output = tflmgen_add_dsp_finish(sum, with_sign, offset, shift);
+        *output = tflmgen_add_dsp_finish(sum, shift);
     }
     if (p->least > -128 || p->greatest < 127) {
         tflmgen_clamp_dsp_s8(output - p->count, p->count, p->least, p->greatest);
     }
 }
-
-TFLMGEN_ADD_AFFINE_KERNELS(tflmgen_add_dsp, tflmgen_add_affine_s8)
 
 #endif
 

@@ -13,11 +13,10 @@
 /* A row and one element. Four results: 1 LDR, 3 to bring bytes to halves, 4 SMLAW, 8 to finish, 4 STRB, 3 to loop. */
 TFLMGEN_HELPER void tflmgen_add_dsp_row_and_one(const int8_t *row, int32_t row_factor, int8_t one, int32_t one_factor,
                                                 int8_t *output, int32_t count,
-                                                const struct tflmgen_add_affine_rows_s8 *p, bool with_sign,
-                                                int32_t shift)
+                                                const struct tflmgen_add_affine_rows_s8 *p)
 {
     const int32_t start = tflmgen_smlaw_high(one_factor, (uint32_t)one << 24, p->start);
-    const int32_t offset = p->offset;
+    const int32_t shift = p->shift;
     for (; count >= 4; count -= 4, row += 4, output += 4) {
         const uint32_t bytes = tflmgen_load4(row);
         const uint32_t even = bytes << 8 & 0xFF00FF00u, odd = bytes & 0xFF00FF00u;
@@ -25,34 +24,34 @@ TFLMGEN_HELPER void tflmgen_add_dsp_row_and_one(const int8_t *row, int32_t row_f
         const int32_t sum1 = tflmgen_smlaw_low(row_factor, odd, start);
         const int32_t sum2 = tflmgen_smlaw_high(row_factor, even, start);
         const int32_t sum3 = tflmgen_smlaw_high(row_factor, odd, start);
-        output[0] = tflmgen_add_dsp_finish(sum0, with_sign, offset, shift);
-        output[1] = tflmgen_add_dsp_finish(sum1, with_sign, offset, shift);
-        output[2] = tflmgen_add_dsp_finish(sum2, with_sign, offset, shift);
-        output[3] = tflmgen_add_dsp_finish(sum3, with_sign, offset, shift);
+        output[0] = tflmgen_add_dsp_finish(sum0, shift);
+        output[1] = tflmgen_add_dsp_finish(sum1, shift);
+        output[2] = tflmgen_add_dsp_finish(sum2, shift);
+        output[3] = tflmgen_add_dsp_finish(sum3, shift);
     }
     for (; count > 0; --count) {
         const int32_t sum = tflmgen_smlaw_high(row_factor, (uint32_t)*row++ << 24, start);
-        *output++ = tflmgen_add_dsp_finish(sum, with_sign, offset, shift);
+        *output++ = tflmgen_add_dsp_finish(sum, shift);
     }
 }
 
-TFLMGEN_HELPER void tflmgen_add_rows_dsp_run(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                             const struct tflmgen_add_affine_rows_s8 *p, bool with_sign, int32_t shift)
+TFLMGEN_SHARED void tflmgen_add_rows_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                            const struct tflmgen_add_affine_rows_s8 *p)
 {
     const int32_t row = p->rank - 1;
     const int32_t count = p->extent[row];
-    const struct tflmgen_add_affine_s8 both = {count, p->factor1, p->factor2, p->start, p->offset, -128, 127};
+    const struct tflmgen_add_affine_s8 both = {count, p->factor1, p->factor2, p->start, p->shift, -128, 127};
     int8_t *const first = output;
     struct tflmgen_nest_cursor cursor = {{0}, 0, 0};
     do {
         const int8_t *const row1 = input1 + cursor.offset1;
         const int8_t *const row2 = input2 + cursor.offset2;
         if (!p->stride2[row]) {
-            tflmgen_add_dsp_row_and_one(row1, p->factor1, *row2, p->factor2, output, count, p, with_sign, shift);
+            tflmgen_add_dsp_row_and_one(row1, p->factor1, *row2, p->factor2, output, count, p);
         } else if (!p->stride1[row]) {
-            tflmgen_add_dsp_row_and_one(row2, p->factor2, *row1, p->factor1, output, count, p, with_sign, shift);
+            tflmgen_add_dsp_row_and_one(row2, p->factor2, *row1, p->factor1, output, count, p);
         } else {
-            tflmgen_add_dsp_run(row1, row2, output, &both, with_sign, shift);
+            tflmgen_add_dsp_s8(row1, row2, output, &both);
         }
         output += count;
     } while (tflmgen_nest_next_row(&cursor, p->rank, p->extent, p->stride1, p->stride2));
@@ -60,8 +59,6 @@ TFLMGEN_HELPER void tflmgen_add_rows_dsp_run(const int8_t *input1, const int8_t 
         tflmgen_clamp_dsp_s8(first, (int32_t)(output - first), p->least, p->greatest);
     }
 }
-
-TFLMGEN_ADD_AFFINE_KERNELS(tflmgen_add_rows_dsp, tflmgen_add_affine_rows_s8)
 
 #endif
 

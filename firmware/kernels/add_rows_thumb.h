@@ -7,9 +7,9 @@
 
 #ifdef __thumb__
 
-TFLMGEN_HELPER int8_t tflmgen_add_thumb_finish(int32_t sum, bool with_sign, int32_t offset, int32_t shift)
+TFLMGEN_HELPER int8_t tflmgen_add_thumb_finish(int32_t sum, int32_t shift)
 {
-    sum = (tflmgen_add_affine_round(sum, with_sign, offset) >> shift) + 128;
+    sum = (sum >> shift) + 128;
     if ((uint32_t)sum > 255) {
         sum = ~tflmgen_sign_mask(sum);
     }
@@ -17,9 +17,8 @@ TFLMGEN_HELPER int8_t tflmgen_add_thumb_finish(int32_t sum, bool with_sign, int3
 }
 
 /* Of two rows both have an element for each of the output's, or one has a single element for all of them. */
-TFLMGEN_HELPER void tflmgen_add_rows_thumb_run(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                               const struct tflmgen_add_affine_rows_s8 *p, bool with_sign,
-                                               int32_t shift)
+TFLMGEN_SHARED void tflmgen_add_rows_thumb_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                              const struct tflmgen_add_affine_rows_s8 *p)
 {
     const int32_t row = p->rank - 1;
     const int32_t count = p->extent[row];
@@ -31,7 +30,7 @@ TFLMGEN_HELPER void tflmgen_add_rows_thumb_run(const int8_t *input1, const int8_
         if (p->stride1[row] && p->stride2[row]) {
             for (int32_t i = 0; i < count; ++i) {
                 const int32_t sum = p->start + row1[i] * p->factor1 + row2[i] * p->factor2;
-                output[i] = tflmgen_add_thumb_finish(sum, with_sign, p->offset, shift);
+                output[i] = tflmgen_add_thumb_finish(sum, p->shift);
             }
         } else {
             const bool second = !p->stride1[row];
@@ -39,15 +38,13 @@ TFLMGEN_HELPER void tflmgen_add_rows_thumb_run(const int8_t *input1, const int8_
             const int32_t start = p->start + (second ? *row1 * p->factor1 : *row2 * p->factor2);
             const int8_t *const varying = second ? row2 : row1;
             for (int32_t i = 0; i < count; ++i) {
-                output[i] = tflmgen_add_thumb_finish(start + varying[i] * factor, with_sign, p->offset, shift);
+                output[i] = tflmgen_add_thumb_finish(start + varying[i] * factor, p->shift);
             }
         }
         output += count;
     } while (tflmgen_nest_next_row(&cursor, p->rank, p->extent, p->stride1, p->stride2));
     tflmgen_clamp_thumb_s8(first, (int32_t)(output - first), p->least, p->greatest);
 }
-
-TFLMGEN_ADD_AFFINE_KERNELS(tflmgen_add_rows_thumb, tflmgen_add_affine_rows_s8)
 
 #endif
 

@@ -7,73 +7,58 @@
 
 #ifdef __thumb__
 
-/* The sum in r4 loses one where it is below zero, and gets `offset`. */
-#define TFLMGEN_ADD_THUMB_SIGN \
-    "asrs r5, r4, #31\n\t"     \
-    "adds r4, r4, r5\n\t"      \
-    "add r4, r4, lr\n\t"
-
 /* Registers: r0, r1 behind the inputs, r2 behind the output, r3 from there to the next element, r4 sum, r5 second
- * product, r6 and r7 factors, r12 start, lr offset. An element takes 2 LDRSB, 2 MULS, 2 ADDS, 1 ASRS, 3 to find out
- * whether it saturates, 1 STRB, 2 to loop: 13 instructions, 3 more where signed, 2 more where it saturates, in the
- * same cycles. */
-/* clang-format off */
-#define TFLMGEN_ADD_THUMB(name, SIGN, shift)                                             \
-    TFLMGEN_SHARED void name(const int8_t *input1, const int8_t *input2, int8_t *output, \
-                             const struct tflmgen_add_affine_s8 *p)                      \
-    {                                                                                    \
-        register const int8_t *r0 __asm__("r0") = input1;                                \
-        register const int8_t *r1 __asm__("r1") = input2;                                \
-        register int8_t *r2 __asm__("r2") = output;                                      \
-        register const struct tflmgen_add_affine_s8 *r3 __asm__("r3") = p;               \
-        __asm__ volatile(".syntax unified\n\t"                                           \
-                         "push {r4, r5, r6, r7, lr}\n\t"                                 \
-                         "ldmia r3!, {r4, r6, r7}\n\t"                                   \
-                         "ldr r5, [r3]\n\t"                                              \
-                         "mov r12, r5\n\t"                                               \
-                         "ldr r5, [r3, #4]\n\t"                                          \
-                         "mov lr, r5\n\t"                                                \
-                         "adds r0, r0, r4\n\t"                                           \
-                         "adds r1, r1, r4\n\t"                                           \
-                         "adds r2, r2, r4\n\t"                                           \
-                         "negs r3, r4\n\t"                                               \
-                         "beq 3f\n"                                                      \
-                         "1:\n\t"                                                        \
-                         "ldrsb r4, [r0, r3]\n\t"                                        \
-                         "ldrsb r5, [r1, r3]\n\t"                                        \
-                         "muls r4, r6, r4\n\t"                                           \
-                         "muls r5, r7, r5\n\t"                                           \
-                         "add r4, r4, r12\n\t"                                           \
-                         "adds r4, r4, r5\n\t" SIGN                                      \
-                         "asrs r4, r4, #" shift "\n\t"                                   \
-                         "sxtb r5, r4\n\t"                                               \
-                         "cmp r4, r5\n\t"                                                \
-                         "beq 2f\n\t"                                                    \
-                         "lsrs r4, r4, #31\n\t"                                          \
-                         "adds r4, #127\n"                                               \
-                         "2:\n\t"                                                        \
-                         "strb r4, [r2, r3]\n\t"                                         \
-                         "adds r3, #1\n\t"                                               \
-                         "bne 1b\n"                                                      \
-                         "3:\n\t"                                                        \
-                         "pop {r4, r5, r6, r7}\n\t"                                      \
-                         "pop {r3}\n\t"                                                  \
-                         "mov lr, r3"                                                    \
-                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                        \
-                         :                                                               \
-                         : "r12", "cc", "memory");                                       \
-        tflmgen_clamp_thumb_s8(output, p->count, p->least, p->greatest);                 \
-    }
-/* clang-format on */
-
-TFLMGEN_ADD_THUMB(tflmgen_add_thumb_22_s8, "", "22")
-TFLMGEN_ADD_THUMB(tflmgen_add_thumb_21_s8, "", "21")
-TFLMGEN_ADD_THUMB(tflmgen_add_thumb_20_s8, "", "20")
-TFLMGEN_ADD_THUMB(tflmgen_add_thumb_19_s8, "", "19")
-TFLMGEN_ADD_THUMB(tflmgen_add_thumb_signed_22_s8, TFLMGEN_ADD_THUMB_SIGN, "22")
-TFLMGEN_ADD_THUMB(tflmgen_add_thumb_signed_21_s8, TFLMGEN_ADD_THUMB_SIGN, "21")
-TFLMGEN_ADD_THUMB(tflmgen_add_thumb_signed_20_s8, TFLMGEN_ADD_THUMB_SIGN, "20")
-TFLMGEN_ADD_THUMB(tflmgen_add_thumb_signed_19_s8, TFLMGEN_ADD_THUMB_SIGN, "19")
+ * product, then shift, r6 and r7 factors, r12 start, lr shift. An element takes 2 LDRSB, 2 MULS, 2 ADDS, MOV and ASRS,
+ * 3 to find out whether it saturates, 1 STRB, 2 to loop: 14 instructions, 2 more where it saturates, in the same
+ * cycles. */
+TFLMGEN_SHARED void tflmgen_add_thumb_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                         const struct tflmgen_add_affine_s8 *p)
+{
+    register const int8_t *r0 __asm__("r0") = input1;
+    register const int8_t *r1 __asm__("r1") = input2;
+    register int8_t *r2 __asm__("r2") = output;
+    register const struct tflmgen_add_affine_s8 *r3 __asm__("r3") = p;
+    /* clang-format off */
+    __asm__ volatile(".syntax unified\n\t"
+                     "push {r4, r5, r6, r7, lr}\n\t"
+                     "ldmia r3!, {r4, r6, r7}\n\t"
+                     "ldr r5, [r3]\n\t"
+                     "mov r12, r5\n\t"
+                     "ldr r5, [r3, #4]\n\t"
+                     "mov lr, r5\n\t"
+                     "adds r0, r0, r4\n\t"
+                     "adds r1, r1, r4\n\t"
+                     "adds r2, r2, r4\n\t"
+                     "negs r3, r4\n\t"
+                     "beq 3f\n"
+                     "1:\n\t"
+                     "ldrsb r4, [r0, r3]\n\t"
+                     "ldrsb r5, [r1, r3]\n\t"
+                     "muls r4, r6, r4\n\t"
+                     "muls r5, r7, r5\n\t"
+                     "add r4, r4, r12\n\t"
+                     "adds r4, r4, r5\n\t"
+                     "mov r5, lr\n\t"
+                     "asrs r4, r4, r5\n\t"
+                     "sxtb r5, r4\n\t"
+                     "cmp r4, r5\n\t"
+                     "beq 2f\n\t"
+                     "lsrs r4, r4, #31\n\t"
+                     "adds r4, #127\n"
+                     "2:\n\t"
+                     "strb r4, [r2, r3]\n\t"
+                     "adds r3, #1\n\t"
+                     "bne 1b\n"
+                     "3:\n\t"
+                     "pop {r4, r5, r6, r7}\n\t"
+                     "pop {r3}\n\t"
+                     "mov lr, r3"
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+                     :
+                     : "r12", "cc", "memory");
+    /* clang-format on */
+    tflmgen_clamp_thumb_s8(output, p->count, p->least, p->greatest);
+}
 
 #endif
 

@@ -22,24 +22,18 @@ Shapes = tuple[tuple[int, ...], ...]
 class Elements:
     """One element at a time of one input, or of two that may be broadcast.
 
-    activation: as TFLite numbers them. Of RELU's outputs, none needs a clamp; of RELU6's, some do. fine: the second
-    input has a scale so much smaller that sums meet halves, which without an activation needs a signed kernel.
+    activation: as TFLite numbers them. Of RELU's outputs, none needs a clamp; of RELU6's, some do.
     """
 
     operator: str
     inputs: Shapes
     activation: int = 0
-    fine: bool = False
     dtype: str = "int8"
 
     def add_to(self, graph: SubgraphWriter, inputs: list[int], rng: np.random.Generator) -> int:
         del rng
         shape = np.broadcast_shapes(*self.inputs)
         ends = {"LOGISTIC": (1 / 256, -128)}.get(self.operator, (0.1, -128 if self.activation else 3))
-        if self.fine:
-            fine = graph.tensor("fine", "int8", self.inputs[1], [0.05 / 16], [-1])
-            graph.operator("QUANTIZE", [inputs[1]], [fine])
-            inputs, ends = [inputs[0], fine], (0.05, ends[1])
         y = graph.tensor("y", "int8", shape, [ends[0]], [ends[1]])
         options = {"fused_activation_function": self.activation} if len(inputs) > 1 else {}
         graph.operator(self.operator, inputs, [y], options)
@@ -92,14 +86,14 @@ def elements(rng: np.random.Generator, operator: str, broadcast: bool) -> Elemen
     """ADD, SUB or MUL of tensors of one shape, or one of which is broadcast; or a function of one element."""
     last = int(rng.integers(1, 70))
     shape = int(rng.integers(1, 8)), int(rng.integers(1, 8)), last
-    activation, fine = int(rng.choice([0, 0, 1, RELU6])), operator != "MUL" and bool(rng.random() < 0.5)
+    activation = int(rng.choice([0, 0, 1, RELU6]))
     if operator == "LOGISTIC":
         return Elements(operator, (shape,))
     if not broadcast:
-        return Elements(operator, (shape, shape), activation, fine)
+        return Elements(operator, (shape, shape), activation)
     other = [(1, 1, last), (shape[0], shape[1], 1), (shape[0], 1, last), (1, 1, 1), (1, shape[1], 1)]
     shapes = shape, other[int(rng.integers(len(other)))]
-    return Elements(operator, shapes if rng.random() < 0.5 else shapes[::-1], activation, fine)
+    return Elements(operator, shapes if rng.random() < 0.5 else shapes[::-1], activation)
 
 
 def pool(rng: np.random.Generator, operator: str) -> Pool:

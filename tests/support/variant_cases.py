@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tflmgen.ir.kernel import Kernel, Overlap
 from tflmgen.ir.types import TensorType
-from tflmgen.kernels.dsp import add_dsp, common_shift, depthwise3x3_dsp
+from tflmgen.kernels.dsp import common_shift, depthwise3x3_dsp
 
 from support import dsp_cases, int16_cases
 from support.emulated_kernels import M0, M4, M55, Machine, kernel_for
@@ -91,22 +91,11 @@ def scaled(make: Make) -> Make:
     return made
 
 
-def any_add(rng: np.random.Generator) -> Made:
-    return narrow_add(rng) if add_dsp.SIGNS == (False,) else halves_add(rng)
-
-
 def narrow_add(rng: np.random.Generator) -> Made:
     """Sums whose output may have a smaller scale than what is added."""
     case, values = dsp_cases.add(rng)
     output = case.outputs[0]
     return replace(case, outputs=(_scaled_to(output, _scale(output) * 2.0 ** -rng.uniform(0, 5)),)), values
-
-
-def halves_add(rng: np.random.Generator) -> Made:
-    """Sums that have to be rounded from exact halves, away from zero."""
-    case, values = dsp_cases.add(rng)
-    inputs = tuple(item and Tensor(_scaled_to(item.type, 0.5), item.data) for item in case.inputs)
-    return replace(case, inputs=inputs, outputs=(_scaled_to(case.outputs[0], 1.0),)), values
 
 
 def _scaled_to(kind: TensorType, scale: float) -> TensorType:
@@ -133,7 +122,7 @@ PITCHES = ((3, 7), (7, 15), (15, 31), (31, 63), (63, 127))
 PLANES = (scaled(lambda rng: dsp_cases.depthwise3x3(rng, PITCHES, 8)),)
 WINDOWS = (scaled(dsp_cases.depthwise_window), scaled(dsp_cases.depthwise3x3))
 MATRIX = (scaled(dsp_cases.fully_connected),)
-SUMS = (any_add,)
+SUMS = (narrow_add,)
 SVDF = (svdf_in("int8"), svdf_in("int16"))
 POOLS = {
     "average_pool2d": (dsp_cases.average_pool2d, padded(dsp_cases.average_pool2d)),
@@ -151,7 +140,7 @@ FAMILIES = (
     Family("dsp", r"depthwise3x3_(pairs_)?dsp_\w+_s8", PLANES, depthwise3x3_dsp),
     Family("dsp", r"depthwise_(window|nine)_dsp_\w+_s8", WINDOWS, common_shift),
     Family("dsp", r"fully_connected_dsp_\w+_s8", MATRIX),
-    Family("dsp", r"add_(rows_)?dsp_\w+_s8", SUMS, add_dsp),
+    Family("dsp", r"add_(rows_)?dsp_s8", SUMS),
     Family("dsp", r"mul_dsp_\w*s8", (dsp_cases.mul,)),
     Family("dsp", r"svdf_dsp_\w+", SVDF),
     Family("dsp", r"lstm_dsp_\w+", (lstm,)),
@@ -163,7 +152,7 @@ FAMILIES = (
     Family("mve", r"depthwise_\w+_mve_\w+_s8", (*PLANES, *WINDOWS)),
     Family("mve", r"batch_matmul_mve_\w+_s8", (dsp_cases.batch_matmul,)),
     Family("mve", r"fully_connected_mve_\w+_s8", MATRIX),
-    Family("mve", r"add_mve_\w+_s8", SUMS, add_dsp),
+    Family("mve", r"add_mve_s8", SUMS),
     Family("mve", r"mul_mve_s8", (dsp_cases.mul,)),
     Family("mve", r"lookup_mve_s8", (dsp_cases.lookup,)),
     Family("mve", r"svdf_mve_\w+", SVDF),
@@ -173,7 +162,7 @@ FAMILIES = (
     Family("thumb", r"transpose_conv_thumb_\w+_s8", (dsp_cases.transpose_conv,)),
     Family("thumb", r"depthwise_(direct_)?thumb_\w+_s8", (*PLANES, *WINDOWS)),
     Family("thumb", r"fully_connected_(few_)?thumb_\w+_s8", MATRIX),
-    Family("thumb", r"add_(rows_)?thumb_\w+_s8", SUMS, add_dsp),
+    Family("thumb", r"add_(rows_)?thumb_s8", SUMS),
     Family("thumb", r"mul_thumb_\w*s8", (dsp_cases.mul,)),
     Family("thumb", r"svdf_thumb_\w+", SVDF),
     Family("thumb", r"lstm_thumb_s8", (lstm,)),
@@ -192,8 +181,6 @@ def chosen_for(family: Family, functions: Collection[str], monkeypatch: pytest.M
         if family.ordered:
             wanted = [s for s in shifts if any(re.search(rf"(?<!\d){s}(?!\d)", name) for name in missing)] or shifts
             monkeypatch.setattr(family.ordered, "SHIFTS", (wanted[draw // len(makers) % len(wanted)],))
-            if family.ordered is add_dsp:
-                monkeypatch.setattr(add_dsp, "SIGNS", (any("signed" in name for name in missing),))
         case, values = makers[draw % len(makers)](rng)
         if broken_rules(case):
             continue

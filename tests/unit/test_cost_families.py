@@ -15,7 +15,7 @@ from support.padded_cases import explicitly_padded
 from support.recurrent_sizes import lstm, svdf_in
 from support.repository import ROOT
 from tflmgen.ir.kernel import Kernel
-from tflmgen.kernels import candidates as fast
+from tflmgen.kernels import choice
 from tflmgen.kernels.costs.estimate import estimate
 
 Make = Callable[[np.random.Generator], tuple[Case, Sequence[Array | None]]]
@@ -73,7 +73,7 @@ def considered() -> dict[tuple[str, str], Kernel]:
         return estimate(kernel, core)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fast, "estimate", looked_up)
+        patch.setattr(choice, "estimate", looked_up)
         for machine in MACHINES:
             for case in _cases(machine):
                 chosen = kernel_for(case, machine)

@@ -172,7 +172,6 @@ ELEMENT_TERMS: dict[str, Term[Elements]] = {
     "broadcast_row": Term("rows that meet a single element", lambda e: e.rows * e.is_broadcast),
     "vector": Term("vectors of elements", lambda e: e.vectors),
     "full_vector": Term("vectors of rows that meet rows", lambda e: e.vectors * (not e.is_broadcast)),
-    "signed_vector": Term("vectors of kernels whose results may be negative", lambda e: e.flag("signed") * e.vectors),
     "element": Term("elements", lambda e: e.elements),
     "rest": Term("elements beyond whole vectors", lambda e: e.rest),
     "full_rest": Term("those of rows that meet rows", lambda e: e.rest * (not e.is_broadcast)),

@@ -16,9 +16,6 @@ from tflmgen.kernels.rules import input_type, zero_point
 SHIFTS = (22, 21, 20, 19)
 """Fraction bits of the sum, the best first; fewer where factors or sums are large."""
 
-SIGNS = (False, True)
-"""Whether sums are rounded by their sign: exact halves go away from zero. Not, where nearby factors serve."""
-
 EXTRA = 8
 """Fraction bits that factors have more."""
 
@@ -34,6 +31,7 @@ Integers = NDArray[np.int64]
 def add_dsp(op: OperatorInstance, factors: Sequence[float], sign: int, low: int, high: int) -> Kernel | None:
     """The kernel of input 0 + sign * input 1; None where no affine map is exact.
 
+    Where sums meet halves exactly there is none: TFLite rounds these away from zero, which no affine map does.
     factors: those of both inputs and of their sum (see arithmetic.add_scales).
     """
     return affine_kernel(op, factors, sign, (low, high), "dsp", EXTRA)
@@ -47,7 +45,7 @@ def affine_kernel(
     zeros = zero_point(first), zero_point(second), zero_point(output)
     results = reference([quantize_multiplier(f) for f in factors], zeros, sign)
     wanted = np.clip(results, -128, 127)
-    found = next((fit for shift in SHIFTS if (fit := _fit(factors, zeros, sign, shift, extra, wanted))), None)
+    found = next((fit for shift in SHIFTS if (fit := _fit(factors, sign, shift, extra, wanted))), None)
     if found is None:
         return None
     low, high = limits
@@ -59,13 +57,13 @@ def affine_kernel(
         ("factor1", found.factors[0]),
         ("factor2", found.factors[1]),
         ("start", found.start),
-        ("offset", found.offset),
+        ("shift", found.shift),
         ("least", low if clamped else -128),
         ("greatest", high if clamped else 127),
     )
     name = f"add_{variant}" if equal else f"add_rows_{variant}"
     return Kernel(
-        f"tflmgen_{name}_{'signed_' if found.signed else ''}{found.shift}_s8",
+        f"tflmgen_{name}_s8",
         f"{name}.h",
         (Input(0), Input(1), Output(0)),
         Params(f"tflmgen_add_affine_{'' if equal else 'rows_'}s8", fields),
@@ -78,9 +76,7 @@ def affine_kernel(
 class _Affine:
     factors: tuple[int, int]
     start: int
-    offset: int
     shift: int
-    signed: bool
 
 
 def reference(pairs: Sequence[tuple[int, int]], zeros: tuple[int, int, int], sign: int) -> Integers:
@@ -101,65 +97,55 @@ def _rescale(values: Integers, pair: tuple[int, int]) -> Integers:
     return rounded
 
 
-def _fit(
-    factors: Sequence[float], zeros: tuple[int, int, int], sign: int, shift: int, extra: int, results: Integers
-) -> _Affine | None:
+def _fit(factors: Sequence[float], sign: int, shift: int, extra: int, results: Integers) -> _Affine | None:
     scale = factors[2] * 2.0 ** (_LEFT_SHIFT + shift + extra)
     a, b = round(factors[0] * scale), round(sign * factors[1] * scale)
     if max(abs(a), abs(b)) + _NEAR.stop >= _INT32:
         return None
     near = sorted(((da, db) for da in _NEAR for db in _NEAR), key=lambda d: abs(d[0]) + abs(d[1]))
-    for signed in SIGNS:
-        watched: list[tuple[int, int]] = []
-        for da, db in near:
-            trial = _Trial((a + da, b + db), zeros, shift, extra, signed)
-            if watched and not trial.fits(results, watched):
-                continue
-            found = trial.solve(results)
-            if isinstance(found, _Affine):
-                return found
-            watched += found
+    watched: list[tuple[int, int]] = []
+    for da, db in near:
+        trial = _Trial((a + da, b + db), shift, extra)
+        if watched and not trial.fits(results, watched):
+            continue
+        found = trial.solve(results)
+        if isinstance(found, _Affine):
+            return found
+        watched += found
     return None
 
 
 class _Trial:
     """One pair of factors."""
 
-    def __init__(
-        self, factors: tuple[int, int], zeros: tuple[int, int, int], shift: int, extra: int, signed: bool
-    ) -> None:
+    def __init__(self, factors: tuple[int, int], shift: int, extra: int) -> None:
         a, b = factors
         values = np.arange(-128, 128, dtype=np.int64)
-        self.factors, self.shift, self.extra, self.signed = factors, shift, extra, signed
-        self.zero = -(a * zeros[0] + b * zeros[1] >> extra) if signed else 0
-        self.sums = np.add.outer((a * values) >> extra, (b * values) >> extra) + self.zero
-        self.known = self.sums + (self.sums >> 63) if signed else self.sums
+        self.factors, self.shift, self.extra = factors, shift, extra
+        self.sums = np.add.outer((a * values) >> extra, (b * values) >> extra)
 
     def fits(self, results: Integers, cells: list[tuple[int, int]]) -> bool:
         """Whether one constant serves these pairs of inputs."""
         at = tuple(np.array(cells).T)
-        low, high = _bounds(results[at], self.known[at], self.shift)
+        low, high = _bounds(results[at], self.sums[at], self.shift)
         return bool(low.max() <= high.min())
 
     def solve(self, results: Integers) -> _Affine | list[tuple[int, int]]:
         """The map; or the pairs of inputs that no constant serves both; or nothing, where sums could overflow."""
-        low, high = _bounds(results, self.known, self.shift)
+        low, high = _bounds(results, self.sums, self.shift)
         if low.max() > high.min():
             cells = (np.unravel_index(int(at), results.shape) for at in (low.argmax(), high.argmin()))
             return [(int(i), int(j)) for i, j in cells]
-        constant = (int(low.max()) + int(high.min())) // 2
-        start, offset = (self.zero, constant) if self.signed else (constant, 0)
-        sums = [int(end) + (start - self.zero) for end in (self.sums.min(), self.sums.max())]
+        start = (int(low.max()) + int(high.min())) // 2
         span = (abs(self.factors[0]) << 7 >> self.extra) + 1
-        reached = [*sums, *(end + offset - 1 for end in sums), *(end + offset for end in sums)]
-        reached += [start - span, start + span, offset]
+        reached = [*(int(end) + start for end in (self.sums.min(), self.sums.max())), start - span, start + span]
         if min(reached) < -_INT32 or max(reached) >= _INT32:
             return []
-        return _Affine(self.factors, start, offset, self.shift, self.signed)
+        return _Affine(self.factors, start, self.shift)
 
 
-def _bounds(results: Integers, known: Integers, shift: int) -> tuple[Integers, Integers]:
+def _bounds(results: Integers, sums: Integers, shift: int) -> tuple[Integers, Integers]:
     """Least and greatest constant that brings each sum to its result; results at int8's ends may lie beyond."""
-    low = np.where(results > -128, (results << shift) - known, -4 * _INT32)
-    high = np.where(results < 127, ((results + 1) << shift) - 1 - known, 4 * _INT32)
+    low = np.where(results > -128, (results << shift) - sums, -4 * _INT32)
+    high = np.where(results < 127, ((results + 1) << shift) - 1 - sums, 4 * _INT32)
     return low, high

@@ -20,13 +20,14 @@ from tflmgen.explore.search import Candidate, best_candidate
 from tflmgen.explore.streams.chain import STREAM, stream_op
 from tflmgen.explore.streams.push_rows import push_rows
 from tflmgen.explore.streams.row_kernels import RowKernels
-from tflmgen.explore.streams.stream_kernel import stream_kernels
+from tflmgen.explore.streams.stream_calls import row_streams
 from tflmgen.explore.streams.stream_memory import BlockLiveness, streams
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Block, Module, Op
-from tflmgen.ir.kernel import Line, Target
+from tflmgen.ir.kernel import Target
 from tflmgen.ir.program import KernelCall, Program, RowCallAt, RowProgram
+from tflmgen.ir.row_stream import Line
 from tflmgen.kernels.selection import Selector
 from tflmgen.memory.proof.check import check
 from tflmgen.options import Optimize
@@ -62,7 +63,7 @@ def with_stream(module: Module, choose: random.Random) -> Module | None:
 
 
 def program_of(module: Module) -> Program:
-    return lowered(module, best_candidate(module, Selector(HOST).select(module, stream_kernels(module, HOST))))
+    return lowered(module, best_candidate(module, Selector(HOST).select(module, row_streams(module, HOST))))
 
 
 def lowered(module: Module, best: Candidate) -> Program:

@@ -42,7 +42,7 @@ def stream_lines(
     yield from ((line, None) for line in _head(rows, resume))
     told: set[int] = set()
     for number, call in enumerate(rows.calls):
-        origin = rows.stages[call.stage].op.origin
+        origin = rows.stages[call.stage].origin
         yield f"{_TAB * 2}case {number}: /* {comment(f'operator {origin.operator}: {origin.operator_name}')} */", None
         if call.stage not in told:
             told.add(call.stage)

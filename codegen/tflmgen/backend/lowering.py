@@ -12,6 +12,7 @@ from typing import TypeVar
 from tflmgen.backend.c_names import identifier
 from tflmgen.explore import Candidate
 from tflmgen.ir import (
+    STREAM_VARIANT,
     Access,
     Argument,
     Assembly,
@@ -42,9 +43,10 @@ from tflmgen.ir import (
     RowArgument,
     RowCall,
     RowCallAt,
-    RowPlan,
     RowProgram,
     RowStage,
+    RowStageAt,
+    RowStream,
     Scratch,
     Slot,
     StateVariable,
@@ -163,25 +165,48 @@ class _Lowering:
             return Rename(step.index, self._access(step.op.outputs[0]), self._access(source), step.op.origin)
         if isinstance(kernel, Pieces):
             return self._assembly(step, kernel)
+        return self._stream(step, kernel) if isinstance(kernel, RowStream) else self._call(step, kernel)
+
+    def _call(self, step: Step, kernel: Kernel) -> KernelCall:
         if kernel.backward and self._is_behind(step, kernel, kernel.backward):
             kernel = kernel.backward
         return KernelCall(
             step.index,
             step.op.origin,
-            kernel.function if kernel.rows is None else f"stream_{step.index}",
+            kernel.function,
             kernel.header,
             kernel.variant,
-            tuple(self._argument(step, position, operand) for position, operand in enumerate(kernel.operands)),
+            self._arguments(step, kernel.operands),
             kernel.params,
             kernel.overlaps,
             kernel.macs,
             kernel.error,
-            None if kernel.rows is None else self._rows(kernel.rows),
         )
 
-    def _rows(self, plan: RowPlan) -> RowProgram:
-        calls = tuple(self._row_call(call, plan.stages[call.stage]) for call in plan.calls)
-        return RowProgram(plan.stages, calls, plan.order, plan.input_row_bytes)
+    def _stream(self, step: Step, stream: RowStream) -> KernelCall:
+        return KernelCall(
+            step.index,
+            step.op.origin,
+            f"stream_{step.index}",
+            "",
+            STREAM_VARIANT,
+            self._arguments(step, stream.operands),
+            None,
+            stream.overlaps,
+            stream.macs,
+            stream.error,
+            self._rows(stream),
+        )
+
+    def _arguments(self, step: Step, operands: tuple[Operand, ...]) -> tuple[Argument, ...]:
+        return tuple(self._argument(step, position, operand) for position, operand in enumerate(operands))
+
+    def _rows(self, stream: RowStream) -> RowProgram:
+        calls = tuple(self._row_call(call, stream.stages[call.stage]) for call in stream.calls)
+        stages = tuple(
+            RowStageAt(s.op.origin, s.op.outputs, s.sources, s.needs, s.rows, s.row_bytes) for s in stream.stages
+        )
+        return RowProgram(stages, calls, stream.order, stream.input_row_bytes)
 
     def _row_call(self, call: RowCall, stage: RowStage) -> RowCallAt:
         kernel, reads = call.kernel, dict(zip(stage.data, call.reads, strict=True))

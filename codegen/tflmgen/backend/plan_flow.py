@@ -22,6 +22,7 @@ from tflmgen.ir import (
     OutputArgument,
     Place,
     Program,
+    RowStream,
     Transfer,
     Value,
     Work,
@@ -115,12 +116,12 @@ def _results(function: Function) -> tuple[Value, ...]:
 
 def stages_of(op: Op, selection: Selection, step: int, lines: Mapping[tuple[int, int], Sequence[int]]) -> list[Json]:
     """The operators of a stream, in the order in which they were; none for an operator that is no stream."""
-    kernel = selection.of(op)
-    if not isinstance(kernel, Kernel) or kernel.rows is None:
+    stream = selection.of(op)
+    if not isinstance(stream, RowStream):
         return []
-    calls: dict[int, list[Kernel]] = {number: [] for number in range(len(kernel.rows.stages))}
-    for number in kernel.rows.order:
-        calls[kernel.rows.calls[number].stage].append(kernel.rows.calls[number].kernel)
+    calls: dict[int, list[Kernel]] = {number: [] for number in range(len(stream.stages))}
+    for number in stream.order:
+        calls[stream.calls[number].stage].append(stream.calls[number].kernel)
     return [
         {
             "subgraph": stage.op.origin.subgraph,
@@ -131,11 +132,11 @@ def stages_of(op: Op, selection: Selection, step: int, lines: Mapping[tuple[int,
             "variant": " ".join(dict.fromkeys(call.variant for call in calls[number])),
             "calls": len(calls[number]),
             "macs": sum(call.macs for call in calls[number]),
-            **stage_memory(kernel.rows, number),
+            **stage_memory(stream, number),
             **layer_of(stage.op),
             "lines": list(lines.get((step, number), ())),
         }
-        for number, stage in enumerate(kernel.rows.stages)
+        for number, stage in enumerate(stream.stages)
     ]
 
 

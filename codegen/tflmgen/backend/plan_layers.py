@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Line, Op, RowCall, RowPlan, Value
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Line, Op, RowCall, RowStream, Value
 from tflmgen.kernels import Steps
 
 Json = dict[str, Any]
@@ -53,12 +53,12 @@ def _quantized(value: Value | None) -> Json | None:
     }
 
 
-def stage_memory(plan: RowPlan, stage: int) -> Json:
+def stage_memory(stream: RowStream, stage: int) -> Json:
     """Of an operator in a stream: bytes of the constants that it reads, and of its output's line buffer."""
-    calls = [call for number, call in enumerate(plan.calls) if call.stage == stage and number in set(plan.order)]
+    calls = [call for number, call in enumerate(stream.calls) if call.stage == stage and number in set(stream.order)]
     return {
-        "weights_bytes": _constant_bytes(plan.stages[stage].op, [call.kernel for call in calls]),
-        "line_bytes": _line_bytes(calls, plan.stages[stage].row_bytes),
+        "weights_bytes": _constant_bytes(stream.stages[stage].op, [call.kernel for call in calls]),
+        "line_bytes": _line_bytes(calls, stream.stages[stage].row_bytes),
     }
 
 

@@ -20,8 +20,11 @@ from tflmgen.backend.plan_layers import layer_of
 from tflmgen.backend.plan_macs import total_macs, with_file_macs
 from tflmgen.explore import Candidate
 from tflmgen.ir import (
+    STREAM_VARIANT,
     Access,
     Assembly,
+    Called,
+    Computation,
     Fixed,
     Kernel,
     Loop,
@@ -30,6 +33,7 @@ from tflmgen.ir import (
     Port,
     Program,
     Removed,
+    RowStream,
     StateVariable,
     Value,
     walk,
@@ -246,7 +250,8 @@ def _item(item: ScheduleItem, parent: int, function: str, selection: Selection, 
 
 def _step(op: Op, index: int, parent: int, function: str, selection: Selection, sources: Sources) -> Json:
     kernel = selection.of(op)
-    called = kernel if isinstance(kernel, Kernel) else None
+    called = kernel if isinstance(kernel, Called) else None
+    c_function, variant = _named(kernel)
     return {
         "index": index,
         "kind": "operator",
@@ -256,19 +261,26 @@ def _step(op: Op, index: int, parent: int, function: str, selection: Selection, 
         "operator": op.origin.operator,
         "name": op.operator,
         "outputs": [str(v.type) for v in op.outputs],
-        "kernel": called.function if called else None,
-        "variant": called.variant if called else "view",
+        "kernel": c_function,
+        "variant": variant,
         "macs": called.macs if called else 0,
-        **(layer_of(op) if called is None or called.rows is None else {}),
-        **_choice(called),
+        **(layer_of(op) if not isinstance(kernel, RowStream) else {}),
+        **_choice(kernel),
         **({"stages": stages} if (stages := stages_of(op, selection, index, sources.stage_lines)) else {}),
         "line": sources.lines.get(index),
     }
 
 
-def _choice(kernel: Kernel | None) -> Json:
+def _named(kernel: Computation) -> tuple[str | None, str]:
+    """The C function and the variant; a stream's function has no name but by its step."""
+    if isinstance(kernel, Kernel):
+        return kernel.function, kernel.variant
+    return ("", STREAM_VARIANT) if isinstance(kernel, RowStream) else (None, "view")
+
+
+def _choice(kernel: Computation) -> Json:
     """What a kernel was expected to take, and those that it was preferred to, the next best one first."""
-    if kernel is None or not kernel.cycles:
+    if not isinstance(kernel, Kernel) or not kernel.cycles:
         return {}
     others = [{"kernel": k.function, "variant": k.variant, "cycles": k.cycles} for k in kernel.considered]
     return {"expected": {"cycles": kernel.cycles}, "considered": others}

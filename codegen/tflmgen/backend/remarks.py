@@ -84,7 +84,7 @@ def _operators(program: Program) -> Iterator[tuple[Origin, tuple[Value, ...]]]:
     for function in program.functions:
         for one in walk_instructions(function.body):
             if isinstance(one, KernelCall) and one.rows is not None:
-                yield from ((stage.op.origin, stage.op.outputs) for stage in one.rows.stages)
+                yield from ((stage.origin, stage.outputs) for stage in one.rows.stages)
             elif isinstance(one, KernelCall):
                 yield one.origin, tuple(a.access.value for a in one.arguments if isinstance(a, OutputArgument))
             elif isinstance(one, Assembly):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tflmgen.compiler import ram_curve
 from tflmgen.explore import Choice
-from tflmgen.ir import Kernel, LineMove, Op, RowPlan, walk
+from tflmgen.ir import Kernel, LineMove, Op, RowStream, walk
 from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.project import board_for
 from tflmgen.terminal import Column, Console, Table, count
@@ -30,7 +30,7 @@ def pareto_command(path: Path, board_name: str, options: BuildOptions, output: O
 
 def _point(choice: Choice) -> dict[str, int]:
     plans = list(_plans(choice))
-    kernels = [kernel for kernel in choice.best.selection.kernels.values() if isinstance(kernel, Kernel)]
+    kernels = [kernel for kernel in choice.best.selection.kernels.values() if isinstance(kernel, Kernel | RowStream)]
     return {
         "ram_bytes": choice.bytes,
         "macs": sum(kernel.macs for kernel in kernels),
@@ -41,14 +41,14 @@ def _point(choice: Choice) -> dict[str, int]:
     }
 
 
-def _plans(choice: Choice) -> Iterator[RowPlan]:
+def _plans(choice: Choice) -> Iterator[RowStream]:
     for function in choice.module.functions:
         for node in walk(function.body):
             kernel = choice.best.selection.of(node) if isinstance(node, Op) else None
-            if isinstance(kernel, Kernel) and kernel.rows is not None:
-                yield kernel.rows
+            if isinstance(kernel, RowStream):
+                yield kernel
 
 
-def _moves(plan: RowPlan) -> Iterator[LineMove]:
+def _moves(plan: RowStream) -> Iterator[LineMove]:
     for number in plan.order:
         yield from plan.calls[number].moves

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from tflmgen.explore.least_peak import Task, least_peak
 from tflmgen.explore.update_order import must_precede, reads
-from tflmgen.ir import Block, Function, If, Kernel, Module, Node, Op, Scratch, Value, View, While
+from tflmgen.ir import Block, Called, Function, If, Kernel, Module, Node, Op, Scratch, Value, View, While
 from tflmgen.kernels import Selection
 
 
@@ -70,7 +70,7 @@ class _Search:
         written = sum(_bytes(v) for v in node.outputs)
         if isinstance(node, Op):
             kernel = self._selection.of(node)
-            scratch = kernel.operands if isinstance(kernel, Kernel) else ()
+            scratch = kernel.operands if isinstance(kernel, Called) else ()
             return node, sum(-(-o.bytes // 4) * 4 for o in scratch if isinstance(o, Scratch))
         if isinstance(node, If):
             then, one = self._block(node.then, (), (), ())
@@ -125,9 +125,10 @@ class _Numbers:
             number = self.of(node.inits[output])
             return () if number is None else ((number, min(written, self.sizes[number])),)
         kernel = self._selection.of(node) if isinstance(node, Op) else None
-        if not isinstance(node, Op) or not isinstance(kernel, Kernel):
+        if not isinstance(node, Op) or not isinstance(kernel, Called):
             return ()
-        claims = (*kernel.overlaps, *(kernel.backward.overlaps if kernel.backward else ()))
+        backward = kernel.backward if isinstance(kernel, Kernel) else None
+        claims = (*kernel.overlaps, *(backward.overlaps if backward else ()))
         found: dict[int, int] = {}
         for claim in claims:
             number = self.of(node.inputs[claim.input])

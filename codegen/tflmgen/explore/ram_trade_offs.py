@@ -11,7 +11,7 @@ from itertools import chain, islice, takewhile
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.explore.search import Candidate, best_candidate, ladder
 from tflmgen.explore.streams.choose import Streams
-from tflmgen.explore.streams.stream_kernel import stream_kernels
+from tflmgen.explore.streams.stream_calls import row_streams
 from tflmgen.ir import Module
 from tflmgen.kernels import TUNING, Selection, Selector, cycles_of, without_overlap
 from tflmgen.options import Optimize
@@ -93,7 +93,7 @@ def _rungs(way: Way, selector: Selector) -> Iterator[Choice]:
 
 
 def _selection(module: Module, selector: Selector) -> Selection:
-    return selector.select(module, stream_kernels(module, selector.target))
+    return selector.select(module, row_streams(module, selector.target))
 
 
 def _ways(modules: Sequence[Module], selector: Selector, most: int | None = None) -> Iterator[Way]:

@@ -33,8 +33,6 @@ from tflmgen.ir.kernel import (
     ConstantArray,
     Input,
     Kernel,
-    Line,
-    LineMove,
     Memory,
     Null,
     Operand,
@@ -45,10 +43,6 @@ from tflmgen.ir.kernel import (
     ParamValue,
     Part,
     Pieces,
-    RowCall,
-    RowPlan,
-    RowStage,
-    Running,
     Scratch,
     Target,
     View,
@@ -75,6 +69,7 @@ from tflmgen.ir.program import (
     RowArgument,
     RowCallAt,
     RowProgram,
+    RowStageAt,
     Slot,
     StateVariable,
     Transfer,
@@ -84,11 +79,23 @@ from tflmgen.ir.program import (
     walk_instructions,
 )
 from tflmgen.ir.rewrite import Ids, Rewriter, clone, keep, resolve, resolve_operands, substitute, with_regions
+from tflmgen.ir.row_stream import (
+    STREAM_VARIANT,
+    Called,
+    Computation,
+    Line,
+    LineMove,
+    RowCall,
+    RowStage,
+    RowStream,
+    Running,
+)
 from tflmgen.ir.text import module_text
 from tflmgen.ir.types import BlockQuantization, Bound, Dim, DType, Quantization, TensorType, dim_max
 from tflmgen.ir.well_formed import verify
 
 __all__ = [
+    "STREAM_VARIANT",
     "Access",
     "Argument",
     "Assembly",
@@ -98,6 +105,8 @@ __all__ = [
     "Branch",
     "ByteCopy",
     "Call",
+    "Called",
+    "Computation",
     "Considered",
     "ConstantArray",
     "DType",
@@ -144,9 +153,10 @@ __all__ = [
     "RowArgument",
     "RowCall",
     "RowCallAt",
-    "RowPlan",
     "RowProgram",
     "RowStage",
+    "RowStageAt",
+    "RowStream",
     "Running",
     "Scratch",
     "Signature",

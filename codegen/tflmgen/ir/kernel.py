@@ -118,8 +118,7 @@ class Kernel:
     error: the status to return where the C function returns false; empty where it returns nothing. cycles: the
     estimate of one call, 0 where there is none. considered: the kernels that were not chosen. alternatives: the
     same computed more slowly, but perhaps in less memory, the fastest first. backward: the same on the same
-    operands from the last element to the first, for an output that lies over its input and behind it. rows: what a
-    stream calls, which is no function of firmware/kernels but generated.
+    operands from the last element to the first, for an output that lies over its input and behind it.
     """
 
     function: str
@@ -134,78 +133,6 @@ class Kernel:
     considered: tuple[Considered, ...] = ()
     alternatives: tuple[Kernel, ...] = ()
     backward: Kernel | None = None
-    rows: RowPlan | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """An offset into a stream's scratch, where its line buffers are."""
-
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A pointer that moves on by `advance` bytes after the call: 0 into the stream's output, the others into its input,
-    one for each operator that reads it.
-    """
-
-    pointer: int
-    advance: int
-
-
-@dataclass(frozen=True, slots=True)
-class LineMove:
-    """`bytes` of a stream's scratch move from one offset to another; the two may overlap."""
-
-    destination: int
-    source: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class RowCall:
-    """One call in a stream: operator `stage` makes one row, after `moves`.
-
-    The kernel's Input(data[i]) is at reads[i], its output at `write`; scratch[p] is where its operand p lies. Its other
-    inputs are the constants of the operator.
-    """
-
-    stage: int
-    kernel: Kernel
-    moves: tuple[LineMove, ...]
-    reads: tuple[Line | Running, ...]
-    write: Line | Running
-    scratch: tuple[Line | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RowStage:
-    """One operator of a stream by rows.
-
-    op: an Op of the graph. data: its inputs that come by rows, from the tensors `sources`: -1 is the stream's input,
-    others are the outputs of stages. needs[t]: the rows [first, end) of them that tick t reads. row_bytes: of the
-    output. rows: how many each tick makes.
-    """
-
-    op: Any
-    data: tuple[int, ...]
-    sources: tuple[int, ...]
-    needs: tuple[tuple[int, int], ...]
-    rows: tuple[int, ...]
-    row_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class RowPlan:
-    """What runs inside the call of a stream: calls[i] for each i of `order`, by `stages` made of rows of
-    `input_row_bytes`.
-    """
-
-    stages: tuple[RowStage, ...]
-    calls: tuple[RowCall, ...]
-    order: tuple[int, ...]
-    input_row_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tflmgen.ir.graph import Origin, Signature, Value
-from tflmgen.ir.kernel import ConstantArray, Line, LineMove, Memory, Overlap, Params, Part, RowStage, Running
+from tflmgen.ir.kernel import ConstantArray, Memory, Overlap, Params, Part
+from tflmgen.ir.row_stream import Line, LineMove, Running
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,22 @@ class RowCallAt:
 
 
 @dataclass(frozen=True, slots=True)
+class RowStageAt:
+    """A RowStage: where in the file its operator stands, and the values that this makes."""
+
+    origin: Origin
+    outputs: tuple[Value, ...]
+    sources: tuple[int, ...]
+    needs: tuple[tuple[int, int], ...]
+    rows: tuple[int, ...]
+    row_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class RowProgram:
     """What runs inside a stream: calls[i] for each i of `order`."""
 
-    stages: tuple[RowStage, ...]
+    stages: tuple[RowStageAt, ...]
     calls: tuple[RowCallAt, ...]
     order: tuple[int, ...]
     input_row_bytes: int

@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from tflmgen.ir import Considered, ConstantArray, Input, Kernel, Module, Op, Pieces, View, walk
+from tflmgen.ir import (
+    Called,
+    Computation,
+    Considered,
+    ConstantArray,
+    Input,
+    Kernel,
+    Module,
+    Op,
+    Pieces,
+    RowStream,
+    View,
+    walk,
+)
 
 WINOGRAD = "winograd"
 """The variant of kernels with larger weights."""
 
-Kernels = Mapping[int, Kernel | View | Pieces]
+Kernels = Mapping[int, Computation]
 
 
 def within_flash(
@@ -55,19 +68,19 @@ def _instead(kernel: Kernel, refused: Kernel) -> Kernel:
 
 def _flash(module: Module, operators: list[Op], kernels: Kernels) -> int:
     """Bytes of all constants; equal ones are stored once."""
-    packed = {data for kernel in kernels.values() if isinstance(kernel, Kernel) for data in _packed(kernel)}
+    packed = {data for kernel in kernels.values() if isinstance(kernel, Called) for data in _packed(kernel)}
     plain = {name for op in operators for name in _plain(op, kernels[op.id])}
     return sum(map(len, packed)) + sum(len(module.constants[name]) for name in plain)
 
 
-def _packed(kernel: Kernel) -> Iterator[bytes]:
-    calls = (kernel, *(call.kernel for call in kernel.rows.calls)) if kernel.rows else (kernel,)
-    return (operand.data for call in calls for operand in call.operands if isinstance(operand, ConstantArray))
+def _packed(called: Called) -> Iterator[bytes]:
+    kernels = [call.kernel for call in called.calls] if isinstance(called, RowStream) else [called]
+    return (operand.data for kernel in kernels for operand in kernel.operands if isinstance(operand, ConstantArray))
 
 
-def _plain(op: Op, kernel: Kernel | View | Pieces) -> Iterator[str]:
+def _plain(op: Op, kernel: Computation) -> Iterator[str]:
     """The model's own constants that a kernel reads."""
-    for operand in kernel.operands if isinstance(kernel, Kernel) else ():
+    for operand in kernel.operands if isinstance(kernel, Called) else ():
         value = op.inputs[operand.index] if isinstance(operand, Input) and operand.index < len(op.inputs) else None
         if value is not None and value.constant is not None:
             yield value.constant

@@ -7,7 +7,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
-from tflmgen.ir import Kernel, Module, Op, OperatorInstance, Part, Pieces, Target, View, walk
+from tflmgen.ir import (
+    Computation,
+    Kernel,
+    Module,
+    Op,
+    OperatorInstance,
+    Part,
+    Pieces,
+    RowStream,
+    Target,
+    View,
+    walk,
+)
 from tflmgen.kernels.flash_budget import within_flash
 from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.operator import Operators
@@ -18,10 +30,10 @@ from tflmgen.kernels.table import OPERATORS
 class Selection:
     """Op.id -> what computes it. notes: what the user should know of the choice."""
 
-    kernels: Mapping[int, Kernel | View | Pieces]
+    kernels: Mapping[int, Computation]
     notes: tuple[str, ...] = ()
 
-    def of(self, op: Op) -> Kernel | View | Pieces:
+    def of(self, op: Op) -> Computation:
         return self.kernels[op.id]
 
 
@@ -32,13 +44,13 @@ class Selector:
     target: Target
     operators: Operators = field(default_factory=lambda: OPERATORS)
 
-    def select(self, module: Module, made: Mapping[int, Kernel] = MappingProxyType({})) -> Selection:
-        """The kernel of every Op of the module; `made` are those of operators that no table has, by Op.id."""
-        kernels: dict[int, Kernel | View | Pieces] = {}
+    def select(self, module: Module, streams: Mapping[int, RowStream] = MappingProxyType({})) -> Selection:
+        """What computes every Op of the module; `streams` compute those that no table has, by Op.id."""
+        kernels: dict[int, Computation] = {}
         for function in module.functions:
             for node in walk(function.body):
                 if isinstance(node, Op):
-                    kernels[node.id] = made.get(node.id) or self._kernel(module, node)
+                    kernels[node.id] = streams.get(node.id) or self._kernel(module, node)
         if not self.target.winograd:
             return Selection(kernels)
         without = replace(self, target=replace(self.target, winograd=0))
@@ -56,14 +68,14 @@ class Selector:
 def without_overlap(selection: Selection) -> Selection:
     """The same kernels, with every output apart from the inputs."""
     return Selection(
-        {
-            number: replace(kernel, overlaps=(), alternatives=(), backward=None)
-            if isinstance(kernel, Kernel)
-            else kernel
-            for number, kernel in selection.kernels.items()
-        },
-        selection.notes,
+        {number: _without_overlap(kernel) for number, kernel in selection.kernels.items()}, selection.notes
     )
+
+
+def _without_overlap(kernel: Computation) -> Computation:
+    if isinstance(kernel, Kernel):
+        return replace(kernel, overlaps=(), alternatives=(), backward=None)
+    return replace(kernel, overlaps=()) if isinstance(kernel, RowStream) else kernel
 
 
 def _instance(module: Module, op: Op) -> OperatorInstance:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tflmgen.ir import Input, Kernel, Op, Value
+from tflmgen.ir import Called, Computation, Input, Kernel, Op, Value
 from tflmgen.kernels import Selection
 from tflmgen.memory.homes import Buffer, Spot
 from tflmgen.schedule import Liveness, ScheduleItem, Step
@@ -32,10 +32,11 @@ def find_overlaps(
     shared_steps: dict[tuple[int, int], int] = {}
     for item in items:
         kernel = selection.of(item.op) if isinstance(item, Step) else None
-        if not isinstance(item, Step) or not isinstance(kernel, Kernel):
+        if not isinstance(item, Step) or not isinstance(kernel, Called):
             continue
         ahead = _claims(item, kernel, liveness, buffers, home, close)
-        behind = _claims(item, kernel.backward, liveness, buffers, home, close) if kernel.backward else {}
+        backward = kernel.backward if isinstance(kernel, Kernel) else None
+        behind = _claims(item, backward, liveness, buffers, home, close) if backward else {}
         for pair in {**ahead, **behind}:
             if fixed & set(pair):
                 continue
@@ -51,9 +52,9 @@ def find_overlaps(
     }
 
 
-def has_multiples(kernel: object) -> bool:
+def has_multiples(kernel: Computation) -> bool:
     """Whether there are distances that must not be exceeded but by multiples."""
-    return isinstance(kernel, Kernel) and any(claim.multiple > 1 for claim in kernel.overlaps)
+    return isinstance(kernel, Called) and any(claim.multiple > 1 for claim in kernel.overlaps)
 
 
 def keeps_multiples(
@@ -62,7 +63,7 @@ def keeps_multiples(
     """Whether outputs lie over inputs only as their kernels allow, where these have distances with multiples."""
     for item in items:
         kernel = selection.of(item.op) if isinstance(item, Step) else None
-        if not isinstance(item, Step) or not isinstance(kernel, Kernel) or not has_multiples(kernel):
+        if not isinstance(item, Step) or not isinstance(kernel, Called) or not has_multiples(kernel):
             continue
         for claim in kernel.overlaps:
             output, source = item.op.outputs[claim.output], item.op.inputs[claim.input]
@@ -76,7 +77,7 @@ def keeps_multiples(
     return True
 
 
-def claimed_inputs(op: Op, kernel: Kernel, output: int, most: int | None = None) -> set[Value | None]:
+def claimed_inputs(op: Op, kernel: Called, output: int, most: int | None = None) -> set[Value | None]:
     """The inputs that `output` may overlap by distances up to `most`, wherever the kernel reads them."""
     claimed = {o.input for o in kernel.overlaps if o.output == output and (most is None or o.distance <= most)}
     elsewhere = {op.inputs[o.index] for o in kernel.operands if isinstance(o, Input) and o.index not in claimed}
@@ -85,7 +86,7 @@ def claimed_inputs(op: Op, kernel: Kernel, output: int, most: int | None = None)
 
 def _claims(
     step: Step,
-    kernel: Kernel,
+    kernel: Called,
     liveness: Liveness,
     buffers: Sequence[Buffer],
     home: Mapping[Value, Spot],

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tflmgen.ir import Kernel, Pieces, Scratch, Value, View
+from tflmgen.ir import Called, Computation, Kernel, Pieces, Scratch, Value, View
 from tflmgen.kernels import Selection
 from tflmgen.memory.homes import Buffer, Homes, Spot
 from tflmgen.memory.moves import Copy, sequence_copies
@@ -168,7 +168,7 @@ def _in_place_pairs(
 ) -> Iterator[_Pair]:
     for item, depth in items:
         kernel = selection.of(item.op) if isinstance(item, Step) else None
-        if not isinstance(item, Step) or not isinstance(kernel, Kernel) or (apart and kernel.backward):
+        if not isinstance(item, Step) or not isinstance(kernel, Called) or (apart and _can_go_backward(kernel)):
             continue
         dying = liveness.dying[item.index]
         for overlap in kernel.overlaps:
@@ -188,7 +188,7 @@ def _add_scratch(
     scratch = {}
     for item, _ in items:
         kernel = selection.of(item.op) if isinstance(item, Step) else None
-        if not isinstance(item, Step) or not isinstance(kernel, Kernel):
+        if not isinstance(item, Step) or not isinstance(kernel, Called):
             continue
         for position, operand in enumerate(kernel.operands):
             if isinstance(operand, Scratch) and operand.bytes:
@@ -205,7 +205,12 @@ def has_pieces(selection: Selection) -> bool:
 
 def has_backward(selection: Selection) -> bool:
     """Whether a choice of `apart` makes a difference."""
-    return any(isinstance(kernel, Kernel) and kernel.backward for kernel in selection.kernels.values())
+    return any(_can_go_backward(kernel) for kernel in selection.kernels.values())
+
+
+def _can_go_backward(kernel: Computation) -> bool:
+    """Whether a kernel may take its elements from the last to the first."""
+    return isinstance(kernel, Kernel) and kernel.backward is not None
 
 
 def copied_in_loops(storage: Storage) -> int:

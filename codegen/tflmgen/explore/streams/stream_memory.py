@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tflmgen.explore.streams.chain import wire
 from tflmgen.explore.streams.row_kernels import Choice, RowKernels
 from tflmgen.explore.streams.stream_plan import estimates
-from tflmgen.ir import Block, Kernel, Node, Op, Scratch, Value, blocks_of, operands_of, uses_in
+from tflmgen.ir import Block, Called, Node, Op, Scratch, Value, blocks_of, operands_of, uses_in
 from tflmgen.kernels import Selection, cycles_of, traits_of
 
 CALL = 100
@@ -74,7 +74,7 @@ def single(live: BlockLiveness, index: int, selection: Selection) -> Segment:
     outputs = [v for v in node.outputs if live.root(v) == v]
     total = live.through(index, index + 1) + sum(v.type.bytes for v in (*inputs, *outputs))
     kernel = selection.of(node) if isinstance(node, Op) else None
-    if isinstance(kernel, Kernel):
+    if isinstance(kernel, Called):
         total += sum(o.bytes for o in kernel.operands if isinstance(o, Scratch))
         total -= max((_saved(node, o.input, o.output, o.distance, inputs) for o in kernel.overlaps), default=0)
     return Segment(index, index + 1, total)

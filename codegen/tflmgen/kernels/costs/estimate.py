@@ -10,7 +10,7 @@ import json
 from functools import cache
 from importlib.resources import files
 
-from tflmgen.ir import Kernel, Pieces, View
+from tflmgen.ir import Called, Computation, Kernel
 from tflmgen.kernels.costs.families import FAMILIES, family_of
 from tflmgen.kernels.costs.term import Numbers
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX
@@ -63,9 +63,10 @@ def estimate(kernel: Kernel, core: str) -> int | None:
     return max(1, round(sum(cycles[term] * counts[term] for term in cycles)))
 
 
-def cycles_of(kernel: Kernel | View | Pieces) -> int:
+def cycles_of(kernel: Computation) -> int:
     """The estimated cycles of an operator; where there is no cost model, about what its products take."""
-    return (kernel.cycles or PER_MAC * kernel.macs) if isinstance(kernel, Kernel) else 0
+    known = kernel.cycles if isinstance(kernel, Kernel) else 0
+    return known or (PER_MAC * kernel.macs if isinstance(kernel, Called) else 0)
 
 
 def numbers_of(kernel: Kernel) -> Numbers:

@@ -20,7 +20,7 @@ from tflmgen.ir import (
     Rename,
     RowCallAt,
     RowProgram,
-    RowStage,
+    RowStageAt,
     Running,
     Transfer,
     Work,
@@ -148,19 +148,19 @@ class _Rows:
         if self._distance is not None and written > at + self._distance:
             raise self._error("overwrites rows of its input that it still reads")
 
-    def _apart(self, call: RowCallAt, stage: RowStage, tick: int, offset: int, size: int) -> None:
+    def _apart(self, call: RowCallAt, stage: RowStageAt, tick: int, offset: int, size: int) -> None:
         """Scratch lies beside what the call reads."""
         for start, length in self._read_lines(call, stage, tick):
             if start < offset + size and offset < start + length:
                 raise self._error(f"has the scratch of operator {call.stage} over what it reads")
 
-    def _read_lines(self, call: RowCallAt, stage: RowStage, tick: int) -> Iterator[tuple[int, int]]:
+    def _read_lines(self, call: RowCallAt, stage: RowStageAt, tick: int) -> Iterator[tuple[int, int]]:
         first, end = stage.needs[tick]
         for source, place in zip(stage.sources, call.reads, strict=True):
             if isinstance(place, Line):
                 yield place.offset, (end - first) * self._row_bytes(source)
 
-    def _write(self, call: RowCallAt, stage: RowStage, tick: int) -> None:
+    def _write(self, call: RowCallAt, stage: RowStageAt, tick: int) -> None:
         size = stage.row_bytes * stage.rows[tick]
         if isinstance(call.write, Running):
             if call.stage != len(self._rows.stages) - 1 or call.write.pointer != 0:

@@ -1,4 +1,4 @@
-"""A STREAM as a kernel: one call that computes a chain of operators row by row."""
+"""What computes a STREAM: one call for a chain of operators, row by row."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tflmgen.explore.streams.row_kernels import RowKernels
 from tflmgen.explore.streams.row_order import Wiring
 from tflmgen.explore.streams.row_slices import row_bytes
 from tflmgen.explore.streams.stream_plan import plan_stream
-from tflmgen.ir import Input, Kernel, Module, Op, Operand, Output, Overlap, RowPlan, RowStage, Scratch, Target, walk
+from tflmgen.ir import Input, Module, Op, Operand, Output, Overlap, RowStage, RowStream, Scratch, Target, walk
 
 
-def stream_kernels(module: Module, target: Target) -> dict[int, Kernel]:
-    """The kernel of each STREAM of a module and of each PUSH, by Op.id."""
+def row_streams(module: Module, target: Target) -> dict[int, RowStream]:
+    """What computes each STREAM of a module and of each PUSH, by Op.id."""
     nodes = (node for function in module.functions for node in walk(function.body))
     streams = [node for node in nodes if isinstance(node, Op) and node.operator in (STREAM, PUSH)]
     whole = {op.id: op if op.operator == STREAM else stream_op([op]) for op in streams}
-    return {key: stream_kernel(op, module.constants, target) for key, op in whole.items()}
+    return {key: row_stream(op, module.constants, target) for key, op in whole.items()}
 
 
-def stream_kernel(op: Op, constants: Mapping[str, bytes], target: Target) -> Kernel:
-    """The kernel of a STREAM that `wire` and `plan_stream` accept."""
+def row_stream(op: Op, constants: Mapping[str, bytes], target: Target) -> RowStream:
+    """What computes a STREAM that `wire` and `plan_stream` accept."""
     chain: Chain = op.attributes
     kernels = RowKernels(constants, target)
     wiring = wire(chain.ops, kernels)
@@ -35,9 +35,9 @@ def stream_kernel(op: Op, constants: Mapping[str, bytes], target: Target) -> Ker
     may_overlap = not pushed and plan.distance < op.outputs[0].type.bytes
     overlaps = (Overlap(0, 0, plan.distance),) if may_overlap else ()
     operands: tuple[Operand, ...] = (Input(0), Scratch(plan.work), Output(0))
-    rows = RowPlan(_stages(wiring), plan.calls, plan.order, row_bytes(source))
     error = "TFLMGEN_MORE" if pushed else ""
-    return Kernel("", "", operands, None, overlaps, plan.macs, "stream", error, rows=rows)
+    stages = _stages(wiring)
+    return RowStream(operands, overlaps, plan.macs, error, stages, plan.calls, plan.order, row_bytes(source))
 
 
 def _stages(wiring: Wiring) -> tuple[RowStage, ...]:

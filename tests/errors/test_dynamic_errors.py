@@ -36,8 +36,8 @@ GROWING = growing_loop("float32", [3], _itself)
 def test_a_loop_that_grows_without_bound() -> None:
     (text,) = problems(GROWING)
     assert text == (
-        "m.tflite: subgraph 0 'main', tensor 4 'grown': stays open: each iteration of WHILE (operator 0) makes it "
-        "larger. "
+        "m.tflite: subgraph 0 'main', tensor 4 'grown': has no upper bound: each iteration of WHILE (operator 0) "
+        "enlarges it. "
         "Bound it with --max-shape 'body:rows=N,3', or --max-dim N"
     )
 
@@ -61,7 +61,7 @@ def test_operators_that_mix_rows(name: str) -> None:
     (text,) = problems(one_graph(build), max_dim=4)
     start = f"m.tflite: subgraph 0 'main', operator 0 ({name}): {name} cannot be computed on 'x', whose dimension 0 of "
     assert text.startswith(start)
-    assert "(at most 4) is known at run time only: it mixes what lies along that dimension" in text
+    assert "(at most 4) is known at run time only: it combines elements along that dimension" in text
 
 
 def _identity(g: SubgraphWriter) -> None:
@@ -76,7 +76,7 @@ def _identity(g: SubgraphWriter) -> None:
     [
         (
             "z=4,2",
-            "m.tflite: --max-shape z=4,2: nothing in the model is called that. Its tensors of open shape ",
+            "m.tflite: --max-shape z=4,2: nothing in the model is called that. Its tensors of dynamic shape ",
         ),
         ("x", "m.tflite: --max-shape x is not of the form NAME=4,3"),
         ("x=4,a", "m.tflite: --max-shape x=4,a is not of the form NAME=4,3"),
@@ -116,5 +116,5 @@ def test_a_bound_where_nothing_varies_does_no_harm() -> None:
 
 def test_without_bounds_the_stored_shape_counts() -> None:
     module = imported(one_graph(_identity))
-    assert module.notes == ("input 'x' has an open dimension; compiled for its stored shape, 1x2",)
+    assert module.notes == ("input 'x' has a dynamic dimension; compiled for its stored shape, 1x2",)
     assert str(module.signatures[0].inputs[0].type) == "float32[1,2]"

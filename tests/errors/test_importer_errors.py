@@ -89,19 +89,19 @@ def flex_operator(g: SubgraphWriter) -> None:
     g.operator("CUSTOM:FlexErf", entry(g, X), g.outputs)
 
 
-@case("subgraph 0 'main', operator 0 (ADD): ADD takes 2 inputs, here it has 1")
+@case("subgraph 0 'main', operator 0 (ADD): ADD requires 2 inputs; this one has 1")
 def too_few_inputs(g: SubgraphWriter) -> None:
     g.outputs = new(g, X)
     g.operator("ADD", entry(g, X), g.outputs)
 
 
-@case("subgraph 0 'main', operator 0 (PAD): PAD lacks one of its first 2 inputs")
+@case("subgraph 0 'main', operator 0 (PAD): PAD requires its first 2 inputs; one of them is absent")
 def absent_input(g: SubgraphWriter) -> None:
     g.outputs = new(g, X)
     g.operator("PAD", [*entry(g, X), -1], g.outputs)
 
 
-@case("subgraph 0 'main', operator 0 (ADD): ADD has 1 outputs, here 2")
+@case("subgraph 0 'main', operator 0 (ADD): ADD requires 1 outputs; this one has 2")
 def too_many_outputs(g: SubgraphWriter) -> None:
     g.outputs = new(g, X, X)
     g.operator("ADD", entry(g, X, X), g.outputs)
@@ -184,7 +184,7 @@ def if_quantization(g: SubgraphWriter) -> None:
     g.operator("IF", [condition, x], [y], {"then_subgraph_index": 1, "else_subgraph_index": 2})
 
 
-@case("subgraph 0 'main', operator 0 (IF): the options of IF are missing: it names no subgraphs")
+@case("subgraph 0 'main', operator 0 (IF): IF requires options that name its subgraphs")
 def if_without_options(g: SubgraphWriter) -> None:
     g.outputs = new(g, X)
     g.operator("IF", entry(g, BOOL), g.outputs, None)
@@ -324,17 +324,17 @@ def initialized_by_computation(g: SubgraphWriter) -> None:
     s.operator("ADD", [one, one], s.operators[1]["inputs"][1:])
 
 
-@case("subgraph 0 'main', operator 1 (READ_VARIABLE): READ_VARIABLE has 1 inputs and 1 outputs")
+@case("subgraph 0 'main', operator 1 (READ_VARIABLE): READ_VARIABLE requires 1 inputs and 1 outputs")
 def read_without_output(g: SubgraphWriter) -> None:
     g.operator("READ_VARIABLE", [handle(g)], [])
 
 
-@case("subgraph 0 'main', operator 0 (VAR_HANDLE): VAR_HANDLE has 0 inputs and 1 outputs")
+@case("subgraph 0 'main', operator 0 (VAR_HANDLE): VAR_HANDLE requires 0 inputs and 1 outputs")
 def handle_without_output(g: SubgraphWriter) -> None:
     g.operator("VAR_HANDLE", [], [])
 
 
-@case("subgraph 0 'main', operator 1 (ASSIGN_VARIABLE): ASSIGN_VARIABLE has 2 inputs and 0 outputs")
+@case("subgraph 0 'main', operator 1 (ASSIGN_VARIABLE): ASSIGN_VARIABLE requires 2 inputs and 0 outputs")
 def assign_of_absent_value(g: SubgraphWriter) -> None:
     g.operator("ASSIGN_VARIABLE", [handle(g), -1], [])
 
@@ -354,7 +354,7 @@ def resource_constant(g: SubgraphWriter) -> None:
     g.outputs = [y]
 
 
-@case("subgraph 0 'main', operator 0 (CALL): operand 0 of CALL is absent")
+@case("subgraph 0 'main', operator 0 (CALL): CALL requires all operands; operand 0 is absent")
 def absent_operand(g: SubgraphWriter) -> None:
     call(g, [-1], [X], subgraph(g, "f", [X], [X]))
 

@@ -63,7 +63,7 @@ def test_a_plugin_without_faults(tmp_path: Path) -> None:
 
 def test_rows_known_at_run_time_need_a_trait(tmp_path: Path) -> None:
     """Without one nobody knows whether the operator mixes them."""
-    assert "it mixes what lies along that dimension" in build(tmp_path, WHOLE, "--max-dim", 5, rows=-1).err
+    assert "it combines elements along that dimension" in build(tmp_path, WHOLE, "--max-dim", 5, rows=-1).err
     declared = WHOLE.replace("    files =", "    traits = ELEMENTWISE\n    files =")
     assert build(tmp_path, declared, "--max-dim", 5, rows=-1).code == 0
 

@@ -183,8 +183,8 @@ def lstm_model(variable: bool, twice: bool = False) -> Model:
 @pytest.mark.parametrize(
     ("variable", "twice", "sentence"),
     [
-        (False, False, f"{LSTM} updates a tensor that is not a variable"),
-        (True, True, f"{LSTM} updates one variable twice"),
+        (False, False, f"{LSTM} requires variables as the tensors that it updates"),
+        (True, True, f"{LSTM} requires different variables as its states"),
     ],
 )
 def test_states_are_variables_of_their_own(variable: bool, twice: bool, sentence: str) -> None:

@@ -179,11 +179,14 @@ def test_the_good_one_is_two_layers() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"inputs": lambda i: i[:9]}, "takes 12 inputs, here it has 9"),
-        ({"outputs": lambda o: o[:1]}, "has 1 outputs, which merge_outputs contradicts"),
-        ({"options": lambda o: o | {"merge_outputs": True}}, "has 2 outputs, which merge_outputs contradicts"),
+        ({"inputs": lambda i: i[:9]}, "requires 12 inputs; this one has 9"),
+        ({"outputs": lambda o: o[:1]}, "requires 1 output with merge_outputs, else 2; this one has 1"),
+        (
+            {"options": lambda o: o | {"merge_outputs": True}},
+            "requires 1 output with merge_outputs, else 2; this one has 2",
+        ),
         ({"inputs": lambda i: [*i[:9], i[0], -1, -1]}, "RNN with an auxiliary input is not supported"),
-        ({"inputs": lambda i: [i[0], -1, *i[2:]]}, "lacks weights of 2 dimensions"),
+        ({"inputs": lambda i: [i[0], -1, *i[2:]]}, "requires weights of 2 dimensions"),
     ],
 )
 def test_what_is_refused(changes: dict[str, Any], sentence: str) -> None:

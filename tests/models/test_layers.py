@@ -14,7 +14,7 @@ from support.commands import tflmgen, write_adder
 from support.model_writer import ModelWriter
 from tflmgen.backend.c_library import Sources, emit
 from tflmgen.commands.test import sets_of
-from tflmgen.commands.test_layers import _by_key, _shown
+from tflmgen.commands.test_layers import _match_by_key, _trace_layers
 from tflmgen.compare import layers
 from tflmgen.compare.layers import HEAD, Expected, Layer, LayersError, compared, first_difference
 from tflmgen.compare.verdict import Tolerance
@@ -111,10 +111,10 @@ def test_another_build_tells_the_iteration(loop: Path, monkeypatch: pytest.Monke
     host = load_board("host")
     plain = plan_for(loop, host, options)
     vectors = sets_of(loop, None, plain.module.signatures, None)
-    (right, *_), _ = _shown(plain, host, vectors, options, session, console)
+    (right, *_), _ = _trace_layers(plain, host, vectors, options, session, console)
     monkeypatch.setattr(layers, "emit", wrong_kernel("MUL", 7, call=1))
-    (wrong, *_), _ = _shown(plain, host, vectors, options, session, console)
-    found = first_difference(compared(wrong, _by_key(wrong, right)), Tolerance(0, 0))
+    (wrong, *_), _ = _trace_layers(plain, host, vectors, options, session, console)
+    found = first_difference(compared(wrong, _match_by_key(wrong, right)), Tolerance(0, 0))
     assert found is not None
     assert (found.layer.tensor, found.layer.iterations, found.index) == ("product", (1,), (7,))
 

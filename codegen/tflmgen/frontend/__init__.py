@@ -1,7 +1,7 @@
 """Reading model files: bytes of a .tflite file to a Module.
 
-In: a path, and bounds of dimensions that the file leaves open. Out: a Module that verify() accepts, or a ModelError.
-Decided here: what a valid file is; control flow becomes regions, variables become values. TFLite's words end here.
+In: a path, and bounds of dynamic dimensions. Out: a Module that verify() accepts, or a ModelError.
+Decided here: validity of a file; control flow becomes regions, variables become values. TFLite's terms end here.
 """
 
 from tflmgen.frontend.bidirectional import LAYERS

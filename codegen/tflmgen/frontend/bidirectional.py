@@ -1,6 +1,6 @@
-"""Bidirectional recurrent layers become two layers of one direction before anything else looks at the file.
+"""Splits bidirectional recurrent layers into two unidirectional ones, before any other step of the import.
 
-The second runs from the last step to the first. Where the outputs are merged, a CONCATENATION joins them.
+The second layer runs from the last time step to the first. Merged outputs are joined by a CONCATENATION.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from tflmgen.kernels import BACKWARD
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """How a bidirectional operator lists its inputs, of which input 0 is the first.
+    """Input lists of a bidirectional operator and of its two unidirectional layers. Input 0 is common to both.
 
-    name            the layer of one direction
-    forward         inputs of that one in the order of its own, without input 0; -1: none
-    backward        the same for the layer that runs backward
-    auxiliary       what a second input for stacked layers needs, which LiteRT takes into account at times only
-    units           which of the layer's inputs has as many as `dimension` says of the units that are its output
+    name        the unidirectional operator
+    inputs      number of inputs of the bidirectional operator
+    forward     bidirectional input index of each further input of the forward layer; -1: absent
+    backward    the same for the backward layer
+    auxiliary   inputs for stacked layers, which LiteRT ignores in some cases; refused if present
+    units       input of the unidirectional layer, a matrix, whose dimension `dimension` is the number of outputs
+    dimension   0 or 1
     """
 
     name: str
@@ -51,9 +53,9 @@ LAYERS = {
 
 
 def without_bidirectional(model: Model) -> Model:
-    """The model with two layers of one direction in the place of every bidirectional one.
+    """The model with two unidirectional layers in place of each bidirectional one.
 
-    Raises ModelError where one has another number of inputs or outputs, lacks its weights, or has an auxiliary input.
+    Raises ModelError for a layer with a wrong number of inputs or outputs, without weights, or with an auxiliary input.
     """
     if not any(op.name in LAYERS for s in model.subgraphs for op in s.operators):
         return model
@@ -66,24 +68,24 @@ def _subgraph(model: Model, subgraph: SubGraph) -> SubGraph:
         if op.name not in LAYERS:
             operators.append(op)
             continue
-        wrong = _problem(tensors, op, LAYERS[op.name])
-        if wrong:
-            where = Location(model.name, subgraph.index, subgraph.name, op.index, op.name)
-            raise ModelError([Problem(where, wrong)])
+        problem = _problem(tensors, op, LAYERS[op.name])
+        if problem:
+            location = Location(model.name, subgraph.index, subgraph.name, op.index, op.name)
+            raise ModelError([Problem(location, problem)])
         operators += _directions(tensors, op, LAYERS[op.name])
     return replace(subgraph, tensors=tuple(tensors), operators=tuple(operators))
 
 
 def _problem(tensors: Sequence[Tensor], op: Operator, layer: Layer) -> str:
     if len(op.inputs) != layer.inputs:
-        return f"{op.name} takes {layer.inputs} inputs, here it has {len(op.inputs)}"
+        return f"{op.name} requires {layer.inputs} inputs; this one has {len(op.inputs)}"
     if len(op.outputs) != (1 if _is_merged(op) else 2):
-        return f"{op.name} has {len(op.outputs)} outputs, which merge_outputs contradicts"
+        return f"{op.name} requires 1 output with merge_outputs, else 2; this one has {len(op.outputs)}"
     if any(op.inputs[i] >= 0 for i in layer.auxiliary):
         return f"{op.name} with an auxiliary input is not supported"
     weights = [_units_tensor(op, layer, inputs) for inputs in (layer.forward, layer.backward)]
     if any(index < 0 or len(tensors[index].shape) != 2 for index in weights) or not tensors[op.outputs[0]].shape:
-        return f"{op.name} lacks weights of 2 dimensions, or an output that has any"
+        return f"{op.name} requires weights of 2 dimensions and an output of at least one"
     return ""
 
 
@@ -96,12 +98,12 @@ def _units_tensor(op: Operator, layer: Layer, inputs: Sequence[int]) -> int:
 
 
 def _directions(tensors: list[Tensor], op: Operator, layer: Layer) -> list[Operator]:
-    """The operators in the place of `op`; the tensors between them are added to `tensors`."""
+    """Operators that replace `op`; appends the tensors between them to `tensors`."""
     outputs = list(op.outputs)
     sides = (layer.forward, layer.backward)
     if _is_merged(op):
-        outputs = [_part(tensors, op, layer, inputs) for inputs in sides]
-    made = [
+        outputs = [_add_direction_tensor(tensors, op, layer, inputs) for inputs in sides]
+    operators = [
         replace(
             op,
             name=layer.name,
@@ -112,13 +114,15 @@ def _directions(tensors: list[Tensor], op: Operator, layer: Layer) -> list[Opera
         for inputs, output in zip(sides, outputs, strict=True)
     ]
     if _is_merged(op):
-        last = {"axis": len(tensors[op.outputs[0]].shape) - 1, "fused_activation_function": 0}
-        made.append(replace(op, name="CONCATENATION", inputs=tuple(outputs), outputs=op.outputs, options=last))
-    return made
+        join_options = {"axis": len(tensors[op.outputs[0]].shape) - 1, "fused_activation_function": 0}
+        operators.append(
+            replace(op, name="CONCATENATION", inputs=tuple(outputs), outputs=op.outputs, options=join_options)
+        )
+    return operators
 
 
-def _part(tensors: list[Tensor], op: Operator, layer: Layer, inputs: Sequence[int]) -> int:
-    """A new tensor for the output of one direction."""
+def _add_direction_tensor(tensors: list[Tensor], op: Operator, layer: Layer, inputs: Sequence[int]) -> int:
+    """Appends the output tensor of one direction to `tensors` and returns its index."""
     merged = tensors[op.outputs[0]]
     units = tensors[_units_tensor(op, layer, inputs)].shape[layer.dimension]
     signature = merged.shape_signature and (*merged.shape_signature[:-1], units)

@@ -1,4 +1,4 @@
-"""One subgraph of the file becomes one Block: its operators checked, constants folded, control flow handed on."""
+"""Imports a subgraph of the file as a Block: checks operators, folds constants, delegates control flow."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from tflmgen.frontend.variables import variable_name, variable_tensor_name
 from tflmgen.ir import Block, Node, Op, Origin, TensorType, Value
 from tflmgen.kernels import INTERMEDIATES, TABLE, State, fold, instance_of, traits_of
 
-Wanted = Sequence[Mapping[int, int]]
-"""By axis, how much each output of a subgraph has room for, where that is known."""
+OutputBounds = Sequence[Mapping[int, int]]
+"""Per output of a subgraph: axis -> upper bound of that dimension, where known."""
 
 ControlFlow = Callable[["Scope", Operator, Origin], tuple[Node, ...]]
 
 
 class Scope:
-    """The values of one subgraph while it is imported, by tensor index."""
+    """Values of one subgraph during its import, by tensor index."""
 
     def __init__(
-        self, context: Context, subgraph: SubGraph, arguments: Sequence[Argument], wanted: Wanted = ()
+        self, context: Context, subgraph: SubGraph, arguments: Sequence[Argument], output_bounds: OutputBounds = ()
     ) -> None:
         self.context = context
         self.subgraph = subgraph
-        self.most = _most_rows(context, subgraph, wanted)
-        """Tensor index -> by axis, the most that it may have, where something says so."""
+        self.max_dims = _max_dims(context, subgraph, output_bounds)
+        """Tensor index -> axis -> upper bound of that dimension, where known."""
         self._values: dict[int, Argument] = dict(zip(subgraph.inputs, arguments, strict=True))
 
     def argument(self, index: int) -> Argument:
-        """The value of a tensor, or the variable that it stands for."""
+        """Value of a tensor; for a resource tensor, the handle of its variable."""
         tensor = self.subgraph.tensors[index]
         if tensor.is_variable:
             return self.context.contents[variable_tensor_name(self.subgraph, tensor)]
         if index not in self._values:
             if tensor.data is None:
-                # An operator before failed its checks; its outputs stand in so that the rest is checked too.
+                # An earlier operator failed its checks: define its outputs so that later operators are checked too.
                 return self.define(index)
             type_ = self.context.declared(self.subgraph, index)
             key = f"{self.subgraph.index}.{index}"
@@ -55,15 +55,17 @@ class Scope:
         return self._values[index]
 
     def read(self, index: int) -> Value:
-        """The value of a tensor; one without elements is a constant, wherever it comes from."""
-        found = self.argument(index)
-        if isinstance(found, Value) and not (found.type.elements or found.is_constant or self._is_open(found)):
-            return self.context.folded(found.name, found.type, b"")
-        if isinstance(found, Handle):
+        """Value of a tensor. A static tensor without elements is always a constant. Reports resource handles."""
+        argument = self.argument(index)
+        if isinstance(argument, Value) and not (
+            argument.type.elements or argument.is_constant or self._is_open(argument)
+        ):
+            return self.context.folded(argument.name, argument.type, b"")
+        if isinstance(argument, Handle):
             tensor = self.subgraph.tensors[index]
             self.context.tensor_problem(self.subgraph, tensor, "a resource handle is used as a tensor")
             return self.define(index)
-        return found
+        return argument
 
     def _is_open(self, value: Value) -> bool:
         """Whether the shape is known at run time only."""
@@ -76,7 +78,7 @@ class Scope:
         return value
 
     def stand_in(self, op: Operator) -> None:
-        """Defines the outputs of an operator that failed its checks, so that what reads them is checked too."""
+        """Defines the outputs of an operator that failed its checks, so that their readers are checked too."""
         for index in op.outputs:
             if self.subgraph.tensors[index].dtype is not None:
                 self.define(index)
@@ -90,14 +92,13 @@ def import_block(
     subgraph: SubGraph,
     arguments: Sequence[Argument],
     control_flow: ControlFlow,
-    wanted: Wanted = (),
+    output_bounds: OutputBounds = (),
 ) -> tuple[Block, tuple[Argument, ...]]:
-    """The block of a subgraph, and what it returns in the file's order.
+    """Block of a subgraph, and its results (values and handles) in the file's order.
 
-    The block's own results are the returned values without the handles. `control_flow` imports IF, WHILE and CALL;
-    `wanted` says by axis how much each output has room for, where that is known.
+    The block's own results are these values without the handles. `control_flow` imports IF, WHILE and CALL.
     """
-    scope = Scope(context, subgraph, arguments, wanted)
+    scope = Scope(context, subgraph, arguments, output_bounds)
     stores = row_stores(subgraph)
     skipped = absorbed(subgraph, stores)
     nodes: list[Node] = []
@@ -112,7 +113,7 @@ def import_block(
             if counts == [len(op.inputs), len(op.outputs)] and -1 not in op.inputs:
                 nodes += lower(scope, op, origin)
             else:
-                context.problem(origin, f"{op.name} has {counts[0]} inputs and {counts[1]} outputs")
+                context.problem(origin, f"{op.name} requires {counts[0]} inputs and {counts[1]} outputs")
                 scope.stand_in(op)
         elif op.index in stores:
             nodes += _row_store(scope, op, origin, stores[op.index])
@@ -125,108 +126,108 @@ def import_block(
 def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
     context, subgraph = scope.context, scope.subgraph
     inputs = tuple(scope.read(i) if i >= 0 else None for i in op.inputs)
-    unknown = [context.open[v] for v in inputs if v in context.open]
+    open_problems = [context.open[v] for v in inputs if v in context.open]
     declared = tuple(context.declared(subgraph, i) for i in op.outputs)
-    if unknown:
+    if open_problems:
         for i, type_ in zip(op.outputs, declared, strict=True):
-            context.open[scope.define(i, type_)] = unknown[0]
+            context.open[scope.define(i, type_)] = open_problems[0]
         return ()
     if op.name != "RANK" and any(v in context.extents for v in inputs if v is not None):
-        return _rows(scope, op, origin, inputs, declared)
+        return _dynamic_operator(scope, op, origin, inputs, declared)
     open_shapes = tuple(is_open(subgraph.tensors[i]) for i in op.outputs)
     if any(open_shapes):
-        known = inferred(context, op, inputs, declared)
-        declared = tuple(k if o else d for k, d, o in zip(known, declared, open_shapes, strict=True))
+        inferred_types = inferred(context, op, inputs, declared)
+        declared = tuple(k if o else d for k, d, o in zip(inferred_types, declared, open_shapes, strict=True))
     checked = check_operator(
         _with_intermediates(op, subgraph), inputs, declared, open_shapes, context.constants, context.operators
     )
     problems = checked.problems or _state_problems(context, op, subgraph)
-    kept: tuple[str, ...] = ()
+    state_names: tuple[str, ...] = ()
     if not problems and not checked.open and keeps_state(op, context.operators):
         instance = instance_of(inputs, checked.outputs, checked.attributes, context.constants)
-        kept, problems = _kept(context, subgraph, op, state_of(op, instance, context.operators))
+        state_names, problems = _state_variables(context, subgraph, op, state_of(op, instance, context.operators))
     if (checked.open or (checked.problems and any(open_shapes))) and is_sized_at_run_time(op.name, inputs):
-        return _rows(scope, op, origin, inputs, declared)
+        return _dynamic_operator(scope, op, origin, inputs, declared)
     for sentence in problems:
         context.problem(origin, sentence)
     outputs = tuple(scope.define(i, t) for i, t in zip(op.outputs, checked.outputs, strict=True))
     if checked.open:
         for value in outputs:
-            context.open[value] = Problem(context.where(origin), checked.open, _BOUND_ADVICE)
+            context.open[value] = Problem(context.location(origin), checked.open, _BOUND_ADVICE)
         return ()
     if problems:
         return ()
-    if not any(v.type.elements for v in outputs) and not (kept or context.operators[op.name].updates):
-        return _nothing(scope, op, outputs)
+    if not any(v.type.elements for v in outputs) and not (state_names or context.operators[op.name].updates):
+        return _bind_empty(scope, op, outputs)
     if _fold(scope, op, inputs, outputs, checked.attributes):
         return ()
     if _lacks_data(scope, op) and not traits_of(op.name, context.operators).takes_nothing:
         context.problem(origin, f"{op.name} computes elements from an operand without any")
     track_largest(context, op.name, inputs, outputs, checked.attributes)
-    before = (context.contents[name] for name in kept)
-    inputs, updated = (*inputs, *before), _update_variables(scope, op, kept)
+    old_state = (context.contents[name] for name in state_names)
+    inputs, updated = (*inputs, *old_state), _update_variables(scope, op, state_names)
     return (Op(context.new_id(), op.name, inputs, (*outputs, *updated), checked.attributes, origin),)
 
 
 def _lacks_data(scope: Scope, op: Operator) -> bool:
-    """Whether an operand has no elements, not counting the file's constants: no axes are a list of axes, too."""
+    """Whether a non-constant operand has no elements. An empty constant is valid data: an empty list of axes."""
     tensors = [scope.subgraph.tensors[i] for i in op.inputs if i >= 0]
     return any(0 in tensor.shape and tensor.data is None and not is_open(tensor) for tensor in tensors)
 
 
-def _nothing(scope: Scope, op: Operator, outputs: Sequence[Value]) -> tuple[Node, ...]:
-    """An operator that computes no elements is none."""
+def _bind_empty(scope: Scope, op: Operator, outputs: Sequence[Value]) -> tuple[Node, ...]:
+    """Binds the outputs of an operator that computes no elements to empty constants; returns no nodes."""
     for index, value in zip(op.outputs, outputs, strict=True):
         scope.bind(index, scope.context.folded(value.name, value.type, b""))
     return ()
 
 
-def _kept(
+def _state_variables(
     context: Context, subgraph: SubGraph, op: Operator, states: Sequence[State]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The variables that the operator's state is, or what is wrong with it."""
+    """Names of the variables that hold the operator's state, and problems with them; one of both is empty."""
     names = tuple(state_name(subgraph, op, index) for index in range(len(states)))
-    known = [context.variables[name].type if name in context.variables else None for name in names]
-    if known == [state.type for state in states]:
+    types = [context.variables[name].type if name in context.variables else None for name in names]
+    if types == [state.type for state in states]:
         return names, ()
-    return (), (f"the state of {op.name} has a shape that only the run time knows",)
+    return (), (f"{op.name} requires a state of static shape",)
 
 
 def _with_intermediates(op: Operator, subgraph: SubGraph) -> Operator:
-    """The operator with the quantisation of its intermediate tensors among its options."""
+    """The operator with the quantisation of its intermediate tensors as the option INTERMEDIATES."""
     if not op.intermediates or op.options is None:
         return op
-    known = tuple(subgraph.tensors[i].quantization if i >= 0 else None for i in op.intermediates)
-    return replace(op, options={**op.options, INTERMEDIATES: known})
+    quantizations = tuple(subgraph.tensors[i].quantization if i >= 0 else None for i in op.intermediates)
+    return replace(op, options={**op.options, INTERMEDIATES: quantizations})
 
 
 def _state_problems(context: Context, op: Operator, subgraph: SubGraph) -> tuple[str, ...]:
-    """What is wrong with the inputs that a well-formed operator updates."""
+    """Problems with the inputs that an otherwise valid operator updates."""
     states = [op.inputs[position] for position in context.operators[op.name].updates]
     if not all(subgraph.tensors[index].is_variable for index in states):
-        return (f"{op.name} updates a tensor that is not a variable",)
-    return (f"{op.name} updates one variable twice",) if len(set(states)) < len(states) else ()
+        return (f"{op.name} requires variables as the tensors that it updates",)
+    return (f"{op.name} requires different variables as its states",) if len(set(states)) < len(states) else ()
 
 
-def _update_variables(scope: Scope, op: Operator, kept: Sequence[str]) -> list[Value]:
-    """New contents for the variable tensors that an operator updates, and for its own state."""
+def _update_variables(scope: Scope, op: Operator, state_names: Sequence[str]) -> list[Value]:
+    """New values of the variable tensors that an operator updates, then of its own state."""
     updated = []
     tensors = [scope.subgraph.tensors[op.inputs[position]] for position in scope.context.operators[op.name].updates]
-    for name in (*(variable_tensor_name(scope.subgraph, tensor) for tensor in tensors), *kept):
+    for name in (*(variable_tensor_name(scope.subgraph, tensor) for tensor in tensors), *state_names):
         updated.append(scope.context.value(name, scope.context.variables[name].type))
         scope.context.contents[name] = updated[-1]
     return updated
 
 
-def _rows(
+def _dynamic_operator(
     scope: Scope, op: Operator, origin: Origin, inputs: tuple[Value | None, ...], declared: tuple[TensorType, ...]
 ) -> tuple[Node, ...]:
     tensors = tuple(scope.subgraph.tensors[i] for i in op.outputs)
-    most = scope.most.get(op.outputs[0], {}) if op.outputs else {}
+    max_dims = scope.max_dims.get(op.outputs[0], {}) if op.outputs else {}
     try:
-        imported = import_rows(scope.context, RowCall(op, origin, inputs, tensors, declared, most))
+        imported = import_rows(scope.context, RowCall(op, origin, inputs, tensors, declared, max_dims))
     except RowError as error:
-        problem = Problem(scope.context.where(origin), str(error), _BOUND_ADVICE)
+        problem = Problem(scope.context.location(origin), str(error), _BOUND_ADVICE)
         for index, type_ in zip(op.outputs, declared, strict=True):
             scope.context.open[scope.define(index, type_)] = problem
         return ()
@@ -235,52 +236,52 @@ def _rows(
     return tuple(imported.nodes)
 
 
-def _most_rows(context: Context, subgraph: SubGraph, wanted: Wanted) -> dict[int, dict[int, int]]:
-    """The bounds of the subgraph's tensors that the user gives, or that follow from those of its outputs."""
-    most = {
+def _max_dims(context: Context, subgraph: SubGraph, output_bounds: OutputBounds) -> dict[int, dict[int, int]]:
+    """Tensor index -> axis -> upper bound: from the user's options, or derived from the bounds of the outputs."""
+    max_dims = {
         tensor: dict(enumerate(sizes))
         for (graph, tensor), sizes in context.bounds.tensors.items()
         if graph == subgraph.index
     }
-    for index, sizes_wanted in zip(subgraph.outputs, wanted, strict=False):
-        own = most.setdefault(index, {})
-        own.update((axis, min(size, own.get(axis, size))) for axis, size in sizes_wanted.items())
+    for index, bounds in zip(subgraph.outputs, output_bounds, strict=False):
+        tensor_dims = max_dims.setdefault(index, {})
+        tensor_dims.update((axis, min(size, tensor_dims.get(axis, size))) for axis, size in bounds.items())
     for op in reversed(subgraph.operators):
         traits = traits_of(op.name, context.operators)
-        if traits.is_row_wise_by_shape and op.outputs and most.get(op.outputs[0]):
+        if traits.is_row_wise_by_shape and op.outputs and max_dims.get(op.outputs[0]):
             rank = len(subgraph.tensors[op.outputs[0]].shape)
             for index in op.inputs:
                 if index >= 0 and op.name != "CONCATENATION" and is_open(subgraph.tensors[index]):
-                    same = traits.elementwise and len(subgraph.tensors[index].shape) == rank
-                    sizes_here = most[op.outputs[0]]
-                    sizes_there = most.setdefault(index, {})
-                    for axis, size in sizes_here.items():
-                        if same or axis == 0:
-                            sizes_there.setdefault(axis, size)
-    return {tensor: sizes for tensor, sizes in most.items() if sizes}
+                    has_equal_axes = traits.elementwise and len(subgraph.tensors[index].shape) == rank
+                    output_dims = max_dims[op.outputs[0]]
+                    input_dims = max_dims.setdefault(index, {})
+                    for axis, size in output_dims.items():
+                        if has_equal_axes or axis == 0:
+                            input_dims.setdefault(axis, size)
+    return {tensor: sizes for tensor, sizes in max_dims.items() if sizes}
 
 
 _BOUND_ADVICE = "Convert the model with static shapes"
 
 
 _SHAPE_ELEMENTS = 64
-"""Shapes, permutations and the like have no more elements than this."""
+"""Elements of an output up to which the importer folds any operator: shapes and permutations are no larger."""
 
 
-_WEIGHTS = ("DEQUANTIZE", "CUSTOM:TFLM_DECODE")
+_WEIGHT_DECODERS = ("DEQUANTIZE", "CUSTOM:TFLM_DECODE")
 
 
 def _fold(
     scope: Scope, op: Operator, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
 ) -> bool:
-    """Evaluates small operators on constants: the shapes of later ones may hang on them. The passes fold the rest.
+    """Evaluates an operator on constants if its outputs are small, since later shapes may depend on them.
 
-    What is dequantised or decoded is folded whatever its size: weights, which an operator may demand to be constant.
-    Not so dequantised tables of which rows are picked.
+    Dequantised and decoded weights of any size are folded too: operators may require constant weights. Dequantised
+    lookup tables are not, since only a few rows are read. The passes fold everything else.
     """
-    small = all(v.type.is_static and v.type.elements <= _SHAPE_ELEMENTS for v in outputs)
-    if not (small or _lacks_data(scope, op)) and (
-        op.name not in _WEIGHTS or (op.name == "DEQUANTIZE" and _is_table(scope.subgraph, op.outputs[0]))
+    is_small = all(v.type.is_static and v.type.elements <= _SHAPE_ELEMENTS for v in outputs)
+    if not (is_small or _lacks_data(scope, op)) and (
+        op.name not in _WEIGHT_DECODERS or (op.name == "DEQUANTIZE" and _is_lookup_table(scope.subgraph, op.outputs[0]))
     ):
         return False
     context = scope.context
@@ -295,15 +296,15 @@ def _fold(
     return True
 
 
-def _is_table(subgraph: SubGraph, tensor: int) -> bool:
-    """Whether operators that pick rows read the tensor, and nothing else does in this subgraph."""
+def _is_lookup_table(subgraph: SubGraph, tensor: int) -> bool:
+    """Whether the tensor has readers in this subgraph and all of them gather rows from it."""
     readers = [op for op in subgraph.operators if tensor in op.inputs]
-    picked = all(op.name in TABLE and op.inputs.index(tensor) == TABLE[op.name] for op in readers)
-    return bool(readers) and picked and tensor not in subgraph.outputs
+    only_gathered = all(op.name in TABLE and op.inputs.index(tensor) == TABLE[op.name] for op in readers)
+    return bool(readers) and only_gathered and tensor not in subgraph.outputs
 
 
 def _row_store(scope: Scope, op: Operator, origin: Origin, store: RowStore) -> tuple[Node, ...]:
-    """`list` with its row `index` replaced by `row`: what the converter makes of TensorListSetItem."""
+    """ROW_STORE node: `list` with its row `index` replaced by `row` (a lowered TensorListSetItem)."""
     source, index, row = (scope.read(i) for i in (store.list, store.index, store.row))
     output = scope.define(op.outputs[0], source.type)
     if source in scope.context.extents:
@@ -318,7 +319,7 @@ def _handle(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
 
 
 def _read_variable(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
-    name = _variable(scope, op, origin)
+    name = _variable_of(scope, op, origin)
     if name is None:
         scope.define(op.outputs[0])
         return ()
@@ -337,31 +338,31 @@ _FREEZE = "Convert the model with its variables initialised, or frozen"
 
 
 def _assign_variable(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
-    name = _variable(scope, op, origin)
+    name = _variable_of(scope, op, origin)
     if name is None:
         return ()
     context, value = scope.context, scope.read(op.inputs[1])
     declared = context.variables[name].type
-    found = context.bound_type(value)
-    if found.dtype is not declared.dtype or found.shape != declared.shape:
-        context.problem(origin, f"variable '{name}' holds {declared}, but is assigned {found}")
+    assigned = context.bound_type(value)
+    if assigned.dtype is not declared.dtype or assigned.shape != declared.shape:
+        context.problem(origin, f"variable '{name}' holds {declared}, but is assigned {assigned}")
         return ()
     context.contents[name] = value
     return ()
 
 
 def _call_once(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
-    """Nothing at run time: the variables begin with what the initialisation assigns."""
+    """No nodes: variables start with the contents that the initialisation assigns."""
     del scope, op, origin
     return ()
 
 
-def _variable(scope: Scope, op: Operator, origin: Origin) -> str | None:
-    found = scope.argument(op.inputs[0]) if op.inputs else None
-    if not isinstance(found, Handle) or found.variable not in scope.context.contents:
+def _variable_of(scope: Scope, op: Operator, origin: Origin) -> str | None:
+    handle = scope.argument(op.inputs[0]) if op.inputs else None
+    if not isinstance(handle, Handle) or handle.variable not in scope.context.contents:
         scope.context.problem(origin, f"the first input of {op.name} must be the handle of a variable")
         return None
-    return found.variable
+    return handle.variable
 
 
 _VARIABLES = {
@@ -370,4 +371,4 @@ _VARIABLES = {
     "ASSIGN_VARIABLE": (_assign_variable, 2, 0),
     "CALL_ONCE": (_call_once, 0, 0),
 }
-"""What each makes of the operator, and how many inputs and outputs it has."""
+"""Operators on variables: importing function, number of inputs, number of outputs."""

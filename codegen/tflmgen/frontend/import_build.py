@@ -1,4 +1,4 @@
-"""Builds nodes that the file doesn't have: constants, extents, and operators on dynamic rows (dynamic_rows.py)."""
+"""Builds nodes that the file doesn't contain: constants, extents, and operators on dynamic rows (dynamic_rows.py)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def with_dim(type_: TensorType, axis: int, size: int) -> TensorType:
 
 
 def new_extents(context: Context, value: Value, axes: Iterable[int]) -> dict[int, Value]:
-    """New extents for these axes of a value, in order."""
+    """New extent values for these axes of a value, in the order of `axes`."""
     return {axis: context.value(f"rows of {value.name}", EXTENT) for axis in sorted(axes)}
 
 
 class Builder:
-    """Collects `nodes`, all of one origin."""
+    """Appends operators of one origin to `nodes`; its methods return the operators' output values."""
 
     def __init__(self, context: Context, origin: Origin) -> None:
         self._context = context
@@ -36,28 +36,29 @@ class Builder:
         return self._context.folded(name, TensorType(dtype, array.shape), array.tobytes())
 
     def extent(self, value: Value, axis: int = 0) -> Value:
-        """How much of a dimension is in use."""
-        known = self._context.extents.get(value, {}).get(axis)
-        return self.integers("rows", value.type.max_shape[axis]) if known is None else known
+        """Extent of a dimension: the number of rows in use along it, as an int32 scalar."""
+        extent = self._context.extents.get(value, {}).get(axis)
+        return self.integers("rows", value.type.max_shape[axis]) if extent is None else extent
 
     def shape(self, value: Value) -> Value:
-        """The dimensions of a value as a vector, int32."""
+        """Dimensions of a value in use, as an int32 vector."""
         rank = len(value.type.shape)
         extents = [self.extent(value, axis) for axis in range(rank)]
         type_ = TensorType(DType.INT32, (rank,))
         return self.op("PACK", extents, type_, {"values_count": rank, "axis": 0})
 
     def element(self, vector: Value, index: int) -> Value:
-        """One number of an integer vector as an extent."""
+        """Element `index` of an integer vector as an extent (int32 scalar)."""
         bounds = [self.integers("at", [number]) for number in (index, index + 1, 1)]
-        scalar = vector.type.with_shape(())
-        one = self.op("STRIDED_SLICE", (self.view(vector, (vector.type.elements,)), *bounds), scalar, _ONE)
-        return one if scalar.dtype is DType.INT32 else self.op("CAST", (one,), EXTENT)
+        scalar_type = vector.type.with_shape(())
+        flat = self.view(vector, (vector.type.elements,))
+        scalar = self.op("STRIDED_SLICE", (flat, *bounds), scalar_type, _SINGLE_ELEMENT)
+        return scalar if scalar_type.dtype is DType.INT32 else self.op("CAST", (scalar,), EXTENT)
 
     def op(
         self, name: str, inputs: Sequence[Value | None], type_: TensorType, options: Mapping[str, Any] | None = None
     ) -> Value:
-        """The output of an operator of the file's kind, with some of its options."""
+        """Output of a TFLite operator; options that are not given have TFLite's defaults."""
         output = self._context.value(self._origin.operator_name.lower(), type_)
         self._add(name, inputs, (output,), OPERATORS[name].attributes(options))
         return output
@@ -66,18 +67,18 @@ class Builder:
         self.nodes.append(Op(self._context.new_id(), name, tuple(inputs), outputs, attributes, self._origin))
 
     def view(self, value: Value, shape: tuple[int, ...]) -> Value:
-        """The same bytes under another shape."""
+        """The same bytes with another shape."""
         return self.op("RESHAPE", (value,), value.type.with_shape(shape), {"new_shape": shape})
 
-    def _like(self, value: Value, of: Value, without: int | None = None) -> Value:
-        """`value` with the extents of another one, but that of an axis."""
-        kept = {axis: extent for axis, extent in self._context.extents.get(of, {}).items() if axis != without}
-        if kept:
-            self._context.extents[value] = kept
+    def _copy_extents(self, value: Value, of: Value, without: int | None = None) -> Value:
+        """Gives `value` the extents of the value `of`, except along the axis `without`."""
+        extents = {axis: extent for axis, extent in self._context.extents.get(of, {}).items() if axis != without}
+        if extents:
+            self._context.extents[value] = extents
         return value
 
     def fit(self, value: Value, rows: int, axis: int = 0) -> Value:
-        """The value in memory for so many rows; an error at run time if it has more of them."""
+        """The value in a buffer of `rows` rows along `axis`; a run-time error if more rows are in use."""
         if value.type.max_shape[axis] == rows:
             return value
         fitted = self._context.value(value.name, with_dim(value.type, axis, rows))
@@ -92,73 +93,73 @@ class Builder:
         return value
 
     def append(self, first: Value, second: Value, type_: TensorType, axis: int = 0) -> Value:
-        """The rows of both; an error at run time if there is no room for them in `type_`."""
+        """Rows in use of `first`, then those of `second`; a run-time error if `type_` has fewer rows."""
         joined = self._context.value(self._origin.operator_name.lower(), type_)
         extent = self._context.value(f"rows of {joined.name}", EXTENT)
         inputs = (first, self.extent(first, axis), second, self.extent(second, axis))
         self._add("APPEND_ROWS", inputs, (joined, extent), Along(axis))
-        self._like(joined, first)
+        self._copy_extents(joined, first)
         self._context.extents[joined] = {**self._context.extents.get(joined, {}), axis: extent}
         return joined
 
-    def same(self, one: Value, other: Value) -> Value:
-        """The extent that both are; an error at run time unless they are equal."""
-        if one == other:
-            return one
-        extent = self._context.value(one.name, EXTENT)
-        self._add("SAME_ROWS", (one, other), (extent,), None)
+    def equal_extent(self, first: Value, second: Value) -> Value:
+        """The common value of two extents; a run-time error unless they are equal."""
+        if first == second:
+            return first
+        extent = self._context.value(first.name, EXTENT)
+        self._add("SAME_ROWS", (first, second), (extent,), None)
         return extent
 
-    def limit(self, number: Value, most: int, exact: bool = False, wrong_argument: bool = False) -> Value:
-        """A number that was computed as an extent; an error at run time where it is out of range."""
+    def limited_extent(self, number: Value, maximum: int, exact: bool = False, wrong_argument: bool = False) -> Value:
+        """A computed number as an extent; a run-time error if not in 0..`maximum`, or with `exact` not `maximum`."""
         extent = self._context.value(number.name, EXTENT)
-        self._add("LIMIT_ROWS", (number,), (extent,), Limit(most, exact, wrong_argument))
+        self._add("LIMIT_ROWS", (number,), (extent,), Limit(maximum, exact, wrong_argument))
         return extent
 
     def fill(self, value: Value, number: float, axis: int = 0, extent: Value | None = None) -> Value:
-        """The value with `number` in all rows that are not in use; `extent` says it if the value's own does not."""
+        """The value with `number` in all rows not in use. `extent` replaces the value's own extent along `axis`."""
         filled = self._context.value(value.name, value.type)
         self._add("FILL_ROWS", (value, extent or self.extent(value, axis)), (filled,), Filler(number, axis))
-        return self._like(filled, value)
+        return self._copy_extents(filled, value)
 
     def window(self, value: Value, window: RowWindow, rows: int) -> Value:
-        """value[begin:end], at most `rows` rows (and room for one); of known size if it is exact."""
+        """value[begin:end] in a buffer of `rows` rows, at least one; of static size if the window is exact."""
         axis = window.axis
-        size = rows if window.exact else max(1, rows)
+        dim = rows if window.exact else max(1, rows)
         inputs = (value, self.extent(value, axis))
-        return self._taken("WINDOW_ROWS", inputs, with_dim(value.type, axis, size), window)
+        return self._add_slice("WINDOW_ROWS", inputs, with_dim(value.type, axis, dim), window)
 
     def cut(self, value: Value, begin: Value, end: Value, cut: Cut, rows: int) -> Value:
-        """value[begin:end:step] with bounds from the run time, at most `rows` rows; of known size if it is exact."""
+        """value[begin:end:step] with run-time bounds in a buffer of `rows` rows; of static size if the cut is exact."""
         inputs = (value, self.extent(value, cut.axis), begin, end)
-        return self._taken("CUT_ROWS", inputs, with_dim(value.type, cut.axis, rows), cut)
+        return self._add_slice("CUT_ROWS", inputs, with_dim(value.type, cut.axis, rows), cut)
 
-    def _taken(self, name: str, inputs: Sequence[Value], type_: TensorType, how: RowWindow | Cut) -> Value:
-        taken = self._context.value(inputs[0].name, type_)
-        extent = self._context.value(f"rows of {taken.name}", EXTENT)
-        self._add(name, inputs, (taken, extent), how)
-        self._like(taken, inputs[0], without=how.axis)
-        if not how.exact:
-            self._context.extents[taken] = {**self._context.extents.get(taken, {}), how.axis: extent}
-        return taken
+    def _add_slice(self, name: str, inputs: Sequence[Value], type_: TensorType, attributes: RowWindow | Cut) -> Value:
+        sliced = self._context.value(inputs[0].name, type_)
+        extent = self._context.value(f"rows of {sliced.name}", EXTENT)
+        self._add(name, inputs, (sliced, extent), attributes)
+        self._copy_extents(sliced, inputs[0], without=attributes.axis)
+        if not attributes.exact:
+            self._context.extents[sliced] = {**self._context.extents.get(sliced, {}), attributes.axis: extent}
+        return sliced
 
-    def new_shape(self, shape: Value, wanted: Value) -> Value:
-        """`wanted` with its -1 resolved; an error at run time where the numbers of elements differ."""
-        output = self._context.value(wanted.name, wanted.type)
-        self._add("NEW_SHAPE", (shape, wanted), (output,), None)
+    def new_shape(self, shape: Value, requested: Value) -> Value:
+        """The shape vector `requested` with its -1 resolved; a run-time error if the numbers of elements differ."""
+        output = self._context.value(requested.name, requested.type)
+        self._add("NEW_SHAPE", (shape, requested), (output,), None)
         return output
 
     def dense(self, value: Value) -> Value:
-        """The elements in use, one after the other; the type has room for all."""
+        """The elements in use, packed without gaps, in a buffer of the same type."""
         last = max(self._context.extents.get(value, {}), default=0)
         if last == 0:
             return value
         packed = self._context.value(value.name, value.type)
         self._add("DENSE", (value, self.shape(value)), (packed,), Axes(last + 1))
-        return self._like(packed, value)
+        return self._copy_extents(packed, value)
 
     def spread(self, value: Value, type_: TensorType, shape: Value, extents: Mapping[int, Value]) -> Value:
-        """Dense elements of that shape as a value of the type, with these extents."""
+        """Packed elements of the run-time shape `shape`, spread over a buffer of `type_` with these extents."""
         last = max(extents, default=0)
         output = self._context.value(value.name, type_)
         self._add("SPREAD", (value, shape), (output,), Axes(last + 1))
@@ -182,4 +183,4 @@ class Builder:
         return self.op(name, (extent, self.integers("number", number)), EXTENT, options)
 
 
-_ONE = {"shrink_axis_mask": 1}
+_SINGLE_ELEMENT = {"shrink_axis_mask": 1}

@@ -1,4 +1,4 @@
-"""What one import shares: identities, constants, problems, and the contents of variables at the point reached."""
+"""State shared by all steps of one import: identities, constants, problems, current contents of variables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tflmgen.kernels import Operators
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A resource tensor: it stands for a variable and has no bytes of its own."""
+    """Value of a resource tensor: the name of its variable, without bytes of its own."""
 
     variable: str
 
@@ -28,7 +28,7 @@ Argument = Value | Handle
 
 
 class Context:
-    """The state of one import."""
+    """State of one import."""
 
     def __init__(
         self, model: Model, variables: Mapping[str, FileVariable], bounds: Bounds, operators: Operators
@@ -41,14 +41,14 @@ class Context:
         self.notes: list[str] = []
         self.constants: dict[str, bytes] = {}
         self.contents: dict[str, Value] = {}
-        """The current value of each variable, while a function that has state is imported."""
+        """Variable name -> current value, while a stateful function is imported."""
         self.open: dict[Value, Problem] = {}
-        """Values whose shape is not known; a problem only if something that is needed reads them."""
+        """Values of unknown shape -> the problem to report if a live operator reads them."""
         self.uninitialised: set[Value] = set()
         self.extents: dict[Value, dict[int, Value]] = {}
-        """Values with dimensions known at run time only -> for each of these axes how much is in use, an int32."""
+        """Values with dynamic dimensions -> axis -> extent: the rows in use along it, an int32 scalar."""
         self.largest: dict[Value, NDArray[Any]] = {}
-        """Small integer values made of dimensions known at run time only -> what each element can be at most."""
+        """Small integer values computed from dynamic dimensions -> upper bound of each element."""
         self._last_id = 0
 
     def new_id(self) -> int:
@@ -59,59 +59,61 @@ class Context:
         return Value(self.new_id(), name, type_)
 
     def constant(self, name: str, type_: TensorType, data: bytes, key: str) -> Value:
-        """A constant value; `key` is its place in the pool, where equal contents may be put twice."""
+        """A constant value; `key` identifies it in the constant pool, which may hold equal contents twice."""
         self.constants[key] = data
         return Value(self.new_id(), name, type_, key)
 
     def folded(self, name: str, type_: TensorType, data: bytes) -> Value:
         return self.constant(name, type_, data, f"folded.{self.new_id()}")
 
-    def where(self, origin: Origin) -> Location:
+    def location(self, origin: Origin) -> Location:
         return Location(self.model.name, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name)
 
     def problem(self, origin: Origin, rule: str, advice: str = "") -> None:
-        self.problems.append(Problem(self.where(origin), rule, advice))
+        self.problems.append(Problem(self.location(origin), rule, advice))
 
     def tensor_problem(self, subgraph: SubGraph, tensor: Tensor, rule: str, advice: str = "") -> None:
-        where = Location(self.model.name, subgraph.index, subgraph.name, tensor=tensor.index, tensor_name=tensor.name)
-        self.problems.append(Problem(where, rule, advice))
+        location = Location(
+            self.model.name, subgraph.index, subgraph.name, tensor=tensor.index, tensor_name=tensor.name
+        )
+        self.problems.append(Problem(location, rule, advice))
 
     def declared(self, subgraph: SubGraph, index: int) -> TensorType:
-        """The type that the file declares for a tensor; where it is unusable a problem, and a stand-in."""
+        """Type that the file declares for a tensor; reports an unsupported element type and substitutes int8."""
         tensor = subgraph.tensors[index]
         if tensor.dtype is None:
-            self.tensor_problem(subgraph, tensor, f"element type {tensor.type_name} is not supported here")
+            self.tensor_problem(subgraph, tensor, f"element type {tensor.type_name} is not supported")
             return TensorType(DType.INT8, tensor.shape)
         return TensorType(tensor.dtype, tensor.shape, tensor.quantization, tensor.blocks)
 
     def bound_type(self, value: Value) -> TensorType:
-        """The type of a value, its dimensions Bounds where they are known at run time only."""
+        """Type of a value, with Bounds as its dynamic dimensions."""
         if value not in self.extents:
             return value.type
         return with_bounds(value.type, self.extents[value])
 
     @contextmanager
     def branch(self) -> Iterator[None]:
-        """Inside, assignments to variables are those of a side path: undone on leaving."""
-        before = dict(self.contents)
+        """Restores the variables' contents on leaving: for one branch of an IF."""
+        contents = dict(self.contents)
         yield
-        self.contents = before
+        self.contents = contents
 
 
 def with_bounds(type_: TensorType, axes: Collection[int]) -> TensorType:
-    """The type with Bounds as these dimensions."""
+    """The type with Bounds as the dimensions `axes`."""
     return type_.with_shape(tuple(Bound("rows", d) if i in axes else d for i, d in enumerate(type_.max_shape)))
 
 
-def difference(here: TensorType, there: TensorType, open_shape: bool) -> str:
-    """What is different between a tensor and its counterpart across a subgraph's boundary; empty if nothing is.
+def difference(outer: TensorType, inner: TensorType, open_shape: bool) -> str:
+    """Difference between a tensor and its counterpart inside a subgraph, as text; empty if there is none.
 
-    The shapes don't count where one of them is open.
+    open_shape  ignore the shapes, as one of them is dynamic
     """
-    if here.dtype is not there.dtype:
-        return f"element type {there.dtype.label}, but {here.dtype.label} outside"
-    if here.shape != there.shape and not open_shape:
-        return f"shape {list(there.max_shape)}, but {list(here.max_shape)} outside"
-    if here.quantization and there.quantization and here.quantization != there.quantization:
+    if outer.dtype is not inner.dtype:
+        return f"element type {inner.dtype.label}, but {outer.dtype.label} outside"
+    if outer.shape != inner.shape and not open_shape:
+        return f"shape {list(inner.max_shape)}, but {list(outer.max_shape)} outside"
+    if outer.quantization and inner.quantization and outer.quantization != inner.quantization:
         return "quantised otherwise than outside"
     return ""

@@ -1,4 +1,4 @@
-"""IF of the file: two regions, and a result for each pair of what they return."""
+"""Imports IF: two regions, and one output per pair of their results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tflmgen.frontend.import_block import Scope
 from tflmgen.frontend.import_build import Builder, new_extents
 from tflmgen.frontend.import_context import Argument, Handle, difference
-from tflmgen.frontend.import_regions import Region, Regions, arguments_agree, failed, same_count
+from tflmgen.frontend.import_regions import Region, Regions, arguments_agree, counts_agree, failed_outputs
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.tflite.model import Operator, SubGraph
 from tflmgen.ir import Block, DType, If, Node, Origin, Value
@@ -18,7 +18,7 @@ SIDES = ("then", "else")
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """One side: its region, the variables' contents at its end, and what its results become."""
+    """One branch: region, contents of variables at its end, and the results after adaptation by `builder`."""
 
     region: Region
     contents: Mapping[str, Value]
@@ -38,24 +38,24 @@ def import_if(
     operands: Sequence[Argument],
     targets: Sequence[SubGraph],
 ) -> tuple[Node, ...]:
-    """The node of an IF. A result whose sides differ in a dimension has room for the larger, and an extent."""
+    """The If node. An output whose branches differ in a dimension has the larger one, and an extent."""
     context = scope.context
     condition = operands[0] if operands else None
-    fine = isinstance(condition, Value) and condition.type.dtype is DType.BOOL and condition.type.elements == 1
-    if not fine:
-        found = condition.type if isinstance(condition, Value) else "nothing"
-        context.problem(origin, f"the condition of IF must be one bool, not {found}")
+    is_valid = isinstance(condition, Value) and condition.type.dtype is DType.BOOL and condition.type.elements == 1
+    if not is_valid:
+        actual = condition.type if isinstance(condition, Value) else "nothing"
+        context.problem(origin, f"the condition of IF must be one bool, not {actual}")
     for side, target in zip(SIDES, targets, strict=True):
-        fine &= arguments_agree(context, origin, f"{side} branch's input", operands[1:], target)
+        is_valid &= arguments_agree(context, origin, f"{side} branch's input", operands[1:], target)
         counts = len(op.outputs), "result", target, len(target.outputs)
-        fine &= same_count(context, origin, f"{side} branch's output", *counts)
-    if not fine or not isinstance(condition, Value):
-        return failed(scope, op)
-    wanted = [scope.most.get(index, {}) for index in op.outputs]
+        is_valid &= counts_agree(context, origin, f"{side} branch's output", *counts)
+    if not is_valid or not isinstance(condition, Value):
+        return failed_outputs(scope, op)
+    output_bounds = [scope.max_dims.get(index, {}) for index in op.outputs]
     branches = []
     for target in targets:
         with context.branch():
-            region = regions.region(target, operands[1:], origin, wanted)
+            region = regions.region(target, operands[1:], origin, output_bounds)
             branches.append(_Branch(region, dict(context.contents), Builder(context, origin), []))
     outputs: list[Value] = []
     dynamic: list[int] = []
@@ -74,8 +74,8 @@ def import_if(
             for branch in branches:
                 branch.results.append(branch.contents[name])
             context.contents[name] = outputs[-1]
-    then, orelse = (b.block() for b in branches)
-    return (If(context.new_id(), condition, then, orelse, tuple(outputs), origin),)
+    then_block, else_block = (b.block() for b in branches)
+    return (If(context.new_id(), condition, then_block, else_block, tuple(outputs), origin),)
 
 
 def _output(
@@ -86,33 +86,33 @@ def _output(
     branches: Sequence[_Branch],
     targets: Sequence[SubGraph],
 ) -> Value:
-    """Output `position`; each branch's results gain what it gives for it."""
+    """Output `position` of the If; appends its value in each branch to the branch's results."""
     context = scope.context
     declared, open_shape = context.declared(scope.subgraph, index), is_open(scope.subgraph.tensors[index])
     returned: list[Value] = []
-    fine = True
+    is_valid = True
     for side, branch, target in zip(SIDES, branches, targets, strict=True):
-        one = branch.region.returned[position]
-        if isinstance(one, Handle):
+        result = branch.region.returned[position]
+        if isinstance(result, Handle):
             context.problem(origin, f"the {side} branch returns a resource handle")
-            one = context.value("", declared)
+            result = context.value("", declared)
         tensor = target.tensors[target.outputs[position]]
-        any_shape = open_shape or is_open(tensor) or one in context.extents
-        reason = difference(declared, one.type, any_shape)
+        any_shape = open_shape or is_open(tensor) or result in context.extents
+        reason = difference(declared, result.type, any_shape)
         if reason:
             context.problem(origin, f"{side} branch's output {position} ('{tensor.name}'): {reason}")
-            fine = False
-        returned.append(one)
-    then, orelse = (v.type.max_shape for v in returned)
-    if fine and len(then) != len(orelse):
-        text = f"the branches return output {position} in different shapes, {list(then)} and {list(orelse)}"
+            is_valid = False
+        returned.append(result)
+    then_shape, else_shape = (v.type.max_shape for v in returned)
+    if is_valid and len(then_shape) != len(else_shape):
+        text = f"the branches return output {position} in different shapes, {list(then_shape)} and {list(else_shape)}"
         context.problem(origin, text, "Both must have equally many dimensions")
-    elif fine and (then != orelse or any(v in context.extents for v in returned)):
-        axes = {axis for axis, (one, other) in enumerate(zip(then, orelse, strict=True)) if one != other}
+    elif is_valid and (then_shape != else_shape or any(v in context.extents for v in returned)):
+        axes = {axis for axis, (a, b) in enumerate(zip(then_shape, else_shape, strict=True)) if a != b}
         axes = axes.union(*(context.extents.get(v, {}) for v in returned))
-        shape = list(map(max, then, orelse))
+        shape = list(map(max, then_shape, else_shape))
         for axis in axes:
-            shape[axis] = min(shape[axis], scope.most.get(index, {}).get(axis, shape[axis]))
+            shape[axis] = min(shape[axis], scope.max_dims.get(index, {}).get(axis, shape[axis]))
         for branch, value in zip(branches, returned, strict=True):
             branch.results.append(branch.builder.fit_all(value, shape))
         output = scope.define(index, returned[0].type.with_shape(tuple(shape)))

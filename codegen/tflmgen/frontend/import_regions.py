@@ -1,4 +1,4 @@
-"""What the importers of IF, WHILE and CALL share: regions, and checks that a subgraph fits what it is given."""
+"""Common parts of the importers of IF, WHILE and CALL: regions, and checks of a subgraph against its operands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tflmgen.frontend.import_block import Scope, Wanted
+from tflmgen.frontend.import_block import OutputBounds, Scope
 from tflmgen.frontend.import_context import Argument, Context, Handle, difference
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.tflite.model import Operator, SubGraph
@@ -15,57 +15,59 @@ from tflmgen.ir import Block, Origin, Value
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A region and what it returns, in the file's order."""
+    """An imported region, and its results (values and handles) in the file's order."""
 
     block: Block
     returned: tuple[Argument, ...]
 
 
 class Regions(Protocol):
-    """Imports subgraphs as regions."""
+    """Importer of subgraphs as regions, with undo."""
 
     def region(
-        self, target: SubGraph, arguments: Sequence[Argument], origin: Origin, wanted: Wanted = ()
+        self, target: SubGraph, arguments: Sequence[Argument], origin: Origin, output_bounds: OutputBounds = ()
     ) -> Region: ...
 
     def assigns(self, target: SubGraph) -> bool:
         """Whether a subgraph, or one that it refers to, assigns a variable."""
 
     def save(self) -> object:
-        """What an attempt may change, for `restore`."""
+        """Snapshot of the import's state, for `restore`."""
 
     def restore(self, saved: object) -> None:
-        """Undoes what was imported since `save`."""
+        """Undoes every import since `save`."""
 
 
-def values_of(arguments: Sequence[Argument]) -> tuple[Value, ...]:
-    """The arguments that are no handles."""
+def without_handles(arguments: Sequence[Argument]) -> tuple[Value, ...]:
+    """The arguments that are values."""
     return tuple(a for a in arguments if isinstance(a, Value))
 
 
-def failed(scope: Scope, op: Operator) -> tuple[()]:
-    """No nodes, and stand-ins for the outputs of an operator that failed its checks."""
+def failed_outputs(scope: Scope, op: Operator) -> tuple[()]:
+    """Defines the outputs of an operator that failed its checks; returns no nodes."""
     scope.stand_in(op)
     return ()
 
 
-def same_count(
-    context: Context, origin: Origin, what: str, outer: int, noun: str, target: SubGraph, inner: int
+def counts_agree(
+    context: Context, origin: Origin, label: str, outer_count: int, noun: str, target: SubGraph, inner_count: int
 ) -> bool:
-    """Whether an operator has as many operands or results as a subgraph; says so where it hasn't."""
-    if outer == inner:
+    """Whether an operator has as many operands or results as its subgraph; reports a problem if not."""
+    if outer_count == inner_count:
         return True
-    context.problem(origin, f"{what} count: {origin.operator_name} has {outer} {noun}s, '{target.name}' has {inner}")
+    context.problem(
+        origin, f"{label} count: {origin.operator_name} has {outer_count} {noun}s, '{target.name}' has {inner_count}"
+    )
     return False
 
 
 def arguments_agree(
-    context: Context, origin: Origin, what: str, operands: Sequence[Argument], target: SubGraph
+    context: Context, origin: Origin, label: str, operands: Sequence[Argument], target: SubGraph
 ) -> bool:
-    """Whether a subgraph's inputs match what it is given; says so where they don't."""
-    if not same_count(context, origin, what, len(operands), "operand", target, len(target.inputs)):
+    """Whether the operands match a subgraph's inputs in number and type; reports each mismatch."""
+    if not counts_agree(context, origin, label, len(operands), "operand", target, len(target.inputs)):
         return False
-    fine = True
+    agrees = True
     for position, (operand, index) in enumerate(zip(operands, target.inputs, strict=True)):
         tensor = target.tensors[index]
         if isinstance(operand, Handle) or tensor.dtype is None:
@@ -74,6 +76,6 @@ def arguments_agree(
             any_shape = is_open(tensor) or operand in context.extents
             reason = difference(operand.type, context.declared(target, index), any_shape)
         if reason:
-            context.problem(origin, f"{what} {position} ('{tensor.name}'): {reason}")
-            fine = False
-    return fine
+            context.problem(origin, f"{label} {position} ('{tensor.name}'): {reason}")
+            agrees = False
+    return agrees

@@ -1,4 +1,4 @@
-"""One operator of the file on tensors with dimensions known at run time only, and its checks."""
+"""One operator of the file with dynamic tensors, and its checks."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ Inputs = tuple[Value | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class RowCall:
-    """One operator of the file with a dynamic input or output; `tensors` are its outputs in the file.
+    """One operator of the file with a dynamic input or output.
 
-    most: by axis, the most that output 0 is wanted with, where that is known.
+    tensors   its outputs in the file
+    declared  their types in the file
+    max_dims  axis -> upper bound of that dimension of output 0, where known
     """
 
     op: Operator
@@ -26,15 +28,15 @@ class RowCall:
     inputs: Inputs
     tensors: tuple[Tensor, ...]
     declared: tuple[TensorType, ...]
-    most: Mapping[int, int] = field(default_factory=dict)
+    max_dims: Mapping[int, int] = field(default_factory=dict)
 
 
 class RowError(Exception):
-    """The operator can't be computed on a dynamic tensor; the text says why."""
+    """The operator can't be computed on a dynamic tensor, for the reason in the text."""
 
 
 def check_rows(context: Context, call: RowCall, inputs: Inputs) -> CheckedOperator:
-    """The operator's outcome on `inputs`, all of whose rows count."""
+    """Result of the operator's checks on `inputs`, taken as static at their largest shapes."""
     declared = inferred(context, call.op, inputs, call.declared)
     return check_operator(call.op, inputs, declared, (True,) * len(declared), context.constants, context.operators)
 
@@ -42,7 +44,7 @@ def check_rows(context: Context, call: RowCall, inputs: Inputs) -> CheckedOperat
 def inferred(
     context: Context, op: Operator, inputs: Inputs, declared: tuple[TensorType, ...]
 ) -> tuple[TensorType, ...]:
-    """The output types for rules to see where the file leaves shapes open: it stores those of one example."""
+    """Output types for the support rules, with inferred shapes: a file stores the shapes of one example run."""
     entry = context.operators.get(op.name)
     if entry is None or len(inputs) < entry.inputs[0]:
         return declared
@@ -57,12 +59,12 @@ def inferred(
 
 
 def checked(context: Context, call: RowCall, inputs: Inputs) -> CheckedOperator:
-    found = check_rows(context, call, inputs)
-    if found.problems:
-        raise RowError(found.problems[0])
-    if found.open:
-        raise RowError(found.open)
-    return found
+    operator = check_rows(context, call, inputs)
+    if operator.problems:
+        raise RowError(operator.problems[0])
+    if operator.open:
+        raise RowError(operator.open)
+    return operator
 
 
 def define(context: Context, call: RowCall, types: Sequence[TensorType]) -> tuple[Value, ...]:

@@ -1,7 +1,7 @@
-"""Operators that read how many rows of a tensor are in use: CONCATENATION, GATHER, reductions, SOFTMAX, PAD.
+"""Imports operators that read the extent of a tensor: CONCATENATION, GATHER, reductions, SOFTMAX, PAD.
 
-Each function gives the outputs, or None where the call is none of its kind and may be row-wise (import_row_wise.py).
-SHAPE, RESHAPE and what else is about whole shapes are in import_row_shapes.py, slices in import_row_slices.py.
+Each function returns the outputs, or None for a call that it does not handle and that may be row-wise
+(import_row_wise.py). Operators on whole shapes are in import_row_shapes.py, slices in import_row_slices.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import RowCall, check_rows, checked
 from tflmgen.frontend.import_row_shapes import filled_shape, fully_connected, reshape, shape_of
 from tflmgen.frontend.import_row_slices import slice_rows, strided_slice_rows
-from tflmgen.frontend.import_row_wise import row_wise, unite
+from tflmgen.frontend.import_row_wise import row_wise, unify_extents
 from tflmgen.ir import DType, TensorType, Value, constant_array
 from tflmgen.kernels import normalize_axis
 
@@ -32,30 +32,30 @@ def _concatenation(context: Context, builder: Builder, call: RowCall) -> Outputs
     if all(axis not in context.extents.get(v, {}) for v in operands):
         return None
     inputs: list[Value | None] = list(operands)
-    kept: dict[int, Value] = {}
-    for other in range(rank):
-        if other != axis and any(other in context.extents.get(v, {}) for v in operands):
-            extent = unite(context, builder, inputs, [(index, other) for index in range(len(inputs))])
+    common_extents: dict[int, Value] = {}
+    for other_axis in range(rank):
+        if other_axis != axis and any(other_axis in context.extents.get(v, {}) for v in operands):
+            extent = unify_extents(context, builder, inputs, [(index, other_axis) for index in range(len(inputs))])
             if extent is not None:
-                kept[other] = extent
-    found = check_rows(context, call, tuple(inputs))
-    if found.problems:
+                common_extents[other_axis] = extent
+    operator = check_rows(context, call, tuple(inputs))
+    if operator.problems:
         return None
-    total = found.outputs[0].max_shape[axis]
-    most = min(total, call.most.get(axis, total))
+    total_rows = operator.outputs[0].max_shape[axis]
+    capacity = min(total_rows, call.max_dims.get(axis, total_rows))
     joined = operands[0]
     for position, operand in enumerate(v for v in inputs if v is not None):
         if position == 0:
             joined = operand
             continue
-        rows = min(joined.type.max_shape[axis] + operand.type.max_shape[axis], most)
-        joined = builder.append(joined, operand, with_dim(found.outputs[0], axis, rows), axis)
-        context.extents[joined].update(kept)
+        rows = min(joined.type.max_shape[axis] + operand.type.max_shape[axis], capacity)
+        joined = builder.append(joined, operand, with_dim(operator.outputs[0], axis, rows), axis)
+        context.extents[joined].update(common_extents)
     return (joined,)
 
 
 def _gather(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """Along a dynamic dimension: as many rows as there are indices, which may be dynamic themselves."""
+    """GATHER along a dynamic dimension: one row per index. The indices may be dynamic too."""
     table, indices = (*call.inputs, None)[:2]
     if table is None or indices is None:
         return None
@@ -66,7 +66,7 @@ def _gather(context: Context, builder: Builder, call: RowCall) -> Outputs:
 
 
 def _reduction(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """Over dynamic dimensions: rows not in use become what changes nothing in the result."""
+    """Reductions over dynamic dimensions: rows not in use are filled with the neutral element."""
     value, axes = call.inputs[0], constant_array(call.inputs[1], context.constants)
     if value is None or axes is None:
         return None
@@ -100,7 +100,7 @@ def _filled(builder: Builder, value: Value, axes: Iterable[int], number: float) 
 
 
 def _neutral(name: str, type_: TensorType) -> float:
-    """The number that a reduction takes no notice of."""
+    """Neutral element of a reduction, in units of `type_`."""
     if name in ("SUM", "L2_NORMALIZATION", "CUMSUM"):
         return type_.quantization.zero_point if type_.quantization else 0
     if name in ("REDUCE_PROD", "REDUCE_ALL"):
@@ -113,7 +113,7 @@ def _neutral(name: str, type_: TensorType) -> float:
 
 
 def _along_last(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """SOFTMAX and its like of float: along the last dimension, the rest is as if it were not there."""
+    """SOFTMAX and similar, float32, along a dynamic last dimension: elements not in use do not contribute."""
     value = call.inputs[0]
     if value is None or not value.type.shape:
         return None
@@ -129,7 +129,7 @@ def _along_last(context: Context, builder: Builder, call: RowCall) -> Outputs:
 
 
 def _along_named(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """ARG_MAX, ARG_MIN: rows not in use lose against all others, of equals the first one wins."""
+    """ARG_MAX and ARG_MIN: rows not in use get the losing extreme; among equals the first wins."""
     value, axes = call.inputs[0], constant_array(call.inputs[1], context.constants)
     if value is None or axes is None or axes.size != 1:
         return None
@@ -141,7 +141,7 @@ def _along_named(context: Context, builder: Builder, call: RowCall) -> Outputs:
 
 
 def _reverse(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """CUMSUM from the end on: it begins with zeros."""
+    """Reverse CUMSUM: rows not in use, which it sums first, become 0."""
     value, axes = call.inputs[0], constant_array(call.inputs[1], context.constants)
     if value is None or axes is None or not (call.op.options or {}).get("reverse", False):
         return None
@@ -157,7 +157,7 @@ def _reverse(context: Context, builder: Builder, call: RowCall) -> Outputs:
 
 
 def _pad(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """Along dynamic dimensions: what follows the rows in use, those not in use too, becomes padding."""
+    """PAD along dynamic dimensions: everything after the rows in use becomes padding."""
     value, pads = call.inputs[0], constant_array(call.inputs[1], context.constants)
     if value is None or pads is None:
         return None
@@ -181,7 +181,7 @@ def _pad(context: Context, builder: Builder, call: RowCall) -> Outputs:
 
 
 def _batch_matmul(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """Over a dynamic depth: rows not in use become zeros on both sides."""
+    """BATCH_MATMUL over a dynamic depth: rows not in use become 0 in both operands."""
     inputs = list(call.inputs[:2])
     options = call.op.options or {}
     depths = []
@@ -192,7 +192,7 @@ def _batch_matmul(context: Context, builder: Builder, call: RowCall) -> Outputs:
         depths.append((index, len(value.type.shape) - (2 if bool(options.get(name, False)) == (index == 0) else 1)))
     if not any((v := inputs[index]) is not None and axis in context.extents.get(v, {}) for index, axis in depths):
         return None
-    extent = unite(context, builder, inputs, depths)
+    extent = unify_extents(context, builder, inputs, depths)
     for index, axis in depths:
         value = inputs[index]
         if value is not None and extent is not None:

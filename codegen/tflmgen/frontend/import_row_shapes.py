@@ -1,7 +1,7 @@
-"""Whole shapes known at run time only: SHAPE, RESHAPE, and outputs as large as an operand says.
+"""Imports operators on dynamic shapes: SHAPE, RESHAPE, and operators whose output shape is an operand.
 
-A RESHAPE that only splits or joins what lies inside of rows keeps the bytes where they are. Any other one takes the
-elements in use together, and spreads them over the new shape.
+A RESHAPE that only splits or joins dimensions within a row moves no bytes. Any other one packs the elements in use and
+spreads them over the new shape.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from tflmgen.ir import DType, OperatorInstance, TensorType, Value, constant_arra
 from tflmgen.kernels import MAX_RANK, fold
 
 FROM_RUN_TIME = {"SLICE": (1, 2), "STRIDED_SLICE": (1, 2), "RESHAPE": (1,), "FILL": (0,), "BROADCAST_TO": (1,)}
-"""Operators whose output may be as large as operands say that only the run time knows -> which of their inputs."""
+"""Operators whose output shape depends on operand contents -> indices of these operands."""
 
 MONOTONE_NAMES = (
     "ADD CAST CONCATENATION EXPAND_DIMS GATHER MAXIMUM MINIMUM MUL PACK REDUCE_MAX REDUCE_PROD RESHAPE SLICE SQUEEZE "
     "STRIDED_SLICE SUM"
 )
 MONOTONE = frozenset(MONOTONE_NAMES.split())
-"""Operators on numbers from 0 on whose result is the larger, the larger these are."""
+"""Operators that are monotone in every operand, for operands of at least 0."""
 
 Outputs = tuple[Value, ...] | None
 
 
 def is_sized_at_run_time(name: str, inputs: Sequence[Value | None]) -> bool:
-    """Whether an operand from which the output's shape follows is known at run time only."""
+    """Whether an operand that determines the output's shape is not constant."""
     operands = (inputs[index] for index in FROM_RUN_TIME.get(name, ()) if index < len(inputs))
     return any(value is not None and not value.is_constant for value in operands)
 
@@ -41,7 +41,7 @@ def is_sized_at_run_time(name: str, inputs: Sequence[Value | None]) -> bool:
 def track_largest(
     context: Context, name: str, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
 ) -> None:
-    """Context.largest for what is made of dimensions that are known at run time only."""
+    """Records the upper bounds of outputs computed from dynamic dimensions in Context.largest."""
     if name not in MONOTONE or not any(v in context.largest for v in inputs if v is not None):
         return
     if not all(v.type.dtype in (DType.INT32, DType.INT64) for v in outputs):
@@ -54,8 +54,8 @@ def track_largest(
     if any(array is None or (name in ("MUL", "REDUCE_PROD") and np.any(array < 0)) for array in arrays):
         return
     types = tuple(v.type if v is not None else None for v in inputs)
-    found = fold(name, OperatorInstance(types, tuple(v.type for v in outputs), tuple(arrays), attributes))
-    for value, array in zip(outputs, found or (), strict=False):
+    largest = fold(name, OperatorInstance(types, tuple(v.type for v in outputs), tuple(arrays), attributes))
+    for value, array in zip(outputs, largest or (), strict=False):
         context.largest[value] = np.asarray(array)
 
 
@@ -70,40 +70,40 @@ def shape_of(context: Context, builder: Builder, call: RowCall) -> Outputs:
 
 
 def reshape(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    value, wanted = (*call.inputs, None)[:2]
+    value, shape = (*call.inputs, None)[:2]
     if value is None:
         return None
-    if wanted is None or wanted.is_constant:
+    if shape is None or shape.is_constant:
         try:
             return row_wise(context, builder, call)
         except RowError:
             pass
-    numbers = _constant_shape(context, call, wanted)
-    joined = _rows_joined(context, builder, call) if numbers is None else None
-    if joined is not None:
-        return joined
-    rank = len(numbers) if numbers is not None else wanted.type.elements if wanted is not None else 0
-    if wanted is None or numbers is not None:
-        wanted = builder.integers("shape", numbers or ())
-    elif wanted.type.dtype is not DType.INT32:
-        context.largest[(cast := builder.op("CAST", (wanted,), replace(wanted.type, dtype=DType.INT32)))] = (
-            context.largest.get(wanted, np.full(rank, -1))
+    numbers = _constant_shape(context, call, shape)
+    viewed = _rows_joined(context, builder, call) if numbers is None else None
+    if viewed is not None:
+        return viewed
+    rank = len(numbers) if numbers is not None else shape.type.elements if shape is not None else 0
+    if shape is None or numbers is not None:
+        shape = builder.integers("shape", numbers or ())
+    elif shape.type.dtype is not DType.INT32:
+        context.largest[(cast := builder.op("CAST", (shape,), replace(shape.type, dtype=DType.INT32)))] = (
+            context.largest.get(shape, np.full(rank, -1))
         )
-        wanted = cast
-    known = _known_dims(context, call, wanted, numbers, rank)
-    return (respread(builder, value, wanted, _bounds(value, known), known),)
+        shape = cast
+    dims = _known_dims(context, call, shape, numbers, rank)
+    return (respread(builder, value, shape, _bounds(value, dims), dims),)
 
 
-def _constant_shape(context: Context, call: RowCall, wanted: Value | None) -> tuple[int, ...] | None:
-    """The shape that the file asks for where it does not come from the run time."""
-    if wanted is not None:
-        array = constant_array(wanted, context.constants)
+def _constant_shape(context: Context, call: RowCall, shape: Value | None) -> tuple[int, ...] | None:
+    """The requested shape if it is constant; else None."""
+    if shape is not None:
+        array = constant_array(shape, context.constants)
         return None if array is None else tuple(int(n) for n in array.reshape(-1))
     return tuple(int(n) for n in (call.op.options or {}).get("new_shape") or ())
 
 
 def _rows_joined(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """A shape from the run time: the declared one, of which only the first dimension may be open, tells it all."""
+    """RESHAPE to a dynamic shape whose declared dimensions after the first are static: a view of the rows."""
     value = call.inputs[0]
     signature = call.tensors[0].shape_signature or ()
     if value is None or set(context.extents.get(value, {})) != {0} or signature[:1] != (-1,) or -1 in signature[1:]:
@@ -118,59 +118,61 @@ def _rows_joined(context: Context, builder: Builder, call: RowCall) -> Outputs:
 
 
 def _known_dims(
-    context: Context, call: RowCall, wanted: Value, numbers: Sequence[int] | None, rank: int
+    context: Context, call: RowCall, shape: Value, numbers: Sequence[int] | None, rank: int
 ) -> list[tuple[int, bool]]:
-    """Of each dimension what it is at most (-1: not known), and whether it is that."""
+    """Per dimension of the output: its upper bound (-1: unknown), and whether the bound is exact."""
     tensor = call.tensors[0]
     signature = numbers or tensor.shape_signature or tensor.shape
-    largest = context.largest.get(wanted)
-    known = []
+    largest = context.largest.get(shape)
+    dims = []
     for axis in range(rank):
         if len(signature) == rank and signature[axis] >= 0 and (tensor.has_rank or numbers):
-            known.append((int(signature[axis]), True))
+            dims.append((int(signature[axis]), True))
             continue
         bound = int(largest.reshape(-1)[axis]) if largest is not None and largest.size == rank else -1
-        given = call.most.get(axis)
-        known.append((given if given is not None else bound, False))
-    return known
+        user_bound = call.max_dims.get(axis)
+        dims.append((user_bound if user_bound is not None else bound, False))
+    return dims
 
 
-def _bounds(value: Value, known: Sequence[tuple[int, bool]]) -> list[int]:
-    """The most that each dimension of a reshaped value can be."""
-    fixed = math.prod(size for size, is_exact in known if is_exact)
+def _bounds(value: Value, dims: Sequence[tuple[int, bool]]) -> list[int]:
+    """Upper bound of each dimension of a reshaped value, given its number of elements."""
+    fixed = math.prod(size for size, is_exact in dims if is_exact)
     room = value.type.elements // fixed if fixed else 0
-    return [size if is_exact else room if size < 0 else min(size, room) for size, is_exact in known]
+    return [size if is_exact else room if size < 0 else min(size, room) for size, is_exact in dims]
 
 
 def respread(
     builder: Builder,
     value: Value,
-    wanted: Value,
+    shape: Value,
     bounds: Sequence[int],
-    known: Sequence[tuple[int, bool]],
+    max_dims: Sequence[tuple[int, bool]],
 ) -> Value:
-    """The elements of `value` that are in use in the shape `wanted`, which has at most these dimensions."""
+    """Elements in use of `value` in the run-time shape `shape`, within `bounds`. Raises RowError over rank MAX_RANK."""
     if max(len(bounds), len(value.type.shape)) > MAX_RANK:
-        raise RowError(f"a shape known at run time only has at most {MAX_RANK} dimensions here")
-    resolved = builder.new_shape(builder.shape(value), builder.view(wanted, (len(bounds),)))
-    dims, extents = _limited(builder, resolved, bounds, [is_exact for _, is_exact in known])
-    shape = builder.op("PACK", dims, TensorType(DType.INT32, (len(dims),)), {"values_count": len(dims), "axis": 0})
-    return builder.spread(builder.dense(value), value.type.with_shape(tuple(bounds)), shape, extents)
+        raise RowError(f"a dynamic shape is supported up to {MAX_RANK} dimensions")
+    resolved = builder.new_shape(builder.shape(value), builder.view(shape, (len(bounds),)))
+    dims, extents = _limited(builder, resolved, bounds, [is_exact for _, is_exact in max_dims])
+    dims_vector = builder.op(
+        "PACK", dims, TensorType(DType.INT32, (len(dims),)), {"values_count": len(dims), "axis": 0}
+    )
+    return builder.spread(builder.dense(value), value.type.with_shape(tuple(bounds)), dims_vector, extents)
 
 
 def _limited(
     builder: Builder, shape: Value, bounds: Sequence[int], exact: Sequence[bool]
 ) -> tuple[list[Value], Mapping[int, Value]]:
-    """The dimensions in a vector as extents that are within bounds; those that are dynamic by axis."""
+    """Elements of a shape vector as checked extents, and those of the dynamic dimensions by axis."""
     dims = [
-        builder.limit(builder.element(shape, axis), most, is_exact, is_exact)
-        for axis, (most, is_exact) in enumerate(zip(bounds, exact, strict=True))
+        builder.limited_extent(builder.element(shape, axis), maximum, is_exact, is_exact)
+        for axis, (maximum, is_exact) in enumerate(zip(bounds, exact, strict=True))
     ]
     return dims, {axis: dim for axis, dim in enumerate(dims) if not exact[axis]}
 
 
 def fully_connected(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """Of an input of more than two dimensions all but the last become rows of one matrix."""
+    """FULLY_CONNECTED on a dynamic input of any rank: all dimensions but the last become rows of a matrix."""
     value, weights = (*call.inputs, None)[:2]
     if value is None or weights is None or len(weights.type.shape) != 2 or len(call.tensors[0].shape) != 2:
         return None
@@ -178,32 +180,32 @@ def fully_connected(context: Context, builder: Builder, call: RowCall) -> Output
     depth = weights.type.max_shape[1]
     if not extents or max(extents) == 0 or depth == 0 or (len(value.type.shape) == 2 and 1 not in extents):
         return None
-    known = [(-1, False), (depth, True)]
-    shape = builder.integers("shape", [-1, depth])
-    matrix = respread(builder, value, shape, _bounds(value, known), known)
+    dims = [(-1, False), (depth, True)]
+    shape_value = builder.integers("shape", [-1, depth])
+    matrix = respread(builder, value, shape_value, _bounds(value, dims), dims)
     return row_wise(context, builder, replace(call, inputs=(matrix, *call.inputs[1:])))
 
 
 def filled_shape(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """FILL and BROADCAST_TO with a shape from the run time: they fill the largest one."""
-    at = 0 if call.op.name == "FILL" else 1
-    wanted, other = call.inputs[at], call.inputs[1 - at]
-    if wanted is None or other is None or wanted.is_constant or other in context.extents:
+    """FILL and BROADCAST_TO with a dynamic shape: they fill the largest one, and the extents follow from it."""
+    shape_index = 0 if call.op.name == "FILL" else 1
+    shape, operand = call.inputs[shape_index], call.inputs[1 - shape_index]
+    if shape is None or operand is None or shape.is_constant or operand in context.extents:
         return None
-    rank = wanted.type.elements
-    known = _known_dims(context, call, wanted, None, rank)
-    sizes = (1,) * (rank - len(other.type.shape)) + other.type.max_shape
-    known = [(size, True) if size != 1 else one for one, size in zip(known, sizes, strict=True)]
-    for axis, (size, _) in enumerate(known):
+    rank = shape.type.elements
+    dims = _known_dims(context, call, shape, None, rank)
+    sizes = (1,) * (rank - len(operand.type.shape)) + operand.type.max_shape
+    dims = [(size, True) if size != 1 else dim for dim, size in zip(dims, sizes, strict=True)]
+    for axis, (size, _) in enumerate(dims):
         if size < 0:
             name = call.tensors[0].name
-            rule = f"how large axis {axis} of '{name}' may become is not known: bound it with --max-shape or --max-dim"
+            rule = f"axis {axis} of '{name}' has no upper bound: set one with --max-shape or --max-dim"
             raise RowError(rule)
-    bounds = [size for size, _ in known]
+    bounds = [size for size, _ in dims]
     inputs = list(call.inputs)
-    inputs[at] = builder.integers("shape", bounds)
+    inputs[shape_index] = builder.integers("shape", bounds)
     (output,) = row_wise(context, builder, replace(call, inputs=tuple(inputs)))
-    _, extents = _limited(builder, wanted, bounds, [is_exact for _, is_exact in known])
+    _, extents = _limited(builder, shape, bounds, [is_exact for _, is_exact in dims])
     if extents:
         context.extents[output] = dict(extents)
     return (output,)

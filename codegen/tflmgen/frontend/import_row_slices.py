@@ -1,7 +1,7 @@
-"""SLICE and STRIDED_SLICE along dimensions known at run time only, or with bounds from the run time.
+"""Imports SLICE and STRIDED_SLICE along dynamic dimensions, or with run-time bounds.
 
-What is cut along such a dimension is taken out first, one dimension after the other. The operator then takes these
-whole and does the rest: the other dimensions, masks, dimensions that it drops or adds.
+Dynamic dimensions are cut first, one after the other. The operator then keeps them whole and slices the static
+dimensions, applies masks, and drops or adds dimensions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Numbers = NDArray[np.integer]
 
 @dataclass(slots=True)
 class _Cutter:
-    """`value` while it is cut; `wanted` has the output's dimensions in the file by the input's axes, -1: not known."""
+    """Cuts the dynamic dimensions of `value`, one call per axis, then computes the operator on the result."""
 
     context: Context
     builder: Builder
@@ -38,24 +38,24 @@ class _Cutter:
 
     def window(self, axis: int, begin: int, end: int, exact: int | None = None) -> None:
         size = self.value.type.max_shape[axis]
-        most = max(len(range(rows)[begin:end]) for rows in range(size + 1)) if exact is None else exact
-        self.value = self.builder.window(self.value, RowWindow(begin, end, exact is not None, axis), most)
+        capacity = max(len(range(rows)[begin:end]) for rows in range(size + 1)) if exact is None else exact
+        self.value = self.builder.window(self.value, RowWindow(begin, end, exact is not None, axis), capacity)
 
-    def cut(self, cut: Cut, begin: Value, end: Value, wanted: int) -> None:
-        """`wanted`: the output's dimension if `cut` is exact, else the most that is known of it or -1."""
+    def cut(self, cut: Cut, begin: Value, end: Value, length: int) -> None:
+        """Cuts along one axis. `length` is the output's dimension if `cut` is exact, else its upper bound or -1."""
         size = self.value.type.max_shape[cut.axis]
-        most = wanted if cut.exact or wanted >= 0 else -(-size // abs(cut.step))
-        if cut.exact and wanted > size:
+        capacity = length if cut.exact or length >= 0 else -(-size // abs(cut.step))
+        if cut.exact and length > size:
             name = self.call.op.name
-            raise RowError(f"{name} takes {wanted} elements along axis {cut.axis}, of at most {size}")
-        self.value = self.builder.cut(self.value, begin, end, cut, most)
+            raise RowError(f"{name} requires {length} elements along axis {cut.axis}, which has at most {size}")
+        self.value = self.builder.cut(self.value, begin, end, cut, capacity)
 
     def finish(self, call: RowCall) -> tuple[Value, ...]:
-        """The operator on what was cut; its output no larger than the user says that it is."""
+        """Outputs of the operator on the cut value, with dimensions limited to the user's bounds."""
         outputs = row_wise(self.context, self.builder, call)
         first = outputs[0]
         for axis in tuple(self.context.extents.get(first, {})):
-            bound = call.most.get(axis)
+            bound = call.max_dims.get(axis)
             if bound is not None and bound < first.type.max_shape[axis]:
                 first = self.builder.fit(first, bound, axis)
         return (first, *outputs[1:])
@@ -72,7 +72,7 @@ def slice_rows(context: Context, builder: Builder, call: RowCall) -> tuple[Value
     cutter = _Cutter(context, builder, call, value)
     new_begins, new_sizes = [0] * rank, [-1] * rank
     if begins is None or sizes is None:
-        _same_lengths(call, rank)
+        _check_bounds(call, rank)
         for axis in range(rank):
             if signature[axis] == value.type.max_shape[axis] and axis not in dynamic:
                 continue
@@ -107,15 +107,17 @@ def strided_slice_rows(context: Context, builder: Builder, call: RowCall) -> tup
     if begins is not None and ends is not None:
         checked(context, call, call.inputs)
     else:
-        _same_lengths(call, steps.size)
-    plan = _StridedPlan(_Cutter(context, builder, call, value), masks, _ints(steps), _maybe(begins), _maybe(ends))
+        _check_bounds(call, steps.size)
+    plan = _StridedPlan(
+        _Cutter(context, builder, call, value), masks, _ints(steps), _optional_ints(begins), _optional_ints(ends)
+    )
     for entry, axis in entries:
         plan.cut(entry, axis, _declared(call, masks, entry))
     return plan.finish()
 
 
 class _StridedPlan:
-    """Cuts what must be cut at run time, and writes down bounds and masks for the rest."""
+    """Cuts the dynamic entries of a STRIDED_SLICE, and collects bounds and masks of the remaining ones."""
 
     def __init__(
         self,
@@ -135,13 +137,13 @@ class _StridedPlan:
         self._begin_mask = masks.begin
         self._end_mask = masks.end
 
-    def cut(self, entry: int, axis: int, wanted: int) -> None:
+    def cut(self, entry: int, axis: int, length: int) -> None:
         bit = 1 << entry
         begin = None if self._begins is None else self._begins[entry]
         end = None if self._ends is None else self._ends[entry]
         from_first, to_last = bool(self._masks.begin & bit), bool(self._masks.end & bit)
         if self._masks.shrink_axis & bit:
-            self._one(entry, axis, 0 if from_first else begin)
+            self._cut_element(entry, axis, 0 if from_first else begin)
         elif (begin is not None or from_first) and (end is not None or to_last) and not self._cutter.is_dynamic(axis):
             pass
         elif self._steps[entry] == 1 and (begin is not None or from_first) and (end is not None or to_last):
@@ -149,30 +151,30 @@ class _StridedPlan:
             assert last is not None
             if (first, last) != (0, TO_THE_END):
                 self._cutter.window(axis, first, last)
-            self._whole(entry)
+            self._take_whole(entry)
         elif not (from_first and to_last and self._steps[entry] == 1):
-            self._from_run_time(entry, axis, wanted, from_first, to_last)
+            self._cut_dynamic(entry, axis, length, from_first, to_last)
 
-    def _one(self, entry: int, axis: int, begin: int | None) -> None:
+    def _cut_element(self, entry: int, axis: int, begin: int | None) -> None:
         if begin is None:
-            one = self._cutter.builder.integers("one", 1)
-            at = _element(self._cutter.builder, self._cutter.call, 1, entry)
-            self._cutter.cut(Cut(axis, 1, False, False, True, True), at, one, 1)
+            length = self._cutter.builder.integers("one", 1)
+            begin_value = _element(self._cutter.builder, self._cutter.call, 1, entry)
+            self._cutter.cut(Cut(axis, 1, False, False, True, True), begin_value, length, 1)
         elif self._cutter.is_dynamic(axis):
             self._cutter.window(axis, begin, TO_THE_END if begin == -1 else begin + 1, 1)
         else:
             return
         self._new_begins[entry] = 0
 
-    def _from_run_time(self, entry: int, axis: int, wanted: int, from_first: bool, to_last: bool) -> None:
+    def _cut_dynamic(self, entry: int, axis: int, length: int, from_first: bool, to_last: bool) -> None:
         size = self._cutter.value.type.max_shape[axis]
-        if wanted != size or self._cutter.is_dynamic(axis) or self._steps[entry] != 1:
+        if length != size or self._cutter.is_dynamic(axis) or self._steps[entry] != 1:
             begin, end = (_element(self._cutter.builder, self._cutter.call, index, entry) for index in (1, 2))
-            exact = wanted >= 0
-            self._cutter.cut(Cut(axis, self._steps[entry], from_first, to_last, False, exact), begin, end, wanted)
-        self._whole(entry)
+            exact = length >= 0
+            self._cutter.cut(Cut(axis, self._steps[entry], from_first, to_last, False, exact), begin, end, length)
+        self._take_whole(entry)
 
-    def _whole(self, entry: int) -> None:
+    def _take_whole(self, entry: int) -> None:
         self._steps[entry] = 1
         self._begin_mask |= 1 << entry
         self._end_mask |= 1 << entry
@@ -187,29 +189,29 @@ class _StridedPlan:
 
 
 def _declared(call: RowCall, masks: Masks, entry: int) -> int:
-    """The dimension of the output that an entry makes, as the file has it; -1 where it is open or hard to tell."""
+    """Declared output dimension of an entry of the bounds; -1 if it is dynamic or cannot be assigned to an axis."""
     bits = (1 << entry) - 1
     if masks.ellipsis or masks.new_axis & bits:
         return -1
-    at = entry - (masks.shrink_axis & bits).bit_count()
-    return _signature(call, -1)[at] if at < len(_signature(call, -1)) else -1
+    axis = entry - (masks.shrink_axis & bits).bit_count()
+    return _signature(call, -1)[axis] if axis < len(_signature(call, -1)) else -1
 
 
 def _signature(call: RowCall, rank: int) -> tuple[int, ...]:
-    """The output's dimensions in the file, -1 where they are open; all of `rank` where it does not have as many."""
+    """Declared output shape, -1 for dynamic dimensions; all -1 if its rank is not `rank` (-1: any rank)."""
     tensor = call.tensors[0]
     signature = tensor.shape_signature or tensor.shape
     return signature if rank < 0 or len(signature) == rank else (-1,) * rank
 
 
-def _same_lengths(call: RowCall, length: int) -> None:
+def _check_bounds(call: RowCall, length: int) -> None:
     for value in call.inputs[1:3]:
         if value is None or value.type.elements != length or value.type.dtype not in (DType.INT32, DType.INT64):
-            raise RowError(f"{call.op.name} needs {length} integers as each of its bounds")
+            raise RowError(f"{call.op.name} requires {length} integers (int32 or int64) in each of its bounds")
 
 
 def _element(builder: Builder, call: RowCall, index: int, entry: int) -> Value:
-    """A bound as an int32 scalar."""
+    """Element `entry` of the bounds vector at input `index`, as an int32 scalar."""
     vector = call.inputs[index]
     assert vector is not None
     return builder.element(vector, entry)
@@ -219,5 +221,5 @@ def _ints(numbers: Numbers) -> tuple[int, ...]:
     return tuple(int(n) for n in numbers.reshape(-1))
 
 
-def _maybe(numbers: Numbers | None) -> tuple[int, ...] | None:
+def _optional_ints(numbers: Numbers | None) -> tuple[int, ...] | None:
     return None if numbers is None else _ints(numbers)

@@ -1,8 +1,8 @@
-"""Operators that keep the rows along dimensions known at run time only apart: they run over all rows.
+"""Imports row-wise operators on dynamic tensors: each output row depends on one input row, so they compute all rows.
 
-Dimensions of several inputs that must be equal (of operands that are added, say) form a group: they are brought to one
-size, and their extents compared at run time. Where the rows of a group come out is seen by asking the operator for the
-shapes with one row more.
+Dimensions of several inputs that must be equal (of the operands of ADD, for example) form a group. The group gets one
+size, and a run-time check compares its extents. The output axis of a group is found by inferring the output shapes
+again with one more row.
 """
 
 from __future__ import annotations
@@ -19,49 +19,52 @@ from tflmgen.ir import Op, Value
 from tflmgen.kernels import RowWindow, Traits, instance_of, normalize_axis, traits_of
 
 Axis = tuple[int, int]
-"""Of an operator: an input and one of its axes."""
+"""(input index, axis) of an operator."""
 
 
 def row_wise(
     context: Context, builder: Builder, call: RowCall, absorbed: frozenset[Axis] = frozenset()
 ) -> tuple[Value, ...]:
-    """The outputs of an operator over all rows, those along `absorbed` axes for good. Raises RowError."""
+    """Outputs of an operator computed over all rows. Raises RowError if it mixes rows.
+
+    absorbed  axes whose rows not in use have been filled, so that the operator may reduce over them
+    """
     inputs = list(call.inputs)
     extents: dict[Sequence[Axis], Value] = {}
     for group in _groups(context, call, absorbed):
-        extent = unite(context, builder, inputs, group)
+        extent = unify_extents(context, builder, inputs, group)
         if extent is not None:
             extents[tuple(group)] = extent
-    united = replace(call, inputs=tuple(inputs))
-    found = checked(context, united, united.inputs)
-    found_extents: list[dict[int, Value]] = [{} for _ in found.outputs]
+    unified = replace(call, inputs=tuple(inputs))
+    operator = checked(context, unified, unified.inputs)
+    output_extents: list[dict[int, Value]] = [{} for _ in operator.outputs]
     for members, extent in extents.items():
-        places = _places(context, united, members, found)
-        for of_output, (axis, factor) in zip(found_extents, places, strict=True):
-            if axis in of_output:
-                raise refusal(context, united, members[0])
-            of_output[axis] = builder.times(extent, factor)
-    outputs = define(context, united, found.outputs)
+        places = _places(context, unified, members, operator)
+        for extents_by_axis, (axis, factor) in zip(output_extents, places, strict=True):
+            if axis in extents_by_axis:
+                raise mixing_error(context, unified, members[0])
+            extents_by_axis[axis] = builder.times(extent, factor)
+    outputs = define(context, unified, operator.outputs)
     builder.nodes.append(
-        Op(context.new_id(), call.op.name, united.inputs, outputs, found.attributes, call.origin),
+        Op(context.new_id(), call.op.name, unified.inputs, outputs, operator.attributes, call.origin),
     )
-    context.extents.update((v, e) for v, e in zip(outputs, found_extents, strict=True) if e)
+    context.extents.update((v, e) for v, e in zip(outputs, output_extents, strict=True) if e)
     return outputs
 
 
-def refusal(context: Context, call: RowCall, axis: Axis) -> RowError:
-    """Why the operator cannot be computed along an axis."""
+def mixing_error(context: Context, call: RowCall, axis: Axis) -> RowError:
+    """The error for an operator that combines elements along a dynamic axis."""
     value = call.inputs[axis[0]]
     assert value is not None
     dims = context.bound_type(value).shape
     return RowError(
         f"{call.op.name} cannot be computed on '{value.name}', whose dimension {axis[1]} of {len(dims)} (at most "
-        f"{value.type.max_shape[axis[1]]}) is known at run time only: it mixes what lies along that dimension"
+        f"{value.type.max_shape[axis[1]]}) is known at run time only: it combines elements along that dimension"
     )
 
 
 def _groups(context: Context, call: RowCall, absorbed: frozenset[Axis]) -> Iterator[list[Axis]]:
-    """Axes that must be equal, of which one at least is dynamic."""
+    """Groups of axes of equal dimension, each with at least one dynamic axis."""
     traits = traits_of(call.op.name, context.operators)
     groups: dict[object, list[Axis]] = {}
     dynamic: set[object] = set()
@@ -80,7 +83,7 @@ def _groups(context: Context, call: RowCall, absorbed: frozenset[Axis]) -> Itera
 
 
 def _key(call: RowCall, traits: Traits, index: int, axis: int) -> object:
-    """Equal for axes that must be equal."""
+    """Key of an axis, equal for axes whose dimensions must be equal."""
     ranks = [len(v.type.shape) if v is not None else 0 for v in call.inputs]
     options = call.op.options or {}
     name = call.op.name
@@ -90,18 +93,22 @@ def _key(call: RowCall, traits: Traits, index: int, axis: int) -> object:
         along = normalize_axis(int(options.get("axis", 0)), ranks[index]) if name == "CONCATENATION" else None
         return (index, axis) if axis == along else axis
     if name == "BATCH_MATMUL" and index < 2:
-        turned = bool(options.get(("adj_x", "adj_y")[index], False))
+        is_transposed = bool(options.get(("adj_x", "adj_y")[index], False))
         if axis < ranks[index] - 2:
             return axis - ranks[index]
-        is_depth = (axis == ranks[index] - 1) != turned if index == 0 else (axis == ranks[index] - 2) != turned
+        is_depth = (
+            (axis == ranks[index] - 1) != is_transposed if index == 0 else (axis == ranks[index] - 2) != is_transposed
+        )
         return "depth" if is_depth else (index, axis)
     if name == "GATHER" and axis < int(options.get("batch_dims", 0)):
         return axis
     return (index, axis)
 
 
-def unite(context: Context, builder: Builder, inputs: list[Value | None], members: Sequence[Axis]) -> Value | None:
-    """Brings the axes to one size; their extent, None where that is the whole size."""
+def unify_extents(
+    context: Context, builder: Builder, inputs: list[Value | None], members: Sequence[Axis]
+) -> Value | None:
+    """Brings the axes of `members` to one size in `inputs`, and returns their extent; None if all rows are in use."""
     sizes: dict[bool, list[int]] = {False: [], True: []}
     for index, axis in members:
         value = inputs[index]
@@ -116,8 +123,8 @@ def unite(context: Context, builder: Builder, inputs: list[Value | None], member
             continue
         fitted = builder.fit(value, size, axis)
         inputs[index] = fitted
-        own = builder.extent(fitted, axis)
-        extent = own if extent is None or sizes[False] else builder.same(extent, own)
+        value_extent = builder.extent(fitted, axis)
+        extent = value_extent if extent is None or sizes[False] else builder.equal_extent(extent, value_extent)
     if not sizes[False] or extent is None:
         return extent
     for index, axis in members:
@@ -128,31 +135,35 @@ def unite(context: Context, builder: Builder, inputs: list[Value | None], member
     return None
 
 
-def _places(context: Context, call: RowCall, members: Sequence[Axis], found: CheckedOperator) -> list[tuple[int, int]]:
-    """The axis of each output that has the rows of a group, and how many of its rows are made of one."""
-    instance = instance_of(call.inputs, found.outputs, found.attributes, context.constants)
+def _places(
+    context: Context, call: RowCall, members: Sequence[Axis], operator: CheckedOperator
+) -> list[tuple[int, int]]:
+    """Per output: the axis that carries the rows of a group, and its number of output rows per input row."""
+    instance = instance_of(call.inputs, operator.outputs, operator.attributes, context.constants)
     traits = traits_of(call.op.name, context.operators)
     index, axis = members[0]
-    first = call.inputs[index]
-    assert first is not None
-    rows = first.type.max_shape[axis]
-    if rows == 0 or not all(traits.row_wise(instance, at) for _, at in members):
-        raise refusal(context, call, members[0])
-    more = check_rows(context, call, _with_one_more(call.inputs, members))
-    if more.problems or more.open:
-        raise refusal(context, call, members[0])
+    value = call.inputs[index]
+    assert value is not None
+    rows = value.type.max_shape[axis]
+    if rows == 0 or not all(traits.row_wise(instance, member_axis) for _, member_axis in members):
+        raise mixing_error(context, call, members[0])
+    enlarged = check_rows(context, call, _enlarged_by_one(call.inputs, members))
+    if enlarged.problems or enlarged.open:
+        raise mixing_error(context, call, members[0])
     places = []
-    for here, there in zip(found.outputs, more.outputs, strict=True):
-        place = _place(here.max_shape, there.max_shape, rows)
+    for shape_before, shape_after in zip(operator.outputs, enlarged.outputs, strict=True):
+        place = _place(shape_before.max_shape, shape_after.max_shape, rows)
         if place is None or (place[1] != 1 and not traits.reshapes_rows):
-            raise refusal(context, call, members[0])
-        if traits.reshapes_rows and math.prod(here.max_shape[: place[0]]) != math.prod(first.type.max_shape[:axis]):
-            raise refusal(context, call, members[0])
+            raise mixing_error(context, call, members[0])
+        if traits.reshapes_rows and math.prod(shape_before.max_shape[: place[0]]) != math.prod(
+            value.type.max_shape[:axis]
+        ):
+            raise mixing_error(context, call, members[0])
         places.append(place)
     return places
 
 
-def _with_one_more(inputs: Inputs, members: Sequence[Axis]) -> Inputs:
+def _enlarged_by_one(inputs: Inputs, members: Sequence[Axis]) -> Inputs:
     larger = list(inputs)
     for index, axis in members:
         value = larger[index]
@@ -162,13 +173,13 @@ def _with_one_more(inputs: Inputs, members: Sequence[Axis]) -> Inputs:
 
 
 def _place(before: Sequence[int], after: Sequence[int], rows: int) -> tuple[int, int] | None:
-    """The one axis that has more rows after than before, and how many more for one of `rows`."""
+    """The only axis that grew, and its growth per added row; None if several axes changed."""
     if len(before) != len(after):
         return None
-    changed = [axis for axis, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
+    changed = [axis for axis, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
     if len(changed) != 1:
         return None
     axis = changed[0]
     factor = before[axis] // rows
-    fits = factor > 0 and (before[axis], after[axis]) == (rows * factor, (rows + 1) * factor)
-    return (axis, factor) if fits else None
+    is_multiple = factor > 0 and (before[axis], after[axis]) == (rows * factor, (rows + 1) * factor)
+    return (axis, factor) if is_multiple else None

@@ -1,8 +1,8 @@
-"""Operators on tensors with dimensions that are known at run time only.
+"""Imports operators on tensors with dynamic dimensions.
 
-Such a tensor is a value of the largest shape, and an int32 beside it for each of these dimensions, its extents
-(Context.extents). Operators that keep the rows along a dimension apart (row_wise.py) run over all rows and hand the
-extent on; those of import_row_readers.py read it; the rest is refused.
+A dynamic tensor is a value of its largest shape with one int32 extent per dynamic dimension (Context.extents).
+Row-wise operators (import_row_wise.py) compute all rows and pass the extent on. The operators of
+import_row_readers.py read it. All others are refused.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tflmgen.ir import Node, Value
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The nodes that stand for an operator, and its outputs."""
+    """Nodes that replace an operator of the file, and its outputs."""
 
     nodes: Sequence[Node]
     outputs: tuple[Value, ...]
 
 
 def import_rows(context: Context, call: RowCall) -> Imported:
-    """The nodes of an operator that has dynamic inputs or a size from the run time. Raises RowError."""
+    """Nodes of an operator with dynamic inputs or a run-time output shape. Raises RowError if it is not supported."""
     builder = Builder(context, call.origin)
     reader = READERS.get(call.op.name)
     outputs = reader(context, builder, call) if reader is not None else None

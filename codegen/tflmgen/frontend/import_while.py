@@ -1,9 +1,9 @@
-"""WHILE of the file: two regions over variables, some of which may grow from one iteration to the next.
+"""Imports WHILE: two regions over loop variables, which may grow from one iteration to the next.
 
-A dimension of a variable that differs between the loop's operand and the body's result is known at run time only. The
-body is imported again with room for as many rows (along this dimension) as the body was seen to return. If it then
-returns no more, that is the bound. If it returns still more, the variable grows, and its bound is what the user says,
-else its initial rows and what each of a known number of iterations adds, else the option for all dimensions.
+A dimension that differs between the loop's operand and the body's result is dynamic. The body is then imported again
+with the returned number of rows along this dimension. If it returns no more than that, the number is the bound.
+Otherwise the variable grows. Its bound is then, in this order: --max-shape; its initial rows plus the growth per
+iteration times a known number of iterations; --max-dim.
 """
 
 from __future__ import annotations
@@ -14,21 +14,30 @@ from dataclasses import dataclass, field, replace
 from tflmgen.frontend.import_block import Scope
 from tflmgen.frontend.import_build import Builder, new_extents, with_dim
 from tflmgen.frontend.import_context import Argument, Context, Handle, difference
-from tflmgen.frontend.import_regions import Region, Regions, arguments_agree, failed, same_count, values_of
+from tflmgen.frontend.import_regions import (
+    Region,
+    Regions,
+    arguments_agree,
+    counts_agree,
+    failed_outputs,
+    without_handles,
+)
 from tflmgen.frontend.tflite.model import Operator, SubGraph
 from tflmgen.frontend.trips import trip_count
 from tflmgen.ir import DType, Node, Origin, Value, While
 
 Axis = tuple[int, int]
-"""A variable's position, and one of its dimensions."""
+"""(position of a loop variable, one of its axes)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """The loop as imported with some assumption on its variables' rows.
+    """The loop imported under the current assumptions on the rows of its variables.
 
-    carried: positions of the variables; arguments: what stands for each operand inside; contents: of the persistent
-    variables, before, inside and after the body.
+    carried    positions of the operands that are loop variables
+    arguments  value of each operand inside the loop
+    inner      persistent variable -> value at the start of an iteration
+    after      persistent variable -> value at the end of the body
     """
 
     carried: Sequence[int]
@@ -41,15 +50,18 @@ class _Attempt:
 
 @dataclass(slots=True)
 class _Rows:
-    """Assumptions on one dimension of a variable: rows that there is room for, how many more the body returned last.
+    """Assumption on one dynamic dimension of a loop variable.
 
-    proposed: the rows after all iterations, if each adds as many; settled: for good.
+    capacity     rows of the variable's buffer along it
+    growth       rows that the last import of the body returned beyond the capacity
+    is_proposed  the capacity is the extrapolation of a constant growth over all iterations
+    is_final     the capacity does not change any more
     """
 
-    most: int
+    capacity: int
     growth: int = 0
-    proposed: bool = False
-    settled: bool = False
+    is_proposed: bool = False
+    is_final: bool = False
 
 
 @dataclass(slots=True)
@@ -69,13 +81,13 @@ class _WhileImporter:
 
     def run(self) -> tuple[Node, ...]:
         if not self._fits():
-            return failed(self.scope, self.op)
+            return failed_outputs(self.scope, self.op)
         carried = self._carried()
         for i in carried:
             for axis in self.context.extents.get(self._value(i), {}):
                 self.rows[i, axis] = self._first((i, axis))
         before = dict(self.context.contents)
-        # Each round but the last makes a variable dynamic, measures its growth, proposes a bound, or settles one.
+        # Each round but the last makes a variable dynamic, measures its growth, proposes a bound, or fixes one.
         dimensions = sum(len(self._value(i).type.shape) for i in carried)
         for _ in range(5 * dimensions + 2):
             saved = self.regions.save()
@@ -91,20 +103,20 @@ class _WhileImporter:
                 break
             return self._finish(attempt, before)
         self.context.contents = before
-        return failed(self.scope, self.op)
+        return failed_outputs(self.scope, self.op)
 
     def _fits(self) -> bool:
         condition, body = self.targets
         context, origin, operands = self.context, self.origin, self.operands
-        fine = arguments_agree(context, origin, "condition's input", operands, condition)
-        fine &= arguments_agree(context, origin, "body's input", operands, body)
+        is_valid = arguments_agree(context, origin, "condition's input", operands, condition)
+        is_valid &= arguments_agree(context, origin, "body's input", operands, body)
         count = len(operands)
-        fine &= same_count(context, origin, "body's output", count, "operand", body, len(body.outputs))
+        is_valid &= counts_agree(context, origin, "body's output", count, "operand", body, len(body.outputs))
         if len(self.op.outputs) != count:
             counts = f"{count} operands and {len(self.op.outputs)} results"
             context.problem(origin, f"WHILE has {counts}; each variable needs both")
-            fine = False
-        return fine
+            is_valid = False
+        return is_valid
 
     def _carried(self) -> list[int]:
         body = self.targets[1]
@@ -115,7 +127,7 @@ class _WhileImporter:
         ]
 
     def _axes(self, position: int) -> list[int]:
-        """The dimensions of a variable that are dynamic."""
+        """Dynamic axes of a loop variable."""
         return sorted(axis for i, axis in self.rows if i == position)
 
     def _value(self, position: int) -> Value:
@@ -131,7 +143,7 @@ class _WhileImporter:
             type_ = self._value(i).type
             axes = self._axes(i)
             for axis in axes:
-                type_ = with_dim(type_, axis, self.rows[i, axis].most)
+                type_ = with_dim(type_, axis, self.rows[i, axis].capacity)
             variable = context.value(body.tensors[body.inputs[i]].name, type_)
             arguments[i] = variable
             if axes:
@@ -143,53 +155,53 @@ class _WhileImporter:
         if self.regions.assigns(condition):
             rule = f"the condition '{condition.name}' assigns a variable; move that into the body"
             context.problem(self.origin, rule)
-        # Control flow in the condition gave the variables other names, for the same contents.
+        # Control flow in the condition has renamed the variables without changing their contents.
         context.contents = dict(inner)
-        wanted: list[dict[int, int]] = [{} for _ in body.outputs]
+        output_bounds: list[dict[int, int]] = [{} for _ in body.outputs]
         for (i, axis), rows in self.rows.items():
-            if rows.settled:
-                wanted[i][axis] = rows.most
-        following = self.regions.region(body, arguments, self.origin, wanted)
+            if rows.is_final:
+                output_bounds[i][axis] = rows.capacity
+        body_region = self.regions.region(body, arguments, self.origin, output_bounds)
         if test is None:
             return None
-        return _Attempt(carried, arguments, test, following, inner, dict(context.contents))
+        return _Attempt(carried, arguments, test, body_region, inner, dict(context.contents))
 
     def _test(self, condition: SubGraph, arguments: Sequence[Argument]) -> Region | None:
         region = self.regions.region(condition, arguments, self.origin)
-        values = values_of(region.returned)
+        values = without_handles(region.returned)
         if len(values) == 1 and values[0].type.dtype is DType.BOOL and values[0].type.elements == 1:
             return region
-        found = ", ".join(str(v.type) for v in values) or "nothing"
-        rule = f"the condition of WHILE must return one bool; '{condition.name}' returns {found}"
+        actual = ", ".join(str(v.type) for v in values) or "nothing"
+        rule = f"the condition of WHILE must return one bool; '{condition.name}' returns {actual}"
         self.context.problem(self.origin, rule)
         return None
 
-    # -- variables that are dynamic
+    # -- dynamic variables
 
     def _changed(self, attempt: _Attempt) -> bool:
-        """Whether the assumptions on rows must change for the body to return what its variables may hold."""
+        """Updates the assumptions on rows from the body's results; whether any has changed."""
         changed = False
         for i in attempt.carried:
-            variable, following = attempt.arguments[i], attempt.body.returned[i]
-            if not isinstance(following, Value) or following in self.context.open or not variable.type.shape:  # type: ignore[union-attr]
+            variable, result = attempt.arguments[i], attempt.body.returned[i]
+            if not isinstance(result, Value) or result in self.context.open or not variable.type.shape:  # type: ignore[union-attr]
                 continue
             assert isinstance(variable, Value)
-            here, there = variable.type.max_shape, following.type.max_shape
-            if len(here) != len(there):
+            old_shape, new_shape = variable.type.max_shape, result.type.max_shape
+            if len(old_shape) != len(new_shape):
                 continue
-            for axis in range(len(here)):
-                changed |= self._axis_changed(attempt, (i, axis), here[axis], there[axis])
+            for axis in range(len(old_shape)):
+                changed |= self._axis_changed(attempt, (i, axis), old_shape[axis], new_shape[axis])
         return changed
 
-    def _axis_changed(self, attempt: _Attempt, axis: Axis, here: int, there: int) -> bool:
-        following = attempt.body.returned[axis[0]]
-        assert isinstance(following, Value)
+    def _axis_changed(self, attempt: _Attempt, axis: Axis, old_dim: int, new_dim: int) -> bool:
+        result = attempt.body.returned[axis[0]]
+        assert isinstance(result, Value)
         if axis not in self.rows:
-            if there != here or axis[1] in self.context.extents.get(following, {}):
-                self.rows[axis] = self._first(axis, there)
+            if new_dim != old_dim or axis[1] in self.context.extents.get(result, {}):
+                self.rows[axis] = self._first(axis, new_dim)
                 return True
-        elif there > here and not self.rows[axis].settled:
-            self._grows(axis, attempt, there)
+        elif new_dim > old_dim and not self.rows[axis].is_final:
+            self._grows(axis, attempt, new_dim)
             return True
         return False
 
@@ -197,15 +209,15 @@ class _WhileImporter:
         return self._value(axis[0]).type.max_shape[axis[1]]
 
     def _first(self, axis: Axis, returned: int = 0) -> _Rows:
-        """What is assumed of a variable's dimension once it turns out to be dynamic."""
-        most = self._bound(axis)
-        here = self._initial(axis)
-        if most is not None:
-            return _Rows(most, settled=True)
-        return _Rows(max(here, returned), growth=max(0, returned - here))
+        """First assumption on a dimension that has turned out to be dynamic."""
+        bound = self._bound(axis)
+        initial = self._initial(axis)
+        if bound is not None:
+            return _Rows(bound, is_final=True)
+        return _Rows(max(initial, returned), growth=max(0, returned - initial))
 
     def _bound(self, axis: Axis) -> int | None:
-        """What the user says of a variable, under any of its names; the room that there is for it around the loop."""
+        """Smallest user bound under any of the variable's names; else the bound of the loop's output; else None."""
         condition, body = self.targets
         position, dimension = axis
         names = (
@@ -214,47 +226,49 @@ class _WhileImporter:
             (body.index, body.inputs[position]),
             (body.index, body.outputs[position]),
         )
-        given = [self.context.bounds.tensors[name][dimension] for name in names if name in self.context.bounds.tensors]
-        around = self.scope.most.get(self.op.outputs[position], {}).get(dimension)
-        return min(given, default=around)
+        user_bounds = [
+            self.context.bounds.tensors[name][dimension] for name in names if name in self.context.bounds.tensors
+        ]
+        outer_bound = self.scope.max_dims.get(self.op.outputs[position], {}).get(dimension)
+        return min(user_bounds, default=outer_bound)
 
     def _grows(self, axis: Axis, attempt: _Attempt, returned: int) -> None:
         rows = self.rows[axis]
-        growth = returned - rows.most
+        growth = returned - rows.capacity
         trips = self._trips(attempt)
-        inits = self._initial(axis)
+        initial_rows = self._initial(axis)
         if trips is not None and not rows.growth:
             self.rows[axis] = _Rows(returned, growth)
             return
         if trips is not None and growth == rows.growth:
-            # Seen at two sizes: linear, unless it is more at the size that follows from it.
-            most = rows.most if rows.proposed else max(inits + trips * growth, 1)
-            self.rows[axis] = _Rows(most, growth, proposed=True, settled=rows.proposed)
+            # Equal growth at two sizes: extrapolate linearly, and verify at the extrapolated size.
+            capacity = rows.capacity if rows.is_proposed else max(initial_rows + trips * growth, 1)
+            self.rows[axis] = _Rows(capacity, growth, is_proposed=True, is_final=rows.is_proposed)
             return
         largest = self.context.bounds.largest
         if largest is None:
             self.unbounded.append(axis)
-        self.rows[axis] = _Rows(max(largest or 0, inits), growth, settled=True)
+        self.rows[axis] = _Rows(max(largest or 0, initial_rows), growth, is_final=True)
 
     def _refuse(self) -> None:
-        """Says which variables grow, and how to bound them."""
+        """Reports the variables that grow without a bound, with the option that sets one."""
         graph, body = self.scope.subgraph, self.targets[1]
         for position in dict.fromkeys(i for i, _ in self.unbounded):
             output, inner = graph.tensors[self.op.outputs[position]], body.tensors[body.inputs[position]]
             shape = self._value(position).type.max_shape
-            dims = ",".join("N" if at in self._axes(position) else str(dim) for at, dim in enumerate(shape))
+            dims = ",".join("N" if axis in self._axes(position) else str(dim) for axis, dim in enumerate(shape))
             name = f"{body.name or body.index}:{inner.name}"
             self.context.tensor_problem(
                 graph,
                 output,
-                f"stays open: each iteration of WHILE (operator {self.op.index}) makes it larger",
+                f"has no upper bound: each iteration of WHILE (operator {self.op.index}) enlarges it",
                 f"Bound it with --max-shape '{name}={dims}', or --max-dim N",
             )
 
     def _trips(self, attempt: _Attempt) -> int | None:
-        """How often the loop can run."""
-        variables = values_of([attempt.arguments[i] for i in attempt.carried])
-        results = values_of([attempt.body.returned[i] for i in attempt.carried])
+        """Upper bound of the number of iterations, or None."""
+        variables = without_handles([attempt.arguments[i] for i in attempt.carried])
+        results = without_handles([attempt.body.returned[i] for i in attempt.carried])
         inits = tuple(self._value(i) for i in attempt.carried)
         if len(results) != len(variables):
             return None
@@ -263,65 +277,65 @@ class _WhileImporter:
         return trip_count(loop, self.context.constants, at_most=True)
 
     def _next_agree(self, attempt: _Attempt) -> bool:
-        """Whether the body returns for each variable what it may hold."""
-        fine = True
+        """Whether the body's results have the types of the variables; reports each mismatch."""
+        agrees = True
         body = self.targets[1]
         for i in attempt.carried:
-            variable, following = attempt.arguments[i], attempt.body.returned[i]
+            variable, result = attempt.arguments[i], attempt.body.returned[i]
             assert isinstance(variable, Value)
             tensor = body.tensors[body.outputs[i]]
-            reason = "a resource handle" if isinstance(following, Handle) else ""
-            if isinstance(following, Value) and following not in self.context.open:
-                here, there = variable.type, following.type
-                if len(here.shape) == len(there.shape):
+            reason = "a resource handle" if isinstance(result, Handle) else ""
+            if isinstance(result, Value) and result not in self.context.open:
+                variable_type, result_type = variable.type, result.type
+                if len(variable_type.shape) == len(result_type.shape):
                     for axis in self._axes(i):
-                        there = with_dim(there, axis, here.max_shape[axis])
-                reason = difference(here, there, open_shape=False)
+                        result_type = with_dim(result_type, axis, variable_type.max_shape[axis])
+                reason = difference(variable_type, result_type, open_shape=False)
             if reason:
                 self.context.problem(self.origin, f"body's output {i} ('{tensor.name}'): {reason}")
-                fine = False
-        return fine
+                agrees = False
+        return agrees
 
-    # -- the node
+    # -- the While node
 
     def _finish(self, attempt: _Attempt, before: dict[str, Value]) -> tuple[Node, ...]:
         context, carried = self.context, attempt.carried
-        start, end = Builder(context, self.origin), Builder(context, self.origin)
+        prologue, epilogue = Builder(context, self.origin), Builder(context, self.origin)
         variables, inits, results, outputs = [], [], [], []
         for i, index in enumerate(self.op.outputs):
-            argument, init, following = attempt.arguments[i], self.operands[i], attempt.body.returned[i]
+            argument, init, result = attempt.arguments[i], self.operands[i], attempt.body.returned[i]
             if i not in carried:
                 self.scope.bind(index, argument)
                 continue
             assert isinstance(argument, Value)
             assert isinstance(init, Value)
-            assert isinstance(following, Value)
+            assert isinstance(result, Value)
             for axis in self._axes(i):
-                most = self.rows[i, axis].most
-                init, following = start.fit(init, most, axis), end.fit(following, most, axis)
+                capacity = self.rows[i, axis].capacity
+                init, result = prologue.fit(init, capacity, axis), epilogue.fit(result, capacity, axis)
             variables.append(argument)
             inits.append(init)
-            results.append(following)
+            results.append(result)
             outputs.append(self.scope.define(index, argument.type))
-        for at, i in enumerate(carried):
+        for position, i in enumerate(carried):
             axes = self._axes(i)
             if axes:
-                context.extents[outputs[at]] = new_extents(context, outputs[at], axes)
+                context.extents[outputs[position]] = new_extents(context, outputs[position], axes)
             for axis in axes:
-                variables.append(context.extents[variables[at]][axis])
-                inits.append(start.extent(inits[at], axis))
-                results.append(end.extent(results[at], axis))
-                outputs.append(context.extents[outputs[at]][axis])
+                variables.append(context.extents[variables[position]][axis])
+                inits.append(prologue.extent(inits[position], axis))
+                results.append(epilogue.extent(results[position], axis))
+                outputs.append(context.extents[outputs[position]][axis])
         variables += attempt.inner.values()
         inits += before.values()
         results += attempt.after.values()
         context.contents = {name: context.value(name, value.type) for name, value in before.items()}
         outputs += context.contents.values()
         block = attempt.body.block
-        body = replace(block, nodes=(*block.nodes, *end.nodes), results=tuple(results))
-        ends = tuple(variables), tuple(inits)
-        loop = While(context.new_id(), *ends, attempt.test.block, body, tuple(outputs), self.origin)
-        return (*start.nodes, loop)
+        body = replace(block, nodes=(*block.nodes, *epilogue.nodes), results=tuple(results))
+        loop_values = tuple(variables), tuple(inits)
+        loop = While(context.new_id(), *loop_values, attempt.test.block, body, tuple(outputs), self.origin)
+        return (*prologue.nodes, loop)
 
 
 def import_while(
@@ -332,5 +346,5 @@ def import_while(
     operands: Sequence[Argument],
     targets: Sequence[SubGraph],
 ) -> tuple[Node, ...]:
-    """The nodes of a WHILE; an operand that the body passes on unchanged is no variable."""
+    """Nodes of a WHILE. Operands that the body returns unchanged are not loop variables."""
     return _WhileImporter(regions, scope, op, origin, operands, targets).run()

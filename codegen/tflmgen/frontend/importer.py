@@ -1,8 +1,8 @@
-"""A file's subgraphs become Functions and regions; TFLite's words and quirks end here.
+"""Imports a file's subgraphs as Functions and regions; TFLite's terms and quirks end here.
 
-A subgraph that one IF or WHILE refers to becomes a region inside that node, its inputs renamed to the operands. Every
-other one becomes a Function that is imported once per set of argument types. Variables become values: the contents of
-each are threaded through functions, branches and loops. All problems of the model are collected.
+A subgraph with a single reference, by an IF or WHILE, becomes a region of that node. Every other subgraph becomes a
+Function, imported once per set of argument types. Contents of variables become values that are threaded through
+functions, branches and loops. All problems of the model are collected.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tflmgen.kernels import OPERATORS, Operators
 
 
 def import_model(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators = OPERATORS) -> Module:
-    """The Module of a file that the reader accepted, with room for dimensions up to `bounds`.
+    """Module of a file that the reader accepted, with dynamic dimensions limited to `bounds`.
 
-    Raises ModelError with every operator that is unsupported, every broken rule of an operator, every If or While whose
-    sides don't agree, every shape that stays open, and every recursion, with its call chain.
+    Raises ModelError with every unsupported operator, broken support rule, mismatch at an If or While, unbounded
+    dynamic shape, and recursion (with its call chain).
     """
     model = without_cases(without_bidirectional(model))
     entries = sorted({s.subgraph for s in model.signatures} or {0})
@@ -66,20 +66,24 @@ def _entry(context: Context, importer: ControlFlowImporter, subgraph: SubGraph) 
         types.append(context.declared(subgraph, index))
         signature = tensor.shape_signature or ()
         bounds = {axis: context.bounds.of_input((subgraph.index, index), axis) for axis in open_axes(tensor)}
-        dims = [d if (most := bounds.get(axis)) is None else Bound("rows", most) for axis, d in enumerate(tensor.shape)]
+        dims = [
+            d if (bound := bounds.get(axis)) is None else Bound("rows", bound) for axis, d in enumerate(tensor.shape)
+        ]
         types[-1] = types[-1].with_shape(tuple(dims))
-        open_dims = any(most is None for most in bounds.values()) or (is_open(tensor) and not signature)
+        open_dims = any(bound is None for bound in bounds.values()) or (is_open(tensor) and not signature)
         if open_dims:
             shape = "x".join(map(str, tensor.shape)) or "one element"
-            context.notes.append(f"input '{tensor.name}' has an open dimension; compiled for its stored shape, {shape}")
+            context.notes.append(
+                f"input '{tensor.name}' has a dynamic dimension; compiled for its stored shape, {shape}"
+            )
     return importer.function(subgraph, types)
 
 
 def _uncalled(context: Context, importer: ControlFlowImporter, subgraph: int, function: Function) -> Function:
-    """The function, or one that only calls it where others do too, or where its inputs and results must become dense.
+    """Entry function of a signature: the function itself, or a wrapper that calls it.
 
-    What a signature enters takes the variables from their homes and leaves them there; a callee gets and returns them.
-    Inputs and results of a signature have their elements in use one after the other, whatever dimensions are dynamic.
+    A wrapper is needed if other callers exist, since an entry function reads and writes the variables in place while a
+    callee receives and returns them; and if inputs or results are sparse, since those of a signature are packed.
     """
     nodes = (node for f in importer.functions for node in walk(f.body))
     is_called = any(isinstance(node, Call) and node.function == function.name for node in nodes)
@@ -98,7 +102,7 @@ def _uncalled(context: Context, importer: ControlFlowImporter, subgraph: int, fu
 
 
 def _renamed(context: Context, values: Sequence[Value], states: int) -> tuple[Value, ...]:
-    """New values for a function's inputs or results, of which the last are extents and the contents of variables."""
+    """New values with the names and types of a function's inputs or results; the last `states` are variables."""
     renamed = tuple(context.value(v.name, v.type) for v in values)
     axes = [
         (new, axis) for old, new in zip(values, renamed, strict=True) for axis in sorted(context.extents.get(old, {}))
@@ -110,7 +114,7 @@ def _renamed(context: Context, values: Sequence[Value], states: int) -> tuple[Va
 
 
 def _is_sparse(context: Context, value: Value) -> bool:
-    """Whether a dimension other than the first is dynamic."""
+    """Whether a dimension other than the first is dynamic, so that elements in use are not contiguous."""
     return any(context.extents.get(value, {}))
 
 
@@ -121,7 +125,7 @@ def _spread(context: Context, builder: Builder, value: Value) -> Value:
 
 
 def _report_open(context: Context, functions: Sequence[Function]) -> None:
-    """Shapes that stay open are problems where something that is needed reads them."""
+    """Reports the dynamic shapes without a bound that live operators read."""
     for function in functions:
         for value in uses_in(function.body):
             if value in context.open:

@@ -1,7 +1,7 @@
-"""What operators keep from one invocation to the next beside the file's own variables: the state of a framer, a delay.
+"""State that operators keep between invokes outside the file's variables, such as that of a framer or a delay.
 
-Each piece becomes a variable. The operator reads its contents as a further input and returns the new ones as a further
-output, so that every stage after the importer sees data flow only.
+Each piece of state becomes a variable. The operator gets its contents as an extra input and returns the new contents
+as an extra output, so that later stages see data flow only.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from tflmgen.kernels import Operators, State
 
 
 def keeps_state(op: Operator, operators: Operators) -> bool:
-    """Whether it is of a kind that keeps something of its own."""
+    """Whether operators of this name keep state of their own."""
     entry = operators.get(op.name)
     return entry is not None and entry.state is not None
 
 
 def state_of(op: Operator, instance: OperatorInstance, operators: Operators) -> tuple[State, ...]:
-    """What the operator keeps; its support rules hold."""
+    """Pieces of state of an operator whose support rules hold."""
     state = operators[op.name].state
     return state(instance) if state else ()
 
 
 def state_name(subgraph: SubGraph, op: Operator, index: int) -> str:
-    """The name of the variable that is piece `index` of the operator's state."""
+    """Name of the variable for piece `index` of the operator's state."""
     return f"{op.name} ({subgraph.index}.{op.index}.{index})"
 
 
 def all_states(model: Model, operators: Operators) -> Iterator[tuple[str, State]]:
-    """The state of every operator that satisfies its support rules as the file declares it, by the variable's name."""
+    """(variable name, state) of every operator whose declaration in the file satisfies its support rules."""
     for subgraph in model.subgraphs:
         for op in subgraph.operators:
             instance = _declared(subgraph, op, operators[op.name]) if keeps_state(op, operators) else None
@@ -43,11 +43,11 @@ def all_states(model: Model, operators: Operators) -> Iterator[tuple[str, State]
 
 
 def _declared(subgraph: SubGraph, op: Operator, entry: Row) -> OperatorInstance | None:
-    """The operator as the file declares it; None where it isn't well-formed."""
-    least, most = entry.inputs
+    """The operator as declared in the file; None if it is malformed."""
+    min_inputs, max_inputs = entry.inputs
     types: list[TensorType] = []
     arrays = []
-    if entry.outputs not in (-1, len(op.outputs)) or not least <= len(op.inputs) <= most or -1 in op.inputs:
+    if entry.outputs not in (-1, len(op.outputs)) or not min_inputs <= len(op.inputs) <= max_inputs or -1 in op.inputs:
         return None
     for index in (*op.inputs, *op.outputs):
         tensor = subgraph.tensors[index]

@@ -14,9 +14,9 @@ from tflmgen.kernels import CUSTOM_OPTIONS, Operators, Options, instance_of
 
 @dataclass(frozen=True, slots=True)
 class CheckedOperator:
-    """The outcome: attributes and output types, or sentences that say what is wrong.
+    """Result of the checks: attributes and output types, or the problems as sentences.
 
-    `open` says that a shape is known at run time only.
+    open  reason why an output shape is unknown at compile time, or empty
     """
 
     attributes: Any
@@ -26,7 +26,7 @@ class CheckedOperator:
 
 
 def options_of(op: Operator) -> Options | None:
-    """The options as the operator table reads them."""
+    """Options of the operator in the form that the operator table reads."""
     return {**(op.options or {}), CUSTOM_OPTIONS: op.custom_options} if op.name.startswith(CUSTOM) else op.options
 
 
@@ -40,20 +40,29 @@ def check_operator(
 ) -> CheckedOperator:
     """Checks `op` in the order table, arity, attributes, rules, shapes; stops at the first kind that fails.
 
-    `open_shapes[i]` tells that output i's shape is declared with -1: the inferred shape then counts, not the stored
-    one.
+    `open_shapes[i]`: output i is declared with a dimension of -1, so that its inferred shape replaces the stored one.
     """
     entry = operators.get(op.name)
     if entry is None:
         return CheckedOperator(None, declared, (_unsupported(op.name),))
-    least, most = entry.inputs
-    if len(op.inputs) < least or (most >= 0 and len(op.inputs) > most):
-        wanted = f"{least}" if least == most else f"at least {least}" if most < 0 else f"{least} to {most}"
-        return CheckedOperator(None, declared, (f"{op.name} takes {wanted} inputs, here it has {len(op.inputs)}",))
-    if any(v is None for v in inputs[:least]):
-        return CheckedOperator(None, declared, (f"{op.name} lacks one of its first {least} inputs",))
+    min_inputs, max_inputs = entry.inputs
+    if len(op.inputs) < min_inputs or (max_inputs >= 0 and len(op.inputs) > max_inputs):
+        arity = (
+            f"{min_inputs}"
+            if min_inputs == max_inputs
+            else f"at least {min_inputs}"
+            if max_inputs < 0
+            else f"{min_inputs} to {max_inputs}"
+        )
+        return CheckedOperator(None, declared, (f"{op.name} requires {arity} inputs; this one has {len(op.inputs)}",))
+    if any(v is None for v in inputs[:min_inputs]):
+        return CheckedOperator(
+            None, declared, (f"{op.name} requires its first {min_inputs} inputs; one of them is absent",)
+        )
     if entry.outputs >= 0 and len(declared) != entry.outputs:
-        return CheckedOperator(None, declared, (f"{op.name} has {entry.outputs} outputs, here {len(declared)}",))
+        return CheckedOperator(
+            None, declared, (f"{op.name} requires {entry.outputs} outputs; this one has {len(declared)}",)
+        )
     try:
         attributes = entry.attributes(options_of(op))
     except ValueError as error:
@@ -72,15 +81,15 @@ def _check_shapes(
     declared: tuple[TensorType, ...],
     open_shapes: Sequence[bool],
 ) -> CheckedOperator:
-    outputs, problems, unknown = [], [], ""
+    outputs, problems, open_shape = [], [], ""
     for index, (type_, shape, is_open) in enumerate(zip(declared, shapes, open_shapes, strict=True)):
         if shape is None and is_open:
-            unknown = f"the shape of output {index} of {name} depends on values that only the run time knows"
+            open_shape = f"the shape of output {index} of {name} depends on values that are known at run time only"
         elif shape is not None and shape != type_.shape and not is_open:
-            found = f"declared {list(type_.shape)}, its operands make it {list(shape)}"
-            problems.append(f"output {index} of {name} is {found}")
+            mismatch = f"declared {list(type_.shape)}, its operands make it {list(shape)}"
+            problems.append(f"output {index} of {name} is {mismatch}")
         outputs.append(type_.with_shape(shape) if shape is not None else type_)
-    return CheckedOperator(attributes, tuple(outputs), tuple(problems), unknown)
+    return CheckedOperator(attributes, tuple(outputs), tuple(problems), open_shape)
 
 
 def _types(instance: OperatorInstance) -> str:

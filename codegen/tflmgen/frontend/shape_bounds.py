@@ -1,4 +1,4 @@
-"""How large the dimensions may become that a file leaves open: what the user says, and what the inputs at hand need."""
+"""Upper bounds of dynamic dimensions: from options, and from the shapes of the user's inputs."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.tflite.model import Model, SubGraph, Tensor
 
 TensorKey = tuple[int, int]
-"""Subgraph and tensor index."""
+"""(subgraph index, tensor index)."""
 
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Largest shapes of tensors, and the largest dimension of all others; None where the user says nothing.
+    """Upper bounds of dynamic shapes.
 
-    `given` are the shapes that the inputs need which a command is given.
+    tensors      --max-shape
+    largest      --max-dim: bound of every other dynamic dimension; None: unbounded
+    from_inputs  shapes of the user's inputs
     """
 
     tensors: Mapping[TensorKey, Shape] = field(default_factory=dict)
     largest: int | None = None
-    given: Mapping[TensorKey, Shape] = field(default_factory=dict)
+    from_inputs: Mapping[TensorKey, Shape] = field(default_factory=dict)
 
     def of_input(self, key: TensorKey, axis: int) -> int | None:
-        shape = self.tensors.get(key, self.given.get(key))
+        shape = self.tensors.get(key, self.from_inputs.get(key))
         return self.largest if shape is None else shape[axis]
 
 
@@ -36,7 +38,7 @@ NO_BOUNDS = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class ShapeLimit:
-    """A --max-shape option: its name, and the largest dimensions; None where the text is not NAME=4,3."""
+    """A parsed --max-shape option; `sizes` is None if the text is not of the form NAME=4,3."""
 
     text: str
     name: str
@@ -44,51 +46,56 @@ class ShapeLimit:
 
 
 def parse_shape_limit(text: str) -> ShapeLimit:
-    """The limit that NAME=4,3 is."""
+    """Parses NAME=4,3."""
     name, _, dims = text.rpartition("=")
     return ShapeLimit(text, name, _sizes(dims))
 
 
 def is_open(tensor: Tensor) -> bool:
-    """Whether the file leaves the shape of a tensor, or a part of it, unknown."""
+    """Whether the file declares a tensor without rank, or with a dynamic dimension."""
     return -1 in (tensor.shape_signature or ()) or (not tensor.has_rank and not tensor.shape)
 
 
 def open_axes(tensor: Tensor) -> tuple[int, ...]:
-    """The dimensions that the file leaves open."""
+    """Axes whose dimension the file declares as -1."""
     return tuple(axis for axis, dim in enumerate(tensor.shape_signature or ()) if dim < 0)
 
 
 def find_bounds(
-    model: Model, limits: Iterable[ShapeLimit], max_dim: int | None, given: Mapping[TensorKey, Shape] | None = None
+    model: Model,
+    limits: Iterable[ShapeLimit],
+    max_dim: int | None,
+    input_shapes: Mapping[TensorKey, Shape] | None = None,
 ) -> Bounds:
-    """The bounds of the options --max-shape (`limits`) and --max-dim.
+    """Bounds from --max-shape (`limits`), --max-dim and the shapes of the user's inputs.
 
-    NAME is that of a signature's input or output, or of an input or output tensor of the main subgraph, else
-    `subgraph:tensor`, both by name or index. Raises ModelError where a name or a shape doesn't fit the model.
+    NAME is an input or output of a signature, an input or output tensor of the main subgraph, or `subgraph:tensor`,
+    both by name or index. Raises ModelError if a name or a shape doesn't fit the model.
     """
     problems: list[Problem] = []
     tensors: dict[TensorKey, Shape] = {}
     for limit in limits:
         option, name, sizes = limit.text, limit.name, limit.sizes
-        keys = _named(model, name)
-        where = Location(model.name)
+        keys = _tensors_named(model, name)
+        location = Location(model.name)
         if sizes is None or not name:
-            problems.append(Problem(where, f"--max-shape {option} is not of the form NAME=4,3"))
+            problems.append(Problem(location, f"--max-shape {option} is not of the form NAME=4,3"))
         elif not keys:
-            problems.append(Problem(where, f"--max-shape {option}: nothing in the model is called that", _names(model)))
+            problems.append(
+                Problem(location, f"--max-shape {option}: nothing in the model is called that", _names(model))
+            )
         for key in keys if sizes is not None else ():
             graph = model.subgraphs[key[0]]
-            wrong = _mismatch(graph.tensors[key[1]], sizes or ())
-            if wrong:
+            mismatch = _mismatch(graph.tensors[key[1]], sizes or ())
+            if mismatch:
                 tensor = graph.tensors[key[1]]
                 place = Location(model.name, graph.index, graph.name, tensor=tensor.index, tensor_name=tensor.name)
-                problems.append(Problem(place, f"--max-shape {option}: {wrong}"))
+                problems.append(Problem(place, f"--max-shape {option}: {mismatch}"))
             elif sizes:
                 tensors[key] = sizes
     if problems:
         raise ModelError(problems)
-    return Bounds(tensors, max_dim, given or {})
+    return Bounds(tensors, max_dim, input_shapes or {})
 
 
 def _sizes(dims: str) -> tuple[int, ...] | None:
@@ -100,7 +107,7 @@ def _sizes(dims: str) -> tuple[int, ...] | None:
 
 
 def _mismatch(tensor: Tensor, sizes: tuple[int, ...]) -> str:
-    """Why a tensor cannot have at most this shape; empty if it can."""
+    """Reason why a tensor cannot have this shape as its bound; empty if it can."""
     if not tensor.has_rank and not tensor.shape:
         return ""
     if len(sizes) != len(tensor.shape):
@@ -111,7 +118,7 @@ def _mismatch(tensor: Tensor, sizes: tuple[int, ...]) -> str:
     return ""
 
 
-def _named(model: Model, name: str) -> list[TensorKey]:
+def _tensors_named(model: Model, name: str) -> list[TensorKey]:
     ports = [
         (s.subgraph, index) for s in model.signatures for port, index in (*s.inputs, *s.outputs) if port == name
     ] or [
@@ -134,10 +141,10 @@ def _entries(model: Model) -> list[SubGraph]:
 
 
 def _names(model: Model) -> str:
-    """The names that the options may give."""
-    found = list(dict.fromkeys(_open_names(model)))
-    shown = ", ".join(f"'{name}'" for name in found[:12]) + (" ..." if len(found) > 12 else "")
-    return f"Its tensors of open shape are {shown}" if found else "No tensor of the model has an open shape"
+    """Sentence that lists the names of dynamic tensors, as the option accepts them."""
+    names = list(dict.fromkeys(_open_names(model)))
+    listed = ", ".join(f"'{name}'" for name in names[:12]) + (" ..." if len(names) > 12 else "")
+    return f"Its tensors of dynamic shape are {listed}" if names else "No tensor of the model has a dynamic shape"
 
 
 def _open_names(model: Model) -> Iterator[str]:

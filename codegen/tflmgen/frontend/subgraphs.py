@@ -1,4 +1,4 @@
-"""Which subgraphs refer to which: references, call order, recursion."""
+"""References between subgraphs: call order, recursion, and subgraphs with state."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ CONTROL_FLOW = {
 
 
 CALLS = frozenset({"CALL", "STABLEHLO_COMPOSITE"})
-"""Those that run one subgraph, once; that of a composite is its decomposition."""
+"""Operators that run one subgraph once; that of a composite is its decomposition."""
 
 
 def references(op: Operator) -> tuple[int, ...]:
-    """The subgraphs that an operator refers to."""
+    """Indices of the subgraphs that an operator refers to."""
     options = op.options or {}
     return tuple(int(options[name]) for name in CONTROL_FLOW.get(op.name, ()) if name in options)
 
 
 def call_order(model: Model, entries: Sequence[int]) -> tuple[int, ...]:
-    """The subgraphs that the entries reach, callees before their callers. Raises ModelError on recursion."""
-    done: dict[int, None] = {}
+    """Subgraphs reachable from `entries`, callees before callers. Raises ModelError on recursion."""
+    order: dict[int, None] = {}
     stack: list[tuple[int, list[int]]] = []
 
     def push(index: int) -> None:
@@ -39,49 +39,49 @@ def call_order(model: Model, entries: Sequence[int]) -> tuple[int, ...]:
         stack.append((index, list(dict.fromkeys(callees))))
 
     for entry in entries:
-        if entry in done:
+        if entry in order:
             continue
         push(entry)
         while stack:
             index, pending = stack[-1]
             if not pending:
-                done[index] = None
+                order[index] = None
                 stack.pop()
                 continue
             callee = pending.pop(0)
             chain = [i for i, _ in stack]
             if callee in chain:
                 names = [model.subgraphs[i].name or f"subgraph {i}" for i in [*chain[chain.index(callee) :], callee]]
-                where = Location(model.name, callee, model.subgraphs[callee].name)
+                location = Location(model.name, callee, model.subgraphs[callee].name)
                 text = "calls itself: " + " -> ".join(f"'{name}'" for name in names)
-                raise ModelError([Problem(where, text, "Recursion cannot be compiled; write it as a While")])
-            if callee not in done:
+                raise ModelError([Problem(location, text, "Recursion cannot be compiled; write it as a While")])
+            if callee not in order:
                 push(callee)
-    return tuple(done)
+    return tuple(order)
 
 
 def stateful_subgraphs(model: Model, operators: Operators) -> frozenset[int]:
-    """The subgraphs that touch variables, by themselves or through others."""
+    """Subgraphs that access variables, directly or through others."""
     accesses = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
     also = {s.index for s in model.subgraphs if any(t.is_variable for t in s.tensors)} | _keeping(model, operators)
     return _reaching(model, accesses, also)
 
 
 def assigning_subgraphs(model: Model, operators: Operators) -> frozenset[int]:
-    """The subgraphs that assign variables or keep a state, by themselves or through others."""
+    """Subgraphs that assign variables or keep state, directly or through others."""
     return _reaching(model, frozenset({"ASSIGN_VARIABLE"}), _keeping(model, operators))
 
 
 def _keeping(model: Model, operators: Operators) -> set[int]:
-    """The subgraphs with operators that keep a state of their own."""
+    """Subgraphs with operators that keep state of their own."""
     return {s.index for s in model.subgraphs if any(keeps_state(op, operators) for op in s.operators)}
 
 
 def _reaching(model: Model, names: frozenset[str], also: Collection[int] = ()) -> frozenset[int]:
-    """The subgraphs that contain one of the operators `names` or are among `also`, or refer to one that does or is."""
-    found = set(also) | {s.index for s in model.subgraphs if any(op.name in names for op in s.operators)}
+    """Subgraphs that are in `also` or contain an operator of `names`, and all that refer to them, transitively."""
+    reached = set(also) | {s.index for s in model.subgraphs if any(op.name in names for op in s.operators)}
     while True:
-        more = {s.index for s in model.subgraphs if any(i in found for op in s.operators for i in references(op))}
-        if more <= found:
-            return frozenset(found)
-        found |= more
+        added = {s.index for s in model.subgraphs if any(i in reached for op in s.operators for i in references(op))}
+        if added <= reached:
+            return frozenset(reached)
+        reached |= added

@@ -1,11 +1,11 @@
-"""TensorList lowerings: what the TFLite converter makes of a store of one row into a list of rows.
+"""Recognises lowered TensorList stores: the TFLite converter's form of storing one row into a list of rows.
 
 TensorListSetItem(list, index, row) arrives as
 
     CONCATENATION(axis 0, SLICE(list, 0.., [index, -1..]), row', SLICE(list, [index + 1, 0..], -1..))
 
-where row' is the row with a leading dimension of 1, and both SLICEs have shapes that only the run time knows. It is an
-in-place store of one row. (TensorListGetItem is a GATHER, which is a load of one row as it stands.)
+where row' is the row with a leading dimension of 1, and both SLICEs have dynamic shapes. The pattern is an in-place
+store of one row. (TensorListGetItem is a GATHER, which already loads one row.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tflmgen.frontend.tflite.model import Operator, SubGraph
 
 @dataclass(frozen=True, slots=True)
 class RowStore:
-    """Tensor indices of the list, of the row's index (int32, one element) and of the row (any shape of its size)."""
+    """Tensor indices: the list, the row's index (int32, one element), the row (any shape with a row's elements)."""
 
     list: int
     index: int
@@ -29,31 +29,31 @@ class RowStore:
 
 
 def row_stores(subgraph: SubGraph) -> Mapping[int, RowStore]:
-    """The CONCATENATIONs of a subgraph that are stores of one row, by operator index."""
+    """Stores of one row in a subgraph, by operator index of their CONCATENATION."""
     if not any(op.name == "SLICE" for op in subgraph.operators):
         return {}
     matcher = _Matcher(subgraph)
-    found = {op.index: matcher.match(op) for op in subgraph.operators if op.name == "CONCATENATION"}
-    return {index: store for index, store in found.items() if store is not None}
+    stores = {op.index: matcher.match(op) for op in subgraph.operators if op.name == "CONCATENATION"}
+    return {index: store for index, store in stores.items() if store is not None}
 
 
 def absorbed(subgraph: SubGraph, stores: Mapping[int, RowStore]) -> frozenset[int]:
-    """The operators whose results only the stores used, by operator index: their work is part of the store."""
+    """Indices of operators whose results only the stores read; the store replaces them."""
     if not stores:
         return frozenset()
     readers: Counter[int] = Counter(subgraph.outputs)
-    originally: set[int] = set()
+    unused: set[int] = set()
     for op in subgraph.operators:
         store = stores.get(op.index)
         readers.update(op.inputs if store is None else (store.list, store.index, store.row))
-        originally.update(op.inputs)
-    found = set()
+        unused.update(op.inputs)
+    result = set()
     for op in reversed(subgraph.operators):
         used = any(readers[output] for output in op.outputs)
-        if op.outputs and not used and op.index not in stores and originally.intersection(op.outputs):
-            found.add(op.index)
+        if op.outputs and not used and op.index not in stores and unused.intersection(op.outputs):
+            result.add(op.index)
             readers.subtract(op.inputs)
-    return frozenset(found)
+    return frozenset(result)
 
 
 class _Matcher:
@@ -77,25 +77,25 @@ class _Matcher:
             return None
         return RowStore(before.inputs[0], index, op.inputs[1])
 
-    def _is_all(self, tensor: int, wanted: int) -> bool:
+    def _is_all(self, tensor: int, number: int) -> bool:
         values = self._constant(tensor)
-        return values is not None and all(v == wanted for v in values)
+        return values is not None and all(v == number for v in values)
 
-    def _leading(self, tensor: int, rest: int) -> int | None:
-        """The scalar tensor t in a vector [t, rest, rest, ...] made by CONCATENATION, or in [t] of one element."""
+    def _leading(self, tensor: int, filler: int) -> int | None:
+        """Scalar tensor t of a vector [t, filler, filler, ...] built by CONCATENATION or PACK, or of [t]."""
         op = self._producer.get(tensor)
         if op is None:
             return None
         if op.name in ("RESHAPE", "EXPAND_DIMS", "PACK") and (op.name != "PACK" or len(op.inputs) == 1):
             return self._scalar(op.inputs[0])
         if op.name == "PACK":
-            return self._scalar(op.inputs[0]) if all(self._is_all(t, rest) for t in op.inputs[1:]) else None
-        if op.name != "CONCATENATION" or not op.inputs or not all(self._is_all(t, rest) for t in op.inputs[1:]):
+            return self._scalar(op.inputs[0]) if all(self._is_all(t, filler) for t in op.inputs[1:]) else None
+        if op.name != "CONCATENATION" or not op.inputs or not all(self._is_all(t, filler) for t in op.inputs[1:]):
             return None
         return self._scalar(op.inputs[0])
 
     def _scalar(self, tensor: int) -> int:
-        """Looks through reshapes of one element."""
+        """The tensor before any reshapes of one element."""
         op = self._producer.get(tensor)
         while op is not None and op.name in ("RESHAPE", "EXPAND_DIMS", "SQUEEZE"):
             tensor = op.inputs[0]
@@ -111,7 +111,7 @@ class _Matcher:
         return any(operands[i] == index and self._is_all(op.inputs[1 - i], 1) for i in (0, 1))
 
     def _constant(self, tensor: int) -> list[int] | None:
-        found = self._subgraph.tensors[tensor]
-        if found.data is None or found.dtype is None or found.dtype.is_float:
+        array = self._subgraph.tensors[tensor]
+        if array.data is None or array.dtype is None or array.dtype.is_float:
             return None
-        return [int(v) for v in np.frombuffer(found.data, found.dtype.numpy)]
+        return [int(v) for v in np.frombuffer(array.data, array.dtype.numpy)]

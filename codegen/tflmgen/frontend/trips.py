@@ -1,4 +1,4 @@
-"""How often a loop runs, where that follows from a counter: a variable that begins at a constant and changes by one.
+"""Trip counts of loops with a counter: a variable with a constant start and a constant step.
 
 The condition compares counters with constants; several comparisons may be joined by LOGICAL_AND. This is the affine
 case of induction variables (Wolfe, Beyond Induction Variables, 1992).
@@ -26,81 +26,81 @@ MIRRORED = {
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Before iteration k (from 0) the variable is start + k * step, a number of at most `bits` bits with its sign."""
+    """A counting variable: start + k * step before iteration k (from 0), a signed integer of `bits` bits."""
 
     start: int
     step: int
     bits: int
 
     def after(self, trips: int) -> int:
-        """What the variable holds after `trips` iterations."""
+        """Value of the variable after `trips` iterations."""
         return self.start + trips * self.step
 
     def fits(self, trips: int) -> bool:
-        """Whether the variable has not wrapped by then."""
+        """Whether the variable does not overflow within `trips` iterations."""
         return -(1 << self.bits - 1) <= self.after(trips) < 1 << self.bits - 1
 
 
 def counters(loop: While, constants: Mapping[str, bytes]) -> dict[Value, Counter]:
-    """The variables of a loop that count, of one element each."""
-    made = {op.outputs[0]: op for op in loop.body.nodes if isinstance(op, Op) and op.operator in ("ADD", "SUB")}
-    found = {}
+    """Counting variables of a loop, each of one element."""
+    producers = {op.outputs[0]: op for op in loop.body.nodes if isinstance(op, Op) and op.operator in ("ADD", "SUB")}
+    counting = {}
     for variable, init, following in zip(loop.variables, loop.inits, loop.body.results, strict=True):
-        start, op = _number(init, constants), made.get(following)
+        start, op = _number(init, constants), producers.get(following)
         if start is None or op is None or op.attributes != Fused(Activation.NONE):
             continue
         step = _step(op, variable, constants)
         if step:
-            found[variable] = Counter(start, step, variable.type.dtype.bits)
-    return found
+            counting[variable] = Counter(start, step, variable.type.dtype.bits)
+    return counting
 
 
 def trip_count(loop: While, constants: Mapping[str, bytes], at_most: bool = False) -> int | None:
-    """How often the body runs, or with `at_most` how often it can run; None where that is not known."""
+    """Number of iterations, or with `at_most` an upper bound of it; None if unknown."""
     if loop.trips is not None:
         return loop.trips
-    made = {op.outputs[0]: op for op in loop.condition.nodes if isinstance(op, Op)}
-    return _count(loop.condition.results[0], made, counters(loop, constants), constants, at_most)
+    producers = {op.outputs[0]: op for op in loop.condition.nodes if isinstance(op, Op)}
+    return _count(loop.condition.results[0], producers, counters(loop, constants), constants, at_most)
 
 
 def _count(
     test: Value,
-    made: Mapping[Value, Op],
+    producers: Mapping[Value, Op],
     counting: Mapping[Value, Counter],
     constants: Mapping[str, bytes],
     at_most: bool,
 ) -> int | None:
-    op = made.get(test)
+    op = producers.get(test)
     if op is None:
         return None
     if op.operator == "LOGICAL_AND":
-        counts = [_count(v, made, counting, constants, at_most) for v in op.inputs if v is not None]
-        known = [count for count in counts if count is not None]
-        return min(known, default=None) if at_most or len(known) == len(counts) else None
+        counts = [_count(v, producers, counting, constants, at_most) for v in op.inputs if v is not None]
+        known_counts = [count for count in counts if count is not None]
+        return min(known_counts, default=None) if at_most or len(known_counts) == len(counts) else None
     if op.operator not in MIRRORED:
         return None
-    one, other = op.inputs
-    assert one is not None
-    assert other is not None
+    counted, bound = op.inputs
+    assert counted is not None
+    assert bound is not None
     comparison = op.operator
-    if one not in counting:
-        one, other, comparison = other, one, MIRRORED[comparison]
-    limit = _number(other, constants)
-    if one not in counting or limit is None:
+    if counted not in counting:
+        counted, bound, comparison = bound, counted, MIRRORED[comparison]
+    limit = _number(bound, constants)
+    if counted not in counting or limit is None:
         return None
-    counter = counting[one]
+    counter = counting[counted]
     trips = first_failure(counter, comparison, limit)
     return trips if trips is not None and counter.fits(trips) else None
 
 
 def first_failure(counter: Counter, comparison: str, limit: int) -> int | None:
-    """The first k with not (start + k * step COMPARISON limit); None if there is none before the counter wraps."""
+    """First k for which (start + k * step COMPARISON limit) is false; None if the comparison always holds."""
     start, step = counter.start, counter.step
     if comparison.startswith("GREATER"):
         start, step, limit, comparison = -start, -step, -limit, MIRRORED[comparison]
     if comparison == "NOT_EQUAL":
-        trips, rest = divmod(limit - start, step)
-        return trips if rest == 0 and trips >= 0 else None
+        trips, remainder = divmod(limit - start, step)
+        return trips if remainder == 0 and trips >= 0 else None
     beyond = limit + (comparison == "LESS_EQUAL")
     if start >= beyond:
         return 0
@@ -108,16 +108,16 @@ def first_failure(counter: Counter, comparison: str, limit: int) -> int | None:
 
 
 def _step(op: Op, variable: Value, constants: Mapping[str, bytes]) -> int | None:
-    """c for variable + c, c + variable and variable - c."""
-    one, other = op.inputs
-    if one == variable:
-        step = _number(other, constants)
+    """Constant increment of `variable` by the operator: c of variable + c and c + variable, -c of variable - c."""
+    left, right = op.inputs
+    if left == variable:
+        step = _number(right, constants)
         return step if step is None or op.operator == "ADD" else -step
-    return _number(one, constants) if other == variable and op.operator == "ADD" else None
+    return _number(left, constants) if right == variable and op.operator == "ADD" else None
 
 
 def _number(value: Value | None, constants: Mapping[str, bytes]) -> int | None:
-    """The element of an integer constant of one element that is not quantised."""
+    """Element of an unquantised integer constant of one element; else None."""
     if value is None or value.type.elements != 1 or value.type.dtype.is_float or value.type.quantization is not None:
         return None
     array = constant_array(value, constants)

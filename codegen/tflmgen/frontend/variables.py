@@ -1,7 +1,7 @@
-"""The variables of a file and what its operators keep: which there are, their types, and their initial contents.
+"""Variables of a file, and state kept by its operators: names, types, initial contents.
 
-A variable is known by its container and shared name. The subgraphs that CALL_ONCE runs only assign constants in files
-that converters write, so the initial image is known at compile time.
+A variable is identified by its container and shared name. The subgraphs run by CALL_ONCE may only assign constants, as
+they do in converters' files, so that the initial contents are known at compile time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tflmgen.kernels import Operators
 
 @dataclass(frozen=True, slots=True)
 class FileVariable:
-    """A variable as the file has it; `initial` is None where nothing initialises it."""
+    """A variable of the file; `initial` is None if it has no initial contents."""
 
     name: str
     type: TensorType
@@ -28,19 +28,19 @@ class FileVariable:
 
 
 def variable_name(op: Operator) -> str:
-    """The name of the variable that a VAR_HANDLE stands for."""
+    """Name of the variable of a VAR_HANDLE."""
     options = op.options or {}
     container, shared = str(options.get("container", "")), str(options.get("shared_name", ""))
     return f"{container}/{shared}" if container else shared
 
 
 def variable_tensor_name(subgraph: SubGraph, tensor: Tensor) -> str:
-    """The name of the variable that a variable tensor (the state of an LSTM or SVDF) is."""
+    """Name of the variable for a variable tensor, such as the state of an LSTM or SVDF."""
     return f"{tensor.name or 'tensor'} ({subgraph.index}.{tensor.index})"
 
 
 def find_variables(model: Model, operators: Operators) -> Mapping[str, FileVariable]:
-    """Every variable by name, in the file's order. Raises ModelError for an initialisation that is not constant."""
+    """Variables by name, in the file's order. Raises ModelError for an initialisation that is not constant."""
     types: dict[str, TensorType] = {}
     for subgraph in model.subgraphs:
         for name, tensor in _accesses(subgraph):
@@ -61,7 +61,7 @@ def find_variables(model: Model, operators: Operators) -> Mapping[str, FileVaria
 
 
 def _zeros(type_: TensorType) -> bytes:
-    """The contents that TFLite Micro gives a variable tensor: zero, as quantised where it is int8."""
+    """Initial contents of a variable tensor in TFLite Micro: 0, or the zero point for int8."""
     zero = type_.quantization.zero_point if type_.quantization and type_.dtype is DType.INT8 else 0
     return np.full(type_.elements, zero, type_.dtype.numpy).tobytes()
 
@@ -71,7 +71,7 @@ def _handles(subgraph: SubGraph) -> dict[int, str]:
 
 
 def _accesses(subgraph: SubGraph) -> Iterator[tuple[str, Tensor]]:
-    """What is read from or assigned to a variable by a handle made in the same subgraph."""
+    """(variable name, tensor) of each read and assignment through a handle of the same subgraph."""
     handles = _handles(subgraph)
     for op in subgraph.operators:
         if not op.inputs or op.inputs[0] not in handles:
@@ -83,12 +83,12 @@ def _accesses(subgraph: SubGraph) -> Iterator[tuple[str, Tensor]]:
 
 
 def _initial(model: Model, types: Mapping[str, TensorType]) -> Iterator[tuple[str, bytes]]:
-    done = set()
+    visited = set()
     for subgraph in model.subgraphs:
         for op in subgraph.operators:
             index = int((op.options or {}).get("init_subgraph_index", -1)) if op.name == "CALL_ONCE" else -1
-            if index >= 0 and index not in done:
-                done.add(index)
+            if index >= 0 and index not in visited:
+                visited.add(index)
                 yield from _assignments(model, model.subgraphs[index], types)
 
 
@@ -97,16 +97,16 @@ def _assignments(model: Model, subgraph: SubGraph, types: Mapping[str, TensorTyp
     for op in subgraph.operators:
         if op.name in ("VAR_HANDLE", "NO_OP"):
             continue
-        where = Location(model.name, subgraph.index, subgraph.name, op.index, op.name)
+        location = Location(model.name, subgraph.index, subgraph.name, op.index, op.name)
         assigns = op.name == "ASSIGN_VARIABLE" and len(op.inputs) > 1 and op.inputs[1] >= 0
         tensor = subgraph.tensors[op.inputs[1]] if assigns else None
         if tensor is None or tensor.data is None or tensor.dtype is None or op.inputs[0] not in handles:
             rule = "an initialisation (CALL_ONCE) may only assign constants to variables"
-            raise ModelError([Problem(where, rule, "Initialise the variable with a constant value")])
+            raise ModelError([Problem(location, rule, "Initialise the variable with a constant value")])
         name = handles[op.inputs[0]]
-        given = TensorType(tensor.dtype, tensor.shape)
-        if given.dtype is not types[name].dtype or given.elements != types[name].elements:
+        assigned = TensorType(tensor.dtype, tensor.shape)
+        if assigned.dtype is not types[name].dtype or assigned.elements != types[name].elements:
             raise ModelError(
-                [Problem(where, f"variable '{name}' holds {types[name]}, but is initialised with {given}")]
+                [Problem(location, f"variable '{name}' holds {types[name]}, but is initialised with {assigned}")]
             )
         yield name, tensor.data

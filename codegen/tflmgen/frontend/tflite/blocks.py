@@ -1,4 +1,4 @@
-"""Weights quantised by blocks: BlockwiseQuantization names a tensor with a scale for each block of a row."""
+"""Weights with blockwise quantisation: one scale per block of consecutive elements of a row, in a tensor of scales."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tflmgen.frontend.tflite.problems import Complain
 from tflmgen.ir import BlockQuantization, DType
 
 _BLOCKWISE = 2
-"""The type of BlockwiseQuantization in the union QuantizationDetails."""
+"""Type number of BlockwiseQuantization in the union QuantizationDetails."""
 
 
 def read_blocks(
     index: int, tensors: Sequence[Mapping[str, Any]], buffers: Sequence[bytes], complain: Complain
 ) -> BlockQuantization | None:
-    """How the constant number `index` is quantised by blocks; None where it isn't, or `complain` has been told why."""
+    """Blockwise quantisation of tensor `index`; None if it has none, or an invalid one, which is reported."""
     raw = tensors[index]["quantization"]
     if raw is None or raw["details_type"] != _BLOCKWISE or raw["details"] is None:
         return None
@@ -66,7 +66,7 @@ def _has_zero_points(
     buffers: Sequence[bytes],
     complain: Complain,
 ) -> bool:
-    """Whether a block has a zero point other than 0. The field's default is tensor 0, which need not be meant."""
+    """Whether a block has a nonzero zero point. The field's default is tensor 0, which may be an unrelated tensor."""
     points = details["zero_points"]
     if points >= len(tensors):
         complain(f"the zero points of its blocks are tensor {points}, but there are {len(tensors)} tensors")

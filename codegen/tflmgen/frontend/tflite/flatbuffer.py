@@ -20,13 +20,13 @@ _FOLLOWED_UNIONS = {
 
 
 class DamagedFileError(Exception):
-    """The file isn't what its own offsets and lengths say. The text continues "the file is damaged: "."""
+    """Offsets or lengths of the file contradict its contents. The text continues "the file is damaged: "."""
 
 
 class Decoder:
-    """One file. `identifier` is the four characters that name the format.
+    """Decoder of one file; `identifier` is its format's four characters.
 
-    Its budget bounds the work: tables that many offsets point at would otherwise make a small file take hours.
+    A budget bounds the work: a small file could otherwise take hours by many offsets to the same table.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -37,74 +37,74 @@ class Decoder:
         self._budget = 4 * len(data) + (1 << 20)
 
     def root(self, table: str) -> dict[str, Any]:
-        """The file's root table; see `table`."""
+        """Root table of the file; see `table`."""
         return self.table(self._follow(0, table), table)
 
-    def table(self, at: int, name: str) -> dict[str, Any]:
+    def table(self, position: int, name: str) -> dict[str, Any]:
         """The table `name` at byte `at`: each field of the schema, with its default where the file leaves it out.
 
         Scalars are int, float or bool, strings are str, tables are dicts, vectors are tuples (of bytes: bytes).
         A union is a dict, or None where it is absent or of a type that the schema doesn't have.
         """
-        vtable = at - self._scalar("i", at, name)
+        vtable = position - self._scalar("i", position, name)
         size = self._scalar("H", vtable, name)
         self._need(vtable, size, name)
         self._spend(16 + self._scalar("H", vtable + 2, name))
         values: dict[str, Any] = {}
         for field in fields(name):
             offset = self._scalar("H", vtable + field.slot, name) if field.slot + 2 <= size else 0
-            where = f"{name}.{field.name}"
+            field_name = f"{name}.{field.name}"
             if not offset:
                 values[field.name] = field.default
             elif field.kind is Kind.SCALAR:
-                values[field.name] = self._scalar(field.format, at + offset, where)
+                values[field.name] = self._scalar(field.format, position + offset, field_name)
             elif field.kind is Kind.UNION:
-                values[field.name] = self._union(field.name, values, at + offset, where)
+                values[field.name] = self._union(field.name, values, position + offset, field_name)
             else:
-                values[field.name] = self._pointed_at(field, self._follow(at + offset, where), where)
+                values[field.name] = self._pointed_at(field, self._follow(position + offset, field_name), field_name)
         return values
 
-    def slice(self, start: int, size: int, what: str) -> bytes:
+    def slice(self, start: int, size: int, label: str) -> bytes:
         """`size` bytes from byte `start` of the file."""
-        self._need(start, size, what)
+        self._need(start, size, label)
         self._spend(size)
         return self.data[start : start + size]
 
-    def _union(self, name: str, values: dict[str, Any], at: int, where: str) -> dict[str, Any] | None:
+    def _union(self, name: str, values: dict[str, Any], position: int, field_name: str) -> dict[str, Any] | None:
         if name not in _FOLLOWED_UNIONS:
             return None
         table = union_tables(_FOLLOWED_UNIONS[name]).get(values[f"{name}_type"])
-        return None if table is None else self.table(self._follow(at, where), table)
+        return None if table is None else self.table(self._follow(position, field_name), table)
 
-    def _pointed_at(self, field: Field, at: int, where: str) -> Any:
+    def _pointed_at(self, field: Field, position: int, field_name: str) -> Any:
         if field.kind is Kind.TABLE:
-            return self.table(at, field.table)
-        count = self._scalar("I", at, where)
-        start = at + 4
+            return self.table(position, field.table)
+        count = self._scalar("I", position, field_name)
+        start = position + 4
         if field.kind is Kind.STRING:
-            return self.slice(start, count, where).decode("utf-8", "replace")
+            return self.slice(start, count, field_name).decode("utf-8", "replace")
         if field.kind is Kind.SCALARS:
             if field.format == "B":
-                return self.slice(start, count, where)
+                return self.slice(start, count, field_name)
             layout = f"<{count}{field.format}"
-            return struct.unpack(layout, self.slice(start, count * struct.calcsize(f"<{field.format}"), where))
-        self._need(start, 4 * count, where)
+            return struct.unpack(layout, self.slice(start, count * struct.calcsize(f"<{field.format}"), field_name))
+        self._need(start, 4 * count, field_name)
         pointers = range(start, start + 4 * count, 4)
         element = Field(field.name, field.slot, _ELEMENT[field.kind], table=field.table)
-        return tuple(self._pointed_at(element, self._follow(pointer, where), where) for pointer in pointers)
+        return tuple(self._pointed_at(element, self._follow(pointer, field_name), field_name) for pointer in pointers)
 
-    def _follow(self, at: int, where: str) -> int:
-        return at + int(self._scalar("I", at, where))
+    def _follow(self, position: int, field_name: str) -> int:
+        return position + int(self._scalar("I", position, field_name))
 
-    def _scalar(self, code: str, at: int, where: str) -> Any:
+    def _scalar(self, code: str, position: int, field_name: str) -> Any:
         layout = _SCALARS[code]
-        self._need(at, layout.size, where)
-        return layout.unpack_from(self.data, at)[0]
+        self._need(position, layout.size, field_name)
+        return layout.unpack_from(self.data, position)[0]
 
-    def _need(self, start: int, size: int, where: str) -> None:
+    def _need(self, start: int, size: int, field_name: str) -> None:
         if start < 0 or start + size > len(self.data):
             raise DamagedFileError(
-                f"{where} would be at bytes {start} to {start + size}, but the file has {len(self.data)} bytes"
+                f"{field_name} would be at bytes {start} to {start + size}, but the file has {len(self.data)} bytes"
             )
 
     def _spend(self, size: int) -> None:

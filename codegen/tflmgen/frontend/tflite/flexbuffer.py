@@ -1,4 +1,4 @@
-"""FlexBuffers, the schemaless format of custom operators' options and of composites' attributes."""
+"""Decoder of FlexBuffers, the schemaless format of custom operators' options and composites' attributes."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from flatbuffers import flexbuffers  # type: ignore[import-untyped]
 
 _DEPTH = 4
 _BUDGET = 10_000
-"""Values are at most so deep and so many: a file may refer to the same bytes over and over."""
+"""Limits on depth and number of values: a file may refer to the same bytes many times."""
 
 
 def flexbuffer_map(data: bytes) -> Mapping[str, Any] | None:
-    """The fields of a FlexBuffers map: int, float, bool, str, bytes, dicts and tuples. None for any other bytes."""
+    """Fields of a FlexBuffers map as int, float, bool, str, bytes, dict and tuple; None if the bytes are no map."""
     if len(data) < 3:
         return None
     try:
         root = flexbuffers.GetRoot(data)
         return dict(_Reader().map(root.AsMap, 0)) if root.IsMap else None
-    except Exception:  # the package checks nothing, so that other bytes may raise any of them
+    except Exception:  # the package checks nothing: malformed bytes may raise any exception
         return None
 
 
 class _Reader:
-    """Counts what it reads."""
+    """Reader with a budget of values."""
 
     def __init__(self) -> None:
         self._left = _BUDGET
 
-    def map(self, found: Any, depth: int) -> dict[str, Any]:
-        keys = found.Keys
+    def map(self, source: Any, depth: int) -> dict[str, Any]:
+        keys = source.Keys
         self._spend(len(keys), depth)
-        values = found.Values
+        values = source.Values
         return {str(keys[i].AsKey): self.value(values[i], depth + 1) for i in range(len(keys))}
 
     def value(self, ref: Any, depth: int) -> Any:
@@ -45,9 +45,9 @@ class _Reader:
             return self.map(ref.AsMap, depth)
         for is_kind, attribute in _VECTORS:
             if getattr(ref, is_kind):
-                found = getattr(ref, attribute)
-                self._spend(len(found), depth)
-                return tuple(self.value(found[i], depth + 1) for i in range(len(found)))
+                vector = getattr(ref, attribute)
+                self._spend(len(vector), depth)
+                return tuple(self.value(vector[i], depth + 1) for i in range(len(vector)))
         return None
 
     def _spend(self, count: int, depth: int) -> None:

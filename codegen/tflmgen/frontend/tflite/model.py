@@ -1,8 +1,8 @@
-"""What a .tflite file says, in values: the reader's result and the importer's input.
+"""Contents of a .tflite file as typed values: the reader's result and the importer's input.
 
-In what `read_model` returns every index is in range, operators are in an order in which each tensor is written before
-it is read, and each tensor that an operator, an input or an output uses has a supported type, a valid shape, valid
-quantisation and contents of the right size. Tensors that nothing uses are unchecked.
+In a Model from `read_model` every index is in range, and each tensor is written before it is read. Each tensor used by
+an operator, an input or an output has a supported type, a valid shape, valid quantisation, and contents of the right
+size. Unused tensors are unchecked.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tflmgen.ir import BlockQuantization, DType, Quantization
 class Tensor:
     """One tensor of a subgraph.
 
-    dtype            None for a resource handle, which has no contents of its own (and for an unused tensor's odd type)
-    type_name        the file's element type in TFLite's words: "int8", "resource"
+    dtype            None for a resource handle, which has no contents, and for an unused tensor of unsupported type
+    type_name        TFLite's name of the element type: "int8", "resource"
     shape            dimensions, outermost first, none negative
-    shape_signature  the same with -1 for dimensions unknown before run time; None where the file has none
+    shape_signature  the same with -1 for dynamic dimensions; None if the file has none
     has_rank         False: the shape is unknown, or it is a scalar of a file older than this field
     data             contents of a constant, little-endian, int4 two per byte, the first in the low nibble; else None
-    buffer           the file's index of these contents; tensors that share it have the same bytes
-    blocks           of a constant that is quantised by blocks
+    buffer           index of the contents in the file; tensors with the same index share their bytes
+    blocks           blockwise quantisation of a constant
     """
 
     index: int
@@ -44,12 +44,12 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator; `index` is its place in the file, whose order need not be the order of execution.
+    """One operator; `index` is its position in the file, which need not be in execution order.
 
     name           TFLite's: "CONV_2D"; "CUSTOM:Foo" for a custom one
     inputs         tensor indices, -1 where an optional input is absent
     options        field name of the schema -> value, absent fields with their defaults; None where the file has none.
-                   Of a custom operator: the fields of its custom options, None where they are no FlexBuffers map
+                   Custom operators: fields of the custom options; None if these are no FlexBuffers map
     intermediates  tensors that only carry the quantisation of inner values, -1 where absent
     """
 
@@ -65,7 +65,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class SubGraph:
-    """One subgraph, its operators in an order of execution; inputs and outputs are tensor indices."""
+    """One subgraph, with operators in execution order; inputs and outputs are tensor indices."""
 
     index: int
     name: str
@@ -77,7 +77,7 @@ class SubGraph:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A named entry point: (name, tensor index) of inputs and outputs in the file's order."""
+    """A named entry point; inputs and outputs are (name, tensor index) in the file's order."""
 
     key: str
     subgraph: int

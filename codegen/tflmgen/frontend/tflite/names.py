@@ -1,4 +1,4 @@
-"""Names of TFLite's numbers, where the schema of the `tflite` package ends too early or needs rules of its own.
+"""Names of TFLite's enumerators, including those missing from the `tflite` package's older schema.
 
 The numbers are those of tensorflow/lite/schema/schema.fbs as of LiteRT 2.3.
 """
@@ -39,7 +39,7 @@ BUILTIN_OPERATORS = tuple(_BUILTIN_OPERATORS.split())
 """Builtin operator code -> name."""
 
 PLACEHOLDER = BUILTIN_OPERATORS.index("PLACEHOLDER_FOR_GREATER_OP_CODES")
-"""Not an operator: what the 8-bit field of old files holds for the codes that don't fit it."""
+"""No operator: the value of the old 8-bit code field for codes above 127."""
 
 _TENSOR_TYPES = """
 float32 float16 int32 uint8 int64 string bool int16 complex64 int8 float64 complex128 uint64 resource variant uint32
@@ -49,10 +49,10 @@ TENSOR_TYPES = tuple(_TENSOR_TYPES.split())
 """Tensor type number -> name."""
 
 CUSTOM = "CUSTOM:"
-"""What the names of custom operators begin with."""
+"""Prefix of the names of custom operators."""
 
 DTYPES = {dtype.label: dtype for dtype in DType}
-"""Name of a tensor type -> the same as an element type, for those that can be stored."""
+"""TFLite's name of a tensor type -> element type, for types with storage."""
 
 _SHARED_OPTIONS = {
     "Pool2DOptions": ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"),
@@ -65,7 +65,7 @@ _SHARED_OPTIONS = {
 
 
 def operator_name(code: int, custom_code: str) -> str | None:
-    """TFLite's name of an operator code, "CUSTOM:Foo" for a custom operator; None for a code that isn't known."""
+    """TFLite's name of an operator code, "CUSTOM:Foo" for a custom operator; None for an unknown code."""
     if not 0 <= code < len(BUILTIN_OPERATORS) or code == PLACEHOLDER:
         return None
     name = BUILTIN_OPERATORS[code]
@@ -73,21 +73,21 @@ def operator_name(code: int, custom_code: str) -> str | None:
 
 
 def tensor_type_name(number: int) -> str | None:
-    """TFLite's name of a tensor type; None for a number that isn't known."""
+    """TFLite's name of a tensor type; None for an unknown number."""
     return TENSOR_TYPES[number] if 0 <= number < len(TENSOR_TYPES) else None
 
 
 def printable(name: str) -> str:
-    """A name of the file made safe for terminals and logs: control characters become U+FFFD."""
+    """The name with control characters replaced by U+FFFD, safe for terminals and logs."""
     return "".join(char if char.isprintable() else "\ufffd" for char in name)
 
 
 @cache
 def options_table(operator: str) -> str | None:
-    """The schema's options table of an operator; None where it has none."""
+    """Name of an operator's options table in the schema; None if it has none."""
     for table, operators in _SHARED_OPTIONS.items():
         if operator in operators:
             return table
-    wanted = f"{operator.replace('_', '')}options".lower()
+    normalized = f"{operator.replace('_', '')}options".lower()
     tables = (*union_tables("BuiltinOptions").values(), *union_tables("BuiltinOptions2").values())
-    return next((table for table in tables if table.lower() == wanted), None)
+    return next((table for table in tables if table.lower() == normalized), None)

@@ -28,12 +28,12 @@ class OperatorReader:
         self._problems = problems
 
     def read(self, index: int, raw: Mapping[str, Any], subgraph: tuple[int, str], tensors: int) -> Operator:
-        """The operator of the decoded table `raw`, in a subgraph with `tensors` tensors.
+        """Operator of the decoded table `raw`, in a subgraph with `tensors` tensors.
 
-        Operands whose index is out of range are reported and become absent ones (results: are left out).
+        Reports tensor indices out of range; such inputs become absent, such outputs are omitted.
         """
-        name, version = self._name(raw, self._problems.at(subgraph, (index, "")))
-        complain = self._problems.at(subgraph, (index, name))
+        name, version = self._name(raw, self._problems.located(subgraph, (index, "")))
+        complain = self._problems.located(subgraph, (index, name))
         highest = highest_version(name)
         if highest is not None and version > highest:
             rule = f"its version is {version}, but the highest that is known is {highest}"
@@ -65,14 +65,14 @@ class OperatorReader:
         return name or "", row["version"]
 
     def _options(self, raw: Mapping[str, Any], name: str, complain: Complain) -> Mapping[str, Any] | None:
-        wanted = options_table(name)
+        expected = options_table(name)
         for field, union in _UNIONS:
             options = raw[field]
             if options is None:
                 continue
             table = union_tables(union)[raw[f"{field}_type"]]
-            if wanted not in (None, table):
-                complain(f"it has {table} instead of {wanted}")
+            if expected not in (None, table):
+                complain(f"it has {table} instead of {expected}")
                 return None
             for key, value in options.items():
                 if (key.endswith(_INDEX_OPTION) or (name, key) == ("CALL", "subgraph")) and self._is_outside(value):
@@ -90,10 +90,10 @@ class OperatorReader:
         return bytes(raw["custom_options"])
 
 
-def _operands(indices: Sequence[int], tensors: int, what: str, complain: Complain) -> tuple[int, ...]:
+def _operands(indices: Sequence[int], tensors: int, label: str, complain: Complain) -> tuple[int, ...]:
     for place, index in enumerate(indices):
         if not _ABSENT <= index < tensors:
-            complain(f"{what} {place} is tensor {index}, but the subgraph has {tensors} tensors")
+            complain(f"{label} {place} is tensor {index}, but the subgraph has {tensors} tensors")
     return tuple(index if _ABSENT <= index < tensors else _ABSENT for index in indices)
 
 

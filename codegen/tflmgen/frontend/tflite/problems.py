@@ -1,4 +1,4 @@
-"""Collects what is wrong with one file, each with its place, so that a single run reports all of it."""
+"""Collects all problems of one file with their locations, so that a single run reports all of them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from tflmgen.errors import Location, ModelError, Problem
 
 Complain = Callable[..., None]
-"""(rule, advice="") -> None: notes a problem at a place that the function knows."""
+"""(rule, advice="") -> None: records a problem at the location bound to the function."""
 
 _MOST = 100
 
 
 class ProblemList:
-    """The problems of the model file `model`, the path as the user gave it."""
+    """Problems of one model file; `model` is its path as the user wrote it."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -22,22 +22,22 @@ class ProblemList:
     def add(self, rule: str, advice: str = "") -> None:
         self._problems.append(Problem(Location(self._model), rule, advice))
 
-    def at(
+    def located(
         self,
         subgraph: tuple[int, str],
         operator: tuple[int, str] | None = None,
         tensor: tuple[int, str] | None = None,
     ) -> Complain:
-        """Notes problems at a place given as (index, name) pairs."""
+        """Function that records problems at this location; each part is (index, name)."""
         operator_index, operator_name = operator or (None, "")
         tensor_index, tensor_name = tensor or (None, "")
-        where = Location(self._model, *subgraph, operator_index, operator_name, tensor_index, tensor_name)
-        return lambda rule, advice="": self._problems.append(Problem(where, rule, advice))
+        location = Location(self._model, *subgraph, operator_index, operator_name, tensor_index, tensor_name)
+        return lambda rule, advice="": self._problems.append(Problem(location, rule, advice))
 
     def raise_if_any(self) -> None:
-        """Raises ModelError with the first hundred problems and the number of the others."""
+        """Raises ModelError with the first 100 problems and the number of further ones."""
         if not self._problems:
             return
-        rest = len(self._problems) - _MOST
-        more = [Problem(Location(self._model), f"and {rest} more problems")] if rest > 0 else []
-        raise ModelError(self._problems[:_MOST] + more)
+        omitted = len(self._problems) - _MOST
+        ending = [Problem(Location(self._model), f"and {omitted} more problems")] if omitted > 0 else []
+        raise ModelError(self._problems[:_MOST] + ending)

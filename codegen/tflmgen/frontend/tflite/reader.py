@@ -24,7 +24,7 @@ _VERSION = 3
 _MAX_FILE_BYTES = 1 << 29
 _CONVERT = "Convert the model with tf.lite.TFLiteConverter"
 _DECODE = f"{CUSTOM}TFLM_DECODE"
-"""Its inputs are bytes that have kept the quantisation of what they stand for."""
+"""Operator whose inputs are encoded bytes with the quantisation of the decoded tensor."""
 _OTHER_FORMATS = (
     (b"PK\x03\x04", f"It is a zip archive, perhaps a .keras file. {_CONVERT}"),
     (b"\x89HDF", f"It is an HDF5 file, perhaps Keras weights. {_CONVERT}"),
@@ -33,7 +33,7 @@ _OTHER_FORMATS = (
 
 
 def read_model(path: Path) -> Model:
-    """The model in the file `path`. Raises ModelError with every problem found."""
+    """Model in the file `path`. Raises ModelError with every problem of the file."""
     name = str(path)
     try:
         status = path.stat()
@@ -52,7 +52,7 @@ def read_model(path: Path) -> Model:
 
 
 def parse_model(data: bytes, name: str) -> Model:
-    """The model in the bytes of a file; `name` is for messages. Raises ModelError with every problem found."""
+    """Model in the bytes of a file; `name` is for messages. Raises ModelError with every problem of the file."""
     if not data:
         raise _error(name, "the file is empty")
     try:
@@ -86,7 +86,7 @@ def _model(decoder: Decoder, name: str) -> Model:
 
 
 def _contents(decoder: Decoder, index: int, raw: Mapping[str, Any]) -> bytes:
-    """A buffer's bytes, in its own table or, in files over 2 GB and some others, behind all tables."""
+    """Bytes of a buffer: in its own table or, if the file uses offsets (as over 2 GB), after all tables."""
     if raw["offset"] > 1:
         return decoder.slice(raw["offset"], raw["size"], f"Buffer {index}")
     return bytes(raw["data"])
@@ -98,7 +98,7 @@ def _subgraph(
     place = (index, printable(raw["name"]))
     count = len(raw["tensors"])
     ops = tuple(operators.read(i, op, place, count) for i, op in enumerate(raw["operators"]))
-    inputs, outputs = (_ports(raw, side, count, problems.at(place)) for side in ("inputs", "outputs"))
+    inputs, outputs = (_ports(raw, side, count, problems.located(place)) for side in ("inputs", "outputs"))
     produced = {*inputs, *(i for op in ops for i in op.outputs)}
     used = {*produced, *outputs, *(i for op in ops for i in (*op.inputs, *op.intermediates))}
     packed = {i for op in ops if op.name == _DECODE for i in op.inputs}
@@ -106,7 +106,7 @@ def _subgraph(
     tensors = []
     for i, table in enumerate(tables):
         name = printable(table["name"])
-        complain = problems.at(place, tensor=(i, name)) if i in used else _ignore
+        complain = problems.located(place, tensor=(i, name)) if i in used else _ignore
         tensors.append(read_tensor(i, tables, name, buffers, i in produced, complain))
     subgraph = SubGraph(*place, tuple(tensors), inputs, outputs, ops)
     return replace(subgraph, operators=order_operators(subgraph, len(buffers), problems))
@@ -128,20 +128,22 @@ def _signature(raw: Mapping[str, Any], subgraphs: Sequence[SubGraph], problems: 
         problems.add(f"signature '{key}' is of subgraph {index}, but there are {len(subgraphs)}")
         return Signature(key, index, inputs, outputs)
     own_inputs, own_outputs = set(subgraphs[index].inputs), set(subgraphs[index].outputs)
-    for what, ports, own in (("input", inputs, own_inputs), ("output", outputs, own_outputs)):
+    for label, ports, tensors_inside in (("input", inputs, own_inputs), ("output", outputs, own_outputs)):
         for name, tensor in ports:
-            if tensor not in own:
-                problems.add(f"{what} '{name}' of signature '{key}' is tensor {tensor}, no {what} of subgraph {index}")
+            if tensor not in tensors_inside:
+                problems.add(
+                    f"{label} '{name}' of signature '{key}' is tensor {tensor}, no {label} of subgraph {index}"
+                )
         for name, count in Counter(name for name, _ in ports).items():
             if count > 1:
-                problems.add(f"signature '{key}' has {count} {what}s named '{name}'")
+                problems.add(f"signature '{key}' has {count} {label}s named '{name}'")
     for tensor in sorted(own_inputs - {tensor for _, tensor in inputs}):
         problems.add(f"signature '{key}' leaves out input tensor {tensor} of subgraph {index}")
     return Signature(key, index, inputs, outputs)
 
 
 def _ignore(rule: str, advice: str = "") -> None:
-    """Unused tensors may be anything."""
+    """Discards a problem of an unused tensor."""
 
 
 def _error(name: str, rule: str, advice: str = "") -> ModelError:

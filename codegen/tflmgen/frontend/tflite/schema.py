@@ -1,7 +1,7 @@
-"""The TFLite schema's tables, learnt from the accessors that `flatc` generated for the `tflite` package.
+"""Tables of the TFLite schema, derived from the accessors that `flatc` generated for the `tflite` package.
 
-Each accessor is called on a stand-in for its table, once as if the field were absent (which gives its slot and default)
-and once as if it were there (which gives its type).
+Each accessor is called twice on a stand-in for its table: once with the field absent, for its slot and default, and
+once with the field present, for its type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 class Kind(Enum):
-    """How a field is stored."""
+    """Storage kind of a field."""
 
     SCALAR = auto()
     STRING = auto()
@@ -29,9 +29,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a table: its place in the vtable (bytes), the `struct` code of scalars, what its absence means.
+    """One field of a table.
 
-    `table` is the name of the table that TABLE and TABLES refer to.
+    slot     byte offset of its entry in the vtable
+    format   `struct` code of scalars
+    default  value of an absent field
+    table    name of the table, for TABLE and TABLES
     """
 
     name: str
@@ -43,9 +46,9 @@ class Field:
 
 
 class _Probe:
-    """Stands in for `flatbuffers.table.Table`, whose names it has, and notes what an accessor asks of it.
+    """Stand-in for `flatbuffers.table.Table`, with its method names, that records an accessor's calls.
 
-    The first slot and type count: OperatorCode.BuiltinCode, which isn't `flatc`'s work, goes on to read another field.
+    Only the first slot and type count: OperatorCode.BuiltinCode, written by hand, reads another field after its own.
     """
 
     Bytes = b""
@@ -105,20 +108,20 @@ _NEWER_FIELDS = {
     "StablehloCaseOptions": (Field("branch_subgraph_indices", 4, Kind.SCALARS, "i", ()),),
 }
 _NEWER_TABLES = {"BuiltinOptions2": {23: "StablehloCaseOptions"}, "QuantizationDetails": {2: "BlockwiseQuantization"}}
-"""What the schema has and the package of its accessors has not."""
+"""Union members of the schema that the `tflite` package lacks."""
 
 
 @cache
 def fields(table: str) -> tuple[Field, ...]:
-    """The fields of a table of the schema, in the order of their slots; `table` as the schema spells it."""
+    """Fields of a table, in slot order; `table` is spelled as in the schema."""
     if table in _NEWER_FIELDS:
         return _NEWER_FIELDS[table]
     cls = getattr(importlib.import_module(f"tflite.{table}"), table)
-    own = {name for name, member in vars(cls).items() if isfunction(member) and name != "Init"}
-    vectors = {name.removesuffix("IsNone") for name in own if name.endswith("IsNone")}
+    accessors = {name for name, member in vars(cls).items() if isfunction(member) and name != "Init"}
+    vectors = {name.removesuffix("IsNone") for name in accessors if name.endswith("IsNone")}
     helpers = {name + part for name in vectors for part in ("AsNumpy", "Length", "IsNone")}
-    found = (_probe(cls, name, name in vectors) for name in own - helpers)
-    return tuple(sorted(found, key=lambda field: field.slot))
+    result = (_probe(cls, name, name in vectors) for name in accessors - helpers)
+    return tuple(sorted(result, key=lambda field: field.slot))
 
 
 def _probe(cls: type[Any], name: str, is_vector: bool) -> Field:
@@ -144,7 +147,7 @@ def _probe(cls: type[Any], name: str, is_vector: bool) -> Field:
 
 @cache
 def union_tables(union: str) -> dict[int, str]:
-    """Type number -> table name of a union of the schema, without NONE."""
+    """Type number -> table name of a union, without NONE."""
     members = vars(getattr(importlib.import_module(f"tflite.{union}"), union))
-    known = {number: name for name, number in members.items() if isinstance(number, int) and number}
-    return {**_NEWER_TABLES.get(union, {}), **known}
+    tables = {number: name for name, number in members.items() if isinstance(number, int) and number}
+    return {**_NEWER_TABLES.get(union, {}), **tables}

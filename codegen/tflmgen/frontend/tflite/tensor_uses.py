@@ -1,4 +1,4 @@
-"""Who writes and who reads each tensor of a subgraph: one writer at most, one at least where it is read, no cycles."""
+"""Checks the writers and readers of a subgraph's tensors: at most one writer, none missing, no cycles."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tflmgen.frontend.tflite.topological_order import execution_order
 
 
 def order_operators(subgraph: SubGraph, buffers: int, problems: ProblemList) -> tuple[Operator, ...]:
-    """The subgraph's operators in an order of execution; adds what forbids one to `problems`.
+    """The subgraph's operators in execution order; adds the reasons why there is none to `problems`.
 
-    `buffers` is the file's number of buffers: a tensor that refers to none of these has been reported already.
+    buffers  number of the file's buffers; tensors with a buffer index beyond it have been reported already
     """
     place = (subgraph.index, subgraph.name)
     for index, count in Counter(subgraph.inputs).items():
         if count > 1:
-            problems.at(place)(f"tensor {index} is {count} of its inputs at once")
+            problems.located(place)(f"tensor {index} is {count} of its inputs at once")
     for index in subgraph.inputs:
         tensor = subgraph.tensors[index]
         if tensor.data is not None:
-            problems.at(place, tensor=(index, tensor.name))("it is both an input and a constant")
+            problems.located(place, tensor=(index, tensor.name))("it is both an input and a constant")
     has_one_writer_each = _check_writers(subgraph, problems)
     _check_readers(subgraph, buffers, problems)
     if not has_one_writer_each:
@@ -29,33 +29,33 @@ def order_operators(subgraph: SubGraph, buffers: int, problems: ProblemList) -> 
     order, cycle = execution_order(subgraph.operators)
     if cycle:
         names = ", ".join(f"{op.index} ({op.name})" for op in cycle)
-        problems.at(place)(f"operators {names} wait for each other's outputs")
+        problems.located(place)(f"operators {names} wait for each other's outputs")
     return order
 
 
 def _check_writers(subgraph: SubGraph, problems: ProblemList) -> bool:
     writers: dict[int, Operator] = {}
     inputs = set(subgraph.inputs)
-    fine = True
+    is_valid = True
     for op in subgraph.operators:
         read = set(op.inputs)
         for index in op.outputs:
             tensor = subgraph.tensors[index]
-            other = writers.get(index, op)
+            others = writers.get(index, op)
             rules = (
                 (index in read, "which it reads too"),
-                (index in writers, f"which operator {other.index} ({other.name}) writes too"),
+                (index in writers, f"which operator {others.index} ({others.name}) writes too"),
                 (index in inputs, "an input of the subgraph"),
                 (tensor.data is not None, "a constant"),
                 (tensor.is_variable, "a variable"),
             )
-            for is_broken, what in rules:
+            for is_broken, label in rules:
                 if is_broken:
-                    fine = False
-                    complain = problems.at((subgraph.index, subgraph.name), (op.index, op.name))
-                    complain(f"it writes tensor {index} '{tensor.name}', {what}")
+                    is_valid = False
+                    complain = problems.located((subgraph.index, subgraph.name), (op.index, op.name))
+                    complain(f"it writes tensor {index} '{tensor.name}', {label}")
             writers[index] = op
-    return fine
+    return is_valid
 
 
 def _check_readers(subgraph: SubGraph, buffers: int, problems: ProblemList) -> None:
@@ -70,7 +70,11 @@ def _check_readers(subgraph: SubGraph, buffers: int, problems: ProblemList) -> N
         for index in op.inputs:
             if index >= 0 and is_missing(index):
                 name = subgraph.tensors[index].name
-                problems.at(place, (op.index, op.name))(f"it reads tensor {index} '{name}', which is never written")
+                problems.located(place, (op.index, op.name))(
+                    f"it reads tensor {index} '{name}', which is never written"
+                )
     for index in subgraph.outputs:
         if is_missing(index):
-            problems.at(place, tensor=(index, subgraph.tensors[index].name))("it is an output, but is never written")
+            problems.located(place, tensor=(index, subgraph.tensors[index].name))(
+                "it is an output, but is never written"
+            )

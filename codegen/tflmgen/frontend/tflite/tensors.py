@@ -1,4 +1,4 @@
-"""Tensors: type, shape, quantisation and contents of what an operator, an input or an output uses."""
+"""Reads and checks the used tensors of a file: type, shape, quantisation, contents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_BYTES = 2**31 - 1
 _MAX_RANK = 8
 _RESOURCE = "resource"
 _AS_BOOL = bytes([0, *[1] * 255])
-"""A byte of a bool -> what C takes for the same."""
+"""Byte of a bool in a file -> 0 or 1, the only valid bytes of a C bool."""
 
 
 def read_tensor(
@@ -27,9 +27,9 @@ def read_tensor(
     is_produced: bool,
     complain: Complain,
 ) -> Tensor:
-    """The tensor number `index` of the decoded tables `tensors`, which `complain` is told the faults of.
+    """Tensor `index` of the decoded tables `tensors`; reports its faults to `complain`.
 
-    `is_produced`: an operator writes it or it is an input. One that isn't and has no elements is an empty constant.
+    is_produced  whether an operator or an input defines it; other tensors without elements are empty constants
     """
     raw = tensors[index]
     type_name = tensor_type_name(raw["type"]) or f"number {raw['type']}"

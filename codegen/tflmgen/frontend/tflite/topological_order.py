@@ -9,18 +9,18 @@ from tflmgen.frontend.tflite.model import Operator
 
 
 def execution_order(operators: Sequence[Operator]) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
-    """The operators in order of execution, and one cycle of those that have none (empty where all have one).
+    """Operators in execution order, and the operators of one cycle (empty if there is none).
 
-    Always takes the operator that is first in `operators` among those whose inputs exist (Kahn's algorithm with a
-    heap), so that a legal order stays as it is. Each tensor must have at most one writer.
+    Kahn's algorithm with a heap: among the operators whose inputs exist, the first in `operators` comes next, so that
+    a legal order does not change. Each tensor must have at most one writer.
     """
     writers = {tensor: place for place, op in enumerate(operators) for tensor in op.outputs}
     needs = [{writers[tensor] for tensor in op.inputs if tensor in writers} for op in operators]
     readers: list[list[int]] = [[] for _ in operators]
-    for place, needed in enumerate(needs):
-        for writer in needed:
+    for place, tensor_needs in enumerate(needs):
+        for writer in tensor_needs:
             readers[writer].append(place)
-    missing = [len(needed) for needed in needs]
+    missing = [len(tensor_needs) for tensor_needs in needs]
     ready = [place for place, count in enumerate(missing) if not count]
     heapify(ready)
     order = []
@@ -36,7 +36,7 @@ def execution_order(operators: Sequence[Operator]) -> tuple[tuple[Operator, ...]
 
 
 def _cycle(needs: Sequence[set[int]], stuck: set[int]) -> list[int]:
-    """Walks back from a stuck operator along stuck ones, of which each needs one, until a place repeats."""
+    """Sorted indices of one cycle among the `stuck` operators, each of which needs another stuck one."""
     if not stuck:
         return []
     path: dict[int, None] = {}

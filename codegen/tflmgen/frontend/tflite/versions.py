@@ -1,7 +1,7 @@
-"""The highest version of each builtin operator that LiteRT has a kernel for.
+"""Highest version of each builtin operator with a kernel in LiteRT.
 
-A version says which types and options an operator may use, so a higher one may mean anything. The numbers are the
-`max_version`s of LiteRT 2.3's tflite/core/kernels/register.cc; TFLite Micro registers no versions of its own.
+A version fixes the types and options of an operator, so that a higher version has an unknown meaning. The numbers are
+the `max_version`s of LiteRT 2.3's tflite/core/kernels/register.cc; TFLite Micro registers no versions.
 """
 
 from __future__ import annotations
@@ -33,5 +33,5 @@ _HIGHEST = {name: version for version, names in _NAMES.items() for name in names
 
 
 def highest_version(operator: str) -> int | None:
-    """The highest known version of a builtin operator; None for a custom one, whose versions are its maker's."""
+    """Highest known version of a builtin operator; None for a custom one, whose versions its author defines."""
     return None if operator.startswith(CUSTOM) else _HIGHEST.get(operator, 1)

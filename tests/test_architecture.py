@@ -50,13 +50,8 @@ LONGEST = 400
 MEDIAN = 120
 
 NAMES_OPERATORS = {
-    "value ranges and int8 tables: a function per operator": (
-        "kernels.numeric.int8_tables kernels.numeric.quantize_math kernels.ranges.range_elements "
-        "kernels.ranges.range_moves kernels.ranges.range_weighted"
-    ),
-    "data about other programs: the file format, and what the references take": (
-        "frontend.tflite.names frontend.tflite.versions kernels.reference_types"
-    ),
+    "int8 tables: a function per operator": "kernels.numeric.int8_tables kernels.numeric.quantize_math",
+    "data about other programs: the file format": ("frontend.tflite.names frontend.tflite.versions"),
     "importer of control flow and of dimensions known at run time: recognises and makes operators": (
         "frontend.bidirectional frontend.case_operators frontend.import_block frontend.import_build "
         "frontend.import_row_readers frontend.import_row_shapes frontend.import_row_wise frontend.tensor_lists "

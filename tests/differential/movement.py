@@ -252,7 +252,7 @@ FAMILIES = (
     moved("TILE", tile, numpy_as(np.tile)),
     moved("DEPTH_TO_SPACE", blocks("DEPTH_TO_SPACE"), numpy_as(depth_to_space)),
     moved("SPACE_TO_DEPTH", blocks("SPACE_TO_DEPTH"), numpy_as(space_to_depth)),
-    # TFLite Micro pads with what its memory holds (reference_types.FAULTS); LiteRT with the zero point.
+    # TFLite Micro pads with what its memory holds (Operator.fault); LiteRT with the zero point.
     moved("SPACE_TO_BATCH_ND", space_to_batch, batches_of_space, tflm=False, litert=False),
     moved("BATCH_TO_SPACE_ND", batch_to_space, None),
     moved("PAD", pad("PAD"), padded),

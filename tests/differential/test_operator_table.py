@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from support.differential import Family, askings, draw
 from support.kernel_harness import Array, Case, run_tflm
 from support.litert import run_litert
+from support.recurrent import tflm_steps
 from tflmgen.commands.operator_table import main_operand, operator_rows
 from tflmgen.ir.types import DType
 from tflmgen.kernels import reference_types
@@ -26,9 +29,12 @@ ROWS = {row.name: row for row in operator_rows(OPERATORS.values())}
 OF: dict[str, list[Family]] = defaultdict(list)
 for _family in FAMILIES:
     OF[_family.operator].append(_family)
+STEPS: dict[str, list[recurrent.StepFamily]] = defaultdict(list)
+for _steps in recurrent.FAMILIES:
+    STEPS[_steps.operator].append(_steps)
 DRAWS = 12
 WHO = ("TFLM", "TFLM*", "LiteRT", "")
-TABLE = Path(reference_types.__file__)
+TABLE = Path(str(files("tflmgen.kernels"))) / reference_types.FILE
 ONLY_CONSTANT = {"DEQUANTIZE"}
 """Of their int4 inputs the rules want constants, which the compiler evaluates."""
 
@@ -46,10 +52,11 @@ def main_type(name: str, case: Case) -> DType:
 @pytest.mark.parametrize("name", IN_FILES)
 def test_types_and_references(name: str, update_golden: bool) -> None:
     """Each type of the table has a case that every rule lets through, and no case has another type."""
-    if any(family.operator == name for family in recurrent.FAMILIES):
-        return
     told = ROWS[name].references
     seen: dict[DType, set[str]] = defaultdict(set)
+    for step_family in STEPS[name]:
+        case, _ = step_family.make(np.random.default_rng(5))
+        seen[main_type(name, case)].add("TFLM" if step_family.reference is tflm_steps else "LiteRT")
     for family in OF[name]:
         for dtype in family.types:
             rng = np.random.default_rng([5, *dtype.encode()])
@@ -67,17 +74,24 @@ def test_types_and_references(name: str, update_golden: bool) -> None:
     assert {kind: told.get(kind) for kind in best} == best
 
 
+def test_the_file_has_no_other_operators(update_golden: bool) -> None:
+    rows = json.loads(TABLE.read_text(encoding="utf-8"))
+    if update_golden:
+        _save(rows)
+    assert rows.keys() <= set(IN_FILES)
+
+
 def _write(name: str, best: dict[DType, str]) -> None:
-    """Puts one operator's line into the table."""
+    """Puts one operator's row into the file."""
     tflm = [t.label + best[t].removeprefix("TFLM") for t in DType if best.get(t, "").startswith("TFLM")]
     litert = [t.label for t in DType if best.get(t) == "LiteRT"]
-    line = f'    "{name}": ("{" ".join(tflm)}", "{" ".join(litert)}"),'
-    lines = TABLE.read_text(encoding="utf-8").splitlines()
-    first = next(i for i, text in enumerate(lines) if text.startswith("TAKEN")) + 1
-    end = lines.index("}", first)
-    rows = [row for row in lines[first:end] if not row.startswith(f'    "{name}": ')]
-    lines[first:end] = sorted([*rows, *([line] if tflm or litert else [])])
-    TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    rows = json.loads(TABLE.read_text(encoding="utf-8"))
+    _save({**rows, name: [" ".join(tflm), " ".join(litert)]})
+
+
+def _save(rows: dict[str, list[str]]) -> None:
+    lines = [f"  {json.dumps(name)}: {json.dumps(rows[name])}" for name in sorted(rows) if name in IN_FILES]
+    TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def _taken_by(family: Family, case: Case, values: list[Array | None]) -> str:

@@ -275,7 +275,7 @@ def test_rules() -> None:
 
 @pytest.mark.parametrize(("dtype", "zero_point"), [("int8", -40), ("int8", 0), ("int16", 0), ("float32", None)])
 def test_space_to_batch_pads_with_the_zero_point_as_litert_does(dtype: str, zero_point: int | None) -> None:
-    """TFLite Micro does not: see reference_types.FAULTS."""
+    """TFLite Micro does not: see Operator.fault."""
     litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
     kind = (dtype, (1, 3, 3, 1)) if zero_point is None else (dtype, (1, 3, 3, 1), 0.1, zero_point)
     tables = constant("int32", [2, 2]), constant("int32", [[1, 0], [0, 1]])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tflmgen.ir import DType, OperatorInstance, Target, TensorType, View
-from tflmgen.kernels import OPERATORS, Operator, Traits, fold, traits_of
+from tflmgen.kernels import OPERATORS, Comparison, Operator, Traits, fold, traits_of
 from tflmgen.plugin import CustomOperator, Kernel, Shape
 
 TYPES = (DType.FLOAT32, DType.INT32, DType.BOOL)
@@ -85,6 +85,29 @@ def test_neutral_and_absorbing_operands() -> None:
                 )
                 tested.add(name)
     assert tested >= {"ADD", "SUB", "MUL", "LOGICAL_AND", "LOGICAL_OR"}
+
+
+def test_comparisons_negated_and_mirrored() -> None:
+    a, b = np.arange(9, dtype=np.int32) % 3, np.arange(9, dtype=np.int32) // 3
+    outcome = {}
+    for param in calls(elementwise=True):
+        name, call = param.values
+        comparison = traits_of(name).compares
+        if comparison is not None and call.inputs[0].dtype is DType.INT32:
+            outcome[comparison] = evaluated(name, call, [a, b]), evaluated(name, call, [b, a])
+    assert outcome.keys() == set(Comparison)
+    for comparison, (forward, backward) in outcome.items():
+        np.testing.assert_array_equal(outcome[comparison.negated][0], np.logical_not(forward))
+        np.testing.assert_array_equal(outcome[comparison.mirrored][0], backward)
+
+
+@pytest.mark.parametrize(("name", "call"), calls(unary=True))
+def test_functions_of_one_element_see_their_element_only(name: str, call: OperatorInstance) -> None:
+    x = np.ravel(call.constants[0])
+    whole = evaluated(name, call, [x, *call.constants[1:]])
+    assert whole is not None
+    parts = [evaluated(name, call, [x[i : i + 1], *call.constants[1:]]) for i in range(x.size)]
+    np.testing.assert_array_equal(whole, np.concatenate([part for part in parts if part is not None]))
 
 
 @pytest.mark.parametrize("name", [name for name, operator in OPERATORS.items() if operator.traits.view])

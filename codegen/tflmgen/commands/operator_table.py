@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tflmgen.frontend import BUILTIN_OPERATORS, CONTROL_FLOW, CUSTOM, LAYERS
 from tflmgen.ir import DType
-from tflmgen.kernels import ANY, FAULTS, Operator, Signature, Types, accepted_types, reference_runtimes
+from tflmgen.kernels import ANY, Operator, Signature, Types, accepted_types, reference_runtimes
 
 CONTROL = (*CONTROL_FLOW, "STABLEHLO_CASE")
 """Operators without a kernel that become C control flow."""
@@ -60,7 +60,7 @@ def _row(operator: Operator) -> OperatorRow:
     name = operator.name
     references = {t: reference_runtimes(name, t.label) for t in types}
     rules = tuple(rule.sentence for rule in operator.rules)
-    return OperatorRow(name, signatures, references, rules, FAULTS.get(name, ""))
+    return OperatorRow(name, signatures, references, rules, operator.fault)
 
 
 def main_operand(signatures: tuple[Signature, ...]) -> int:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tflmgen.emulators import VectorSet
 from tflmgen.errors import TflmgenError
 from tflmgen.frontend import Model, Operator, SubGraph, read_model
-from tflmgen.kernels import FAULTS
+from tflmgen.kernels import OPERATORS
 
 NAME = "TFLite Micro"
 ARENA = 64 << 20
@@ -78,8 +78,9 @@ def _refuse_faults(file: Model) -> None:
     """OracleError for a model with an operator whose kernel in TFLite Micro is known to be wrong."""
     for subgraph in file.subgraphs:
         for op in subgraph.operators:
-            if op.name in FAULTS and _meets_fault(subgraph, op):
-                raise OracleError(f"subgraph {subgraph.index}, operator {op.index} ({op.name}): {FAULTS[op.name]}")
+            row = OPERATORS.get(op.name)
+            if row is not None and row.fault and _meets_fault(subgraph, op):
+                raise OracleError(f"subgraph {subgraph.index}, operator {op.index} ({op.name}): {row.fault}")
 
 
 def _meets_fault(subgraph: SubGraph, op: Operator) -> bool:

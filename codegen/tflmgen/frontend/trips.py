@@ -12,16 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.ir import Op, Value, While, constant_array
-from tflmgen.kernels import Activation, Fused
-
-MIRRORED = {
-    "LESS": "GREATER",
-    "LESS_EQUAL": "GREATER_EQUAL",
-    "GREATER": "LESS",
-    "GREATER_EQUAL": "LESS_EQUAL",
-    "NOT_EQUAL": "NOT_EQUAL",
-}
-"""a OPERATOR b is b MIRRORED a."""
+from tflmgen.kernels import Activation, Comparison, Fused, traits_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +68,14 @@ def _count(
         counts = [_count(v, producers, counting, constants, at_most) for v in op.inputs if v is not None]
         known_counts = [count for count in counts if count is not None]
         return min(known_counts, default=None) if at_most or len(known_counts) == len(counts) else None
-    if op.operator not in MIRRORED:
+    comparison = traits_of(op.operator).compares
+    if comparison is None or comparison is Comparison.EQUAL:
         return None
     counted, bound = op.inputs
     assert counted is not None
     assert bound is not None
-    comparison = op.operator
     if counted not in counting:
-        counted, bound, comparison = bound, counted, MIRRORED[comparison]
+        counted, bound, comparison = bound, counted, comparison.mirrored
     limit = _number(bound, constants)
     if counted not in counting or limit is None:
         return None
@@ -93,15 +84,15 @@ def _count(
     return trips if trips is not None and counter.fits(trips) else None
 
 
-def first_failure(counter: Counter, comparison: str, limit: int) -> int | None:
+def first_failure(counter: Counter, comparison: Comparison, limit: int) -> int | None:
     """First k for which (start + k * step COMPARISON limit) is false; None if the comparison always holds."""
     start, step = counter.start, counter.step
-    if comparison.startswith("GREATER"):
-        start, step, limit, comparison = -start, -step, -limit, MIRRORED[comparison]
-    if comparison == "NOT_EQUAL":
+    if comparison in (Comparison.GREATER, Comparison.GREATER_EQUAL):
+        start, step, limit, comparison = -start, -step, -limit, comparison.mirrored
+    if comparison is Comparison.NOT_EQUAL:
         trips, remainder = divmod(limit - start, step)
         return trips if remainder == 0 and trips >= 0 else None
-    beyond = limit + (comparison == "LESS_EQUAL")
+    beyond = limit + (comparison is Comparison.LESS_EQUAL)
     if start >= beyond:
         return 0
     return -(-(beyond - start) // step) if step > 0 else None

@@ -47,10 +47,9 @@ from tflmgen.kernels.operators.softmax import SoftmaxAttributes
 from tflmgen.kernels.operators.transpose import permutation_of
 from tflmgen.kernels.operators.unary import PLAIN, Alpha, Approximation
 from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of, of_array, whole
-from tflmgen.kernels.ranges.range_elements import UNARY, table_of
 from tflmgen.kernels.ranges.range_weighted import reaches_out, weights_of
-from tflmgen.kernels.ranges.transfer import output_ranges
-from tflmgen.kernels.reference_types import FAULTS, reference_runtimes
+from tflmgen.kernels.ranges.transfer import output_ranges, table_of
+from tflmgen.kernels.reference_types import reference_runtimes
 from tflmgen.kernels.rules import (
     COMMON,
     PRESENT,
@@ -69,7 +68,7 @@ from tflmgen.kernels.rules import (
 )
 from tflmgen.kernels.selection import Selection, Selector, without_overlap
 from tflmgen.kernels.table import OPERATORS, traits_of, with_custom
-from tflmgen.kernels.traits import ELEMENTWISE, Sliding, Traits
+from tflmgen.kernels.traits import ELEMENTWISE, Comparison, Sliding, Traits
 from tflmgen.kernels.tuning import TUNING, Tuning
 
 __all__ = [
@@ -79,7 +78,6 @@ __all__ = [
     "CUSTOM_OPTIONS",
     "ELEMENTWISE",
     "ENTRIES",
-    "FAULTS",
     "FLOAT_MAX",
     "INTERMEDIATES",
     "MAX_RANK",
@@ -94,7 +92,6 @@ __all__ = [
     "TABLE",
     "TABLES",
     "TUNING",
-    "UNARY",
     "WINOGRAD",
     "Activation",
     "Along",
@@ -102,6 +99,7 @@ __all__ = [
     "Approximation",
     "Array",
     "Axes",
+    "Comparison",
     "CustomOperator",
     "Cut",
     "Dimensions",

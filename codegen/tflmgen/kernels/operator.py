@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tflmgen.ir import Dim, DType, Kernel, OperatorInstance, Pieces, Target, TensorType, View
+from tflmgen.kernels.ranges.intervals import Transfer
 from tflmgen.kernels.traits import UNKNOWN, Traits
 
 Options = Mapping[str, Any]
@@ -67,10 +68,14 @@ class Operator:
     outputs     number of outputs; -1: any number
     infer       output shapes, in order; None for an output whose shape the operator does not determine
     kernel      the call that computes it, or a View; called only where every rule holds
+    value_range which elements the outputs can have, from those that the inputs can have; where nothing is declared, of
+    what moves elements (`Traits.moves`) by moving, of a function of one element (`Traits.unary`) by its fold
     updates     inputs that are variable tensors; after its own outputs an Op has their new contents, in this order
     fold        the outputs as arrays, evaluated at compile time as the kernel would; None where an operand is not known
     state       what it keeps, called only where every rule holds. The kernel has the contents as further inputs after
     the file's, the new contents as further outputs after the file's
+    fault       what is wrong with TFLite Micro's kernel, where it gives other outputs than LiteRT's and ours: no test
+    compares with it
     files       C files of a plug-in: headers and sources that go with the kernel
     traits      what passes may conclude about it (traits.py)
     """
@@ -83,8 +88,10 @@ class Operator:
     infer: Callable[[OperatorInstance], tuple[Shape | None, ...]]
     kernel: Callable[[OperatorInstance, Target], Kernel | View | Pieces]
     fold: Callable[[OperatorInstance], Sequence[NDArray[Any]] | None] | None = None
+    value_range: Transfer | None = None
     updates: tuple[int, ...] = ()
     state: Callable[[OperatorInstance], tuple[State, ...]] | None = None
+    fault: str = ""
     files: tuple[Path, ...] = ()
     traits: Traits = UNKNOWN
 

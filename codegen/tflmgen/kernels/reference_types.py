@@ -1,161 +1,37 @@
 """Which element types of which operators the references take; the differential tests hold this to them.
 
-The type is that of the operand that decides on the kernel (operator_table.main_operand). First those that TFLite Micro
-has a kernel for, with * where it is no reference: it loses bits, sums in another order, or is wrong. Then those that
-LiteRT's reference kernels take beside these. `pytest tests/differential/test_operator_table.py --update-golden` puts in
-what the cases of the differential tests show.
+reference_types.json has, for each operator of TFLite, the types of the operand that decides on the kernel
+(operator_table.main_operand). First those that TFLite Micro has a kernel for, with * where it is no reference: it loses
+bits, sums in another order, or is wrong. Then those that LiteRT's reference kernels take beside these.
+`pytest tests/differential/test_operator_table.py --update-golden` writes the file from the tests' cases.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 
-TAKEN: Mapping[str, tuple[str, str]] = {
-    "ABS": ("float32 int8 int16", "int32"),
-    "ADD": ("float32 int8 int16 int32", "int64"),
-    "ADD_N": ("float32 int8", "int32"),
-    "ARG_MAX": ("float32 int8", "uint8 int32"),
-    "ARG_MIN": ("float32 int8", "uint8 int32"),
-    "AVERAGE_POOL_2D": ("float32 int8 int16", ""),
-    "BATCH_MATMUL": ("float32 int8 int16", ""),
-    "BATCH_TO_SPACE_ND": ("float32 int8", "float16 uint8 int16 uint16 int32 uint32 int64 uint64 bool"),
-    "BITWISE_XOR": ("", "int8 uint8 int16 uint16 int32 uint32"),
-    "BROADCAST_ARGS": ("int32 int64", ""),
-    "BROADCAST_TO": ("float32 float16 int8 uint8 int16 int32 uint32 int64 uint64 bool", ""),
-    "CAST": ("float32 int8 int16 int32 uint32 bool", "uint8 uint16 int64"),
-    "CEIL": ("float32", ""),
-    "CONCATENATION": ("float32 int8 int16 int32 int64 bool", "float16 uint8 uint32"),
-    "CONV_2D": ("float32 int8 int16", ""),
-    "CONV_3D": ("", "float32"),
-    "COS": ("float32", ""),
-    "CUMSUM": ("float32 int8", "int32 int64"),
-    "CUSTOM:CIRCULAR_BUFFER": ("int8", ""),
-    "CUSTOM:SignalDelay": ("int16", ""),
-    "CUSTOM:SignalEnergy": ("int16", ""),
-    "CUSTOM:SignalFftAutoScale": ("int16", ""),
-    "CUSTOM:SignalFilterBank": ("uint32", ""),
-    "CUSTOM:SignalFilterBankLog": ("uint32", ""),
-    "CUSTOM:SignalFilterBankSpectralSubtraction": ("uint32", ""),
-    "CUSTOM:SignalFilterBankSquareRoot": ("uint64", ""),
-    "CUSTOM:SignalFramer": ("int16", ""),
-    "CUSTOM:SignalIrfft": ("float32 int16 int32", ""),
-    "CUSTOM:SignalOverlapAdd": ("float32 int16", ""),
-    "CUSTOM:SignalPCAN": ("uint32", ""),
-    "CUSTOM:SignalRfft": ("float32 int16 int32", ""),
-    "CUSTOM:SignalStacker": ("int16", ""),
-    "CUSTOM:SignalWindow": ("int16", ""),
-    "CUSTOM:TFLM_DECODE": ("float32 int8 int16 int32 int64 bool", ""),
-    "CUSTOM:TFLite_Detection_PostProcess": ("float32", ""),
-    "DEPTHWISE_CONV_2D": ("float32 int8 int16", ""),
-    "DEPTH_TO_SPACE": ("float32 int8", "uint8 int32 int64"),
-    "DEQUANTIZE": ("int8 uint8 int16", "float16"),
-    "DIV": ("float32 int8* int32", ""),
-    "DYNAMIC_UPDATE_SLICE": ("float32 int8 int16 int32", "float16 uint8 uint16 uint32 int64 uint64 bool"),
-    "ELU": ("float32 int8", ""),
-    "EMBEDDING_LOOKUP": ("float32 int8", "float16 int4 uint8 int16 uint16 int32 uint32 int64 uint64 bool"),
-    "EQUAL": ("float32 int8 int32 int64 bool", ""),
-    "EXP": ("float32", "int8 int16"),
-    "EXPAND_DIMS": ("float32 int8 int16", "float16 uint8 uint16 int32 uint32 int64 uint64 bool"),
-    "FILL": ("float32 int8 int32", "float16 uint8 int16 uint16 uint32 int64 uint64 bool"),
-    "FLOOR": ("float32", ""),
-    "FLOOR_DIV": ("float32", "int32"),
-    "FLOOR_MOD": ("float32", "int32 int64"),
-    "FULLY_CONNECTED": ("float32 int8 int16", ""),
-    "GATHER": ("float32 int8", "float16 uint8 int16 int32 int64 bool"),
-    "GATHER_ND": ("float32 int8", "float16 uint8 int16 int32 int64 bool"),
-    "GELU": ("", "float32 int8 int16"),
-    "GREATER": ("float32 int8 int16* int32 int64", ""),
-    "GREATER_EQUAL": ("float32 int8 int32 int64", ""),
-    "HARD_SWISH": ("float32 int8", ""),
-    "L2_NORMALIZATION": ("float32 int8", ""),
-    "L2_POOL_2D": ("float32", ""),
-    "LEAKY_RELU": ("float32 int8 int16", ""),
-    "LESS": ("float32 int8 int32 int64", ""),
-    "LESS_EQUAL": ("float32 int8 int32 int64", ""),
-    "LOG": ("float32", "int8"),
-    "LOGICAL_AND": ("bool", ""),
-    "LOGICAL_NOT": ("bool", ""),
-    "LOGICAL_OR": ("bool", ""),
-    "LOGISTIC": ("float32 int8 int16", ""),
-    "LOG_SOFTMAX": ("float32 int8", ""),
-    "LSTM": ("", "float32 int8"),
-    "MAXIMUM": ("float32 int8 int16 int32 int64", "uint8"),
-    "MAX_POOL_2D": ("float32 int8 int16", ""),
-    "MEAN": ("float32* int8 int16", "int32"),
-    "MINIMUM": ("float32 int8 int16 int32 int64", "uint8"),
-    "MIRROR_PAD": ("float32 int8", "float16 uint8 int16 uint16 int32 uint32 int64 uint64 bool"),
-    "MUL": ("float32 int8 int16 int32", "int64"),
-    "NEG": ("float32", "int32 int64"),
-    "NOT_EQUAL": ("float32 int8 int32 int64 bool", ""),
-    "ONE_HOT": ("", "float32 int8 uint8 int32 int64 bool"),
-    "PACK": ("float32 int8 int16 int32 int64", "uint8 uint32"),
-    "PAD": ("float32 int8 int16 int32", "float16 uint8 int64 bool"),
-    "PADV2": ("float32 int8 int16 int32", "float16 uint8 int64 bool"),
-    "POW": ("", "float32 int32"),
-    "PRELU": ("float32 int8 int16", ""),
-    "QUANTIZE": ("float32 int8 uint8 int16 int32", ""),
-    "RANGE": ("", "float32 int32 int64"),
-    "RANK": ("", "float32 float16 int8 uint8 int16 uint16 int32 uint32 int64 uint64 bool"),
-    "REDUCE_ALL": ("bool", ""),
-    "REDUCE_ANY": ("", "bool"),
-    "REDUCE_MAX": ("float32 int8", "int16 int32 int64"),
-    "REDUCE_MIN": ("float32 int8", "int16 int32 int64"),
-    "REDUCE_PROD": ("", "float32 int32 int64"),
-    "RELU": ("float32 int8 int16", ""),
-    "RELU6": ("float32 int8 int16", ""),
-    "RELU_0_TO_1": ("", "float32 int8"),
-    "RELU_N1_TO_1": ("", "float32 int8"),
-    "RESHAPE": ("float32 float16 int8 uint8 int16 int32 uint32 int64 uint64 bool", "uint16"),
-    "RESIZE_BILINEAR": ("float32 int8", ""),
-    "RESIZE_NEAREST_NEIGHBOR": ("float32 int8 int16", "float16 uint8 uint16 int32 uint32 bool"),
-    "REVERSE_V2": ("float32 int8 uint8 int16 int32 int64 bool", "float16"),
-    "RIGHT_SHIFT": ("", "int8 uint8 int16 uint16 int32 uint32"),
-    "RNN": ("", "float32"),
-    "ROUND": ("float32", ""),
-    "RSQRT": ("float32 int8 int16", ""),
-    "SCATTER_ND": ("", "float32 int8 uint8 int32 int64 bool"),
-    "SELECT": ("", "float32 float16 int8 uint8 int16 uint16 int32 uint32 int64 uint64 bool"),
-    "SELECT_V2": ("float32 int8 int16", "float16 uint8 uint16 int32 uint32 int64 uint64 bool"),
-    "SHAPE": ("float32 float16 int8 uint8 int16 int32 uint32 int64 uint64 bool", "uint16"),
-    "SIGN": ("", "float32 int32"),
-    "SIN": ("float32", ""),
-    "SLICE": ("float32 int8 int16 int32 bool", "float16 uint8 uint16 uint32 int64 uint64"),
-    "SOFTMAX": ("float32 int8 int16", ""),
-    "SPACE_TO_BATCH_ND": ("float32* int8*", ""),
-    "SPACE_TO_DEPTH": ("float32 int8", "uint8 int32 int64"),
-    "SPLIT": ("float32 int8 int16 int32", "uint8 int64"),
-    "SPLIT_V": ("float32 int8 int16 int32", "uint8 int64"),
-    "SQRT": ("float32", ""),
-    "SQUARE": ("float32", ""),
-    "SQUARED_DIFFERENCE": ("float32 int8 int16 int32", ""),
-    "SQUEEZE": ("float32 float16 int8 uint8 int16 int32 uint32 int64 uint64 bool", "uint16"),
-    "STRIDED_SLICE": ("float32 int8 int16 int32 bool", "float16 uint8 uint16 uint32 int64 uint64"),
-    "SUB": ("float32 int8 int16 int32", "int64"),
-    "SUM": ("float32* int8 int16", "int32 int64"),
-    "SVDF": ("float32 int8", ""),
-    "TANH": ("float32 int8 int16", ""),
-    "TILE": ("", "float32 float16 int8 uint8 int16 uint16 int32 uint32 int64 uint64 bool"),
-    "TOPK_V2": ("", "float32 int8 uint8 int16 int32 int64"),
-    "TRANSPOSE": ("float32 int8 int16", "float16 uint8 uint16 int32 uint32 int64 uint64 bool"),
-    "TRANSPOSE_CONV": ("float32 int8 int16", ""),
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": ("float32 int8 int16", ""),
-    "UNIDIRECTIONAL_SEQUENCE_RNN": ("", "float32"),
-    "UNPACK": ("float32 int8 int16 int32", "float16 uint8 bool"),
-    "ZEROS_LIKE": ("float32 int8 int32 int64", ""),
-}
+from tflmgen.kernels.table import OPERATORS
+
+FILE = "reference_types.json"
+
+
+@cache
+def _taken() -> Mapping[str, tuple[str, str]]:
+    taken: Mapping[str, tuple[str, str]] = json.loads(files("tflmgen.kernels").joinpath(FILE).read_text())
+    return taken
 
 
 def reference_runtimes(operator: str, label: str) -> str:
-    """TFLM, TFLM* or LiteRT; empty where neither takes elements of this type."""
-    tflm, litert = (types.split() for types in TAKEN.get(operator, ("", "")))
+    """TFLM, TFLM* or LiteRT; empty where neither takes elements of this type, which the operator's rules let through.
+
+    The custom operators of tflmgen's own table are TFLite Micro's, and have all of its types.
+    """
+    if operator.startswith("CUSTOM:") and operator in OPERATORS:
+        return "TFLM"
+    tflm, litert = (types.split() for types in _taken().get(operator, ("", "")))
     if label in tflm:
         return "TFLM"
     return "TFLM*" if f"{label}*" in tflm else "LiteRT" if label in litert else ""
-
-
-FAULTS: Mapping[str, str] = {
-    "SPACE_TO_BATCH_ND": "it fills the padding with what its memory happens to hold, since it never sets the value to "
-    "pad with. LiteRT's kernels, the reference and the optimised one, pad with the zero point, as ours does",
-}
-"""What is wrong with kernels of TFLite Micro that give other outputs than LiteRT's and ours. No test compares with
-them."""

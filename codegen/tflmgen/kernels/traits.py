@@ -7,7 +7,7 @@ holds for an operator that nothing is known about, so that one without traits is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from tflmgen.ir import OperatorInstance
@@ -42,6 +42,43 @@ class Sliding(Enum):
     POOL = "pool"
 
 
+class Comparison(Enum):
+    """How a comparison orders its operands, a and b, for true."""
+
+    LESS = "a < b"
+    LESS_EQUAL = "a <= b"
+    GREATER = "a > b"
+    GREATER_EQUAL = "a >= b"
+    EQUAL = "a = b"
+    NOT_EQUAL = "a /= b"
+
+    @property
+    def negated(self) -> Comparison:
+        """What holds where this doesn't."""
+        return _NEGATED[self]
+
+    @property
+    def mirrored(self) -> Comparison:
+        """The same of b and a."""
+        return _MIRRORED.get(self, self)
+
+
+_NEGATED = {
+    one: other
+    for pair in (
+        (Comparison.LESS, Comparison.GREATER_EQUAL),
+        (Comparison.GREATER, Comparison.LESS_EQUAL),
+        (Comparison.EQUAL, Comparison.NOT_EQUAL),
+    )
+    for one, other in (pair, pair[::-1])
+}
+_MIRRORED = {
+    one: other
+    for pair in ((Comparison.LESS, Comparison.GREATER), (Comparison.LESS_EQUAL, Comparison.GREATER_EQUAL))
+    for one, other in (pair, pair[::-1])
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Traits:
     """Facts about an operator; whatever they say holds for every attribute and every type that its rules let through.
@@ -49,11 +86,14 @@ class Traits:
     Places of elements
     view            output 0 is input 0's bytes under another shape: it may move past what treats elements alike
     same_if_typed   output 0 is input 0 wherever their types are equal
+    unary           each element of the output is one function of the element at its place in input 0; other inputs, if
+                    any, are constants that belong to the function
     elementwise     each element of the output is one function of the elements at its place in the inputs, which are
                     broadcast: the operator may run on permuted or cut tensors
     aligns_leading  element-wise, but an operand of lower rank has the output's leading dimensions
     cuts            output 0 is a part of input 0, in order: it may be moved to its place over what it was cut from
-    moves           its outputs are elements of input 0 (of every one if it `joins`), at places that no element decides
+    moves           its outputs are elements of input `data` (of every one if it `joins`), at places that no element
+                    decides
     joins           every input is data, and all agree in every dimension but the one along which they are joined
     pads            input 1 has the padding of each dimension, input 2, if any, what it consists of
     reduces         input 1 lists the axes that become one element each; the attribute keep_dims
@@ -73,6 +113,7 @@ class Traits:
     Algebra
     clamped         the attribute `activation` clamps the output, after rounding (in recurrent operators it does not)
     clamp           it does nothing but clamp to this range
+    compares        its output is whether the operands compare so
     commutative     operands may change places
     tabulable       its elements may become entries of a table: evaluated for every int8, also through floats
     idempotent      f(x, x) is x
@@ -82,10 +123,12 @@ class Traits:
 
     view: bool = False
     same_if_typed: bool = False
+    unary: bool = False
     elementwise: bool = False
     aligns_leading: bool = False
     cuts: bool = False
     moves: bool = False
+    data: int = 0
     joins: bool = False
     pads: bool = False
     reduces: bool = False
@@ -101,6 +144,7 @@ class Traits:
     depth_axis: int | None = None
     clamped: bool = False
     clamp: Activation | None = None
+    compares: Comparison | None = None
     commutative: bool = False
     tabulable: bool = False
     idempotent: bool = False
@@ -116,6 +160,8 @@ class Traits:
 UNKNOWN = Traits()
 
 ELEMENTWISE = Traits(elementwise=True, row_wise=any_axis)
+
+UNARY = replace(ELEMENTWISE, unary=True)
 
 BY_AXIS = Traits(row_wise=any_axis)
 """Operators that mix no rows, along any dimension, where the inferred shapes don't show it."""

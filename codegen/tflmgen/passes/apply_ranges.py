@@ -9,7 +9,6 @@ import numpy as np
 
 from tflmgen.ir import DType, If, Module, Node, Op, Removed, Rewriter, Value, While
 from tflmgen.kernels import (
-    UNARY,
     Activation,
     Interval,
     activation_range,
@@ -95,7 +94,7 @@ class _Known(Rewriter):
         if op.operator in ("MAXIMUM", "MINIMUM"):
             return self._winner(op)
         source, output = op.inputs[0] if op.inputs else None, op.outputs[0]
-        interval = self._operand(op, 0) if op.operator in UNARY else None
+        interval = self._operand(op, 0)
         if source is None or interval is None or source.type != output.type:
             return None
         table = table_of(op.operator, instance_of(op.inputs, [output.type], op.attributes, self.pool.constants))

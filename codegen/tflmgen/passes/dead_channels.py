@@ -31,7 +31,8 @@ def known_inputs(op: Op, instance: OperatorInstance, interval: Interval | None) 
     Columns are channels of the input, in a matrix those of every pixel of a row. A number other than the zero point is
     no constant to windows that reach beyond the input, where zeros are.
     """
-    weights = weights_of(op.operator, instance)
+    traits = traits_of(op.operator)
+    weights = weights_of(traits, instance)
     assert weights is not None
     sums = weights.rows.sum(axis=1)
     columns = sums.shape[1]
@@ -40,7 +41,7 @@ def known_inputs(op: Op, instance: OperatorInstance, interval: Interval | None) 
     channels = np.arange(columns) % len(interval.low)
     centred = (interval.low - zero_point(input_type(instance, 0)))[channels]
     known = interval.known[channels]
-    if reaches_out(op.operator, instance):
+    if reaches_out(traits, instance):
         known &= centred == 0
     gains = sums * np.where(known, centred, 0)
     bias = instance.constants[2] if len(instance.constants) > 2 else None
@@ -125,7 +126,7 @@ class _Channels:
 
     def _uses(self, op: Op, instance: OperatorInstance) -> NDArray[np.bool_] | None:
         """[o, c]: whether output o depends on channel c of the input; None for other types than int8 and int16."""
-        source, weights = op.inputs[0], weights_of(op.operator, instance)
+        source, weights = op.inputs[0], weights_of(traits_of(op.operator), instance)
         if source is None or weights is None:
             return None
         known, _ = known_inputs(op, instance, self._ranges.of(source))

@@ -7,19 +7,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from tflmgen.ir import DType, Op, Value
-from tflmgen.kernels import Interval
+from tflmgen.kernels import Comparison, Interval, traits_of
 
 Scope = dict[Value, Interval]
 Reader = Callable[[Value, Scope], Interval | None]
 
-OPPOSITE = {
-    "LESS": "GREATER_EQUAL",
-    "LESS_EQUAL": "GREATER",
-    "GREATER": "LESS_EQUAL",
-    "GREATER_EQUAL": "LESS",
-    "EQUAL": "NOT_EQUAL",
-    "NOT_EQUAL": "EQUAL",
-}
 PLAIN = (DType.INT16, DType.INT32, DType.INT64)
 """Types that are compared as they are."""
 
@@ -35,26 +27,26 @@ def refined(condition: Value, truth: bool, makers: Mapping[Value, Op], scope: Sc
         for value in op.inputs:
             if value is not None and value.type.elements == 1:
                 refined(value, truth, makers, scope, read)
-    elif op.operator in OPPOSITE:
-        _compared(op, op.operator if truth else OPPOSITE[op.operator], scope, read)
+    elif (comparison := traits_of(op.operator).compares) is not None:
+        _compared(op, comparison if truth else comparison.negated, scope, read)
 
 
-def _compared(op: Op, comparison: str, scope: Scope, read: Reader) -> None:
+def _compared(op: Op, comparison: Comparison, scope: Scope, read: Reader) -> None:
     one, other = op.inputs
     if one is None or other is None or one.type.dtype not in PLAIN or not one.type.elements == other.type.elements == 1:
         return
     a, b = read(one, scope), read(other, scope)
     if a is None or b is None:
         return
-    if comparison.startswith("GREATER"):
-        one, other, a, b = other, one, b, a
-    if comparison == "EQUAL":
+    if comparison in (Comparison.GREATER, Comparison.GREATER_EQUAL):
+        one, other, a, b, comparison = other, one, b, a, comparison.mirrored
+    if comparison is Comparison.EQUAL:
         low, high = np.maximum(a.low, b.low), np.minimum(a.high, b.high)
         new = Interval(low, high), Interval(low, high)
-    elif comparison == "NOT_EQUAL":
+    elif comparison is Comparison.NOT_EQUAL:
         new = _without(a, b), _without(b, a)
     else:
-        gap = 1 if comparison in ("LESS", "GREATER") else 0
+        gap = 1 if comparison is Comparison.LESS else 0
         new = Interval(a.low, np.minimum(a.high, b.high - gap)), Interval(np.maximum(b.low, a.low + gap), b.high)
     for value, interval in zip((one, other), new, strict=True):
         # Nothing left: what is assumed can't be. That is another one's to use.

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import itertools
+import operator
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.frontend.trips import MIRRORED, Counter, first_failure
+from tflmgen.frontend.trips import Counter, first_failure
+from tflmgen.kernels import Comparison
 from tflmgen.passes.counted_loops import count_trips
 from tflmgen.passes.dead_code import prune
 
 HOLDS = {
-    "LESS": lambda a, b: a < b,
-    "LESS_EQUAL": lambda a, b: a <= b,
-    "GREATER": lambda a, b: a > b,
-    "GREATER_EQUAL": lambda a, b: a >= b,
-    "NOT_EQUAL": lambda a, b: a != b,
+    Comparison.LESS: operator.lt,
+    Comparison.LESS_EQUAL: operator.le,
+    Comparison.GREATER: operator.gt,
+    Comparison.GREATER_EQUAL: operator.ge,
+    Comparison.NOT_EQUAL: operator.ne,
 }
 
 
-@pytest.mark.parametrize("comparison", MIRRORED)
-def test_the_first_failure_is_where_counting_stops(comparison: str) -> None:
+@pytest.mark.parametrize("comparison", HOLDS)
+def test_the_first_failure_is_where_counting_stops(comparison: Comparison) -> None:
     for start, step, limit in itertools.product(range(-4, 5), (-3, -2, -1, 1, 2, 3), range(-4, 5)):
         counted = next((k for k in range(20) if not HOLDS[comparison](start + k * step, limit)), None)
         assert first_failure(Counter(start, step, 32), comparison, limit) == counted

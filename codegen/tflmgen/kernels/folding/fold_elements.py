@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from tflmgen.kernels.numeric.quantize_math import Activation, quantize_multiplie
 from tflmgen.kernels.rules import QUANTIZED, input_type, scale, zero_point
 
 Array = NDArray[Any]
-Fold = Callable[[OperatorInstance], list[Array] | None]
+Fold = Callable[[OperatorInstance], Sequence[Array] | None]
 
 
 def operands(op: OperatorInstance) -> list[Array]:
@@ -44,13 +44,14 @@ def arithmetic(function: Callable[[Array, Array], Array]) -> Fold:
             return None
         array = function(*operands(op))
         # As the kernel clamps: NaN passes through, infinity does not even without an activation.
-        least, greatest = _bounds(op.attributes.activation, op.outputs[0].dtype)
+        least, greatest = clamp_bounds(op.attributes.activation, op.outputs[0].dtype)
         return result(op, np.where(array < least, least, np.where(array > greatest, greatest, array)))
 
     return of_constants(evaluate)
 
 
-def _bounds(activation: Activation, dtype: DType) -> tuple[float, float]:
+def clamp_bounds(activation: Activation, dtype: DType) -> tuple[float, float]:
+    """Least and greatest element of a plain type that an activation leaves."""
     low, high = activation.bounds
     if dtype.is_float:
         return low, high

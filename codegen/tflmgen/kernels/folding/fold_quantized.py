@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,7 +38,7 @@ def centred(op: OperatorInstance, index: int) -> Integers:
 def quantized(values: Callable[[OperatorInstance], Integers], otherwise: Fold) -> Fold:
     """Of quantised elements `values`, on the output's scale without its zero point, clamped; of others `otherwise`."""
 
-    def evaluate(op: OperatorInstance) -> list[Array] | None:
+    def evaluate(op: OperatorInstance) -> Sequence[Array] | None:
         output = op.outputs[0]
         if output.dtype not in (DType.INT8, DType.INT16) or output.quantization is None:
             return otherwise(op)
@@ -52,7 +52,7 @@ def quantized(values: Callable[[OperatorInstance], Integers], otherwise: Fold) -
 def tabled(table: Callable[[OperatorInstance], ArrayLike], otherwise: Fold | None) -> Fold:
     """Of int8 the entry of a table of all 256 results; of other elements `otherwise`."""
 
-    def evaluate(op: OperatorInstance) -> list[Array] | None:
+    def evaluate(op: OperatorInstance) -> Sequence[Array] | None:
         if op.outputs[0].dtype is not DType.INT8:
             return None if otherwise is None else otherwise(op)
         return [np.array(table(op), np.int8)[np.asarray(op.constants[0], np.int64) + 128]]

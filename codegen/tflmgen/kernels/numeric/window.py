@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tflmgen.ir import OperatorInstance
 from tflmgen.kernels.operator import Options
 from tflmgen.kernels.option_fields import positive
+from tflmgen.kernels.rules import input_type, static_shape
 
 Fields = tuple[tuple[str, int | float], ...]
 """Fields of a params struct, in order."""
@@ -263,3 +265,9 @@ def four(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
     """`shape`, which a rule has shown to have 4 dimensions."""
     a, b, c, d = shape
     return a, b, c, d
+
+
+def window_of(op: OperatorInstance) -> Window:
+    """The window of a convolution whose filter is [.., height, width, ..]."""
+    taps = four(static_shape(input_type(op, 1)))[1:3]
+    return Window(op.attributes.steps, four(static_shape(input_type(op, 0))), taps)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.numeric.strides import Ints, normalize_axis
@@ -13,6 +15,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attribut
 from tflmgen.kernels.operators.binary import SUFFIX, Fields
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
 from tflmgen.kernels.operators.row_wise import not_last_axis, not_named_axis
+from tflmgen.kernels.ranges.intervals import Inputs, Outputs, channels_of, whole
 from tflmgen.kernels.rules import (
     COMMON,
     QUANTIZED,
@@ -258,26 +261,35 @@ def _is_cumulated_forwards(op: OperatorInstance, axis: int) -> bool:
     return not op.attributes.reverse or not_named_axis(op, axis)
 
 
+def _indices(op: OperatorInstance, inputs: Inputs) -> Outputs:
+    """Places along a known axis."""
+    del inputs
+    kind, axis = whole(op.outputs[0]), op.constants[1]
+    if kind is None or axis is None:
+        return None
+    return [kind.meet(0, input_type(op, 0).max_shape[int(np.ravel(axis)[0])] - 1)]
+
+
+def _on_or_off(op: OperatorInstance, inputs: Inputs) -> Outputs:
+    """The value on and the value off, wherever they are."""
+    on, off = inputs[2], inputs[3]
+    return None if on is None or off is None else [on.join(off).spread(channels_of(op.outputs[0]))]
+
+
 OPERATORS = (
-    Operator(
-        "ARG_MAX",
-        no_attributes,
-        (2, 2),
-        1,
-        ARG_RULES,
-        _without_axis,
-        _arg("arg_max"),
-        traits=Traits(row_wise=not_named_axis),
-    ),
-    Operator(
-        "ARG_MIN",
-        no_attributes,
-        (2, 2),
-        1,
-        ARG_RULES,
-        _without_axis,
-        _arg("arg_min"),
-        traits=Traits(row_wise=not_named_axis),
+    *(
+        Operator(
+            name.upper(),
+            no_attributes,
+            (2, 2),
+            1,
+            ARG_RULES,
+            _without_axis,
+            _arg(name),
+            value_range=_indices,
+            traits=Traits(row_wise=not_named_axis),
+        )
+        for name in ("arg_max", "arg_min")
     ),
     Operator(
         "CUMSUM",
@@ -293,7 +305,15 @@ OPERATORS = (
         "TOPK_V2", no_attributes, (2, 2), 2, TOP_K_RULES, _top_shapes, _top_k, traits=Traits(row_wise=not_last_axis)
     ),
     Operator(
-        "ONE_HOT", _parse_one_hot, (4, 4), 1, ONE_HOT_RULES, lambda op: (_one_hot_shape(op),), _one_hot, traits=BY_AXIS
+        "ONE_HOT",
+        _parse_one_hot,
+        (4, 4),
+        1,
+        ONE_HOT_RULES,
+        lambda op: (_one_hot_shape(op),),
+        _one_hot,
+        value_range=_on_or_off,
+        traits=BY_AXIS,
     ),
     Operator(
         "L2_NORMALIZATION",

@@ -10,8 +10,8 @@ import numpy as np
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.candidates import fast_add, fast_mul
 from tflmgen.kernels.choice import fastest
-from tflmgen.kernels.folding.fold_elements import arithmetic
-from tflmgen.kernels.folding.fold_quantized import Integers, centred, quantized, rescaled
+from tflmgen.kernels.folding.fold_elements import Array, Fold, arithmetic, clamp_bounds
+from tflmgen.kernels.folding.fold_quantized import centred, quantized, rescaled
 from tflmgen.kernels.numeric.quantize_math import (
     Activation,
     activation_range,
@@ -21,6 +21,8 @@ from tflmgen.kernels.numeric.quantize_math import (
 )
 from tflmgen.kernels.operator import Operator, Options, Rule
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary
+from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, Transfer
+from tflmgen.kernels.ranges.range_elements import broadcast_pair, corners, evaluated, hull
 from tflmgen.kernels.rules import QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
 from tflmgen.kernels.traits import Traits, any_axis
 
@@ -171,46 +173,77 @@ def _product(op: OperatorInstance) -> Integers:
     return rescaled(centred(op, 0) * centred(op, 1), mul_scale(op))
 
 
-FOLDS = {
-    "ADD": quantized(_sum(1), arithmetic(np.add)),
-    "SUB": quantized(_sum(-1), arithmetic(np.subtract)),
-    "MUL": quantized(_product, arithmetic(np.multiply)),
-}
+LARGEST = 2**31
+"""Magnitude up to which the range analysis follows plain integers; products of two then fit 64 bits."""
+
+
+def _value_range(
+    function: Callable[[Array, Array], Array], fold: Fold, fits: Callable[[OperatorInstance, Interval, Interval], bool]
+) -> Transfer:
+    """Monotone in each operand, or bilinear and then rounded monotonely: corners suffice."""
+
+    def ranges(op: OperatorInstance, inputs: Inputs) -> Outputs:
+        pair, dtype = broadcast_pair(op, inputs), op.outputs[0].dtype
+        if pair is None:
+            return None
+        if dtype in QUANTIZED:
+            ends = [evaluated(fold, op, corner) for corner in corners(*pair)] if fits(op, *pair) else [None]
+            return None if any(end is None for end in ends) else [hull([end for end in ends if end is not None])]
+        if not all(interval.within(-LARGEST, LARGEST) for interval in pair):
+            return None
+        exact = hull([function(a, b) for a, b in corners(*pair)])
+        if not exact.within(*dtype.limits):
+            return None
+        least, greatest = clamp_bounds(op.attributes.activation, dtype)
+        return [exact.meet(int(least), int(greatest))]
+
+    return ranges
+
+
+def _sum_fits(op: OperatorInstance, one: Interval, other: Interval) -> bool:
+    del op, one, other
+    return True
+
+
+def _product_fits(op: OperatorInstance, one: Interval, other: Interval) -> bool:
+    """Whether no left shift of a product overflows."""
+    left = max(0, quantize_multiplier(mul_scale(op))[1])
+    points = zero_point(input_type(op, 0)), zero_point(input_type(op, 1))
+    products = hull([(a - points[0]) * (b - points[1]) for a, b in corners(one, other)])
+    return products.within(-(2**31 >> left), (2**31 >> left) - 1)
+
 
 ARITHMETIC = Traits(elementwise=True, row_wise=any_axis, by_rows=True, channels_apart=True, clamped=True)
 
+
+def _row(
+    name: str,
+    rules: tuple[Rule, ...],
+    fields: Callable[[OperatorInstance], Fields],
+    on_quantized: Callable[[OperatorInstance], Integers],
+    function: Callable[[Array, Array], Array],
+    fits: Callable[[OperatorInstance, Interval, Interval], bool],
+    traits: Traits,
+) -> Operator:
+    fold = quantized(on_quantized, arithmetic(function))
+    return Operator(
+        name.upper(),
+        parse,
+        (2, 2),
+        1,
+        rules,
+        infer_binary,
+        _kernel(name, fields),
+        fold=fold,
+        value_range=_value_range(function, fold, fits),
+        traits=replace(traits, tabulable=True),
+    )
+
+
+COMMUTATIVE = replace(ARITHMETIC, commutative=True)
+
 OPERATORS = (
-    Operator(
-        "ADD",
-        parse,
-        (2, 2),
-        1,
-        ADD_RULES,
-        infer_binary,
-        _kernel("add", _add_fields),
-        fold=FOLDS["ADD"],
-        traits=replace(ARITHMETIC, commutative=True, neutral=0, tabulable=True),
-    ),
-    Operator(
-        "SUB",
-        parse,
-        (2, 2),
-        1,
-        ADD_RULES,
-        infer_binary,
-        _kernel("sub", _add_fields),
-        fold=FOLDS["SUB"],
-        traits=replace(ARITHMETIC, neutral=0, tabulable=True),
-    ),
-    Operator(
-        "MUL",
-        parse,
-        (2, 2),
-        1,
-        MUL_RULES,
-        infer_binary,
-        _kernel("mul", _mul_fields),
-        fold=FOLDS["MUL"],
-        traits=replace(ARITHMETIC, commutative=True, neutral=1, tabulable=True),
-    ),
+    _row("add", ADD_RULES, _add_fields, _sum(1), np.add, _sum_fits, replace(COMMUTATIVE, neutral=0)),
+    _row("sub", ADD_RULES, _add_fields, _sum(-1), np.subtract, _sum_fits, replace(ARITHMETIC, neutral=0)),
+    _row("mul", MUL_RULES, _mul_fields, _product, np.multiply, _product_fits, replace(COMMUTATIVE, neutral=1)),
 )

@@ -19,6 +19,8 @@ from tflmgen.kernels.operators.binary import (
     infer_binary,
     plain_kernel,
 )
+from tflmgen.kernels.ranges.intervals import Transfer
+from tflmgen.kernels.ranges.range_elements import growing
 from tflmgen.kernels.rules import (
     QUANTIZED_PER_TENSOR,
     SAME_QUANTIZATION,
@@ -96,10 +98,24 @@ def _prelu_types_fit(op: OperatorInstance) -> bool:
     return types in known and op.outputs[0].dtype is types[0]
 
 
-def _plain(name: str, *rules: Rule, fold: Fold | None = None, traits: Traits = ELEMENTWISE) -> Operator:
-    kernel = plain_kernel(name, PLAIN_HEADER)
+def _plain(
+    name: str,
+    *rules: Rule,
+    fold: Fold | None = None,
+    value_range: Transfer | None = None,
+    traits: Traits = ELEMENTWISE,
+) -> Operator:
     return Operator(
-        name.upper(), no_attributes, (2, 2), 1, (*BROADCASTS, *rules), infer_binary, kernel, fold=fold, traits=traits
+        name.upper(),
+        no_attributes,
+        (2, 2),
+        1,
+        (*BROADCASTS, *rules),
+        infer_binary,
+        plain_kernel(name, PLAIN_HEADER),
+        fold=fold,
+        value_range=value_range,
+        traits=traits,
     )
 
 
@@ -145,10 +161,20 @@ EXTREME = replace(ELEMENTWISE, tabulable=True, by_rows=True, channels_apart=True
 
 OPERATORS = (
     _plain(
-        "maximum", NUMBERS, SAME_QUANTIZATION, fold=any_elements(lambda a, b: np.where(a > b, a, b)), traits=EXTREME
+        "maximum",
+        NUMBERS,
+        SAME_QUANTIZATION,
+        fold=any_elements(lambda a, b: np.where(a > b, a, b)),
+        value_range=growing(np.maximum),
+        traits=EXTREME,
     ),
     _plain(
-        "minimum", NUMBERS, SAME_QUANTIZATION, fold=any_elements(lambda a, b: np.where(a < b, a, b)), traits=EXTREME
+        "minimum",
+        NUMBERS,
+        SAME_QUANTIZATION,
+        fold=any_elements(lambda a, b: np.where(a < b, a, b)),
+        value_range=growing(np.minimum),
+        traits=EXTREME,
     ),
     _plain("atan2", one_type(DType.FLOAT32)),
     _plain("pow", one_type(DType.FLOAT32, DType.INT32)),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.folding.fold_elements import cast
 from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.quantize import same_shape, unary_overlaps
+from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
 from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is
-from tflmgen.kernels.traits import ELEMENTWISE
+from tflmgen.kernels.traits import UNARY
 
 TYPES = tuple(SUFFIX)
 
@@ -36,6 +39,17 @@ def _kernel(op: OperatorInstance, target: Target) -> Kernel | View:
     )
 
 
+def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
+    """Of integers that fit the output's type, the same; of what may wrap or is rounded, nothing is known."""
+    x, dtype = inputs[0], op.outputs[0].dtype
+    if x is None or dtype.is_float:
+        return None
+    if dtype is DType.BOOL:
+        always, possible = (x.low > 0) | (x.high < 0), (x.low != 0) | (x.high != 0)
+        return [Interval(always.astype(np.int64), possible.astype(np.int64))]
+    return [x] if x.within(*dtype.limits) else None
+
+
 OPERATORS = (
     Operator(
         "CAST",
@@ -46,6 +60,7 @@ OPERATORS = (
         same_shape,
         _kernel,
         fold=cast,
-        traits=replace(ELEMENTWISE, same_if_typed=True),
+        value_range=_value_range,
+        traits=replace(UNARY, same_if_typed=True),
     ),
 )

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import plain
+from tflmgen.kernels.folding.fold_quantized import rescaled
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary, plain_kernel
+from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs, Transfer
+from tflmgen.kernels.ranges.range_elements import broadcast_pair, growing
 from tflmgen.kernels.rules import input_is, input_type, output_is, per_tensor, same_quantization, scale, zero_point
-from tflmgen.kernels.traits import ELEMENTWISE
+from tflmgen.kernels.traits import ELEMENTWISE, Comparison
 
 HEADER = "comparison.h"
 GREATEST_SCALE = 64.0
@@ -76,58 +80,83 @@ LOGICAL_RULES = (*BROADCASTS, SAME_INPUTS, input_is(0, "input", DType.BOOL), out
 
 LOGICAL = replace(ELEMENTWISE, commutative=True, idempotent=True)
 
-FOLDS = {
-    "equal": plain(np.equal),
-    "not_equal": plain(np.not_equal),
-    "less": plain(np.less),
-    "less_equal": plain(np.less_equal),
-    "greater": plain(np.greater),
-    "greater_equal": plain(np.greater_equal),
-    "logical_and": plain(np.logical_and),
-    "logical_or": plain(np.logical_or),
-}
+
+def _scaled_pair(op: OperatorInstance, inputs: Inputs) -> tuple[Interval, Interval] | None:
+    """What is compared: int8 elements as multiples of 1/256, other integers as they are."""
+    pair = broadcast_pair(op, inputs)
+    if pair is None or input_type(op, 0).dtype is not DType.INT8:
+        return pair
+    scaled = []
+    for index, interval in enumerate(pair):
+        kind = input_type(op, index)
+        low, high = (rescaled((end - zero_point(kind)) << 8, scale(kind)) for end in (interval.low, interval.high))
+        scaled.append(Interval(low, high))
+    return scaled[0], scaled[1]
+
+
+def _value_range(comparison: Comparison) -> Transfer:
+    """Whether all elements compare so, and whether any do."""
+
+    def ranges(op: OperatorInstance, inputs: Inputs) -> Outputs:
+        pair = _scaled_pair(op, inputs)
+        if pair is None:
+            return None
+        a, b = pair
+        if comparison in (Comparison.GREATER, Comparison.GREATER_EQUAL):
+            a, b = b, a
+        if comparison in (Comparison.LESS, Comparison.GREATER):
+            always, possible = a.high < b.low, a.low < b.high
+        elif comparison in (Comparison.LESS_EQUAL, Comparison.GREATER_EQUAL):
+            always, possible = a.high <= b.low, a.low <= b.high
+        else:
+            always = a.known & b.known & (a.low == b.low)
+            possible = (a.low <= b.high) & (b.low <= a.high)
+            if comparison is Comparison.NOT_EQUAL:
+                always, possible = ~possible, ~always
+        return [Interval(always.astype(np.int64), possible.astype(np.int64))]
+
+    return ranges
+
+
+def _comparison(comparison: Comparison, function: Callable[[Any, Any], Any], *types: DType) -> Operator:
+    return Operator(
+        comparison.name,
+        no_attributes,
+        (2, 2),
+        1,
+        _rules(*ORDERED, *types),
+        infer_binary,
+        _kernel(comparison.name.lower()),
+        fold=plain(function),
+        value_range=_value_range(comparison),
+        traits=replace(ELEMENTWISE, compares=comparison),
+    )
+
+
+def _logical(
+    name: str, function: Callable[[Any, Any], Any], extreme: Callable[[Any, Any], Any], neutral: int
+) -> Operator:
+    return Operator(
+        name.upper(),
+        no_attributes,
+        (2, 2),
+        1,
+        LOGICAL_RULES,
+        infer_binary,
+        plain_kernel(name, HEADER),
+        fold=plain(function),
+        value_range=growing(extreme),
+        traits=replace(LOGICAL, neutral=neutral, absorbing=1 - neutral),
+    )
+
 
 OPERATORS = (
-    *(
-        Operator(
-            name.upper(),
-            no_attributes,
-            (2, 2),
-            1,
-            _rules(*ORDERED),
-            infer_binary,
-            _kernel(name),
-            fold=FOLDS[name],
-            traits=ELEMENTWISE,
-        )
-        for name in ("less", "less_equal", "greater", "greater_equal")
-    ),
-    *(
-        Operator(
-            name.upper(),
-            no_attributes,
-            (2, 2),
-            1,
-            _rules(*ORDERED, DType.BOOL),
-            infer_binary,
-            _kernel(name),
-            fold=FOLDS[name],
-            traits=ELEMENTWISE,
-        )
-        for name in ("equal", "not_equal")
-    ),
-    *(
-        Operator(
-            name.upper(),
-            no_attributes,
-            (2, 2),
-            1,
-            LOGICAL_RULES,
-            infer_binary,
-            plain_kernel(name, HEADER),
-            fold=FOLDS[name],
-            traits=replace(LOGICAL, neutral=neutral, absorbing=1 - neutral),
-        )
-        for name, neutral in (("logical_and", 1), ("logical_or", 0))
-    ),
+    _comparison(Comparison.LESS, np.less),
+    _comparison(Comparison.LESS_EQUAL, np.less_equal),
+    _comparison(Comparison.GREATER, np.greater),
+    _comparison(Comparison.GREATER_EQUAL, np.greater_equal),
+    _comparison(Comparison.EQUAL, np.equal, DType.BOOL),
+    _comparison(Comparison.NOT_EQUAL, np.not_equal, DType.BOOL),
+    _logical("logical_and", np.logical_and, np.minimum, 1),
+    _logical("logical_or", np.logical_or, np.maximum, 0),
 )

@@ -291,7 +291,7 @@ OPERATORS = (
         SPLIT_RULES,
         lambda op: _split_shapes(op, 1, 0),
         _split,
-        traits=replace(BY_AXIS, moves=True),
+        traits=replace(BY_AXIS, moves=True, data=1),
     ),
     Operator(
         "SPLIT_V",

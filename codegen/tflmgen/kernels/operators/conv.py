@@ -37,10 +37,11 @@ from tflmgen.kernels.numeric.weights import (
     range_fields,
     sum_suffix,
 )
-from tflmgen.kernels.numeric.window import Fields, Steps, Window, four, parse_steps
+from tflmgen.kernels.numeric.window import Fields, Steps, Window, parse_steps, window_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.hybrid import hybrid_kernel
 from tflmgen.kernels.option_fields import present
+from tflmgen.kernels.ranges.range_weighted import range_of_sums
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
@@ -61,12 +62,6 @@ def parse(options: Options | None) -> ConvAttributes:
     options = present(options)
     steps = parse_steps(options, dilated=True)
     return ConvAttributes(steps, parse_activation(int(options.get("fused_activation_function", 0))))
-
-
-def window_of(op: OperatorInstance) -> Window:
-    """The window of a convolution whose filter is [.., height, width, ..]."""
-    taps = four(static_shape(input_type(op, 1)))[1:3]
-    return Window(op.attributes.steps, four(static_shape(input_type(op, 0))), taps)
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
@@ -184,6 +179,15 @@ RULES = (
     Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
 )
 
+TRAITS = Traits(
+    row_wise=first_axis,
+    by_rows=True,
+    window=Sliding.FILTER,
+    channel_axis=OUTPUT_CHANNELS,
+    depth_axis=3,
+    clamped=True,
+)
+
 OPERATORS = (
     Operator(
         "CONV_2D",
@@ -193,13 +197,7 @@ OPERATORS = (
         RULES,
         infer,
         kernel,
-        traits=Traits(
-            row_wise=first_axis,
-            by_rows=True,
-            window=Sliding.FILTER,
-            channel_axis=OUTPUT_CHANNELS,
-            depth_axis=3,
-            clamped=True,
-        ),
+        value_range=range_of_sums(TRAITS),
+        traits=TRAITS,
     ),
 )

@@ -30,9 +30,11 @@ from tflmgen.kernels.numeric.weights import (
     range_fields,
     sum_suffix,
 )
+from tflmgen.kernels.numeric.window import window_of
 from tflmgen.kernels.operator import Operator, Rule, Shape
-from tflmgen.kernels.operators.conv import FITS, FOUR_DIMENSIONS, parse, window_of
+from tflmgen.kernels.operators.conv import FITS, FOUR_DIMENSIONS, parse
 from tflmgen.kernels.operators.hybrid import hybrid_kernel
+from tflmgen.kernels.ranges.range_weighted import range_of_sums
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
@@ -124,6 +126,8 @@ RULES = (
     Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
 )
 
+TRAITS = Traits(row_wise=first_axis, by_rows=True, window=Sliding.FILTER, channel_axis=OUTPUT_CHANNELS, clamped=True)
+
 OPERATORS = (
     Operator(
         "DEPTHWISE_CONV_2D",
@@ -133,8 +137,7 @@ OPERATORS = (
         RULES,
         infer,
         kernel,
-        traits=Traits(
-            row_wise=first_axis, by_rows=True, window=Sliding.FILTER, channel_axis=OUTPUT_CHANNELS, clamped=True
-        ),
+        value_range=range_of_sums(TRAITS),
+        traits=TRAITS,
     ),
 )

@@ -42,6 +42,7 @@ from tflmgen.kernels.numeric.window import Fields
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.hybrid import blocks_kernel, hybrid_kernel
 from tflmgen.kernels.option_fields import present
+from tflmgen.kernels.ranges.range_weighted import range_of_sums
 from tflmgen.kernels.rules import input_type, per_tensor, static_shape, zero_point
 from tflmgen.kernels.traits import Traits, any_axis
 
@@ -178,6 +179,8 @@ RULES = (
     Rule("the output has one row for each row of the input, and one column per output channel", _shape_fits),
 )
 
+TRAITS = Traits(row_wise=any_axis, reshapes_rows=True, channel_axis=UNITS, depth_axis=1, clamped=True)
+
 OPERATORS = (
     Operator(
         "FULLY_CONNECTED",
@@ -187,6 +190,7 @@ OPERATORS = (
         RULES,
         infer,
         kernel,
-        traits=Traits(row_wise=any_axis, reshapes_rows=True, channel_axis=UNITS, depth_axis=1, clamped=True),
+        value_range=range_of_sums(TRAITS),
+        traits=TRAITS,
     ),
 )

@@ -13,7 +13,7 @@ from tflmgen.kernels.operators.lookup import lookup_kernel
 from tflmgen.kernels.operators.quantize import same_shape
 from tflmgen.kernels.operators.unary import unary_kernel
 from tflmgen.kernels.rules import COMMON, constant, input_type, one_type
-from tflmgen.kernels.traits import ELEMENTWISE, Traits
+from tflmgen.kernels.traits import UNARY, Traits
 
 ENTRIES = 256
 
@@ -49,7 +49,7 @@ OPERATORS = (
         same_shape,
         _lookup,
         fold=_fold_lookup,
-        traits=Traits(by_rows=True, channels_apart=True, tabulable=True),
+        traits=Traits(unary=True, by_rows=True, channels_apart=True, tabulable=True),
     ),
     Operator(
         "SILU",
@@ -59,6 +59,6 @@ OPERATORS = (
         (*COMMON, one_type(DType.FLOAT32)),
         same_shape,
         _silu,
-        traits=replace(ELEMENTWISE, by_rows=True),
+        traits=replace(UNARY, by_rows=True),
     ),
 )

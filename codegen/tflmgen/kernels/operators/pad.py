@@ -10,6 +10,7 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Ou
 from tflmgen.kernels.numeric.strides import Nest, strides_of
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import HEADER, SAME_MOVABLE_TYPE, constants_of, copy_nest, fits
+from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
 from tflmgen.kernels.rules import COMMON, QUANTIZED, constant, input_is, input_type, same_quantization, static_shape
 from tflmgen.kernels.traits import BY_AXIS
 
@@ -63,6 +64,25 @@ def _one_scale(op: OperatorInstance) -> bool:
     return op.outputs[0].dtype not in QUANTIZED or all(same_quantization(t, op.outputs[0]) for t in sources)
 
 
+def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
+    x, kind = inputs[0], op.outputs[0]
+    if x is None:
+        return None
+    if len(op.inputs) > 2:
+        filled = inputs[2]
+    else:
+        zero = kind.quantization.zero_point if kind.quantization and kind.dtype in QUANTIZED else 0
+        filled = Interval(np.array([zero]), np.array([zero]))
+    if filled is None:
+        return None
+    *outer, (before, after) = paddings(op) or [(0, 0)]
+    (low,), (high,) = filled.low, filled.high
+    padded = Interval(
+        np.pad(x.low, (before, after), constant_values=low), np.pad(x.high, (before, after), constant_values=high)
+    )
+    return [padded.join(filled.spread(len(padded.low))) if any(map(any, outer)) else padded]
+
+
 PADDING_RULES = (
     *COMMON,
     SAME_MOVABLE_TYPE,
@@ -84,18 +104,9 @@ VALUE_RULES = (
     Rule("the padding value is one number", lambda op: input_type(op, 2).elements == 1),
 )
 
+PAD = replace(BY_AXIS, pads=True, takes_nothing=True)
+
 OPERATORS = (
-    Operator(
-        "PAD", no_attributes, (2, 2), 1, RULES, _infer, _kernel, traits=replace(BY_AXIS, pads=True, takes_nothing=True)
-    ),
-    Operator(
-        "PADV2",
-        no_attributes,
-        (3, 3),
-        1,
-        VALUE_RULES,
-        _infer,
-        _kernel,
-        traits=replace(BY_AXIS, pads=True, takes_nothing=True),
-    ),
+    Operator("PAD", no_attributes, (2, 2), 1, RULES, _infer, _kernel, value_range=_value_range, traits=PAD),
+    Operator("PADV2", no_attributes, (3, 3), 1, VALUE_RULES, _infer, _kernel, value_range=_value_range, traits=PAD),
 )

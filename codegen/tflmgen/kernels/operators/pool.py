@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import fastest
@@ -14,6 +16,7 @@ from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.option_fields import positive, present
+from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
 from tflmgen.kernels.rules import (
     COMMON,
     QUANTIZED_PER_TENSOR,
@@ -114,6 +117,17 @@ def _sums_fit(op: OperatorInstance) -> bool:
     return int(op.attributes.taps[0] * op.attributes.taps[1]) < most
 
 
+def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
+    """Means, rounded, and maxima lie between the least and the greatest of their elements."""
+    x, output = inputs[0], op.outputs[0]
+    if x is None or output.quantization is None:
+        return None
+    if op.attributes.zeros:
+        zero = zero_point(input_type(op, 0))
+        x = x.join(Interval(np.array([zero]), np.array([zero])))
+    return [x.meet(*activation_range(op.attributes.activation, output.dtype, output.quantization))]
+
+
 def _rules(*types: DType) -> tuple[Rule, ...]:
     return (
         *COMMON,
@@ -135,7 +149,9 @@ L2_RULES = (*_rules(DType.FLOAT32), Rule("padding takes no part", lambda op: not
 POOL = Traits(row_wise=first_axis, by_rows=True, window=Sliding.POOL, channels_apart=True, clamped=True)
 
 OPERATORS = (
-    Operator("AVERAGE_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("average"), traits=POOL),
-    Operator("MAX_POOL_2D", parse, (1, 1), 1, RULES, infer, _kernel("max"), traits=POOL),
+    *(
+        Operator(name, parse, (1, 1), 1, RULES, infer, _kernel(kind), value_range=_value_range, traits=POOL)
+        for name, kind in (("AVERAGE_POOL_2D", "average"), ("MAX_POOL_2D", "max"))
+    ),
     Operator("L2_POOL_2D", parse, (1, 1), 1, L2_RULES, infer, _kernel("l2")),
 )

@@ -20,12 +20,15 @@ from tflmgen.ir import (
     TensorType,
 )
 from tflmgen.kernels.folding.fold_elements import dequantize, quantize
+from tflmgen.kernels.folding.fold_quantized import rescaled
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
+from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
+from tflmgen.kernels.ranges.range_elements import by_table
 from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is, per_tensor, scale, zero_point
-from tflmgen.kernels.traits import ELEMENTWISE
+from tflmgen.kernels.traits import UNARY
 
 HEADER = "quantize.h"
 SMALL = (DType.INT8, DType.UINT8, DType.INT16)
@@ -141,6 +144,23 @@ def _dequantize(op: OperatorInstance, target: Target) -> Kernel:
     )
 
 
+def _quantize_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
+    """Monotone, as long as no left shift overflows."""
+    x, source = inputs[0], input_type(op, 0)
+    if x is None or not per_tensor(source):
+        return None
+    if source.dtype is DType.INT8:
+        return by_table(quantize)(op, inputs)
+    factor = _rescale(op)
+    centred = Interval(x.low - zero_point(source), x.high - zero_point(source))
+    left = max(0, quantize_multiplier(factor)[1])
+    if not centred.within(-(2**31 >> left), (2**31 >> left) - 1):
+        return None
+    least, greatest = op.outputs[0].dtype.limits
+    low, high = (rescaled(end, factor) + zero_point(op.outputs[0]) for end in (centred.low, centred.high))
+    return [Interval(low, high).meet(least, greatest)]
+
+
 QUANTIZE_RULES = (
     *COMMON,
     input_is(0, "input", DType.FLOAT32, DType.INT32, *SMALL),
@@ -188,7 +208,8 @@ OPERATORS = (
         same_shape,
         _quantize,
         fold=quantize,
-        traits=replace(ELEMENTWISE, by_rows=True, channels_apart=True, tabulable=True),
+        value_range=_quantize_range,
+        traits=replace(UNARY, by_rows=True, channels_apart=True, tabulable=True),
     ),
     Operator(
         "DEQUANTIZE",
@@ -199,6 +220,6 @@ OPERATORS = (
         same_shape,
         _dequantize,
         fold=dequantize,
-        traits=replace(ELEMENTWISE, by_rows=True, tabulable=True),
+        traits=replace(UNARY, by_rows=True, tabulable=True),
     ),
 )

@@ -40,7 +40,7 @@ from tflmgen.kernels.rules import (
     tensors,
     zero_point,
 )
-from tflmgen.kernels.traits import ELEMENTWISE, Traits
+from tflmgen.kernels.traits import UNARY, Traits
 
 HEADER = "quantized_unary.h"
 
@@ -260,7 +260,7 @@ BY_ROWS = {*CLAMPS, "RELU_0_TO_1", "LEAKY_RELU", "HARD_SWISH", "LOGISTIC", "TANH
 
 def _traits(name: str) -> Traits:
     return replace(
-        ELEMENTWISE, by_rows=name in BY_ROWS, tabulable=name in TABULABLE, channels_apart=True, clamp=CLAMPS.get(name)
+        UNARY, by_rows=name in BY_ROWS, tabulable=name in TABULABLE, channels_apart=True, clamp=CLAMPS.get(name)
     )
 
 

@@ -11,10 +11,12 @@ import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue, Target
 from tflmgen.kernels.folding.fold_elements import Array, Fold, of_constants, operands, result
+from tflmgen.kernels.folding.fold_quantized import requantized
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.option_fields import present
+from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs, Transfer, channels_of
 from tflmgen.kernels.rules import (
     COMMON,
     constant,
@@ -134,7 +136,66 @@ def _sums_fit(op: OperatorInstance) -> bool:
     return tensor.dtype not in QUANTIZED or reduced_count(op) << tensor.dtype.bits < 2**31
 
 
-def _row(name: str, *dtypes: DType) -> Operator:
+def _kept_channels(op: OperatorInstance, x: Interval) -> Interval:
+    """What each channel of the output is made of."""
+    gone = axes(op) or frozenset()
+    last = len(input_type(op, 0).shape) - 1
+    return x if last not in gone else x.spread(channels_of(op.outputs[0]))
+
+
+def _extreme_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
+    return None if inputs[0] is None else [_kept_channels(op, inputs[0])]
+
+
+def _sum_range(is_mean: bool) -> Transfer:
+    """Of quantised elements: monotone in each, so that the ends are those of tensors of one element."""
+
+    def ranges(op: OperatorInstance, inputs: Inputs) -> Outputs:
+        source, output = input_type(op, 0), op.outputs[0]
+        if inputs[0] is None or source.dtype not in QUANTIZED:
+            return None
+        x, count = _kept_channels(op, inputs[0]), reduced_count(op)
+        multiplier, shift = quantize_multiplier(_factor(op))
+        if is_mean:
+            multiplier, shift = mean_multiplier(multiplier, shift, count)
+        sums = [count * (end - zero_point(source)) for end in (x.low, x.high)]
+        left = max(0, shift)
+        if not Interval(*sums).within(-(2**31 >> left), (2**31 >> left) - 1):
+            return None
+        least, greatest = output.dtype.limits
+        low, high = (requantized(end, multiplier, shift) + zero_point(output) for end in sums)
+        return [Interval(low, high).meet(least, greatest)]
+
+    return ranges
+
+
+def _fold_extreme(function: Callable[..., Any], limit: int) -> Callable[..., Array]:
+    """Of no elements, the least or greatest number of the type."""
+
+    def extreme(array: Array, axis: tuple[int, ...]) -> Array:
+        kind: Any = np.finfo(array.dtype) if array.dtype.kind == "f" else np.iinfo(array.dtype)
+        found: Array = function(array, axis=axis, **({} if array.size else {"initial": (kind.min, kind.max)[limit]}))
+        return found
+
+    return extreme
+
+
+def _reduction(function: Callable[..., Any]) -> Fold:
+    def evaluate(op: OperatorInstance) -> list[Array] | None:
+        gone = axes(op)
+        array = operands(op)[0]
+        exact = input_type(op, 0).dtype in (DType.INT32, DType.INT64, DType.BOOL) or not array.size
+        return result(op, function(array, axis=tuple(sorted(gone)))) if exact and gone is not None else None
+
+    return of_constants(evaluate)
+
+
+def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction in the elements' own type, where NumPy would widen."""
+    return lambda array, axis: function(array, axis=axis, dtype=array.dtype)
+
+
+def _row(name: str, *dtypes: DType, fold: Fold | None, value_range: Transfer | None) -> Operator:
     """One operator. Sums and means rescale int8 and int16; the extremes leave them as they are."""
 
     def quantization_fits(op: OperatorInstance) -> bool:
@@ -182,54 +243,25 @@ def _row(name: str, *dtypes: DType) -> Operator:
         rules,
         infer,
         _kernel(name),
-        fold=FOLDS.get(name),
+        fold=fold,
+        value_range=value_range,
         traits=replace(BY_AXIS, reduces=True, takes_nothing=True),
     )
 
 
-def _fold_extreme(function: Callable[..., Any], limit: int) -> Callable[..., Array]:
-    """Of no elements, the least or greatest number of the type."""
-
-    def extreme(array: Array, axis: tuple[int, ...]) -> Array:
-        kind: Any = np.finfo(array.dtype) if array.dtype.kind == "f" else np.iinfo(array.dtype)
-        found: Array = function(array, axis=axis, **({} if array.size else {"initial": (kind.min, kind.max)[limit]}))
-        return found
-
-    return extreme
-
-
-def _reduction(function: Callable[..., Any]) -> Fold:
-    def evaluate(op: OperatorInstance) -> list[Array] | None:
-        gone = axes(op)
-        array = operands(op)[0]
-        exact = input_type(op, 0).dtype in (DType.INT32, DType.INT64, DType.BOOL) or not array.size
-        return result(op, function(array, axis=tuple(sorted(gone)))) if exact and gone is not None else None
-
-    return of_constants(evaluate)
-
-
-def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A reduction in the elements' own type, where NumPy would widen."""
-    return lambda array, axis: function(array, axis=axis, dtype=array.dtype)
-
-
-FOLDS = {
-    "SUM": _reduction(_wrapping(np.sum)),
-    "REDUCE_PROD": _reduction(_wrapping(np.prod)),
-    "REDUCE_MAX": _reduction(_fold_extreme(np.max, 0)),
-    "REDUCE_MIN": _reduction(_fold_extreme(np.min, 1)),
-    "REDUCE_ANY": _reduction(np.any),
-    "REDUCE_ALL": _reduction(np.all),
-}
-
 _NUMBERS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
+_MEANS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32)
+_PRODUCTS = (DType.FLOAT32, DType.INT32, DType.INT64)
+
+_FOLD_SUM, _FOLD_PROD = _reduction(_wrapping(np.sum)), _reduction(_wrapping(np.prod))
+_FOLD_MAX, _FOLD_MIN = _reduction(_fold_extreme(np.max, 0)), _reduction(_fold_extreme(np.min, 1))
 
 OPERATORS = (
-    _row("MEAN", DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32),
-    _row("SUM", *_NUMBERS),
-    _row("REDUCE_MAX", *_NUMBERS),
-    _row("REDUCE_MIN", *_NUMBERS),
-    _row("REDUCE_PROD", DType.FLOAT32, DType.INT32, DType.INT64),
-    _row("REDUCE_ANY", DType.BOOL),
-    _row("REDUCE_ALL", DType.BOOL),
+    _row("MEAN", *_MEANS, fold=None, value_range=_sum_range(is_mean=True)),
+    _row("SUM", *_NUMBERS, fold=_FOLD_SUM, value_range=_sum_range(is_mean=False)),
+    _row("REDUCE_MAX", *_NUMBERS, fold=_FOLD_MAX, value_range=_extreme_range),
+    _row("REDUCE_MIN", *_NUMBERS, fold=_FOLD_MIN, value_range=_extreme_range),
+    _row("REDUCE_PROD", *_PRODUCTS, fold=_FOLD_PROD, value_range=None),
+    _row("REDUCE_ANY", DType.BOOL, fold=_reduction(np.any), value_range=_extreme_range),
+    _row("REDUCE_ALL", DType.BOOL, fold=_reduction(np.all), value_range=_extreme_range),
 )

@@ -16,7 +16,7 @@ from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
 from tflmgen.kernels.operators.quantize import same_shape, unary_overlaps
 from tflmgen.kernels.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
-from tflmgen.kernels.traits import ELEMENTWISE
+from tflmgen.kernels.traits import UNARY
 
 
 def requantized(op: OperatorInstance, values: Array) -> Array:
@@ -71,6 +71,6 @@ OPERATORS = (
         same_shape,
         _kernel,
         fold=_fold,
-        traits=replace(ELEMENTWISE, by_rows=True, channels_apart=True, tabulable=True),
+        traits=replace(UNARY, by_rows=True, channels_apart=True, tabulable=True),
     ),
 )

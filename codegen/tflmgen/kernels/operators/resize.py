@@ -15,6 +15,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of
 from tflmgen.kernels.operators.mapped_copy import mapped_kernel
+from tflmgen.kernels.ranges.intervals import Inputs, Outputs
 from tflmgen.kernels.rules import COMMON, constant, input_is, input_type, static_shape
 from tflmgen.kernels.traits import BY_BATCH
 
@@ -126,6 +127,12 @@ def _bilinear_kernel(op: OperatorInstance, target: Target) -> Kernel:
     )
 
 
+def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
+    """Each element is one of the channel's, or lies between four of them."""
+    del op
+    return [inputs[0]]
+
+
 SIZE_RULES = (
     Rule("the input has four dimensions", lambda op: len(input_type(op, 0).shape) == 4),
     input_is(1, "size", DType.INT32),
@@ -147,6 +154,7 @@ OPERATORS = (
         (*COMMON, SAME_MOVABLE_TYPE, *SIZE_RULES),
         _infer,
         _nearest_kernel,
+        value_range=_value_range,
         traits=replace(BY_BATCH, channels_apart=True),
     ),
     Operator(
@@ -167,6 +175,7 @@ OPERATORS = (
         ),
         _infer,
         _bilinear_kernel,
+        value_range=_value_range,
         traits=replace(BY_BATCH, channels_apart=True),
     ),
 )

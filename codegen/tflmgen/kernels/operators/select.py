@@ -12,6 +12,8 @@ from tflmgen.kernels.folding.fold_elements import Array, of_constants, operands,
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, Nest, broadcast_shape, broadcast_strides, collapse
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.copying import MOVABLE
+from tflmgen.kernels.ranges.intervals import Inputs, Outputs, channels_of
+from tflmgen.kernels.ranges.range_elements import broadcast
 from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, labels, same_quantization, static_shape
 from tflmgen.kernels.traits import ELEMENTWISE
 
@@ -83,8 +85,21 @@ def _operator(name: str, shapes: Shapes, *rules: Rule) -> Operator:
         lambda op: (broadcast_shape(*shapes(op)),),
         kernel,
         fold=_fold_rows if shapes is _by_rows else _fold,
+        value_range=_value_range,
         traits=replace(ELEMENTWISE, aligns_leading=shapes is _by_rows),
     )
+
+
+def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
+    """A condition that is known as a whole decides; else either operand may be taken."""
+    condition, *choices = inputs
+    channels = channels_of(op.outputs[0])
+    if any(choice is None or len(choice.low) not in (1, channels) for choice in choices):
+        return None
+    one, other = (broadcast(choice, channels) for choice in choices if choice is not None)
+    if condition is not None and condition.hull in ((0, 0), (1, 1)):
+        return [one if condition.hull[0] else other]
+    return [one.join(other)]
 
 
 @of_constants

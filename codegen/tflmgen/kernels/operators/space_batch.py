@@ -108,9 +108,21 @@ TO_SPACE_RULES = (
     Rule("crops leave something of each dimension", lambda op: min(_to_space_shape(op)) > 0),
 )
 
+TO_BATCH_FAULT = (
+    "it fills the padding with what its memory happens to hold, since it never sets the value to pad with. LiteRT's "
+    "kernels, the reference and the optimised one, pad with the zero point, as ours does"
+)
+
 OPERATORS = (
     Operator(
-        "SPACE_TO_BATCH_ND", no_attributes, (3, 3), 1, TO_BATCH_RULES, lambda op: (_to_batch_shape(op),), _to_batch
+        "SPACE_TO_BATCH_ND",
+        no_attributes,
+        (3, 3),
+        1,
+        TO_BATCH_RULES,
+        lambda op: (_to_batch_shape(op),),
+        _to_batch,
+        fault=TO_BATCH_FAULT,
     ),
     Operator(
         "BATCH_TO_SPACE_ND", no_attributes, (3, 3), 1, TO_SPACE_RULES, lambda op: (_to_space_shape(op),), _to_space

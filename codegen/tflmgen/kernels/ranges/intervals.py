@@ -6,14 +6,14 @@ without its empty element: an interval holds every element that a tensor can hav
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, TensorType
+from tflmgen.ir import DType, OperatorInstance, TensorType
 
 Integers = NDArray[np.int64]
 
@@ -66,6 +66,16 @@ class Interval:
     def picked(self, indices: Integers) -> Interval:
         """Channels of this one: `indices` has the new channels in its columns, and joins those of a column."""
         return Interval(self.low[indices].min(axis=0), self.high[indices].max(axis=0))
+
+
+Inputs = Sequence[Interval | None]
+"""Of every input of an operator; None where one is absent or isn't tracked (floats)."""
+
+Outputs = Sequence[Interval | None] | None
+"""Of every output; None, of one or of all: whatever the type and the fused activation allow."""
+
+Transfer = Callable[[OperatorInstance, Inputs], Outputs]
+"""An operator's transfer function; no operand has a dimension known at run time only."""
 
 
 def channels_of(kind: TensorType) -> int:

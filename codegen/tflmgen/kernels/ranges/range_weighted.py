@@ -1,8 +1,7 @@
-"""Intervals through operators with weights: CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of int8 and int16."""
+"""Intervals through layers with weights, convolutions and matrices, of int8 and int16."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +12,10 @@ from tflmgen.ir import DType, OperatorInstance
 from tflmgen.kernels.folding.fold_quantized import requantized
 from tflmgen.kernels.numeric.quantize_math import activation_range
 from tflmgen.kernels.numeric.weights import bias_type, channel_scales, is_int16, sum_suffix
-from tflmgen.kernels.operators.conv import window_of
-from tflmgen.kernels.ranges.intervals import Integers, Interval
+from tflmgen.kernels.numeric.window import window_of
+from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, Transfer
 from tflmgen.kernels.rules import input_type, zero_point
-
-Inputs = Sequence[Interval | None]
-Found = Sequence[Interval | None] | None
+from tflmgen.kernels.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,43 +33,41 @@ class Weights:
         return int(self.rows.shape[0])
 
 
-def weights_of(name: str, op: OperatorInstance) -> Weights | None:
-    """The weights of an int8 or int16 layer, where they are constant."""
+def weights_of(traits: Traits, op: OperatorInstance) -> Weights | None:
+    """The weights of an int8 or int16 layer with a `channel_axis`, where they are constant."""
     if op.constants[1] is None or input_type(op, 0).dtype not in (DType.INT8, DType.INT16):
         return None
-    array = np.asarray(op.constants[1]).astype(np.int64)
+    array, kind = np.asarray(op.constants[1]).astype(np.int64), input_type(op, 1)
+    if kind.quantization is not None and not kind.quantization.per_channel:
+        array = array - kind.quantization.zero_point
     channels = input_type(op, 0).max_shape[-1]
-    if name == "FULLY_CONNECTED":
-        kind = input_type(op, 1)
-        zero = kind.quantization.zero_point if kind.quantization is not None else 0
-        return Weights(array[:, None, :] - zero, np.zeros(array.shape[0], np.int64))
-    if name == "DEPTHWISE_CONV_2D":
-        outputs = array.shape[3]
+    if traits.depth_axis is None:
+        outputs = array.shape[-1]
         first = np.arange(outputs) // (outputs // channels)
         return Weights(array.reshape(-1, outputs).T[:, :, None], first)
     outputs, *_, depth = array.shape
-    in_group = outputs // (channels // depth)
-    return Weights(array.reshape(outputs, -1, depth), np.arange(outputs) // in_group * depth)
+    groups = channels // depth if traits.window is not None else 1
+    return Weights(array.reshape(outputs, -1, depth), np.arange(outputs) // (outputs // groups) * depth)
 
 
-def reaches_out(name: str, op: OperatorInstance) -> bool:
+def reaches_out(traits: Traits, op: OperatorInstance) -> bool:
     """Whether some of its windows reach beyond the input."""
-    return name != "FULLY_CONNECTED" and window_of(op).reaches_out
+    return traits.window is not None and window_of(op).reaches_out
 
 
-def sums(name: str, op: OperatorInstance, x: Interval) -> Interval | None:
-    """The accumulators before they are rescaled, bias included; None where they aren't known."""
-    weights, bias = weights_of(name, op), _bias(op)
+def sums(traits: Traits, op: OperatorInstance, x: Interval) -> Interval | None:
+    """The accumulators before they are requantised, bias included; None where they aren't known."""
+    weights, bias = weights_of(traits, op), _bias(op)
     if weights is None or bias is None:
         return None
     depth = weights.rows.shape[2]
-    if name == "FULLY_CONNECTED" and len(x.low) != depth:
+    if traits.reshapes_rows and len(x.low) != depth:
         # A row is several pixels, or a part of one.
         repeats, rest = divmod(depth, len(x.low))
         x = x.spread(depth) if rest else Interval(np.tile(x.low, repeats), np.tile(x.high, repeats))
     zero = zero_point(input_type(op, 0))
     low, high = x.low - zero, x.high - zero
-    if reaches_out(name, op):
+    if reaches_out(traits, op):
         # What a window finds outside counts as zero.
         low, high = np.minimum(low, 0), np.maximum(high, 0)
     columns = weights.first[:, None] + np.arange(depth)
@@ -109,14 +104,14 @@ def _cut(sums: Integers, multipliers: Integers, shifts: Integers) -> Integers:
     return rounded
 
 
-def _weighted(name: str) -> Callable[[OperatorInstance, Inputs], Found]:
+def range_of_sums(traits: Traits) -> Transfer:
     """Monotone in each product's operand and in the sum, so that the ends of intervals give the ends."""
 
-    def ranges(op: OperatorInstance, inputs: Inputs) -> Found:
+    def ranges(op: OperatorInstance, inputs: Inputs) -> Outputs:
         output = op.outputs[0]
         if inputs[0] is None or output.quantization is None:
             return None
-        values = sums(name, op, inputs[0])
+        values = sums(traits, op, inputs[0])
         scaled = None if values is None else rescaled_sums(op, values)
         if scaled is None:
             return None
@@ -127,9 +122,3 @@ def _weighted(name: str) -> Callable[[OperatorInstance, Inputs], Found]:
         return [ends.meet(*activation_range(op.attributes.activation, output.dtype, output.quantization))]
 
     return ranges
-
-
-WEIGHTED: Mapping[str, Callable[[OperatorInstance, Inputs], Found]] = {
-    name: _weighted(name) for name in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
-}
-"""Operators -> their transfer function, which gives None where it knows no better than all."""

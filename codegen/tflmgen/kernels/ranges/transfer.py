@@ -1,37 +1,51 @@
-"""Which elements an operator can give, from those that its inputs can have: the transfer functions of the analysis."""
+"""Which elements an operator can give, from those of its inputs: as its row declares it, or its traits imply it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
 from tflmgen.ir import DType, OperatorInstance
 from tflmgen.kernels.numeric.quantize_math import activation_range
-from tflmgen.kernels.ranges.intervals import Interval, whole
-from tflmgen.kernels.ranges.range_elements import ELEMENTWISE
-from tflmgen.kernels.ranges.range_moves import MOVES
-from tflmgen.kernels.ranges.range_weighted import WEIGHTED
-from tflmgen.kernels.table import traits_of
-
-Transfer = Callable[[OperatorInstance, Sequence[Interval | None]], Sequence[Interval | None] | None]
-
-TRANSFERS: Mapping[str, Transfer] = {**ELEMENTWISE, **MOVES, **WEIGHTED}
+from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, whole
+from tflmgen.kernels.ranges.range_elements import by_table, elements_of
+from tflmgen.kernels.ranges.range_moves import moved_ranges
+from tflmgen.kernels.table import OPERATORS, traits_of
 
 
-def output_ranges(name: str, op: OperatorInstance, inputs: Sequence[Interval | None]) -> tuple[Interval | None, ...]:
+def output_ranges(name: str, op: OperatorInstance, inputs: Inputs) -> tuple[Interval | None, ...]:
     """The intervals of every output; None for outputs that aren't tracked (floats).
 
     `inputs` are those of the inputs; None where one is absent or isn't tracked. Of operators that nothing is known of,
     or tensors of which rows may be missing, outputs can be all that their type and fused activation allow.
     """
-    transfer = TRANSFERS.get(name)
     static = all(kind is None or kind.is_static for kind in (*op.inputs, *op.outputs))
-    found = transfer(op, inputs) if transfer is not None and static else None
-    if found is None:
-        found = [None] * len(op.outputs)
+    known = _transferred(name, op, inputs) if static else None
+    if known is None:
+        known = [None] * len(op.outputs)
     return tuple(
         allowed if one is None or allowed is None else one
-        for one, allowed in zip(found, (_allowed(name, op, i) for i in range(len(op.outputs))), strict=True)
+        for one, allowed in zip(known, (_allowed(name, op, i) for i in range(len(op.outputs))), strict=True)
     )
+
+
+def _transferred(name: str, op: OperatorInstance, inputs: Inputs) -> Outputs:
+    row = OPERATORS.get(name)
+    if row is None:
+        return None
+    if row.value_range is not None:
+        return row.value_range(op, inputs)
+    if row.traits.moves:
+        return moved_ranges(name, op, inputs)
+    return by_table(row.fold)(op, inputs) if row.traits.unary and row.fold is not None else None
+
+
+def table_of(name: str, op: OperatorInstance) -> Integers | None:
+    """What a function of one element makes of each element of its input's type, from the least on.
+
+    None for other operators, where the type has more than 8 bits, and where folding doesn't know it.
+    """
+    row = OPERATORS.get(name)
+    if row is None or not row.traits.unary or row.fold is None:
+        return None
+    return elements_of(row.fold, op)
 
 
 def _allowed(name: str, op: OperatorInstance, index: int) -> Interval | None:

@@ -22,9 +22,6 @@ struct tflmgen_conv2d_dsp_block {
 typedef void tflmgen_conv2d_dsp_block_function(uint32_t *column, const uint32_t *stream, int8_t *output,
                                                const struct tflmgen_conv2d_dsp_block *block);
 
-typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint32_t *stream, int8_t *output,
-                                               int32_t steps, int32_t channels, int32_t sign_fix, int32_t shift);
-
 /* Bytes of code of one step and of two; how many of them a pass of the loop has, and one pass of all twos. */
 #define TFLMGEN_CONV2D_DSP_STEP_BYTES 68
 #define TFLMGEN_CONV2D_DSP_TWICE_BYTES 132
@@ -34,17 +31,14 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
 #define TFLMGEN_CONV2D_DSP_STEPS 16
 #endif
 #define TFLMGEN_CONV2D_DSP_UNROLLED 8
-#define TFLMGEN_CONV2D_DSP_ALL 11
 
 /* Words of a column on the stack, which is of 24 fours at most. */
 #define TFLMGEN_CONV2D_DSP_STACK_WORDS (6 * 24)
-#define TFLMGEN_CONV2D_DSP_TEXT(number) #number /* of a macro's value */
-#define TFLMGEN_CONV2D_DSP_REPEAT(number, code) ".rept " TFLMGEN_CONV2D_DSP_TEXT(number) "\n\t" code ".endr\n\t"
+#define TFLMGEN_CONV2D_DSP_REPEAT(number, code) ".rept " TFLMGEN_DSP_TEXT(number) "\n\t" code ".endr\n\t"
 
-/* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions.
- * WIDEN: sxtb16, or uxtb16 for offset pairs. */
+/* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions. */
 /* clang-format off */
-#define TFLMGEN_CONV2D_DSP_STEP(WIDEN)    \
+#define TFLMGEN_CONV2D_DSP_STEP           \
     "ldrd r2, r3, [r1], #8\n\t"           \
     "ldmia.w r0!, {r4, r5, r6}\n\t"       \
     "smlad r8, r2, r5, r8\n\t"            \
@@ -53,8 +47,8 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "smlad r11, r3, r5, r11\n\t"          \
     "smlad r12, r3, r6, r12\n\t"          \
     "smlad r10, r3, r4, r10\n\t"          \
-    WIDEN " r2, r2\n\t"                   \
-    WIDEN " r3, r3\n\t"                   \
+    "sxtb16 r2, r2\n\t"                   \
+    "sxtb16 r3, r3\n\t"                   \
     "ldmia.w r0!, {r4, r5, r6}\n\t"       \
     "smlad r7, r2, r4, r7\n\t"            \
     "smlad r8, r2, r5, r8\n\t"            \
@@ -114,7 +108,7 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     TFLMGEN_CONV2D_DSP_TWICE("r7", "r10", "r2", "r3", "r2", "r2", "r3", "r3")
 
 /* The first four values: 1 + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions. */
-#define TFLMGEN_CONV2D_DSP_FIRST_ONE(WIDEN)   \
+#define TFLMGEN_CONV2D_DSP_FIRST_odd          \
     "ldmia.w r1!, {r2, r3, r7, r10}\n\t"      \
     "ldmia.w r0!, {r4, r5, r6}\n\t"           \
     "smlad r8, r7, r5, r2\n\t"                \
@@ -123,8 +117,8 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "smlad r11, r10, r5, r3\n\t"              \
     "smlad r12, r10, r6, r3\n\t"              \
     "smlad r3, r10, r4, r3\n\t"               \
-    WIDEN " r7, r7\n\t"                       \
-    WIDEN " r10, r10\n\t"                     \
+    "sxtb16 r7, r7\n\t"                       \
+    "sxtb16 r10, r10\n\t"                     \
     "ldmia.w r0!, {r4, r5, r6}\n\t"           \
     "smlad r8, r7, r5, r8\n\t"                \
     "smlad r9, r7, r6, r9\n\t"                \
@@ -133,13 +127,10 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "smlad r12, r10, r6, r12\n\t"             \
     "smlad r10, r10, r4, r3\n\t"
 /* clang-format on */
-#define TFLMGEN_CONV2D_DSP_FIRST_odd TFLMGEN_CONV2D_DSP_FIRST_ONE("sxtb16")
 
-/* What is left after the first values: all in one pass; in passes until the column's end; and of any number of
- * fours, which is the least code. */
-#define TFLMGEN_CONV2D_DSP_REST_ALL TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_ALL, TFLMGEN_CONV2D_DSP_MORE)
+/* What is left after the first values, in passes until the column's end. */
 /* clang-format off */
-#define TFLMGEN_CONV2D_DSP_REST_PASSES(UNROLLED, CODE)                \
+#define TFLMGEN_CONV2D_DSP_REST(UNROLLED, CODE)                       \
     TFLMGEN_CONV2D_DSP_REPEAT(UNROLLED, CODE)                         \
     "ldr lr, [sp, #20]\n\t"                                           \
     "cmp r0, lr\n\t"                                                  \
@@ -187,15 +178,15 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
 #define TFLMGEN_CONV2D_DSP_FINISH_clamped TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED)
 #define TFLMGEN_CONV2D_DSP_FINISH_signed TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_SIGNED)
 
-/* All channels with one shift: 24 instructions. */
+/* All channels with the shift TFLMGEN_DSP_SHIFT, which SSAT takes along: 24 instructions. */
 /* clang-format off */
-#define TFLMGEN_CONV2D_DSP_FINISH_SHIFT(SHIFT)                                                           \
+#define TFLMGEN_CONV2D_DSP_FINISH_uniform                                                                \
     "ldmia.w r1!, {r2, r3, r4, r5}\n\t"                                                                  \
     "smmla r7, r7, r2, r3\n\tsmmla r8, r8, r2, r3\n\tsmmla r9, r9, r2, r3\n\t"                           \
     "smmla r10, r10, r4, r5\n\tsmmla r11, r11, r4, r5\n\tsmmla r12, r12, r4, r5\n\t"                     \
-    "ssat r7, #8, r7, asr #" SHIFT "\n\tssat r8, #8, r8, asr #" SHIFT "\n\t"                             \
-    "ssat r9, #8, r9, asr #" SHIFT "\n\tssat r10, #8, r10, asr #" SHIFT "\n\t"                           \
-    "ssat r11, #8, r11, asr #" SHIFT "\n\tssat r12, #8, r12, asr #" SHIFT "\n\t"                         \
+    TFLMGEN_DSP_SATURATE("r7") TFLMGEN_DSP_SATURATE("r8")                                  \
+    TFLMGEN_DSP_SATURATE("r9") TFLMGEN_DSP_SATURATE("r10")                                 \
+    TFLMGEN_DSP_SATURATE("r11") TFLMGEN_DSP_SATURATE("r12")                                \
     "ldmia.w sp, {r2, r4, r5}\n\t" TFLMGEN_CONV2D_DSP_STORE                                              \
     "strh r7, [r2], #2\n\t"                                                                              \
     "str r2, [sp]\n\t"                                                                                   \
@@ -203,19 +194,11 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     "cmp r2, r5\n\t"                                                                                     \
     "bne.w 1b\n\t"
 /* clang-format on */
-#define TFLMGEN_CONV2D_DSP_FINISH_shift9 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("9")
-#define TFLMGEN_CONV2D_DSP_FINISH_shift10 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("10")
-#define TFLMGEN_CONV2D_DSP_FINISH_shift11 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("11")
-#define TFLMGEN_CONV2D_DSP_FINISH_shift12 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("12")
-#define TFLMGEN_CONV2D_DSP_FINISH_shift13 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("13")
-#define TFLMGEN_CONV2D_DSP_FINISH_shift14 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("14")
-#define TFLMGEN_CONV2D_DSP_FINISH_shift15 TFLMGEN_CONV2D_DSP_FINISH_SHIFT("15")
-
 /* Registers: r0 column, r1 stream, r2-r3 weights, r4-r6 and lr inputs, r7-r9 sums of channel 0, r10-r12 of channel 1.
  * Stack: output, channels, end of the output, column, entry of the first pass, end of the column. A pair of channels
  * costs 1 instruction around its first values, for 6 outputs. */
 /* clang-format off */
-#define TFLMGEN_CONV2D_DSP_BLOCK(name, FIRST, JUMP, REST, FINISH)                                                      \
+#define TFLMGEN_CONV2D_DSP_BLOCK(name, FIRST, REST, FINISH)                                                            \
     TFLMGEN_SHARED void name(uint32_t *column, const uint32_t *stream, int8_t *output,                                 \
                              const struct tflmgen_conv2d_dsp_block *block)                                             \
     {                                                                                                                  \
@@ -233,7 +216,8 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
                          "mov r3, r8\n\t"                                                                              \
                          "add r4, r2, r8\n\t"                                                                          \
                          "push {r2-r7}\n"                                                                              \
-                         "1:\n\t" FIRST JUMP                                                                           \
+                         "1:\n\t" FIRST                                                                                \
+                         "ldr pc, [sp, #16]\n\t"                                                                      \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t" REST FINISH                                                                          \
                          "add sp, sp, #24\n\t"                                                                         \
@@ -244,69 +228,48 @@ typedef void tflmgen_conv2d_dsp_pixel_function(const uint32_t *lane, const uint3
     }
 /* clang-format on */
 
-/* To where the first pass begins. */
-#define TFLMGEN_CONV2D_DSP_JUMP "ldr pc, [sp, #16]\n\t"
-
-/* Windows of any number of fours. */
-#define TFLMGEN_CONV2D_DSP_ANY_BLOCK(name, WIDEN, FINISH)                                                              \
-    TFLMGEN_CONV2D_DSP_BLOCK(name, TFLMGEN_CONV2D_DSP_FIRST_ONE(WIDEN), TFLMGEN_CONV2D_DSP_JUMP,                       \
-                             TFLMGEN_CONV2D_DSP_REST_PASSES(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP(WIDEN)), \
-                             FINISH)
-
-/* COUNT: whether the number of fours is odd or even. Those of columns on the stack are computed in one pass. */
-#define TFLMGEN_CONV2D_DSP_COUNTED_BLOCKS(KIND, COUNT)                                                               \
-    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_##COUNT##_stack, TFLMGEN_CONV2D_DSP_FIRST_##COUNT,    \
-                             TFLMGEN_CONV2D_DSP_JUMP, TFLMGEN_CONV2D_DSP_REST_ALL, TFLMGEN_CONV2D_DSP_FINISH_##KIND) \
-    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_##COUNT, TFLMGEN_CONV2D_DSP_FIRST_##COUNT,            \
-                             TFLMGEN_CONV2D_DSP_JUMP,                                                                \
-                             TFLMGEN_CONV2D_DSP_REST_PASSES(TFLMGEN_CONV2D_DSP_UNROLLED, TFLMGEN_CONV2D_DSP_MORE),   \
+/* Windows of any number of fours, in the least code. */
+#define TFLMGEN_CONV2D_DSP_COMPACT_BLOCK(KIND)                                                           \
+    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_compact_##KIND, TFLMGEN_CONV2D_DSP_FIRST_odd,      \
+                             TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP), \
                              TFLMGEN_CONV2D_DSP_FINISH_##KIND)
 
-/* Windows of so many values, `MORE` more eights than the first: no jump. */
-#define TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, VALUES, MORE)                                                            \
-    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_of##VALUES##_stack, TFLMGEN_CONV2D_DSP_FIRST_even, "", \
-                             TFLMGEN_CONV2D_DSP_REPEAT(MORE, TFLMGEN_CONV2D_DSP_MORE),                                \
+/* COUNT: whether the number of fours is odd or even. */
+#define TFLMGEN_CONV2D_DSP_COUNTED_BLOCK(KIND, COUNT)                                                       \
+    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_##COUNT, TFLMGEN_CONV2D_DSP_FIRST_##COUNT,   \
+                             TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_DSP_UNROLLED, TFLMGEN_CONV2D_DSP_MORE), \
                              TFLMGEN_CONV2D_DSP_FINISH_##KIND)
-#define TFLMGEN_CONV2D_DSP_BLOCKS(KIND)           \
-    TFLMGEN_CONV2D_DSP_COUNTED_BLOCKS(KIND, even) \
-    TFLMGEN_CONV2D_DSP_COUNTED_BLOCKS(KIND, odd)  \
-    TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, 8, 0)    \
-    TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, 16, 1)   \
-    TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, 32, 3)   \
-    TFLMGEN_CONV2D_DSP_EXACT_BLOCK(KIND, 64, 7)
+#define TFLMGEN_CONV2D_DSP_BLOCKS(KIND)          \
+    TFLMGEN_CONV2D_DSP_COUNTED_BLOCK(KIND, even) \
+    TFLMGEN_CONV2D_DSP_COUNTED_BLOCK(KIND, odd)
 
-/* Channels with their own shifts, outputs clamped at the zero point or not; and all channels with one shift. Those
- * that are not called are not compiled. */
-TFLMGEN_CONV2D_DSP_ANY_BLOCK(tflmgen_conv2d_dsp_block_clamped, "sxtb16", TFLMGEN_CONV2D_DSP_FINISH_clamped)
-TFLMGEN_CONV2D_DSP_ANY_BLOCK(tflmgen_conv2d_dsp_block_signed, "sxtb16", TFLMGEN_CONV2D_DSP_FINISH_signed)
-TFLMGEN_CONV2D_DSP_BLOCKS(clamped)
+/* Outputs not clamped at the zero point; those that are, with a shift for each channel or one for all. Those that are
+ * not called are not compiled. */
+TFLMGEN_CONV2D_DSP_COMPACT_BLOCK(signed)
+TFLMGEN_CONV2D_DSP_COMPACT_BLOCK(clamped)
 TFLMGEN_CONV2D_DSP_BLOCKS(signed)
-TFLMGEN_CONV2D_DSP_BLOCKS(shift9)
-TFLMGEN_CONV2D_DSP_BLOCKS(shift10)
-TFLMGEN_CONV2D_DSP_BLOCKS(shift11)
-TFLMGEN_CONV2D_DSP_BLOCKS(shift12)
-TFLMGEN_CONV2D_DSP_BLOCKS(shift13)
-TFLMGEN_CONV2D_DSP_BLOCKS(shift14)
-TFLMGEN_CONV2D_DSP_BLOCKS(shift15)
+TFLMGEN_CONV2D_DSP_BLOCKS(clamped)
+TFLMGEN_CONV2D_DSP_BLOCKS(uniform)
 
-/* For a window of `steps` fours. unrolled: how many the code has behind the first, of two fours each unless `any`. */
+/* For a window of `steps` fours. compact: of which blocks. */
 TFLMGEN_HELPER struct tflmgen_conv2d_dsp_block tflmgen_conv2d_dsp_block_of(int32_t steps, int32_t channels,
-                                                                           int32_t unrolled, bool any)
+                                                                           bool compact)
 {
-    const int32_t left = any ? steps - 1 : (steps - 1) / 2;
+    const int32_t unrolled = compact ? TFLMGEN_CONV2D_DSP_STEPS : TFLMGEN_CONV2D_DSP_UNROLLED;
+    const int32_t left = compact ? steps - 1 : (steps - 1) / 2;
     const int32_t passes = tflmgen_max_s32((left + unrolled - 1) / unrolled, 1);
-    const int32_t bytes = any ? TFLMGEN_CONV2D_DSP_STEP_BYTES : TFLMGEN_CONV2D_DSP_TWICE_BYTES;
+    const int32_t bytes = compact ? TFLMGEN_CONV2D_DSP_STEP_BYTES : TFLMGEN_CONV2D_DSP_TWICE_BYTES;
     const struct tflmgen_conv2d_dsp_block block = {(unrolled * passes - left) * bytes, 24 * steps, channels};
     return block;
 }
 
 /* One pixel, for what is left after the last whole block. sign_fix: what a negative sum's rescaled value loses.
- * shift: of all channels, or 0 where each pair has its control word. */
+ * uniform: all channels have the shift TFLMGEN_DSP_SHIFT, and no control words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const uint32_t *lane, const uint32_t *stream, int8_t *output,
-                                             int32_t steps, int32_t channels, int32_t sign_fix, int32_t shift)
+                                             int32_t steps, int32_t channels, int32_t sign_fix, bool uniform)
 {
     const int8_t *const end = output + channels;
-    const uint32_t common = 2u << 16 | (uint32_t)shift * 0x101u;
+    const uint32_t common = 2u << 16 | TFLMGEN_DSP_SHIFT * 0x101u;
     uint32_t control;
     do {
         const uint32_t *x = lane;
@@ -320,7 +283,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const uint32_t *lane, const uint32_
             sum0 = tflmgen_smlad(tflmgen_even_bytes(stream[0]), x[3], sum0);
             sum1 = tflmgen_smlad(tflmgen_even_bytes(stream[1]), x[3], sum1);
         }
-        control = shift ? common : stream[4];
+        control = uniform ? common : stream[4];
         const int32_t scaled0 =
             tflmgen_smmla(sum0, (int32_t)stream[0], (int32_t)stream[1]) + tflmgen_sign_mask(sum0) * sign_fix;
         const int32_t scaled1 =
@@ -328,7 +291,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const uint32_t *lane, const uint32_
         output[0] = (int8_t)tflmgen_saturate_s8(scaled0 >> (control & 255u));
         output[1] = (int8_t)tflmgen_saturate_s8(scaled1 >> (control >> 8 & 255u));
         output += control >> 16;
-        stream += shift ? 4 : 5;
+        stream += uniform ? 4 : 5;
     } while (control >> 16 && output != end);
 }
 

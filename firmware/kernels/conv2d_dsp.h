@@ -10,14 +10,12 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* What computes outputs, see conv2d_block_dsp.h. shift: of all channels, or 0 where each has its own. unrolled, any:
- * as there for a block. */
+/* What computes outputs, see conv2d_block_dsp.h. */
 struct tflmgen_conv2d_dsp_kind {
     tflmgen_conv2d_dsp_block_function *block;
     int32_t sign_fix;
-    int32_t shift;
-    int32_t unrolled;
-    bool any;
+    bool uniform;
+    bool compact;
 };
 
 /* A lane of a column becomes another one. */
@@ -30,15 +28,13 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_move_lane(uint32_t *column, int32_t from,
 }
 
 /* column: 6 * steps words, and steps more where a tap's channels are not whole words. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_run_all(const int8_t *input, const uint32_t *stream, uint32_t *column,
-                                               int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p,
-                                               const struct tflmgen_conv2d_dsp_kind *kind,
-                                               tflmgen_conv2d_dsp_pixel_function *pixel_of)
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
+                                           int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p,
+                                           const struct tflmgen_conv2d_dsp_kind *kind)
 {
     const int32_t channels = p->input_channels;
     const int32_t steps = p->steps;
-    const struct tflmgen_conv2d_dsp_block block =
-        tflmgen_conv2d_dsp_block_of(steps, p->output_channels, kind->unrolled, kind->any);
+    const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(steps, p->output_channels, kind->compact);
     const int32_t all = p->batches * p->output_height * p->output_width;
     const int32_t pixel = p->stride_width * channels;
     const int32_t line = p->dilation_height * p->input_width * channels;
@@ -90,74 +86,46 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_run_all(const int8_t *input, const uint32
         tflmgen_conv2d_dsp_gather_next(column + lane, bytes, last, &next, p);
     }
     for (int32_t lane = 0; lane < left; ++lane, at += p->output_channels) {
-        pixel_of(column + lane, stream, at, steps, p->output_channels, kind->sign_fix, kind->shift);
+        tflmgen_conv2d_dsp_pixel(column + lane, stream, at, steps, p->output_channels, kind->sign_fix, kind->uniform);
     }
     if (p->output_min > -128 || p->output_max < 127) {
         tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
     }
 }
 
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
-                                           int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p,
-                                           const struct tflmgen_conv2d_dsp_kind *kind)
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_on_stack(const int8_t *input, const uint32_t *stream, int8_t *output,
+                                                    const struct tflmgen_conv2d_dsp_s8 *p,
+                                                    const struct tflmgen_conv2d_dsp_kind *kind)
 {
-    tflmgen_conv2d_dsp_run_all(input, stream, column, output, p, kind, tflmgen_conv2d_dsp_pixel);
+    uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];
+    tflmgen_conv2d_dsp_run(input, stream, column, output, p, kind);
 }
 
-/* The column is on the stack, or in the arena. */
-#define TFLMGEN_CONV2D_DSP_STACK(KIND, RUN, BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY)                                  \
-    TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_stack_s8(const int8_t *input, const uint32_t *stream,           \
-                                                             int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p) \
-    {                                                                                                               \
-        static const struct tflmgen_conv2d_dsp_kind kind = {BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY};                 \
-        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                            \
-        RUN(input, stream, column, output, p, &kind);                                                               \
-    }
-#define TFLMGEN_CONV2D_DSP_ARENA(KIND, RUN, BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY)                                \
-    TFLMGEN_SHARED void tflmgen_conv2d_dsp_##KIND##_s8(const int8_t *input, const uint32_t *stream, void *column, \
-                                                       int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p)     \
-    {                                                                                                             \
-        static const struct tflmgen_conv2d_dsp_kind kind = {BLOCK, SIGN_FIX, SHIFT, UNROLLED, ANY};               \
-        RUN(input, stream, column, output, p, &kind);                                                             \
+/* column: scratch, or NULL where TFLMGEN_CONV2D_DSP_STACK_WORDS are enough. */
+#define TFLMGEN_CONV2D_DSP(name, BLOCK, SIGN_FIX, UNIFORM, COMPACT)                                              \
+    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, void *column, int8_t *output,          \
+                             const struct tflmgen_conv2d_dsp_s8 *p)                                              \
+    {                                                                                                            \
+        static const struct tflmgen_conv2d_dsp_kind kind = {tflmgen_conv2d_dsp_block_##BLOCK, SIGN_FIX, UNIFORM, \
+                                                            COMPACT};                                            \
+        if (column) {                                                                                            \
+            tflmgen_conv2d_dsp_run(input, stream, (uint32_t *)column, output, p, &kind);                         \
+        } else {                                                                                                 \
+            tflmgen_conv2d_dsp_run_on_stack(input, stream, output, p, &kind);                                    \
+        }                                                                                                        \
     }
 
-/* Windows of any number of fours. */
-#define TFLMGEN_CONV2D_DSP_ANY(KIND, RUN, BLOCK, SIGN_FIX)                                  \
-    TFLMGEN_CONV2D_DSP_STACK(KIND, RUN, BLOCK, SIGN_FIX, 0, TFLMGEN_CONV2D_DSP_STEPS, true) \
-    TFLMGEN_CONV2D_DSP_ARENA(KIND, RUN, BLOCK, SIGN_FIX, 0, TFLMGEN_CONV2D_DSP_STEPS, true)
-
-/* Of an even or an odd number. */
-#define TFLMGEN_CONV2D_DSP_COUNTED(KIND, SIGN_FIX, SHIFT)                                                            \
-    TFLMGEN_CONV2D_DSP_STACK(KIND, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_##KIND##_stack, SIGN_FIX, SHIFT, \
-                             TFLMGEN_CONV2D_DSP_ALL, false)                                                          \
-    TFLMGEN_CONV2D_DSP_ARENA(KIND, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_##KIND, SIGN_FIX, SHIFT,         \
-                             TFLMGEN_CONV2D_DSP_UNROLLED, false)
-
-/* Of so many values. */
-#define TFLMGEN_CONV2D_DSP_EXACT(KIND, SIGN_FIX, SHIFT)                                                              \
-    TFLMGEN_CONV2D_DSP_STACK(KIND, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_##KIND##_stack, SIGN_FIX, SHIFT, \
-                             TFLMGEN_CONV2D_DSP_ALL, false)
-#define TFLMGEN_CONV2D_DSP(KIND, SIGN_FIX, SHIFT)            \
-    TFLMGEN_CONV2D_DSP_COUNTED(KIND##_even, SIGN_FIX, SHIFT) \
-    TFLMGEN_CONV2D_DSP_COUNTED(KIND##_odd, SIGN_FIX, SHIFT)  \
-    TFLMGEN_CONV2D_DSP_EXACT(KIND##_of8, SIGN_FIX, SHIFT)    \
-    TFLMGEN_CONV2D_DSP_EXACT(KIND##_of16, SIGN_FIX, SHIFT)   \
-    TFLMGEN_CONV2D_DSP_EXACT(KIND##_of32, SIGN_FIX, SHIFT)   \
-    TFLMGEN_CONV2D_DSP_EXACT(KIND##_of64, SIGN_FIX, SHIFT)
-
-/* Outputs are clamped at the zero point, or not; or all channels have one shift. Those that are not called are not
- * compiled. */
-TFLMGEN_CONV2D_DSP_ANY(any_clamped, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_clamped, 0)
-TFLMGEN_CONV2D_DSP_ANY(any_signed, tflmgen_conv2d_dsp_run, tflmgen_conv2d_dsp_block_signed, 128)
-TFLMGEN_CONV2D_DSP(clamped, 0, 0)
-TFLMGEN_CONV2D_DSP(signed, 128, 0)
-TFLMGEN_CONV2D_DSP(shift9, 0, 9)
-TFLMGEN_CONV2D_DSP(shift10, 0, 10)
-TFLMGEN_CONV2D_DSP(shift11, 0, 11)
-TFLMGEN_CONV2D_DSP(shift12, 0, 12)
-TFLMGEN_CONV2D_DSP(shift13, 0, 13)
-TFLMGEN_CONV2D_DSP(shift14, 0, 14)
-TFLMGEN_CONV2D_DSP(shift15, 0, 15)
+/* Any outputs; those clamped at the zero point (relu), with a shift for each channel or one for all (uniform). Windows
+ * of an even number of fours, or of an odd one. Compact: of any number, in the least code. Those that are not called
+ * are not compiled. */
+TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp_s8, signed_even, 128, false, false)
+TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp_odd_s8, signed_odd, 128, false, false)
+TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp_relu_s8, clamped_even, 0, false, false)
+TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp_relu_odd_s8, clamped_odd, 0, false, false)
+TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp_relu_uniform_s8, uniform_even, 0, true, false)
+TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp_relu_uniform_odd_s8, uniform_odd, 0, true, false)
+TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp_compact_s8, compact_signed, 128, false, true)
+TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp_compact_relu_s8, compact_clamped, 0, false, true)
 
 #endif
 

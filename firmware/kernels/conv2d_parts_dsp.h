@@ -3,12 +3,12 @@
  * output, apart from it.
  *
  * A part's windows are widened, of three outputs of a line at a time, and computed as those of CONV_2D are
- * (conv2d_block_dsp.h, conv2d_offset_dsp.h).
+ * (conv2d_block_dsp.h).
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_PARTS_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_PARTS_DSP_H
 
-#include "conv2d_offset_dsp.h"
+#include "conv2d_dsp.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
@@ -131,19 +131,16 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(uint32_t *column, const int8_t
 
 /* Three outputs, or where `pixel` is 0 the first of them. */
 TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(uint32_t *column, const uint32_t *stream, int8_t *output,
-                                                  int32_t pixel, const struct tflmgen_conv2d_dsp_part *p,
-                                                  tflmgen_conv2d_dsp_block_function *run_block)
+                                                  int32_t pixel, const struct tflmgen_conv2d_dsp_part *p)
 {
     if (!p->is_single) {
-        const struct tflmgen_conv2d_dsp_block block =
-            tflmgen_conv2d_dsp_block_of(p->steps, pixel, TFLMGEN_CONV2D_DSP_STEPS, true);
-        run_block(column, stream, output, &block);
+        const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(p->steps, pixel, true);
+        tflmgen_conv2d_dsp_block_compact_signed(column, stream, output, &block);
         return;
     }
     int8_t pairs[6];
-    const struct tflmgen_conv2d_dsp_block block =
-        tflmgen_conv2d_dsp_block_of(p->steps, 2, TFLMGEN_CONV2D_DSP_STEPS, true);
-    run_block(column, stream, pairs, &block);
+    const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(p->steps, 2, true);
+    tflmgen_conv2d_dsp_block_compact_signed(column, stream, pairs, &block);
     output[2 * pixel] = pairs[4];
     output[pixel] = pairs[2];
     output[0] = pairs[0];
@@ -151,8 +148,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(uint32_t *column, const uint32
 
 /* column: 6 * steps words, and steps more where the part's channels are not whole words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_part(const int8_t *input, const uint32_t *stream, uint32_t *column,
-                                                int8_t *output, const struct tflmgen_conv2d_dsp_part *p,
-                                                tflmgen_conv2d_dsp_block_function *run_block)
+                                                int8_t *output, const struct tflmgen_conv2d_dsp_part *p)
 {
     const bool by_words = p->channels % 4 == 0;
     const int32_t lanes = p->output_width < 3 ? 1 : 3;
@@ -180,25 +176,21 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_part(const int8_t *input, const uint3
                         }
                     }
                 }
-                tflmgen_conv2d_dsp_part_block(column, stream, line + begin * p->output_pixel, output_pixel, p,
-                                              run_block);
+                tflmgen_conv2d_dsp_part_block(column, stream, line + begin * p->output_pixel, output_pixel, p);
             }
         }
     }
 }
 
-/* Words of the stream of a part with so many output channels: pairs of them, of each the steps, those that `more` of
- * offset pairs has, and 7 words. */
-TFLMGEN_HELPER int32_t tflmgen_conv2d_dsp_part_stream(int32_t channels, int32_t steps, bool offset)
+/* Words of the stream of a part with so many output channels: pairs of them, of each the steps, and 7 words. */
+TFLMGEN_HELPER int32_t tflmgen_conv2d_dsp_part_stream(int32_t channels, int32_t steps)
 {
-    const int32_t more = offset ? (steps + TFLMGEN_CONV2D_OFFSET_DSP_STEPS - 1) / TFLMGEN_CONV2D_OFFSET_DSP_STEPS : 0;
-    return (channels + 1) / 2 * (2 * (steps + more) + 7);
+    return (channels + 1) / 2 * (2 * steps + 7);
 }
 
 /* Group after group. */
 TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
-                                                  int8_t *output, const struct tflmgen_conv2d_groups_dsp_s8 *p,
-                                                  tflmgen_conv2d_dsp_block_function *run_block, bool offset)
+                                                  int8_t *output, const struct tflmgen_conv2d_groups_dsp_s8 *p)
 {
     const int32_t channels = p->output_channels / p->groups;
     const int32_t own = p->input_channels / p->groups;
@@ -225,8 +217,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const uin
                                                  p->output_height * line,
                                                  channels == 1};
     for (int32_t group = 0; group < p->groups; ++group) {
-        tflmgen_conv2d_dsp_run_part(input + group * own, stream, column, output + group * channels, &part, run_block);
-        stream += tflmgen_conv2d_dsp_part_stream(channels, part.steps, offset);
+        tflmgen_conv2d_dsp_run_part(input + group * own, stream, column, output + group * channels, &part);
+        stream += tflmgen_conv2d_dsp_part_stream(channels, part.steps);
     }
     if (p->output_min > -128 || p->output_max < 127) {
         tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);
@@ -254,8 +246,7 @@ tflmgen_transpose_conv_dsp_phase_of(int32_t phase, int32_t size, int32_t taps, i
 
 /* Phase after phase. */
 TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
-                                                   int8_t *output, const struct tflmgen_transpose_conv_dsp_s8 *p,
-                                                   tflmgen_conv2d_dsp_block_function *run_block, bool offset)
+                                                   int8_t *output, const struct tflmgen_transpose_conv_dsp_s8 *p)
 {
     const int32_t channels = p->output_channels;
     const int32_t line = p->output_width * channels;
@@ -287,8 +278,8 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const ui
                                                          p->stride_height * line,
                                                          p->output_height * line,
                                                          channels == 1};
-            tflmgen_conv2d_dsp_run_part(input, stream, column, output + y * line + x * channels, &part, run_block);
-            stream += tflmgen_conv2d_dsp_part_stream(channels, steps, offset);
+            tflmgen_conv2d_dsp_run_part(input, stream, column, output + y * line + x * channels, &part);
+            stream += tflmgen_conv2d_dsp_part_stream(channels, steps);
         }
     }
     if (p->output_min > -128 || p->output_max < 127) {
@@ -296,30 +287,27 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const ui
     }
 }
 
-/* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not. */
-#define TFLMGEN_CONV2D_PARTS_DSP(name, kind, offset)                                                                \
-    TFLMGEN_SHARED void tflmgen_##name##_dsp_##kind##_stack_s8(                                                     \
-        const int8_t *input, const uint32_t *stream, int8_t *output, const struct tflmgen_##name##_dsp_s8 *p)       \
-    {                                                                                                               \
-        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                            \
-        tflmgen_##name##_dsp_run(input, stream, column, output, p, tflmgen_conv2d_dsp_block_##kind, offset);        \
-    }                                                                                                               \
-                                                                                                                    \
-    TFLMGEN_SHARED void tflmgen_##name##_dsp_##kind##_s8(const int8_t *input, const uint32_t *stream, void *column, \
-                                                         int8_t *output, const struct tflmgen_##name##_dsp_s8 *p)   \
-    {                                                                                                               \
-        tflmgen_##name##_dsp_run(input, stream, (uint32_t *)column, output, p, tflmgen_conv2d_dsp_block_##kind,     \
-                                 offset);                                                                           \
+/* column: scratch, or NULL where TFLMGEN_CONV2D_DSP_STACK_WORDS are enough. */
+#define TFLMGEN_CONV2D_PARTS_DSP(name)                                                                       \
+    TFLMGEN_SHARED void name##_run_on_stack(const int8_t *input, const uint32_t *stream, int8_t *output,     \
+                                            const struct name##_s8 *p)                                       \
+    {                                                                                                        \
+        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                     \
+        name##_run(input, stream, column, output, p);                                                        \
+    }                                                                                                        \
+                                                                                                             \
+    TFLMGEN_SHARED void name##_s8(const int8_t *input, const uint32_t *stream, void *column, int8_t *output, \
+                                  const struct name##_s8 *p)                                                 \
+    {                                                                                                        \
+        if (column) {                                                                                        \
+            name##_run(input, stream, (uint32_t *)column, output, p);                                        \
+        } else {                                                                                             \
+            name##_run_on_stack(input, stream, output, p);                                                   \
+        }                                                                                                    \
     }
 
-TFLMGEN_CONV2D_PARTS_DSP(conv2d_groups, clamped, false)
-TFLMGEN_CONV2D_PARTS_DSP(conv2d_groups, signed, false)
-TFLMGEN_CONV2D_PARTS_DSP(conv2d_groups, offset_clamped, true)
-TFLMGEN_CONV2D_PARTS_DSP(conv2d_groups, offset_signed, true)
-TFLMGEN_CONV2D_PARTS_DSP(transpose_conv, clamped, false)
-TFLMGEN_CONV2D_PARTS_DSP(transpose_conv, signed, false)
-TFLMGEN_CONV2D_PARTS_DSP(transpose_conv, offset_clamped, true)
-TFLMGEN_CONV2D_PARTS_DSP(transpose_conv, offset_signed, true)
+TFLMGEN_CONV2D_PARTS_DSP(tflmgen_conv2d_groups_dsp)
+TFLMGEN_CONV2D_PARTS_DSP(tflmgen_transpose_conv_dsp)
 
 #endif
 

@@ -61,7 +61,7 @@ typedef void tflmgen_conv2d_split_dsp_function(const uint32_t *column, const uin
                          "ldr pc, [sp, #8]\n\t"                                                                        \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP("sxtb16")) \
+                         TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP          ) \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
                          "ldrd r2, r3, [sp, #12]\n\t"                                                                  \
@@ -114,7 +114,7 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle, "ldr r2, [sp, #12
                          "ldr pc, [sp, #20]\n\t"                                                                       \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP("sxtb16")) \
+                         TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP          ) \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne.w 2b\n\t"                                                                                \
                          TFLMGEN_CONV2D_DSP_FINISH_##KIND                                                              \
@@ -126,15 +126,8 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle, "ldr r2, [sp, #12
     }
 /* clang-format on */
 
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(clamped)
 TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(signed)
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift9)
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift10)
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift11)
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift12)
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift13)
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift14)
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(shift15)
+TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(uniform)
 
 /* A window: its image, where it begins, and which of its columns lie inside; `whole` if all of it does. */
 struct tflmgen_conv2d_split_dsp_window {
@@ -275,26 +268,18 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
     }
 }
 
-/* Outputs clamped at the zero point, or not, or all channels with one shift. Those that are not called are not
- * compiled. */
-#define TFLMGEN_CONV2D_SPLIT_DSP(KIND)                                                                                \
-    TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_##KIND##_s8(const int8_t *input, const uint32_t *stream, void *sums, \
-                                                             int8_t *output,                                          \
-                                                             const struct tflmgen_conv2d_split_dsp_s8 *p)             \
-    {                                                                                                                 \
-        uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];                                                     \
-        tflmgen_conv2d_split_dsp_run(input, stream, column, sums, output, p, tflmgen_conv2d_split_dsp_last_##KIND);   \
+/* Any outputs; those clamped at the zero point (relu), of which all channels have one shift (uniform). That which is
+ * not called is not compiled. */
+#define TFLMGEN_CONV2D_SPLIT_DSP(name, KIND)                                                                        \
+    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, void *sums, int8_t *output,               \
+                             const struct tflmgen_conv2d_split_dsp_s8 *p)                                           \
+    {                                                                                                               \
+        uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];                                                   \
+        tflmgen_conv2d_split_dsp_run(input, stream, column, sums, output, p, tflmgen_conv2d_split_dsp_last_##KIND); \
     }
 
-TFLMGEN_CONV2D_SPLIT_DSP(clamped)
-TFLMGEN_CONV2D_SPLIT_DSP(signed)
-TFLMGEN_CONV2D_SPLIT_DSP(shift9)
-TFLMGEN_CONV2D_SPLIT_DSP(shift10)
-TFLMGEN_CONV2D_SPLIT_DSP(shift11)
-TFLMGEN_CONV2D_SPLIT_DSP(shift12)
-TFLMGEN_CONV2D_SPLIT_DSP(shift13)
-TFLMGEN_CONV2D_SPLIT_DSP(shift14)
-TFLMGEN_CONV2D_SPLIT_DSP(shift15)
+TFLMGEN_CONV2D_SPLIT_DSP(tflmgen_conv2d_split_dsp_s8, signed)
+TFLMGEN_CONV2D_SPLIT_DSP(tflmgen_conv2d_split_dsp_relu_uniform_s8, uniform)
 
 #endif
 

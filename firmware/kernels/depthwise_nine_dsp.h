@@ -15,7 +15,7 @@
 /* Four outputs, 36 MACs: 1 for the taps' addresses, 1 LDM for the biases, 4 * 15 for pairs of taps and 9 for the
  * last one, 2 LDM + 2 * 4 to rescale, 1 LDRD + 3 + 1 to store, 4 to go on: 90 instructions. */
 /* clang-format off */
-#define TFLMGEN_DEPTHWISE_NINE_DSP_GROUP(SHIFT)                                                                  \
+#define TFLMGEN_DEPTHWISE_NINE_DSP_GROUP                                                                         \
     "ldr r0, [sp, #8]\n\t"                                                                                       \
     "ldmia.w r2!, {r3, r4, r5, r6}\n\t"                                                                          \
     TFLMGEN_DEPTHWISE_WINDOW_DSP_PAIR TFLMGEN_DEPTHWISE_WINDOW_DSP_PAIR                                          \
@@ -32,8 +32,7 @@
     "ldmia.w r2!, {r7, r8, r9, r10}\n\t"                                                                         \
     "ldmia.w r2!, {r0, r11, r12, lr}\n\t"                                                                        \
     "smmla r3, r3, r7, r0\n\tsmmla r4, r4, r8, r11\n\tsmmla r5, r5, r9, r12\n\tsmmla r6, r6, r10, lr\n\t"        \
-    "ssat r3, #8, r3, asr #" SHIFT "\n\tssat r4, #8, r4, asr #" SHIFT "\n\t"                                     \
-    "ssat r5, #8, r5, asr #" SHIFT "\n\tssat r6, #8, r6, asr #" SHIFT "\n\t"                                     \
+    TFLMGEN_DSP_SATURATE("r3") TFLMGEN_DSP_SATURATE("r4") TFLMGEN_DSP_SATURATE("r5") TFLMGEN_DSP_SATURATE("r6")  \
     "ldrd r7, r8, [sp]\n\t"                                                                                      \
     "bfi r3, r4, #8, #8\n\t"                                                                                     \
     "bfi r5, r6, #8, #8\n\t"                                                                                     \
@@ -43,63 +42,53 @@
     "adds r1, r1, #4\n\t"                                                                                        \
     "cmp r1, r8\n\t"                                                                                             \
     "bne.w 1b\n\t"
+/* clang-format on */
 
 /* All channels of pixels of one line. Registers: r0 taps, r1 from the first pixel's taps on, r2 stream, r3-r6 sums,
  * r7-r10 inputs, r11-r12 weights. Stack: output, r1 behind the pixel's last group, taps, stream, pixels, from there
  * to the next pixel, channels. A pixel costs 10 instructions beside its groups. */
-#define TFLMGEN_DEPTHWISE_NINE_DSP(SHIFT)                                                                              \
-    TFLMGEN_SHARED void tflmgen_depthwise_nine_dsp_line_shift##SHIFT(                                                  \
-        const int8_t *const *taps, const uint32_t *stream, int8_t *output,                                             \
-        const struct tflmgen_depthwise_window_dsp_line *line)                                                          \
-    {                                                                                                                  \
-        register const int8_t *const *r0 __asm__("r0") = taps;                                                         \
-        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
-        register int8_t *r2 __asm__("r2") = output;                                                                    \
-        register const struct tflmgen_depthwise_window_dsp_line *r3 __asm__("r3") = line;                              \
-        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "ldmia.w r3, {r4, r5, r6, r7, r8}\n\t"                                                        \
-                         "add r3, r6, #4\n\t"                                                                          \
-                         "mov r4, r0\n\t"                                                                              \
-                         "mov r5, r1\n\t"                                                                              \
-                         "mov r6, r7\n\t"                                                                              \
-                         "sub r7, r8, #4\n\t"                                                                          \
-                         "mov r8, r3\n\t"                                                                              \
-                         "push {r2, r3, r4, r5, r6, r7, r8}\n\t"                                                       \
-                         "mov r2, r1\n\t"                                                                              \
-                         "mov r1, #0\n"                                                                                \
-                         "1:\n\t" TFLMGEN_DEPTHWISE_NINE_DSP_GROUP(#SHIFT)                                             \
-                         "ldrd r9, r10, [sp, #16]\n\t"                                                                 \
-                         "ldr r8, [sp, #24]\n\t"                                                                       \
-                         "ldr r2, [sp, #12]\n\t"                                                                       \
-                         "add r1, r1, r10\n\t"                                                                         \
-                         "add r8, r8, r1\n\t"                                                                          \
-                         "str r8, [sp, #4]\n\t"                                                                        \
-                         "subs r9, r9, #1\n\t"                                                                         \
-                         "str r9, [sp, #16]\n\t"                                                                       \
-                         "bne.w 1b\n\t"                                                                                \
-                         "add sp, sp, #28\n\t"                                                                         \
-                         "pop {r4-r11, lr}"                                                                            \
-                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
-                         :                                                                                             \
-                         : "r12", "cc", "memory");                                                                     \
-    }                                                                                                                  \
-    TFLMGEN_SHARED void tflmgen_depthwise_nine_dsp_shift##SHIFT##_s8(const int8_t *input, const uint32_t *stream,      \
-                                                                     void *scratch, int8_t *output,                    \
-                                                                     const struct tflmgen_depthwise_window_dsp_s8 *p)  \
-    {                                                                                                                  \
-        tflmgen_depthwise_window_dsp_run(input, stream, scratch, output, p,                                            \
-                                         tflmgen_depthwise_nine_dsp_line_shift##SHIFT);                                \
-    }
-/* clang-format on */
+TFLMGEN_SHARED void tflmgen_depthwise_nine_dsp_line(const int8_t *const *taps, const uint32_t *stream, int8_t *output,
+                                                    const struct tflmgen_depthwise_window_dsp_line *line)
+{
+    register const int8_t *const *r0 __asm__("r0") = taps;
+    register const uint32_t *r1 __asm__("r1") = stream;
+    register int8_t *r2 __asm__("r2") = output;
+    register const struct tflmgen_depthwise_window_dsp_line *r3 __asm__("r3") = line;
+    /* clang-format off */
+    __asm__ volatile("push {r4-r11, lr}\n\t"
+                     "ldmia.w r3, {r4, r5, r6, r7, r8}\n\t"
+                     "add r3, r6, #4\n\t"
+                     "mov r4, r0\n\t"
+                     "mov r5, r1\n\t"
+                     "mov r6, r7\n\t"
+                     "sub r7, r8, #4\n\t"
+                     "mov r8, r3\n\t"
+                     "push {r2, r3, r4, r5, r6, r7, r8}\n\t"
+                     "mov r2, r1\n\t"
+                     "mov r1, #0\n"
+                     "1:\n\t" TFLMGEN_DEPTHWISE_NINE_DSP_GROUP
+                     "ldrd r9, r10, [sp, #16]\n\t"
+                     "ldr r8, [sp, #24]\n\t"
+                     "ldr r2, [sp, #12]\n\t"
+                     "add r1, r1, r10\n\t"
+                     "add r8, r8, r1\n\t"
+                     "str r8, [sp, #4]\n\t"
+                     "subs r9, r9, #1\n\t"
+                     "str r9, [sp, #16]\n\t"
+                     "bne.w 1b\n\t"
+                     "add sp, sp, #28\n\t"
+                     "pop {r4-r11, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+                     :
+                     : "r12", "cc", "memory");
+    /* clang-format on */
+}
 
-/* By shift. Those that are not called are not compiled. */
-TFLMGEN_DEPTHWISE_NINE_DSP(9)
-TFLMGEN_DEPTHWISE_NINE_DSP(10)
-TFLMGEN_DEPTHWISE_NINE_DSP(11)
-TFLMGEN_DEPTHWISE_NINE_DSP(12)
-TFLMGEN_DEPTHWISE_NINE_DSP(13)
-TFLMGEN_DEPTHWISE_NINE_DSP(14)
-TFLMGEN_DEPTHWISE_NINE_DSP(15)
+TFLMGEN_SHARED void tflmgen_depthwise_nine_dsp_s8(const int8_t *input, const uint32_t *stream, void *scratch,
+                                                  int8_t *output, const struct tflmgen_depthwise_window_dsp_s8 *p)
+{
+    tflmgen_depthwise_window_dsp_run(input, stream, scratch, output, p, tflmgen_depthwise_nine_dsp_line);
+}
 
 #endif
 

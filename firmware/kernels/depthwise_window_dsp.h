@@ -220,16 +220,15 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_dsp_run(const int8_t *input, const 
     }
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_clamped_s8(const int8_t *input, const uint32_t *stream, void *scratch,
-                                                            int8_t *output,
-                                                            const struct tflmgen_depthwise_window_dsp_s8 *p)
+TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_relu_s8(const int8_t *input, const uint32_t *stream, void *scratch,
+                                                         int8_t *output,
+                                                         const struct tflmgen_depthwise_window_dsp_s8 *p)
 {
     tflmgen_depthwise_window_dsp_run(input, stream, scratch, output, p, tflmgen_depthwise_window_dsp_line_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_signed_s8(const int8_t *input, const uint32_t *stream, void *scratch,
-                                                           int8_t *output,
-                                                           const struct tflmgen_depthwise_window_dsp_s8 *p)
+TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_s8(const int8_t *input, const uint32_t *stream, void *scratch,
+                                                    int8_t *output, const struct tflmgen_depthwise_window_dsp_s8 *p)
 {
     tflmgen_depthwise_window_dsp_run(input, stream, scratch, output, p, tflmgen_depthwise_window_dsp_line_signed);
 }

@@ -36,6 +36,12 @@
 #define TFLMGEN_DSP_UNROLL(passes) TFLMGEN_DSP_PRAGMA(GCC unroll passes)
 #endif
 
+/* Kernels of layers whose channels all have one shift have it in their code: SSAT shifts by a number of its own. */
+#define TFLMGEN_DSP_SHIFT 12
+#define TFLMGEN_DSP_TEXT(number) #number /* of a macro's value */
+#define TFLMGEN_DSP_SSAT(sum, shift) "ssat " sum ", #8, " sum ", asr #" TFLMGEN_DSP_TEXT(shift) "\n\t"
+#define TFLMGEN_DSP_SATURATE(sum) TFLMGEN_DSP_SSAT(sum, TFLMGEN_DSP_SHIFT)
+
 /* SMLAD: sum + a.low * b.low + a.high * b.high, of signed halves. */
 TFLMGEN_HELPER int32_t tflmgen_smlad(uint32_t a, uint32_t b, int32_t sum)
 {

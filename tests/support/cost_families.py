@@ -39,7 +39,6 @@ FAMILIES = {
         "conv2d_dsp",
         "conv2d_split_dsp",
         "conv2d_winograd_dsp",
-        "conv2d_dsp_offset",
         "conv2d_dot_dsp",
         "conv2d_groups_dsp",
         "transpose_conv_dsp",

@@ -7,14 +7,13 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from types import ModuleType
 
 import numpy as np
 import pytest
 from tflmgen.ir.kernel import Kernel, Overlap
 from tflmgen.ir.types import TensorType
-from tflmgen.kernels.dsp import common_shift, depthwise3x3_dsp
+from tflmgen.kernels.dsp import depthwise3x3_dsp
 
 from support import dsp_cases, int16_cases
 from support.emulated_kernels import M0, M4, M55, Machine, kernel_for
@@ -114,7 +113,6 @@ def padded(make: Make) -> Make:
 
 
 CONV = (scaled(dsp_cases.conv2d), scaled(dsp_cases.conv2d), scaled(dsp_cases.grouped))
-BEYOND: Make = partial(dsp_cases.conv2d, beyond=True)
 POINTWISE = scaled(dsp_cases.pointwise)
 PITCHES = ((3, 7), (7, 15), (15, 31), (31, 63), (63, 127))
 """Widths of the planes of a depthwise convolution, by what they are rounded up to."""
@@ -130,15 +128,14 @@ POOLS = {
 }
 
 FAMILIES = (
-    Family("dsp", r"conv2d_(split_)?dsp_(?!any_|offset)\w+_s8", (*CONV, POINTWISE), common_shift),
-    Family("dsp", r"conv2d_dsp_offset_\w+_s8", (BEYOND, scaled(BEYOND))),
-    Family("dsp", r"conv2d_groups_dsp_\w+_s8", (dsp_cases.grouped, scaled(dsp_cases.grouped))),
-    Family("dsp", r"transpose_conv_dsp_\w+_s8", (dsp_cases.transpose_conv,)),
-    Family("dsp", r"conv2d_dsp_any_\w+_s8", CONV, optimize="size"),
+    Family("dsp", r"conv2d_(split_)?dsp(?!_compact)\w*_s8", (*CONV, POINTWISE)),
+    Family("dsp", r"conv2d_groups_dsp_s8", (dsp_cases.grouped, scaled(dsp_cases.grouped))),
+    Family("dsp", r"transpose_conv_dsp_s8", (dsp_cases.transpose_conv,)),
+    Family("dsp", r"conv2d_dsp_compact\w*_s8", CONV, optimize="size"),
     Family("dsp", r"conv2d_dot_dsp_s8", (dsp_cases.conv2d_dot,)),
     Family("dsp", r"conv2d_winograd_dsp_\w+_s8", (dsp_cases.winograd,), allowed=1 << 20),
     Family("dsp", r"depthwise3x3_(pairs_)?dsp_\w+_s8", PLANES, depthwise3x3_dsp),
-    Family("dsp", r"depthwise_(window|nine)_dsp_\w+_s8", WINDOWS, common_shift),
+    Family("dsp", r"depthwise_(window|nine)_dsp\w*_s8", WINDOWS),
     Family("dsp", r"fully_connected_dsp_\w+_s8", MATRIX),
     Family("dsp", r"add_(rows_)?dsp_s8", SUMS),
     Family("dsp", r"mul_dsp_\w*s8", (dsp_cases.mul,)),

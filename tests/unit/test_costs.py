@@ -60,8 +60,8 @@ def test_costs_are_small() -> None:
 
 
 def test_the_longest_name_is_the_family() -> None:
-    assert family_of("tflmgen_conv2d_dsp_offset_signed_s8") == "conv2d_dsp_offset"
-    assert family_of("tflmgen_conv2d_dsp_shift12_odd_s8") == "conv2d_dsp"
+    assert family_of("tflmgen_conv2d_dsp_relu_uniform_odd_s8") == "conv2d_dsp"
+    assert family_of("tflmgen_conv2d_split_dsp_s8") == "conv2d_split_dsp"
     assert family_of("tflmgen_max_pool2d_zeros_dsp_s8") == "max_pool2d_dsp"
     assert family_of("tflmgen_sub_s8") == "add_s8"
     assert family_of("tflmgen_softmax_s8") is None
@@ -69,7 +69,7 @@ def test_the_longest_name_is_the_family() -> None:
 
 def test_nothing_is_said_of_other_kernels_and_cores() -> None:
     assert estimate(kernel("softmax_s8"), "cortex-m4") is None
-    assert estimate(convolution("conv2d_dsp_clamped_s8"), "host") is None
+    assert estimate(convolution("conv2d_dsp_relu_s8"), "host") is None
     assert estimate(convolution("conv2d_mve_clamped_s8"), "cortex-m4") is None
 
 
@@ -92,7 +92,7 @@ def test_terms_count_parts_of_a_convolution(family: str, core: str) -> None:
 
 
 def test_clamping_costs_more() -> None:
-    plain = convolution("depthwise_nine_dsp_shift10_s8", input_channels=16, output_min=-128, output_max=127)
+    plain = convolution("depthwise_nine_dsp_s8", input_channels=16, output_min=-128, output_max=127)
     assert plain.params is not None
     clamping = replace(plain, params=Params("some", (*plain.params.fields[:-1], ("output_max", 100))))
     first, second = estimate(plain, "cortex-m4"), estimate(clamping, "cortex-m4")

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from tflmgen.kernels.dsp.channels import Rescaling, rescalings
-from tflmgen.kernels.dsp.common_shift import SHIFTS, with_common_shift
+from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 
@@ -36,7 +36,7 @@ def test_outputs_are_those_of_two_roundings(zero_point: int, rights: tuple[int, 
     found = with_common_shift(made, exact)
     assert found is not None
     assert found.common_shift
-    assert {channel.shift for channel in found.channels} <= set(SHIFTS)
+    assert {channel.shift for channel in found.channels} <= {SHIFT}
     assert len({channel.shift for channel in found.channels}) == 1
     bounds = zip(*(b.tolist() for b in accumulators(made)), strict=True)
     for channel, scale, (least, greatest) in zip(found.channels, made.scales, bounds, strict=True):

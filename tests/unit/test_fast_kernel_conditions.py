@@ -31,13 +31,13 @@ def test_each_core_gets_its_own_kernel() -> None:
     assert portable.variant == "portable"
 
 
-@pytest.mark.parametrize(("even", "odd", "offset"), [(1, -128, False), (-128, -128, True), (-128, 5, False)])
-def test_weights_of_minus_128_fit_unless_the_even_one_before_borrows(even: int, odd: int, offset: bool) -> None:
+@pytest.mark.parametrize(("even", "odd", "borrows"), [(1, -128, False), (-128, -128, True), (-128, 5, False)])
+def test_weights_of_minus_128_fit_unless_the_even_one_before_borrows(even: int, odd: int, borrows: bool) -> None:
     weights = np.ones((16, 1, 1, 8), dtype=np.int8)
     weights[2, 0, 0, 4:6] = even, odd
     chosen = kernel_for(conv(weights), M4)
     assert chosen.variant == "dsp"
-    assert ("offset" in chosen.function) == offset
+    assert ("dot" in chosen.function) == borrows
     assert variant(conv(weights), M55) == "mve"
 
 

@@ -7,6 +7,7 @@ cycles one of each takes on a core; tests/kernel_costs.py fits it to counts of `
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -37,8 +38,11 @@ STANDS_FOR = {"cortex-m4": "cortex-m3", "cortex-m7": "cortex-m3", "cortex-m55": 
 PER_MAC = 6
 """Cycles of a multiply-accumulate, about, in kernels without a cost model."""
 
-FLAGS = "any", "signed", "offset", "stack"
+FLAGS = "any", "offset", "stack"
 """What names of C functions say of the kernels."""
+
+CLAMPED = re.compile("_(relu|clamped|mixed)_")
+"""In names of kernels whose results need not be rounded by their sign."""
 
 Table = dict[str, dict[str, dict[str, float]]]
 
@@ -87,5 +91,6 @@ def numbers_of(kernel: Kernel) -> Numbers:
         "limited": int(limits["output_max"] < FLOAT_MAX),
         "own_scales": int("common" not in kernel.function),
         "wide": int("s16" in kernel.function),
+        "signed": int(not CLAMPED.search(kernel.function)),
         **{flag: int(f"_{flag}_" in kernel.function) for flag in FLAGS},
     }

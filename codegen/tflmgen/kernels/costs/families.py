@@ -95,14 +95,11 @@ FAMILIES: dict[str, Family] = {
     "lstm_thumb": _lstm("cell step", 1, 1, 2),
     # DSP extension
     "conv2d_dsp": _conv("alone ragged window dilated_tap full_block full_step lone_step", 3, 2, 4),
-    "conv2d_dsp_offset": _conv("alone ragged_row dilated_tap gathered_step full_block full_step", 3, 2, 4),
     "conv2d_split_dsp": _conv("pixel alone_row gathered_step step pass signed", 3, 2, 4),
     "conv2d_winograd_dsp": _conv("pixel tile tile_block tile_step signed", 8, 2, 4),
     "conv2d_dot_dsp": _conv("line alone_row alone_odd_value padding_value ragged_row line_block line_step", 3, 1, 4),
-    "conv2d_groups_dsp": _conv("value cut cut_row cut_odd_value line_gather line_step offset_block", 3, 2, 4),
-    "transpose_conv_dsp": _transposed(
-        "cut line_gather_row line_gather_step offset_step line_pass product_inside signed", 3, 2, 4
-    ),
+    "conv2d_groups_dsp": _conv("value cut cut_row cut_odd_value line_gather line_step", 3, 2, 4),
+    "transpose_conv_dsp": _transposed("cut line_gather_row line_gather_step line_pass product_inside", 3, 2, 4),
     "depthwise3x3_dsp": _depthwise("plane strip moved_value block signed clamp", 1, 4),
     "depthwise3x3_pairs_dsp": _depthwise("strip plane_pair pair block clamp", 2, 4),
     "depthwise_window_dsp": _depthwise("line border border_tap four_tap block step clamp", 1, 4, 2),

@@ -225,7 +225,6 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "line_gather": Term("gathered blocks of pixels of a line", lambda w: w.line_blocks),
     "line_gather_row": Term("rows of those", lambda w: w.line_blocks * w.rows),
     "line_gather_step": Term("steps of those", lambda w: w.line_blocks * w.steps),
-    "offset_step": Term("steps of those in offset pairs", lambda w: w.line_blocks * w.steps * w.flag("offset")),
     # Blocks of pixels by channels, and steps in them
     "block": Term("blocks of pixels by output channels", lambda w: w.blocks * w.groups),
     "step": Term("steps of values in blocks", lambda w: w.blocks * w.groups * w.steps),
@@ -237,7 +236,6 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "line_block": Term("blocks of pixels of a line", lambda w: w.line_blocks * w.groups),
     "line_step": Term("steps in those", lambda w: w.line_blocks * w.groups * w.steps),
     "line_pass": Term("passes of eight steps in those", lambda w: w.line_blocks * w.groups * ceil(w.steps / 8)),
-    "offset_block": Term("blocks of offset pairs", lambda w: w.blocks * w.groups * w.flag("offset")),
     # Float values side by side, eight at a time
     "run_block": Term("runs of values side by side, for four rows", lambda w: w.runs[0] * ceil(w.outputs / 4)),
     "eights_block": Term("vectors of eight in those", lambda w: w.runs[1] * ceil(w.outputs / 4)),

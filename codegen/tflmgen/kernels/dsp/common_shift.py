@@ -17,11 +17,12 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.kernels.dsp.channels import SCALE_BITS, Rescaling, Rescalings
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 
-SHIFTS = (12, 11, 13, 10, 14, 9, 15)
-"""Shifts that kernels are compiled for, the one that fits most layers first, so that layers share code."""
+SHIFT = header_constant("dsp.h", "TFLMGEN_DSP_SHIFT")
+"""The shift that kernels are compiled for: the one that fits most layers."""
 
 _ADDENDS = 256
 """Addends that are tried around the usual one."""
@@ -35,26 +36,23 @@ def with_common_shift(layer: Layer, exact: Rescalings) -> Rescalings | None:
     if exact.signed:
         return None
     bounds = list(zip(*(b.tolist() for b in accumulators(layer)), strict=True))
-    for shift in SHIFTS:
-        channels = _channels(layer, exact.channels, bounds, shift)
-        if channels is not None:
-            return replace(exact, channels=channels, common_shift=True)
-    return None
+    channels = _channels(layer, exact.channels, bounds)
+    return None if channels is None else replace(exact, channels=channels, common_shift=True)
 
 
 def _channels(
-    layer: Layer, exact: Sequence[Rescaling], bounds: Sequence[tuple[int, int]], shift: int
+    layer: Layer, exact: Sequence[Rescaling], bounds: Sequence[tuple[int, int]]
 ) -> tuple[Rescaling, ...] | None:
     found = []
     for number, (channel, (least, greatest)) in enumerate(zip(exact, bounds, strict=True)):
         scale = layer.scales[number]
-        if channel.shift == shift:
+        if channel.shift == SHIFT:
             found.append(channel)
         elif channel.multiplier == 0:
             output = channel.addend >> channel.shift
-            found.append(Rescaling(0, 0, (output << shift) + (1 << (shift - 1)), shift))
+            found.append(Rescaling(0, 0, (output << SHIFT) + (1 << (SHIFT - 1)), SHIFT))
         else:
-            other = _searched(channel, scale, shift, (layer.zero_point, layer.low), (least, greatest))
+            other = _searched(channel, scale, (layer.zero_point, layer.low), (least, greatest))
             if other is None:
                 return None
             found.append(other)
@@ -62,25 +60,25 @@ def _channels(
 
 
 def _searched(
-    channel: Rescaling, scale: tuple[int, int], shift: int, zero: tuple[int, int], bounds: tuple[int, int]
+    channel: Rescaling, scale: tuple[int, int], zero: tuple[int, int], bounds: tuple[int, int]
 ) -> Rescaling | None:
     """The channel with a smaller shift and a multiplier of fewer bits. zero: the zero point, and the least output."""
-    lost = channel.shift - shift
+    lost = channel.shift - SHIFT
     multiplier = (channel.multiplier >> (lost - 1)) + 1 >> 1 if lost > 0 else 0
     if multiplier == 0 or zero[1] < zero[0] or channel.shift > _MOST_SHIFT:
         return None
     outputs, thresholds = _thresholds(scale, zero[0], bounds)
     if not len(outputs):
         return None
-    wanted = outputs << (32 + shift)
+    wanted = outputs << (32 + SHIFT)
     low = int((wanted - (thresholds << SCALE_BITS) * multiplier).max())
     high = int((wanted - (thresholds - 1 << SCALE_BITS) * multiplier).min()) - 1
-    usual = ((2 * zero[0] + 1) << (shift - 1)) + (1 << SCALE_BITS - 2 >> lost)
+    usual = ((2 * zero[0] + 1) << (SHIFT - 1)) + (1 << SCALE_BITS - 2 >> lost)
     for distance in range(_ADDENDS):
         for addend in (usual + distance, usual - distance):
             offset = -((addend * 2**32 - low) // multiplier)
             if offset * multiplier + addend * 2**32 <= high:
-                found = Rescaling(channel.bias, multiplier, addend, shift, offset)
+                found = Rescaling(channel.bias, multiplier, addend, SHIFT, offset)
                 return found if _fits(found, *bounds) else None
     return None
 

@@ -9,41 +9,32 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Scratch
 from tflmgen.kernels.dsp.channels import Rescalings, first_sums, pair_words, rescalings
 from tflmgen.kernels.dsp.common_shift import with_common_shift
-from tflmgen.kernels.dsp.dot_rows_dsp import pack_rows
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.rules import input_type, zero_point
 
-HEADER, OFFSET_HEADER = "conv2d_dsp.h", "conv2d_offset_dsp.h"
+HEADER = "conv2d_dsp.h"
 BLOCK = 3
 """Pixels whose windows are read before any of their outputs is written."""
 
 PART_STEPS = header_constant("conv2d_split_dsp.h", "TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS")
 """Steps of a window that are computed at a time where it goes in parts."""
 
-EXACT_STEPS = (2, 4, 8, 16)
-"""Windows that have code of their own: those of pixels with as many channels as most have."""
-
 STACK_WORDS = header_constant("conv2d_block_dsp.h", "TFLMGEN_CONV2D_DSP_STACK_WORDS")
 """Words of an im2col buffer on the stack; a longer one is scratch."""
 
-OFFSET_STEPS = header_constant("conv2d_offset_dsp.h", "TFLMGEN_CONV2D_OFFSET_DSP_STEPS")
-"""Steps that one more corrects the sums of, where weights are offset pairs."""
-
-CORRECTION = 0x80008000
-"""The weights of a step that corrects the sums of offset pairs."""
-
 
 def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool = True) -> Kernel | None:
-    """The kernel of a convolution without groups; None where it would not be exact.
+    """The kernel of a convolution without groups; None where it would not be exact, or where weights are no shifted
+    pairs.
 
-    special: layers with one shift for all channels, and windows by their number of steps, may have code of
-    their own.
+    special: layers with one shift for all channels, and windows of an even and of an odd number of steps, may have code
+    of their own.
     """
     channels, terms = layer.weights.shape
     row = window.taps[1] * window.input[3]
@@ -51,15 +42,10 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool
     if pitch * window.taps[0] > -(-terms // 4) * 4:
         pitch = row
     spread = _with_pitch(layer, row, pitch)
-    packed = pack_rows(spread.weights)
-    exact = rescalings(layer) if packed.offset else _rescalings(layer, special)
-    if exact is None or channels < 2:
+    words, exact = pair_words(spread.weights), _rescalings(layer, special)
+    if exact is None or words is None or channels < 2:
         return None
-    steps, words, starts = packed.steps, packed.words, first_sums(spread, exact)
-    more = -(-steps // OFFSET_STEPS) if packed.offset else 0
-    if packed.offset:
-        words = np.pad(words, ((0, 0), (0, more)), constant_values=CORRECTION)
-        starts = packed.starts(channel.bias for channel in exact.channels)
+    steps, starts = words.shape[1], first_sums(spread, exact)
     fields = params(
         "tflmgen_conv2d_dsp_s8",
         window.flat.fields(channels),
@@ -68,19 +54,15 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool
         FORWARD,
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
-    column = 6 * steps + max(6 * more, 0 if window.input[3] % 4 == 0 else steps)
-    on_stack = column <= STACK_WORDS
+    column = 6 * steps + (0 if window.input[3] % 4 == 0 else steps)
     stream = ConstantArray.of("stream", channel_pairs(words, starts, exact), DType.UINT32)
-    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
-    count = f"of{4 * steps}" if steps in EXACT_STEPS else "odd" if steps % 2 else "even"
-    counted = f"{_kind(exact)}_{count}" if special else f"any_{_kind(exact)}"
-    kind = f"offset_{_kind(exact)}" if packed.offset else counted
-    function = f"tflmgen_conv2d_dsp_{kind}{'_stack' if on_stack else ''}_s8"
-    operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
+    kind = f"{_kind(exact)}{'_odd' if steps % 2 else ''}" if special else f"_compact{_kind(exact)}"
+    scratch = Null() if column <= STACK_WORDS else Scratch(4 * column)
+    operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    header = OFFSET_HEADER if packed.offset else HEADER
-    kernel = Kernel(function, header, operands, fields, overlaps, op.outputs[0].elements * terms, "dsp")
+    macs = op.outputs[0].elements * terms
+    kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, overlaps, macs, "dsp")
     kernel = replace(kernel, alternatives=_split(op, window, layer, special, kernel))
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
@@ -91,6 +73,9 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     channels = len(layer.weights)
     exact, words = _rescalings(layer, special), pair_words(layer.weights)
     if exact is None or words is None or window.input[3] % 4 or window.steps.dilation_width > 1:
+        return ()
+    # What is no uniform kernel has the sign fix, which is for two roundings.
+    if not exact.common_shift and any(shift >= 0 for _, shift in layer.scales):
         return ()
     steps, pairs = words.shape[1], -(-channels // 2)
     row = steps // window.taps[0]
@@ -112,7 +97,7 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     cuts = [0, *(2 + 2 * n for n in firsts[1:]), rows.shape[1]]
     values = np.concatenate([rows[:, a:b].reshape(-1) for a, b in pairwise(cuts)])
     operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
-    function = f"tflmgen_conv2d_split_dsp_{_kind(exact)}_s8"
+    function = f"tflmgen_conv2d_split_dsp{'_relu_uniform' if exact.common_shift else ''}_s8"
     return (Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, whole.macs, "dsp"),)
 
 
@@ -126,8 +111,8 @@ def _rescalings(layer: Layer, special: bool) -> Rescalings | None:
 
 def _kind(exact: Rescalings) -> str:
     if exact.common_shift:
-        return f"shift{exact.channels[0].shift}"
-    return "signed" if exact.signed else "clamped"
+        return "_relu_uniform"
+    return "" if exact.signed else "_relu"
 
 
 def _with_pitch(layer: Layer, row: int, pitch: int) -> Layer:

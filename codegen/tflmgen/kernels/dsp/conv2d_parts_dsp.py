@@ -9,10 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Scratch
-from tflmgen.kernels.dsp.channels import Rescalings, pair_words, rescalings
-from tflmgen.kernels.dsp.conv2d_dsp import CORRECTION, OFFSET_STEPS, STACK_WORDS, channel_pairs
-from tflmgen.kernels.dsp.dot_rows_dsp import pack_rows
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, OperatorInstance, Output, Scratch
+from tflmgen.kernels.dsp.channels import Rescalings, first_sums, pair_words, rescalings
+from tflmgen.kernels.dsp.conv2d_dsp import STACK_WORDS, channel_pairs
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
 from tflmgen.kernels.numeric.weights import params
@@ -79,41 +78,32 @@ def transpose_conv_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Ke
 
 
 def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own: int, macs: int) -> Kernel | None:
-    found = [rescalings(layer) for layer in layers]
-    exact = [one for one in found if one is not None]
-    if len(exact) < len(layers):
-        return None
-    signed, clamped = any(one.signed for one in exact), any(one.clamped for one in exact)
+    found = [_stream(layer, rescalings(layer)) for layer in layers]
+    known = [one for one in found if one is not None]
     # The sign fix is for two roundings.
-    if signed and any(shift >= 0 for layer in layers for _, shift in layer.scales):
+    if len(known) < len(layers) or any(shift >= 0 for layer in layers for _, shift in layer.scales):
         return None
-    offset = any(pair_words(layer.weights) is None for layer in layers)
-    streams = [_stream(layer, one, offset) for layer, one in zip(layers, exact, strict=True)]
+    streams, clamped = [stream for stream, _ in known], any(clamped for _, clamped in known)
     steps = max(-(-layer.weights.shape[1] // 4) for layer in layers)
-    column = 6 * steps + max(6 * -(-steps // OFFSET_STEPS) if offset else 0, steps if own % 4 else 0)
-    on_stack = column <= STACK_WORDS
-    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
-    kind = f"{'offset_' if offset else ''}{'signed' if signed else 'clamped'}{'_stack' if on_stack else ''}"
+    column = 6 * steps + (steps if own % 4 else 0)
+    scratch = Null() if column <= STACK_WORDS else Scratch(4 * column)
     ends = (
         ("output_min", layers[0].low if clamped else -128),
         ("output_max", layers[0].high if clamped else 127),
     )
     stream = ConstantArray.of("stream", np.concatenate(streams), DType.UINT32)
-    operands: tuple[Operand, ...] = (Input(source), stream, *scratch, Output(0))
+    operands: tuple[Operand, ...] = (Input(source), stream, scratch, Output(0))
     given = params(f"tflmgen_{name}_dsp_s8", fields, ends)
-    return Kernel(f"tflmgen_{name}_dsp_{kind}_s8", HEADER, operands, given, (), macs, "dsp")
+    return Kernel(f"tflmgen_{name}_dsp_s8", HEADER, operands, given, (), macs, "dsp")
 
 
-def _stream(layer: Layer, exact: Rescalings, offset: bool) -> NDArray[np.uint32]:
-    """Channel pairs; a single channel is paired with itself."""
-    packed = pack_rows(layer.weights, offset)
-    more = -(-packed.steps // OFFSET_STEPS) if offset else 0
-    words = np.pad(packed.words, ((0, 0), (0, more)), constant_values=CORRECTION)
-    starts = packed.starts(channel.bias for channel in exact.channels)
+def _stream(layer: Layer, exact: Rescalings | None) -> tuple[NDArray[np.uint32], bool] | None:
+    """Channel pairs, a single channel paired with itself, and whether outputs need a clamp; None where not exact."""
+    words = pair_words(layer.weights)
+    if words is None or exact is None:
+        return None
+    starts = first_sums(layer, exact)
     if len(words) == 1:
-        words, starts, exact = (
-            np.repeat(words, 2, axis=0),
-            np.repeat(starts, 2),
-            replace(exact, channels=2 * exact.channels),
-        )
-    return channel_pairs(words, starts, exact)
+        words, starts = np.repeat(words, 2, axis=0), np.repeat(starts, 2)
+        exact = replace(exact, channels=2 * exact.channels)
+    return channel_pairs(words, starts, exact), exact.clamped

@@ -46,13 +46,7 @@ def depthwise_window_dsp(op: OperatorInstance, window: Window, layer: Layer, spe
     stream = ConstantArray.of("stream", _stream_of_nine(found) if nine else _stream(found), DType.UINT32)
     scratch = Scratch(2 * pairs * POINTER_BYTES + channels)
     over_input = overlaps(op.outputs[0], window.group_distance(GROUP))
-    kind = (
-        f"nine_dsp_shift{found.channels[0].shift}"
-        if nine
-        else "window_dsp_signed"
-        if found.signed
-        else "window_dsp_clamped"
-    )
+    kind = "nine_dsp" if nine else "window_dsp" if found.signed else "window_dsp_relu"
     function = f"tflmgen_depthwise_{kind}_s8"
     operands = (Input(0), stream, scratch, Output(0))
     macs = op.outputs[0].elements * taps

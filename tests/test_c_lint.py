@@ -113,6 +113,13 @@ def test_cppcheck_finds_nothing(what: str, example: Path) -> None:
     )
 
 
+def test_kernels_reach_elements_through_types_that_may_alias() -> None:
+    """`tflmgen_f32 *`, not `float *`: the arena holds values of many types, and no build gives -fno-strict-aliasing."""
+    plain = re.compile(r"\b(u?int(16|32|64)_t|float|double|bool|int|long|short) \*|, (u?int(16|32|64)_t|float)[,)]")
+    code = {k.name: re.sub(r"/\*.*?\*/", "", k.read_text(encoding="utf-8"), flags=re.DOTALL) for k in KERNELS}
+    assert not [(name, m[0]) for name, text in code.items() for m in plain.finditer(text)]
+
+
 def test_no_heap_and_no_stdio() -> None:
     forbidden = re.compile(
         r"\b(malloc|calloc|realloc|free|printf|fprintf|sprintf|snprintf|puts)\s*\(|<(stdio|stdlib)\.h>"

@@ -18,24 +18,24 @@ enum {
 #define tflmgen_add_n_s32(layout, output, ...) tflmgen_add_all_s32(layout, output, (const void *const[]){__VA_ARGS__})
 #define tflmgen_add_n_s8(layout, output, ...) tflmgen_add_all_s8(layout, output, (const void *const[]){__VA_ARGS__})
 
-#define TFLMGEN_DEFINE_ADD_ALL(name, type, sum_type)                                         \
-    TFLMGEN_KERNEL void name(const int32_t *layout, type *output, const void *const *inputs) \
-    {                                                                                        \
-        for (int32_t i = 0; i < layout[TFLMGEN_ADD_N_ELEMENTS]; i++) {                       \
-            sum_type sum = 0;                                                                \
-            for (int32_t input = 0; input < layout[TFLMGEN_ADD_N_INPUTS]; input++) {         \
-                sum += (sum_type)((const type *)inputs[input])[i];                           \
-            }                                                                                \
-            output[i] = (type)sum;                                                           \
-        }                                                                                    \
+#define TFLMGEN_DEFINE_ADD_ALL(name, type, sum_type)                                             \
+    TFLMGEN_KERNEL void name(const tflmgen_s32 *layout, type *output, const void *const *inputs) \
+    {                                                                                            \
+        for (int32_t i = 0; i < layout[TFLMGEN_ADD_N_ELEMENTS]; i++) {                           \
+            sum_type sum = 0;                                                                    \
+            for (int32_t input = 0; input < layout[TFLMGEN_ADD_N_INPUTS]; input++) {             \
+                sum += (sum_type)((const type *)inputs[input])[i];                               \
+            }                                                                                    \
+            output[i] = (type)sum;                                                               \
+        }                                                                                        \
     }
 
-TFLMGEN_DEFINE_ADD_ALL(tflmgen_add_all_f32, float, float)
-TFLMGEN_DEFINE_ADD_ALL(tflmgen_add_all_s32, int32_t, uint32_t)
+TFLMGEN_DEFINE_ADD_ALL(tflmgen_add_all_f32, tflmgen_f32, tflmgen_f32)
+TFLMGEN_DEFINE_ADD_ALL(tflmgen_add_all_s32, tflmgen_s32, tflmgen_u32)
 
 /* Sums are halves of the inputs' scale with 20 more bits. TFLite Micro's begin with minus the zero point, and so do
  * these. */
-TFLMGEN_KERNEL void tflmgen_add_all_s8(const int32_t *layout, int8_t *output, const void *const *inputs)
+TFLMGEN_KERNEL void tflmgen_add_all_s8(const tflmgen_s32 *layout, int8_t *output, const void *const *inputs)
 {
     const int32_t offset = layout[TFLMGEN_ADD_N_INPUT_OFFSET];
     for (int32_t i = 0; i < layout[TFLMGEN_ADD_N_ELEMENTS]; i++) {

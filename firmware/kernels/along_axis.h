@@ -36,17 +36,17 @@ struct tflmgen_axis {
         }                                                                                              \
     }
 
-#define TFLMGEN_DEFINE_ARGS(suffix, type)                                \
-    TFLMGEN_DEFINE_ARG(tflmgen_arg_max_##suffix##_s32, type, int32_t, >) \
-    TFLMGEN_DEFINE_ARG(tflmgen_arg_max_##suffix##_s64, type, int64_t, >) \
-    TFLMGEN_DEFINE_ARG(tflmgen_arg_min_##suffix##_s32, type, int32_t, <) \
-    TFLMGEN_DEFINE_ARG(tflmgen_arg_min_##suffix##_s64, type, int64_t, <)
+#define TFLMGEN_DEFINE_ARGS(suffix, type)                                    \
+    TFLMGEN_DEFINE_ARG(tflmgen_arg_max_##suffix##_s32, type, tflmgen_s32, >) \
+    TFLMGEN_DEFINE_ARG(tflmgen_arg_max_##suffix##_s64, type, tflmgen_s64, >) \
+    TFLMGEN_DEFINE_ARG(tflmgen_arg_min_##suffix##_s32, type, tflmgen_s32, <) \
+    TFLMGEN_DEFINE_ARG(tflmgen_arg_min_##suffix##_s64, type, tflmgen_s64, <)
 
-TFLMGEN_DEFINE_ARGS(f32, float)
+TFLMGEN_DEFINE_ARGS(f32, tflmgen_f32)
 TFLMGEN_DEFINE_ARGS(s8, int8_t)
 TFLMGEN_DEFINE_ARGS(u8, uint8_t)
-TFLMGEN_DEFINE_ARGS(s16, int16_t)
-TFLMGEN_DEFINE_ARGS(s32, int32_t)
+TFLMGEN_DEFINE_ARGS(s16, tflmgen_s16)
+TFLMGEN_DEFINE_ARGS(s32, tflmgen_s32)
 
 /* A walk along the axis from one end to the other; sums may leave out the element where they stand. */
 struct tflmgen_cumsum {
@@ -76,9 +76,9 @@ struct tflmgen_cumsum {
         }                                                                                          \
     }
 
-TFLMGEN_DEFINE_CUMSUM(tflmgen_cumsum_f32, float, float)
-TFLMGEN_DEFINE_CUMSUM(tflmgen_cumsum_s32, int32_t, uint32_t)
-TFLMGEN_DEFINE_CUMSUM(tflmgen_cumsum_s64, int64_t, uint64_t)
+TFLMGEN_DEFINE_CUMSUM(tflmgen_cumsum_f32, tflmgen_f32, tflmgen_f32)
+TFLMGEN_DEFINE_CUMSUM(tflmgen_cumsum_s32, tflmgen_s32, tflmgen_u32)
+TFLMGEN_DEFINE_CUMSUM(tflmgen_cumsum_s64, tflmgen_s64, tflmgen_u64)
 
 struct tflmgen_cumsum_s8 {
     int32_t outer;
@@ -121,40 +121,41 @@ struct tflmgen_top_k {
 };
 
 /* The k greatest elements of each row, in falling order; of equal ones the first comes first. */
-#define TFLMGEN_DEFINE_TOP_K(name, type)                                                                            \
-    TFLMGEN_KERNEL void name(const type *input, type *values, int32_t *indices, const struct tflmgen_top_k *params) \
-    {                                                                                                               \
-        for (int32_t row = 0; row < params->rows; row++) {                                                          \
-            int32_t found = 0;                                                                                      \
-            for (int32_t i = 0; i < params->length; i++) {                                                          \
-                const type candidate = input[i];                                                                    \
-                int32_t place = found;                                                                              \
-                while (place > 0 && candidate > values[place - 1]) {                                                \
-                    place--;                                                                                        \
-                }                                                                                                   \
-                if (place == params->k) {                                                                           \
-                    continue;                                                                                       \
-                }                                                                                                   \
-                found = found < params->k ? found + 1 : found;                                                      \
-                for (int32_t j = found - 1; j > place; j--) {                                                       \
-                    values[j] = values[j - 1];                                                                      \
-                    indices[j] = indices[j - 1];                                                                    \
-                }                                                                                                   \
-                values[place] = candidate;                                                                          \
-                indices[place] = i;                                                                                 \
-            }                                                                                                       \
-            input += params->length;                                                                                \
-            values += params->k;                                                                                    \
-            indices += params->k;                                                                                   \
-        }                                                                                                           \
+#define TFLMGEN_DEFINE_TOP_K(name, type)                                            \
+    TFLMGEN_KERNEL void name(const type *input, type *values, tflmgen_s32 *indices, \
+                             const struct tflmgen_top_k *params)                    \
+    {                                                                               \
+        for (int32_t row = 0; row < params->rows; row++) {                          \
+            int32_t found = 0;                                                      \
+            for (int32_t i = 0; i < params->length; i++) {                          \
+                const type candidate = input[i];                                    \
+                int32_t place = found;                                              \
+                while (place > 0 && candidate > values[place - 1]) {                \
+                    place--;                                                        \
+                }                                                                   \
+                if (place == params->k) {                                           \
+                    continue;                                                       \
+                }                                                                   \
+                found = found < params->k ? found + 1 : found;                      \
+                for (int32_t j = found - 1; j > place; j--) {                       \
+                    values[j] = values[j - 1];                                      \
+                    indices[j] = indices[j - 1];                                    \
+                }                                                                   \
+                values[place] = candidate;                                          \
+                indices[place] = i;                                                 \
+            }                                                                       \
+            input += params->length;                                                \
+            values += params->k;                                                    \
+            indices += params->k;                                                   \
+        }                                                                           \
     }
 
-TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_f32, float)
+TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_f32, tflmgen_f32)
 TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_s8, int8_t)
 TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_u8, uint8_t)
-TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_s16, int16_t)
-TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_s32, int32_t)
-TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_s64, int64_t)
+TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_s16, tflmgen_s16)
+TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_s32, tflmgen_s32)
+TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_s64, tflmgen_s64)
 
 /* output[outer][depth][inner] = *on where indices[outer][inner] is that depth, else *off; `axis` is the depth. */
 #define TFLMGEN_DEFINE_ONE_HOT(name, index_type, word)                                                 \
@@ -172,14 +173,14 @@ TFLMGEN_DEFINE_TOP_K(tflmgen_top_k_s64, int64_t)
         }                                                                                              \
     }
 
-TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s32_8, int32_t, tflmgen_word8)
-TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s32_16, int32_t, tflmgen_word16)
-TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s32_32, int32_t, tflmgen_word32)
-TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s32_64, int32_t, tflmgen_word64)
-TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s64_8, int64_t, tflmgen_word8)
-TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s64_16, int64_t, tflmgen_word16)
-TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s64_32, int64_t, tflmgen_word32)
-TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s64_64, int64_t, tflmgen_word64)
+TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s32_8, tflmgen_s32, tflmgen_word8)
+TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s32_16, tflmgen_s32, tflmgen_word16)
+TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s32_32, tflmgen_s32, tflmgen_word32)
+TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s32_64, tflmgen_s32, tflmgen_word64)
+TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s64_8, tflmgen_s64, tflmgen_word8)
+TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s64_16, tflmgen_s64, tflmgen_word16)
+TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s64_32, tflmgen_s64, tflmgen_word32)
+TFLMGEN_DEFINE_ONE_HOT(tflmgen_one_hot_s64_64, tflmgen_s64, tflmgen_word64)
 
 struct tflmgen_l2_normalization {
     int32_t rows;
@@ -188,7 +189,7 @@ struct tflmgen_l2_normalization {
 };
 
 /* Each row over its Euclidean length, which counts as 10^-6 where it is less. */
-TFLMGEN_KERNEL void tflmgen_l2_normalization_f32(const float *input, float *output,
+TFLMGEN_KERNEL void tflmgen_l2_normalization_f32(const tflmgen_f32 *input, tflmgen_f32 *output,
                                                  const struct tflmgen_l2_normalization *params)
 {
     for (int32_t row = 0; row < params->rows; row++) {

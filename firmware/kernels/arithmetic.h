@@ -15,7 +15,7 @@ struct tflmgen_arithmetic_f32 {
 };
 
 /* Infinities become the greatest finite numbers; NaN stays. */
-static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(float *row, int32_t elements)
+static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(tflmgen_f32 *row, int32_t elements)
 {
     for (int32_t i = 0; i < elements; i++) {
         row[i] = tflmgen_clamp_f32(row[i], -FLT_MAX, FLT_MAX);
@@ -24,57 +24,57 @@ static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(float *r
 
 /* Without a greatest value the range is that of all finite floats above the least, and only infinities are beyond it.
  * If a row's sum is finite, all of its elements are, so that comparing the sum spares comparing each element. */
-#define TFLMGEN_DEFINE_ARITHMETIC_F32(name, expression)                                                              \
-    TFLMGEN_HELPER void name##_row(const float *row1, int32_t stride1, const float *row2, int32_t stride2,           \
-                                   float *output, int32_t elements, float least, float greatest)                     \
-    {                                                                                                                \
-        float sum = 0.0f;                                                                                            \
-        if (greatest < FLT_MAX) {                                                                                    \
-            for (int32_t i = 0; i < elements; i++) {                                                                 \
-                const float a = row1[i * stride1];                                                                   \
-                const float b = row2[i * stride2];                                                                   \
-                output[i] = tflmgen_clamp_f32((expression), least, greatest);                                        \
-            }                                                                                                        \
-            return;                                                                                                  \
-        }                                                                                                            \
-        if (least > -FLT_MAX) {                                                                                      \
-            TFLMGEN_UNROLL_4                                                                                         \
-            for (int32_t i = 0; i < elements; i++) {                                                                 \
-                const float a = row1[i * stride1];                                                                   \
-                const float b = row2[i * stride2];                                                                   \
-                const float value = (expression);                                                                    \
-                sum += value;                                                                                        \
-                output[i] = value < least ? least : value;                                                           \
-            }                                                                                                        \
-        } else {                                                                                                     \
-            TFLMGEN_UNROLL_4                                                                                         \
-            for (int32_t i = 0; i < elements; i++) {                                                                 \
-                const float a = row1[i * stride1];                                                                   \
-                const float b = row2[i * stride2];                                                                   \
-                const float value = (expression);                                                                    \
-                output[i] = value;                                                                                   \
-                sum += value;                                                                                        \
-            }                                                                                                        \
-        }                                                                                                            \
-        if (!(sum - sum >= 0.0f)) {                                                                                  \
-            tflmgen_make_finite(output, elements);                                                                   \
-        }                                                                                                            \
-    }                                                                                                                \
-    TFLMGEN_KERNEL void name(const float *input1, const float *input2, float *output,                                \
-                             const struct tflmgen_arithmetic_f32 *params)                                            \
-    {                                                                                                                \
-        const int32_t row = params->rank - 1;                                                                        \
-        const int32_t elements = params->extent[row];                                                                \
-        if (TFLMGEN_FOR_SPEED && row == 0 && params->stride1[0] == 1 && params->stride2[0] == 1) {                   \
-            name##_row(input1, 1, input2, 1, output, elements, params->least, params->greatest);                     \
-            return;                                                                                                  \
-        }                                                                                                            \
-        struct tflmgen_nest_cursor cursor = {{0}, 0, 0};                                                             \
-        do {                                                                                                         \
-            name##_row(input1 + cursor.offset1, params->stride1[row], input2 + cursor.offset2, params->stride2[row], \
-                       output, elements, params->least, params->greatest);                                           \
-            output += elements;                                                                                      \
-        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->stride1, params->stride2));    \
+#define TFLMGEN_DEFINE_ARITHMETIC_F32(name, expression)                                                                \
+    TFLMGEN_HELPER void name##_row(const tflmgen_f32 *row1, int32_t stride1, const tflmgen_f32 *row2, int32_t stride2, \
+                                   tflmgen_f32 *output, int32_t elements, float least, float greatest)                 \
+    {                                                                                                                  \
+        float sum = 0.0f;                                                                                              \
+        if (greatest < FLT_MAX) {                                                                                      \
+            for (int32_t i = 0; i < elements; i++) {                                                                   \
+                const float a = row1[i * stride1];                                                                     \
+                const float b = row2[i * stride2];                                                                     \
+                output[i] = tflmgen_clamp_f32((expression), least, greatest);                                          \
+            }                                                                                                          \
+            return;                                                                                                    \
+        }                                                                                                              \
+        if (least > -FLT_MAX) {                                                                                        \
+            TFLMGEN_UNROLL_4                                                                                           \
+            for (int32_t i = 0; i < elements; i++) {                                                                   \
+                const float a = row1[i * stride1];                                                                     \
+                const float b = row2[i * stride2];                                                                     \
+                const float value = (expression);                                                                      \
+                sum += value;                                                                                          \
+                output[i] = value < least ? least : value;                                                             \
+            }                                                                                                          \
+        } else {                                                                                                       \
+            TFLMGEN_UNROLL_4                                                                                           \
+            for (int32_t i = 0; i < elements; i++) {                                                                   \
+                const float a = row1[i * stride1];                                                                     \
+                const float b = row2[i * stride2];                                                                     \
+                const float value = (expression);                                                                      \
+                output[i] = value;                                                                                     \
+                sum += value;                                                                                          \
+            }                                                                                                          \
+        }                                                                                                              \
+        if (!(sum - sum >= 0.0f)) {                                                                                    \
+            tflmgen_make_finite(output, elements);                                                                     \
+        }                                                                                                              \
+    }                                                                                                                  \
+    TFLMGEN_KERNEL void name(const tflmgen_f32 *input1, const tflmgen_f32 *input2, tflmgen_f32 *output,                \
+                             const struct tflmgen_arithmetic_f32 *params)                                              \
+    {                                                                                                                  \
+        const int32_t row = params->rank - 1;                                                                          \
+        const int32_t elements = params->extent[row];                                                                  \
+        if (TFLMGEN_FOR_SPEED && row == 0 && params->stride1[0] == 1 && params->stride2[0] == 1) {                     \
+            name##_row(input1, 1, input2, 1, output, elements, params->least, params->greatest);                       \
+            return;                                                                                                    \
+        }                                                                                                              \
+        struct tflmgen_nest_cursor cursor = {{0}, 0, 0};                                                               \
+        do {                                                                                                           \
+            name##_row(input1 + cursor.offset1, params->stride1[row], input2 + cursor.offset2, params->stride2[row],   \
+                       output, elements, params->least, params->greatest);                                             \
+            output += elements;                                                                                        \
+        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->stride1, params->stride2));      \
     }
 
 TFLMGEN_DEFINE_ARITHMETIC_F32(tflmgen_add_f32, a + b)
@@ -88,16 +88,16 @@ struct tflmgen_arithmetic_s32 {
 };
 
 /* Results that do not fit wrap, before the activation. */
-TFLMGEN_DEFINE_BINARY(tflmgen_add_s32, int32_t, int32_t, tflmgen_arithmetic_s32,
+TFLMGEN_DEFINE_BINARY(tflmgen_add_s32, tflmgen_s32, tflmgen_s32, tflmgen_arithmetic_s32,
                       tflmgen_clamp_s32((int32_t)((uint32_t)a + (uint32_t)b), params->least, params->greatest))
-TFLMGEN_DEFINE_BINARY(tflmgen_sub_s32, int32_t, int32_t, tflmgen_arithmetic_s32,
+TFLMGEN_DEFINE_BINARY(tflmgen_sub_s32, tflmgen_s32, tflmgen_s32, tflmgen_arithmetic_s32,
                       tflmgen_clamp_s32((int32_t)((uint32_t)a - (uint32_t)b), params->least, params->greatest))
-TFLMGEN_DEFINE_BINARY(tflmgen_mul_s32, int32_t, int32_t, tflmgen_arithmetic_s32,
+TFLMGEN_DEFINE_BINARY(tflmgen_mul_s32, tflmgen_s32, tflmgen_s32, tflmgen_arithmetic_s32,
                       tflmgen_clamp_s32((int32_t)((uint32_t)a *(uint32_t)b), params->least, params->greatest))
 
-TFLMGEN_DEFINE_BINARY(tflmgen_add_s64, int64_t, int64_t, tflmgen_binary, (uint64_t)a + (uint64_t)b)
-TFLMGEN_DEFINE_BINARY(tflmgen_sub_s64, int64_t, int64_t, tflmgen_binary, (uint64_t)a - (uint64_t)b)
-TFLMGEN_DEFINE_BINARY(tflmgen_mul_s64, int64_t, int64_t, tflmgen_binary, (uint64_t)a *(uint64_t)b)
+TFLMGEN_DEFINE_BINARY(tflmgen_add_s64, tflmgen_s64, tflmgen_s64, tflmgen_binary, (uint64_t)a + (uint64_t)b)
+TFLMGEN_DEFINE_BINARY(tflmgen_sub_s64, tflmgen_s64, tflmgen_s64, tflmgen_binary, (uint64_t)a - (uint64_t)b)
+TFLMGEN_DEFINE_BINARY(tflmgen_mul_s64, tflmgen_s64, tflmgen_s64, tflmgen_binary, (uint64_t)a *(uint64_t)b)
 
 /* Both inputs are brought to one scale, with `left_shift` bits of headroom, before they are added. */
 struct tflmgen_add_quantized {
@@ -157,11 +157,11 @@ TFLMGEN_HELPER int32_t tflmgen_add_finish(int32_t sum, const struct tflmgen_add_
 
 TFLMGEN_DEFINE_BINARY(tflmgen_add_s8, int8_t, int8_t, tflmgen_add_quantized,
                       tflmgen_add_finish(tflmgen_add_scale1(a, params) + tflmgen_add_scale2(b, params), params))
-TFLMGEN_DEFINE_BINARY(tflmgen_add_s16, int16_t, int16_t, tflmgen_add_quantized,
+TFLMGEN_DEFINE_BINARY(tflmgen_add_s16, tflmgen_s16, tflmgen_s16, tflmgen_add_quantized,
                       tflmgen_add_finish(tflmgen_add_scale1(a, params) + tflmgen_add_scale2(b, params), params))
 TFLMGEN_DEFINE_BINARY(tflmgen_sub_s8, int8_t, int8_t, tflmgen_add_quantized,
                       tflmgen_add_finish(tflmgen_add_scale1(a, params) - tflmgen_add_scale2(b, params), params))
-TFLMGEN_DEFINE_BINARY(tflmgen_sub_s16, int16_t, int16_t, tflmgen_add_quantized,
+TFLMGEN_DEFINE_BINARY(tflmgen_sub_s16, tflmgen_s16, tflmgen_s16, tflmgen_add_quantized,
                       tflmgen_add_finish(tflmgen_add_scale1(a, params) - tflmgen_add_scale2(b, params), params))
 
 struct tflmgen_mul_quantized {
@@ -198,6 +198,7 @@ TFLMGEN_HELPER int32_t tflmgen_mul_finish_s16(int32_t a, int32_t b, const struct
 }
 
 TFLMGEN_DEFINE_BINARY(tflmgen_mul_s8, int8_t, int8_t, tflmgen_mul_quantized, tflmgen_mul_finish(a, b, params))
-TFLMGEN_DEFINE_BINARY(tflmgen_mul_s16, int16_t, int16_t, tflmgen_mul_quantized, tflmgen_mul_finish_s16(a, b, params))
+TFLMGEN_DEFINE_BINARY(tflmgen_mul_s16, tflmgen_s16, tflmgen_s16, tflmgen_mul_quantized,
+                      tflmgen_mul_finish_s16(a, b, params))
 
 #endif

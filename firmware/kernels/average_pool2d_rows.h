@@ -33,7 +33,7 @@ struct tflmgen_average_pool2d_rows_s8 {
     }
 
 /* Sums of up to 255 pixels fit 16 bits. */
-TFLMGEN_AVERAGE_POOL2D_ROWS(tflmgen_average_pool2d_rows_s8_sum16, int16_t)
-TFLMGEN_AVERAGE_POOL2D_ROWS(tflmgen_average_pool2d_rows_s8_sum32, int32_t)
+TFLMGEN_AVERAGE_POOL2D_ROWS(tflmgen_average_pool2d_rows_s8_sum16, tflmgen_s16)
+TFLMGEN_AVERAGE_POOL2D_ROWS(tflmgen_average_pool2d_rows_s8_sum32, tflmgen_s32)
 
 #endif

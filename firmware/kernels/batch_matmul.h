@@ -36,7 +36,7 @@ struct tflmgen_batch_matmul_s8 {
     int32_t output_zero_point;
 };
 
-TFLMGEN_HELPER float tflmgen_batch_matmul_sum_f32(const float *left, const float *right,
+TFLMGEN_HELPER float tflmgen_batch_matmul_sum_f32(const tflmgen_f32 *left, const tflmgen_f32 *right,
                                                   const struct tflmgen_batch_matmul_f32 *p)
 {
     float sum = 0.0f;
@@ -179,23 +179,23 @@ struct tflmgen_batch_matmul_s16 {
     int32_t shift;
 };
 
-#define TFLMGEN_BATCH_MATMUL_SUM_S16(suffix, right_element, dot)                                              \
-    TFLMGEN_HELPER int16_t tflmgen_batch_matmul_sum_##suffix(const int16_t *left, const right_element *right, \
-                                                             const struct tflmgen_batch_matmul_s16 *p)        \
-    {                                                                                                         \
-        int64_t sum = 0;                                                                                      \
-        if (p->left_depth_stride == 1 && p->right_depth_stride == 1) {                                        \
-            sum = dot(left, right, p->depth);                                                                 \
-        } else {                                                                                              \
-            for (int32_t k = 0; k < p->depth; ++k) {                                                          \
-                sum += left[k * p->left_depth_stride] * right[k * p->right_depth_stride];                     \
-            }                                                                                                 \
-        }                                                                                                     \
-        const int32_t result = tflmgen_requantize_s64(sum, p->multiplier, p->shift);                          \
-        return (int16_t)tflmgen_clamp_s32(result, INT16_MIN, INT16_MAX);                                      \
+#define TFLMGEN_BATCH_MATMUL_SUM_S16(suffix, right_element, dot)                                                  \
+    TFLMGEN_HELPER int16_t tflmgen_batch_matmul_sum_##suffix(const tflmgen_s16 *left, const right_element *right, \
+                                                             const struct tflmgen_batch_matmul_s16 *p)            \
+    {                                                                                                             \
+        int64_t sum = 0;                                                                                          \
+        if (p->left_depth_stride == 1 && p->right_depth_stride == 1) {                                            \
+            sum = dot(left, right, p->depth);                                                                     \
+        } else {                                                                                                  \
+            for (int32_t k = 0; k < p->depth; ++k) {                                                              \
+                sum += left[k * p->left_depth_stride] * right[k * p->right_depth_stride];                         \
+            }                                                                                                     \
+        }                                                                                                         \
+        const int32_t result = tflmgen_requantize_s64(sum, p->multiplier, p->shift);                              \
+        return (int16_t)tflmgen_clamp_s32(result, INT16_MIN, INT16_MAX);                                          \
     }
 
-TFLMGEN_BATCH_MATMUL_SUM_S16(s16, int16_t, tflmgen_dot_s16_s16)
+TFLMGEN_BATCH_MATMUL_SUM_S16(s16, tflmgen_s16, tflmgen_dot_s16_s16)
 TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
 
 #define TFLMGEN_BATCH_MATMUL_NO_FOURS(left, right, output, p) 0
@@ -229,28 +229,28 @@ TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
         }                                                                                                              \
     }
 
-TFLMGEN_BATCH_MATMUL(f32, float, float, tflmgen_batch_matmul_f32, TFLMGEN_BATCH_MATMUL_NO_FOURS)
+TFLMGEN_BATCH_MATMUL(f32, tflmgen_f32, tflmgen_f32, tflmgen_batch_matmul_f32, TFLMGEN_BATCH_MATMUL_NO_FOURS)
 TFLMGEN_BATCH_MATMUL(s8, int8_t, int8_t, tflmgen_batch_matmul_s8, tflmgen_batch_matmul_fours_s8)
-TFLMGEN_BATCH_MATMUL(s16, int16_t, int16_t, tflmgen_batch_matmul_s16, TFLMGEN_BATCH_MATMUL_NO_FOURS)
-TFLMGEN_BATCH_MATMUL(s16_s8, int16_t, int8_t, tflmgen_batch_matmul_s16, TFLMGEN_BATCH_MATMUL_NO_FOURS)
+TFLMGEN_BATCH_MATMUL(s16, tflmgen_s16, tflmgen_s16, tflmgen_batch_matmul_s16, TFLMGEN_BATCH_MATMUL_NO_FOURS)
+TFLMGEN_BATCH_MATMUL(s16_s8, tflmgen_s16, int8_t, tflmgen_batch_matmul_s16, TFLMGEN_BATCH_MATMUL_NO_FOURS)
 
 /* A multiplier and a shift per column: the product of one column after the other. */
-#define TFLMGEN_BATCH_MATMUL_PER_COLUMN(suffix, element, parameters)                                     \
-    TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix##_per_column(                                      \
-        const element *restrict left, const int8_t *restrict right, const int32_t *restrict multipliers, \
-        const int8_t *restrict shifts, element *restrict output, const struct parameters *p)             \
-    {                                                                                                    \
-        struct parameters column = *p;                                                                   \
-        column.columns = 1;                                                                              \
-        for (int32_t i = 0; i < p->columns; ++i) {                                                       \
-            column.multiplier = multipliers[i];                                                          \
-            column.shift = shifts[i];                                                                    \
-            tflmgen_batch_matmul_##suffix(left, right + i * p->right_column_stride,                      \
-                                          output + i * p->output_column_stride, &column);                \
-        }                                                                                                \
+#define TFLMGEN_BATCH_MATMUL_PER_COLUMN(suffix, element, parameters)                                         \
+    TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix##_per_column(                                          \
+        const element *restrict left, const int8_t *restrict right, const tflmgen_s32 *restrict multipliers, \
+        const int8_t *restrict shifts, element *restrict output, const struct parameters *p)                 \
+    {                                                                                                        \
+        struct parameters column = *p;                                                                       \
+        column.columns = 1;                                                                                  \
+        for (int32_t i = 0; i < p->columns; ++i) {                                                           \
+            column.multiplier = multipliers[i];                                                              \
+            column.shift = shifts[i];                                                                        \
+            tflmgen_batch_matmul_##suffix(left, right + i * p->right_column_stride,                          \
+                                          output + i * p->output_column_stride, &column);                    \
+        }                                                                                                    \
     }
 
 TFLMGEN_BATCH_MATMUL_PER_COLUMN(s8, int8_t, tflmgen_batch_matmul_s8)
-TFLMGEN_BATCH_MATMUL_PER_COLUMN(s16_s8, int16_t, tflmgen_batch_matmul_s16)
+TFLMGEN_BATCH_MATMUL_PER_COLUMN(s16_s8, tflmgen_s16, tflmgen_batch_matmul_s16)
 
 #endif

@@ -13,12 +13,13 @@ struct tflmgen_batch_matmul_hybrid {
 };
 
 /* quantized: scratch for a row; gathered: scratch for a row, or NULL where the left matrices hold rows. */
-TFLMGEN_HELPER float *tflmgen_batch_matmul_rows_hybrid(const float *left, const int8_t *right, const float *scales,
-                                                       float *output, int8_t *quantized, float *gathered,
-                                                       const struct tflmgen_batch_matmul_hybrid *p)
+TFLMGEN_HELPER tflmgen_f32 *tflmgen_batch_matmul_rows_hybrid(const tflmgen_f32 *left, const int8_t *right,
+                                                             const tflmgen_f32 *scales, tflmgen_f32 *output,
+                                                             int8_t *quantized, tflmgen_f32 *gathered,
+                                                             const struct tflmgen_batch_matmul_hybrid *p)
 {
     for (int32_t row = 0; row < p->rows; ++row) {
-        const float *values = left + row * p->left_row_stride;
+        const tflmgen_f32 *values = left + row * p->left_row_stride;
         if (gathered) {
             for (int32_t k = 0; k < p->depth; ++k) {
                 gathered[k] = values[k * p->left_depth_stride];
@@ -43,15 +44,15 @@ TFLMGEN_HELPER float *tflmgen_batch_matmul_rows_hybrid(const float *left, const 
 }
 
 /* scales: of the right matrices, one per column or one in all. */
-TFLMGEN_KERNEL void tflmgen_batch_matmul_hybrid(const float *restrict left, const int8_t *restrict right,
-                                                const float *restrict scales, float *restrict output,
-                                                int8_t *restrict quantized, float *restrict gathered,
+TFLMGEN_KERNEL void tflmgen_batch_matmul_hybrid(const tflmgen_f32 *restrict left, const int8_t *restrict right,
+                                                const tflmgen_f32 *restrict scales, tflmgen_f32 *restrict output,
+                                                int8_t *restrict quantized, tflmgen_f32 *restrict gathered,
                                                 const struct tflmgen_batch_matmul_hybrid *p)
 {
     for (int32_t a = 0; a < p->batches[0]; ++a) {
         for (int32_t b = 0; b < p->batches[1]; ++b) {
             for (int32_t c = 0; c < p->batches[2]; ++c) {
-                const float *matrix =
+                const tflmgen_f32 *matrix =
                     left + a * p->left_batch_strides[0] + b * p->left_batch_strides[1] + c * p->left_batch_strides[2];
                 const int8_t *weights = right + a * p->right_batch_strides[0] + b * p->right_batch_strides[1] +
                                         c * p->right_batch_strides[2];

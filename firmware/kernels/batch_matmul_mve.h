@@ -41,7 +41,7 @@ TFLMGEN_SHARED void tflmgen_batch_matmul_mve_columns(const int8_t *right, int32_
 }
 
 /* What the columns' sums begin with: even ones', then odd ones'. */
-TFLMGEN_SHARED void tflmgen_batch_matmul_mve_biases(const int8_t *stream, int32_t *biases, int32_t chunks,
+TFLMGEN_SHARED void tflmgen_batch_matmul_mve_biases(const int8_t *stream, tflmgen_s32 *biases, int32_t chunks,
                                                     const struct tflmgen_batch_matmul_s8 *p)
 {
     for (int32_t column = 0; column < 8; ++column) {
@@ -69,8 +69,8 @@ TFLMGEN_SHARED void tflmgen_batch_matmul_mve_matrix(const int8_t *left, const in
                                                     tflmgen_fully_connected_mve_function *function)
 {
     const int32_t chunks = (p->depth + 15) / 16;
-    int32_t *const factors = (int32_t *)(void *)(scratch + 128 * chunks);
-    int32_t *const biases = factors + TFLMGEN_BATCH_MATMUL_MVE_FACTORS;
+    tflmgen_s32 *const factors = (tflmgen_s32 *)(void *)(scratch + 128 * chunks);
+    tflmgen_s32 *const biases = factors + TFLMGEN_BATCH_MATMUL_MVE_FACTORS;
     int8_t *const copied = (int8_t *)(biases + 8);
     struct tflmgen_fully_connected_mve_groups groups =
         tflmgen_fully_connected_mve_groups_of(copied, chunks, 8, p->output_zero_point);

@@ -10,12 +10,12 @@
     TFLMGEN_DEFINE_BINARY(tflmgen_maximum_##suffix, type, type, tflmgen_binary, a > b ? a : b) \
     TFLMGEN_DEFINE_BINARY(tflmgen_minimum_##suffix, type, type, tflmgen_binary, a < b ? a : b)
 
-TFLMGEN_DEFINE_MAXIMUM_MINIMUM(f32, float)
+TFLMGEN_DEFINE_MAXIMUM_MINIMUM(f32, tflmgen_f32)
 TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s8, int8_t)
 TFLMGEN_DEFINE_MAXIMUM_MINIMUM(u8, uint8_t)
-TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s16, int16_t)
-TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s32, int32_t)
-TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s64, int64_t)
+TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s16, tflmgen_s16)
+TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s32, tflmgen_s32)
+TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s64, tflmgen_s64)
 
 /* Integer division never traps: by 0 it gives 0, and the least integer by -1 wraps to itself. */
 #define TFLMGEN_DEFINE_DIVISION(suffix, type, least)                                                   \
@@ -45,11 +45,11 @@ TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s64, int64_t)
     TFLMGEN_DEFINE_BINARY(tflmgen_floor_mod_##suffix, type, type, tflmgen_binary,                      \
                           tflmgen_floor_remainder_##suffix(a, b))
 
-TFLMGEN_DEFINE_DIVISION(s32, int32_t, INT32_MIN)
-TFLMGEN_DEFINE_DIVISION(s64, int64_t, INT64_MIN)
+TFLMGEN_DEFINE_DIVISION(s32, tflmgen_s32, INT32_MIN)
+TFLMGEN_DEFINE_DIVISION(s64, tflmgen_s64, INT64_MIN)
 
 /* The quotient is rounded down from double precision: in single precision it could round up to the next integer. */
-TFLMGEN_DEFINE_BINARY(tflmgen_floor_div_f32, float, float, tflmgen_binary, floor((double)a / (double)b))
+TFLMGEN_DEFINE_BINARY(tflmgen_floor_div_f32, tflmgen_f32, tflmgen_f32, tflmgen_binary, floor((double)a / (double)b))
 
 TFLMGEN_HELPER float tflmgen_floor_remainder_f32(float a, float b)
 {
@@ -58,7 +58,8 @@ TFLMGEN_HELPER float tflmgen_floor_remainder_f32(float a, float b)
     return !is_zero && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
 }
 
-TFLMGEN_DEFINE_BINARY(tflmgen_floor_mod_f32, float, float, tflmgen_binary, tflmgen_floor_remainder_f32(a, b))
+TFLMGEN_DEFINE_BINARY(tflmgen_floor_mod_f32, tflmgen_f32, tflmgen_f32, tflmgen_binary,
+                      tflmgen_floor_remainder_f32(a, b))
 
 struct tflmgen_div_f32 {
     TFLMGEN_BINARY_NEST
@@ -72,13 +73,13 @@ struct tflmgen_div_s32 {
     int32_t greatest;
 };
 
-TFLMGEN_DEFINE_BINARY(tflmgen_div_f32, float, float, tflmgen_div_f32,
+TFLMGEN_DEFINE_BINARY(tflmgen_div_f32, tflmgen_f32, tflmgen_f32, tflmgen_div_f32,
                       tflmgen_clamp_f32(a / b, params->least, params->greatest))
-TFLMGEN_DEFINE_BINARY(tflmgen_div_s32, int32_t, int32_t, tflmgen_div_s32,
+TFLMGEN_DEFINE_BINARY(tflmgen_div_s32, tflmgen_s32, tflmgen_s32, tflmgen_div_s32,
                       tflmgen_clamp_s32(tflmgen_quotient_s32(a, b), params->least, params->greatest))
 
-TFLMGEN_DEFINE_BINARY(tflmgen_atan2_f32, float, float, tflmgen_binary, atan2f(a, b))
-TFLMGEN_DEFINE_BINARY(tflmgen_pow_f32, float, float, tflmgen_binary, powf(a, b))
+TFLMGEN_DEFINE_BINARY(tflmgen_atan2_f32, tflmgen_f32, tflmgen_f32, tflmgen_binary, atan2f(a, b))
+TFLMGEN_DEFINE_BINARY(tflmgen_pow_f32, tflmgen_f32, tflmgen_f32, tflmgen_binary, powf(a, b))
 
 /* Wraps; a negative exponent gives 0 but for the bases 1 and -1. */
 TFLMGEN_HELPER int32_t tflmgen_power_s32(int32_t base, int32_t exponent)
@@ -97,30 +98,30 @@ TFLMGEN_HELPER int32_t tflmgen_power_s32(int32_t base, int32_t exponent)
     return (int32_t)result;
 }
 
-TFLMGEN_DEFINE_BINARY(tflmgen_pow_s32, int32_t, int32_t, tflmgen_binary, tflmgen_power_s32(a, b))
+TFLMGEN_DEFINE_BINARY(tflmgen_pow_s32, tflmgen_s32, tflmgen_s32, tflmgen_binary, tflmgen_power_s32(a, b))
 
-TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_f32, float, float, tflmgen_binary, (a - b) * (a - b))
-TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_s32, int32_t, int32_t, tflmgen_binary,
+TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_f32, tflmgen_f32, tflmgen_f32, tflmgen_binary, (a - b) * (a - b))
+TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_s32, tflmgen_s32, tflmgen_s32, tflmgen_binary,
                       ((uint32_t)a - (uint32_t)b) * ((uint32_t)a - (uint32_t)b))
-TFLMGEN_DEFINE_BINARY(tflmgen_prelu_f32, float, float, tflmgen_binary, a >= 0.0f ? a : a * b)
+TFLMGEN_DEFINE_BINARY(tflmgen_prelu_f32, tflmgen_f32, tflmgen_f32, tflmgen_binary, a >= 0.0f ? a : a * b)
 
 TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s8, int8_t, int8_t, tflmgen_binary, a ^ b)
 TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_u8, uint8_t, uint8_t, tflmgen_binary, a ^ b)
-TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s16, int16_t, int16_t, tflmgen_binary, a ^ b)
-TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_u16, uint16_t, uint16_t, tflmgen_binary, a ^ b)
-TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s32, int32_t, int32_t, tflmgen_binary, a ^ b)
-TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_u32, uint32_t, uint32_t, tflmgen_binary, a ^ b)
-TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_b8, bool, bool, tflmgen_binary, a != b)
+TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s16, tflmgen_s16, tflmgen_s16, tflmgen_binary, a ^ b)
+TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_u16, tflmgen_u16, tflmgen_u16, tflmgen_binary, a ^ b)
+TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s32, tflmgen_s32, tflmgen_s32, tflmgen_binary, a ^ b)
+TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_u32, tflmgen_u32, tflmgen_u32, tflmgen_binary, a ^ b)
+TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_b8, tflmgen_bool, tflmgen_bool, tflmgen_binary, a != b)
 
 /* Counts out of range count as 0 or as all bits but one, so that the sign remains. */
 #define TFLMGEN_DEFINE_RIGHT_SHIFT(suffix, type, count) \
     TFLMGEN_DEFINE_BINARY(tflmgen_right_shift_##suffix, type, type, tflmgen_binary, a >> (count))
 
 TFLMGEN_DEFINE_RIGHT_SHIFT(s8, int8_t, tflmgen_clamp_s32(b, 0, 7))
-TFLMGEN_DEFINE_RIGHT_SHIFT(s16, int16_t, tflmgen_clamp_s32(b, 0, 15))
-TFLMGEN_DEFINE_RIGHT_SHIFT(s32, int32_t, tflmgen_clamp_s32(b, 0, 31))
+TFLMGEN_DEFINE_RIGHT_SHIFT(s16, tflmgen_s16, tflmgen_clamp_s32(b, 0, 15))
+TFLMGEN_DEFINE_RIGHT_SHIFT(s32, tflmgen_s32, tflmgen_clamp_s32(b, 0, 31))
 TFLMGEN_DEFINE_RIGHT_SHIFT(u8, uint8_t, b > 7 ? 7 : b)
-TFLMGEN_DEFINE_RIGHT_SHIFT(u16, uint16_t, b > 15 ? 15 : b)
-TFLMGEN_DEFINE_RIGHT_SHIFT(u32, uint32_t, b > 31 ? 31 : b)
+TFLMGEN_DEFINE_RIGHT_SHIFT(u16, tflmgen_u16, b > 15 ? 15 : b)
+TFLMGEN_DEFINE_RIGHT_SHIFT(u32, tflmgen_u32, b > 31 ? 31 : b)
 
 #endif

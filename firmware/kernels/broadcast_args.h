@@ -22,7 +22,7 @@ struct tflmgen_broadcast_args {
         }                                                                         \
     }
 
-TFLMGEN_BROADCAST_ARGS(tflmgen_broadcast_args_s32, int32_t)
-TFLMGEN_BROADCAST_ARGS(tflmgen_broadcast_args_s64, int64_t)
+TFLMGEN_BROADCAST_ARGS(tflmgen_broadcast_args_s32, tflmgen_s32)
+TFLMGEN_BROADCAST_ARGS(tflmgen_broadcast_args_s64, tflmgen_s64)
 
 #endif

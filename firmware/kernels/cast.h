@@ -43,39 +43,39 @@ TFLMGEN_HELPER int64_t tflmgen_cast_to_64(float value)
         }                                                                                                \
     }
 
-TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_s8, float, int8_t, tflmgen_cast_to_32(x))
-TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_u8, float, uint8_t, tflmgen_cast_to_32(x))
-TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_s16, float, int16_t, tflmgen_cast_to_32(x))
-TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_u16, float, uint16_t, tflmgen_cast_to_32(x))
-TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_s32, float, int32_t, tflmgen_cast_to_32(x))
-TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_u32, float, uint32_t, tflmgen_cast_to_64(x))
-TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_s64, float, int64_t, tflmgen_cast_to_64(x))
-TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_b8, float, bool, !(x <= 0.0f && x >= 0.0f))
+TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_s8, tflmgen_f32, int8_t, tflmgen_cast_to_32(x))
+TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_u8, tflmgen_f32, uint8_t, tflmgen_cast_to_32(x))
+TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_s16, tflmgen_f32, tflmgen_s16, tflmgen_cast_to_32(x))
+TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_u16, tflmgen_f32, tflmgen_u16, tflmgen_cast_to_32(x))
+TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_s32, tflmgen_f32, tflmgen_s32, tflmgen_cast_to_32(x))
+TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_u32, tflmgen_f32, tflmgen_u32, tflmgen_cast_to_64(x))
+TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_s64, tflmgen_f32, tflmgen_s64, tflmgen_cast_to_64(x))
+TFLMGEN_DEFINE_CAST(tflmgen_cast_f32_b8, tflmgen_f32, tflmgen_bool, !(x <= 0.0f && x >= 0.0f))
 
-#define TFLMGEN_DEFINE_CASTS_FROM(suffix, type)                         \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s8, type, int8_t, x)    \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_u8, type, uint8_t, x)   \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s16, type, int16_t, x)  \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_u16, type, uint16_t, x) \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s32, type, int32_t, x)  \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_u32, type, uint32_t, x) \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s64, type, int64_t, x)  \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_f32, type, float, x)    \
-    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_b8, type, bool, x != 0)
+#define TFLMGEN_DEFINE_CASTS_FROM(suffix, type)                            \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s8, type, int8_t, x)       \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_u8, type, uint8_t, x)      \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s16, type, tflmgen_s16, x) \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_u16, type, tflmgen_u16, x) \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s32, type, tflmgen_s32, x) \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_u32, type, tflmgen_u32, x) \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_s64, type, tflmgen_s64, x) \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_f32, type, tflmgen_f32, x) \
+    TFLMGEN_DEFINE_CAST(tflmgen_cast_##suffix##_b8, type, tflmgen_bool, x != 0)
 
 TFLMGEN_DEFINE_CASTS_FROM(s8, int8_t)
 TFLMGEN_DEFINE_CASTS_FROM(u8, uint8_t)
-TFLMGEN_DEFINE_CASTS_FROM(s16, int16_t)
-TFLMGEN_DEFINE_CASTS_FROM(u16, uint16_t)
-TFLMGEN_DEFINE_CASTS_FROM(s32, int32_t)
-TFLMGEN_DEFINE_CASTS_FROM(u32, uint32_t)
-TFLMGEN_DEFINE_CASTS_FROM(s64, int64_t)
+TFLMGEN_DEFINE_CASTS_FROM(s16, tflmgen_s16)
+TFLMGEN_DEFINE_CASTS_FROM(u16, tflmgen_u16)
+TFLMGEN_DEFINE_CASTS_FROM(s32, tflmgen_s32)
+TFLMGEN_DEFINE_CASTS_FROM(u32, tflmgen_u32)
+TFLMGEN_DEFINE_CASTS_FROM(s64, tflmgen_s64)
 
-TFLMGEN_DEFINE_CAST(tflmgen_cast_b8_s16, bool, int16_t, x)
-TFLMGEN_DEFINE_CAST(tflmgen_cast_b8_u16, bool, uint16_t, x)
-TFLMGEN_DEFINE_CAST(tflmgen_cast_b8_s32, bool, int32_t, x)
-TFLMGEN_DEFINE_CAST(tflmgen_cast_b8_u32, bool, uint32_t, x)
-TFLMGEN_DEFINE_CAST(tflmgen_cast_b8_s64, bool, int64_t, x)
-TFLMGEN_DEFINE_CAST(tflmgen_cast_b8_f32, bool, float, x)
+TFLMGEN_DEFINE_CAST(tflmgen_cast_b8_s16, tflmgen_bool, tflmgen_s16, x)
+TFLMGEN_DEFINE_CAST(tflmgen_cast_b8_u16, tflmgen_bool, tflmgen_u16, x)
+TFLMGEN_DEFINE_CAST(tflmgen_cast_b8_s32, tflmgen_bool, tflmgen_s32, x)
+TFLMGEN_DEFINE_CAST(tflmgen_cast_b8_u32, tflmgen_bool, tflmgen_u32, x)
+TFLMGEN_DEFINE_CAST(tflmgen_cast_b8_s64, tflmgen_bool, tflmgen_s64, x)
+TFLMGEN_DEFINE_CAST(tflmgen_cast_b8_f32, tflmgen_bool, tflmgen_f32, x)
 
 #endif

@@ -14,9 +14,9 @@ struct tflmgen_circular_buffer {
 
 /* `before` and `after` are the slices but the newest, before and after the call, and may be one; so may the counts of
  * calls until `valid` is true. What is absent is NULL. */
-TFLMGEN_KERNEL void tflmgen_circular_buffer(const int8_t *input, const int8_t *before, const int32_t *count_before,
-                                            int8_t *output, bool *valid, int8_t *after, int32_t *count_after,
-                                            const struct tflmgen_circular_buffer *params)
+TFLMGEN_KERNEL void tflmgen_circular_buffer(const int8_t *input, const int8_t *before, const tflmgen_s32 *count_before,
+                                            int8_t *output, tflmgen_bool *valid, int8_t *after,
+                                            tflmgen_s32 *count_after, const struct tflmgen_circular_buffer *params)
 {
     const size_t memory = (size_t)params->memory;
     const size_t slot = (size_t)params->slot;

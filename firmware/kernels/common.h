@@ -15,6 +15,19 @@
 #error "the kernels of tflmgen compute with an int of 32 bits"
 #endif
 
+/* Elements of tensors and of packed arrays, as pointers to them see them. A byte of the arena holds values of several
+ * types one after another, and some kernels read narrow elements by words: what is read and written through these
+ * types may alias any other type, as int8_t and uint8_t may by themselves. */
+#define TFLMGEN_ELEMENT __attribute__((may_alias))
+typedef bool TFLMGEN_ELEMENT tflmgen_bool;
+typedef int16_t TFLMGEN_ELEMENT tflmgen_s16;
+typedef int32_t TFLMGEN_ELEMENT tflmgen_s32;
+typedef int64_t TFLMGEN_ELEMENT tflmgen_s64;
+typedef uint16_t TFLMGEN_ELEMENT tflmgen_u16;
+typedef uint32_t TFLMGEN_ELEMENT tflmgen_u32;
+typedef uint64_t TFLMGEN_ELEMENT tflmgen_u64;
+typedef float TFLMGEN_ELEMENT tflmgen_f32;
+
 /* GCC 12 counts 4 bytes for a load of a constant vector, which takes 8, and so emits branches that do not reach:
  * "branch out of range", says the assembler. Its own vectorisation is what makes constant vectors; kernels for MVE
  * need none. Older releases do not vectorise at -O2, and GCC 13 counts 8. */

@@ -5,28 +5,28 @@
 #include "nest.h"
 #include "requantize.h"
 
-#define TFLMGEN_DEFINE_ORDER(suffix, type)                                                 \
-    TFLMGEN_DEFINE_BINARY(tflmgen_less_##suffix, type, bool, tflmgen_binary, a < b)        \
-    TFLMGEN_DEFINE_BINARY(tflmgen_less_equal_##suffix, type, bool, tflmgen_binary, a <= b) \
-    TFLMGEN_DEFINE_BINARY(tflmgen_greater_##suffix, type, bool, tflmgen_binary, a > b)     \
-    TFLMGEN_DEFINE_BINARY(tflmgen_greater_equal_##suffix, type, bool, tflmgen_binary, a >= b)
+#define TFLMGEN_DEFINE_ORDER(suffix, type)                                                         \
+    TFLMGEN_DEFINE_BINARY(tflmgen_less_##suffix, type, tflmgen_bool, tflmgen_binary, a < b)        \
+    TFLMGEN_DEFINE_BINARY(tflmgen_less_equal_##suffix, type, tflmgen_bool, tflmgen_binary, a <= b) \
+    TFLMGEN_DEFINE_BINARY(tflmgen_greater_##suffix, type, tflmgen_bool, tflmgen_binary, a > b)     \
+    TFLMGEN_DEFINE_BINARY(tflmgen_greater_equal_##suffix, type, tflmgen_bool, tflmgen_binary, a >= b)
 
 /* Floats are equal as IEEE 754 says: NaN equals nothing. Two inequalities spare a warning that means well. */
-TFLMGEN_DEFINE_BINARY(tflmgen_equal_f32, float, bool, tflmgen_binary, a <= b && a >= b)
-TFLMGEN_DEFINE_BINARY(tflmgen_not_equal_f32, float, bool, tflmgen_binary, !(a <= b && a >= b))
-TFLMGEN_DEFINE_ORDER(f32, float)
+TFLMGEN_DEFINE_BINARY(tflmgen_equal_f32, tflmgen_f32, tflmgen_bool, tflmgen_binary, a <= b && a >= b)
+TFLMGEN_DEFINE_BINARY(tflmgen_not_equal_f32, tflmgen_f32, tflmgen_bool, tflmgen_binary, !(a <= b && a >= b))
+TFLMGEN_DEFINE_ORDER(f32, tflmgen_f32)
 
-#define TFLMGEN_DEFINE_EQUALITY(suffix, type)                                         \
-    TFLMGEN_DEFINE_BINARY(tflmgen_equal_##suffix, type, bool, tflmgen_binary, a == b) \
-    TFLMGEN_DEFINE_BINARY(tflmgen_not_equal_##suffix, type, bool, tflmgen_binary, a != b)
+#define TFLMGEN_DEFINE_EQUALITY(suffix, type)                                                 \
+    TFLMGEN_DEFINE_BINARY(tflmgen_equal_##suffix, type, tflmgen_bool, tflmgen_binary, a == b) \
+    TFLMGEN_DEFINE_BINARY(tflmgen_not_equal_##suffix, type, tflmgen_bool, tflmgen_binary, a != b)
 
-TFLMGEN_DEFINE_EQUALITY(b8, bool)
-TFLMGEN_DEFINE_EQUALITY(s16, int16_t)
-TFLMGEN_DEFINE_EQUALITY(s32, int32_t)
-TFLMGEN_DEFINE_EQUALITY(s64, int64_t)
-TFLMGEN_DEFINE_ORDER(s16, int16_t)
-TFLMGEN_DEFINE_ORDER(s32, int32_t)
-TFLMGEN_DEFINE_ORDER(s64, int64_t)
+TFLMGEN_DEFINE_EQUALITY(b8, tflmgen_bool)
+TFLMGEN_DEFINE_EQUALITY(s16, tflmgen_s16)
+TFLMGEN_DEFINE_EQUALITY(s32, tflmgen_s32)
+TFLMGEN_DEFINE_EQUALITY(s64, tflmgen_s64)
+TFLMGEN_DEFINE_ORDER(s16, tflmgen_s16)
+TFLMGEN_DEFINE_ORDER(s32, tflmgen_s32)
+TFLMGEN_DEFINE_ORDER(s64, tflmgen_s64)
 
 /* Quantised elements are compared as multiples of 1/256, to which both inputs are rounded. */
 struct tflmgen_compare_quantized {
@@ -45,7 +45,7 @@ TFLMGEN_HELPER int32_t tflmgen_compare_scale(int32_t centred, int32_t multiplier
 }
 
 #define TFLMGEN_DEFINE_COMPARE_QUANTIZED(name, operator)                                                            \
-    TFLMGEN_DEFINE_BINARY(name, int8_t, bool, tflmgen_compare_quantized,                                            \
+    TFLMGEN_DEFINE_BINARY(name, int8_t, tflmgen_bool, tflmgen_compare_quantized,                                    \
                           tflmgen_compare_scale(a + params->offset1, params->multiplier1,                           \
                                                 params->shift1) operator tflmgen_compare_scale(b + params->offset2, \
                                                                                                params->multiplier2, \
@@ -58,7 +58,7 @@ TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_less_equal_s8, <=)
 TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_greater_s8, >)
 TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_greater_equal_s8, >=)
 
-TFLMGEN_DEFINE_BINARY(tflmgen_logical_and_b8, bool, bool, tflmgen_binary, a &&b)
-TFLMGEN_DEFINE_BINARY(tflmgen_logical_or_b8, bool, bool, tflmgen_binary, a || b)
+TFLMGEN_DEFINE_BINARY(tflmgen_logical_and_b8, tflmgen_bool, tflmgen_bool, tflmgen_binary, a &&b)
+TFLMGEN_DEFINE_BINARY(tflmgen_logical_or_b8, tflmgen_bool, tflmgen_bool, tflmgen_binary, a || b)
 
 #endif

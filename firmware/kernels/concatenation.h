@@ -17,7 +17,7 @@
 /* tflmgen_split(layout, input, output, output, ...) */
 #define tflmgen_split(layout, input, ...) tflmgen_split_all(layout, input, (void *const[]){__VA_ARGS__})
 
-TFLMGEN_KERNEL void tflmgen_concatenate_all(const int32_t *layout, void *output, const void *const *inputs)
+TFLMGEN_KERNEL void tflmgen_concatenate_all(const tflmgen_s32 *layout, void *output, const void *const *inputs)
 {
     const int32_t repeats = layout[0];
     const int32_t tensors = layout[1];
@@ -31,7 +31,7 @@ TFLMGEN_KERNEL void tflmgen_concatenate_all(const int32_t *layout, void *output,
     }
 }
 
-TFLMGEN_KERNEL void tflmgen_split_all(const int32_t *layout, const void *input, void *const *outputs)
+TFLMGEN_KERNEL void tflmgen_split_all(const tflmgen_s32 *layout, const void *input, void *const *outputs)
 {
     const int32_t repeats = layout[0];
     const int32_t tensors = layout[1];

@@ -59,9 +59,9 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_window_s8(const int8_t *input, const int8_
 }
 
 /* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
-TFLMGEN_KERNEL void tflmgen_conv2d_s8(const int8_t *input, const int8_t *restrict filter, const int32_t *restrict bias,
-                                      const int32_t *restrict multipliers, const int8_t *restrict shifts,
-                                      int8_t *output, const struct tflmgen_conv2d_s8 *p)
+TFLMGEN_KERNEL void tflmgen_conv2d_s8(const int8_t *input, const int8_t *restrict filter,
+                                      const tflmgen_s32 *restrict bias, const tflmgen_s32 *restrict multipliers,
+                                      const int8_t *restrict shifts, int8_t *output, const struct tflmgen_conv2d_s8 *p)
 {
     const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;
     const int32_t group_channels = p->output_channels / (p->input_channels / p->filter_channels);
@@ -105,11 +105,12 @@ struct tflmgen_conv2d_f32 {
 
 #define TFLMGEN_CONV2D_F32_GATHERED 64
 
-TFLMGEN_GATHER_WINDOW(tflmgen_conv2d_gather_f32, float, tflmgen_conv2d_f32)
+TFLMGEN_GATHER_WINDOW(tflmgen_conv2d_gather_f32, tflmgen_f32, tflmgen_conv2d_f32)
 
 /* bias: one per output channel, or NULL. */
-TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict filter, const float *restrict bias,
-                                       float *output, const struct tflmgen_conv2d_f32 *p)
+TFLMGEN_KERNEL void tflmgen_conv2d_f32(const tflmgen_f32 *input, const tflmgen_f32 *restrict filter,
+                                       const tflmgen_f32 *restrict bias, tflmgen_f32 *output,
+                                       const struct tflmgen_conv2d_f32 *p)
 {
     const int32_t tap = p->filter_channels;
     const int32_t row = p->filter_width * tap;
@@ -124,7 +125,7 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict
                 tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
             for (int32_t i = 0; i < p->output_width; ++i) {
                 const int32_t out_x = p->backward ? p->output_width - 1 - i : i;
-                float *const pixel = output + out_x * p->output_channels;
+                tflmgen_f32 *const pixel = output + out_x * p->output_channels;
                 const int32_t origin_x = out_x * p->stride_width - p->padding_left;
                 const struct tflmgen_taps x =
                     tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
@@ -139,12 +140,12 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const float *input, const float *restrict
                 }
                 const int32_t first_y = origin_y + y.first * p->dilation_height;
                 const int32_t first_x = origin_x + x.first * p->dilation_width;
-                const float *const window = input + (first_y * p->input_width + first_x) * p->input_channels;
+                const tflmgen_f32 *const window = input + (first_y * p->input_width + first_x) * p->input_channels;
                 float column[TFLMGEN_CONV2D_F32_GATHERED];
                 for (int32_t group = 0; group < groups; ++group) {
                     const int32_t channel = group * group_channels;
-                    const float *values = window + group * tap;
-                    const float *weights = filter + channel * size + y.first * row + x.first * tap;
+                    const tflmgen_f32 *values = window + group * tap;
+                    const tflmgen_f32 *weights = filter + channel * size + y.first * row + x.first * tap;
                     if (p->gathered) {
                         tflmgen_conv2d_gather_f32(column, input + group * tap, origin_y, origin_x, y, x, 0.0f, p);
                         values = column;

@@ -19,7 +19,7 @@ struct tflmgen_conv2d_dsp_block {
     int32_t channels;
 };
 
-typedef void tflmgen_conv2d_dsp_block_function(uint32_t *column, const uint32_t *stream, int8_t *output,
+typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
                                                const struct tflmgen_conv2d_dsp_block *block);
 
 /* Bytes of code of one step and of two; how many of them a pass of the loop has, and one pass of all twos. */
@@ -199,11 +199,11 @@ typedef void tflmgen_conv2d_dsp_block_function(uint32_t *column, const uint32_t 
  * costs 1 instruction around its first values, for 6 outputs. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_DSP_BLOCK(name, FIRST, REST, FINISH)                                                            \
-    TFLMGEN_SHARED void name(uint32_t *column, const uint32_t *stream, int8_t *output,                                 \
+    TFLMGEN_SHARED void name(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,                           \
                              const struct tflmgen_conv2d_dsp_block *block)                                             \
     {                                                                                                                  \
-        register uint32_t *r0 __asm__("r0") = column;                                                                  \
-        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
+        register tflmgen_u32 *r0 __asm__("r0") = column;                                                               \
+        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_conv2d_dsp_block *r3 __asm__("r3") = block;                                      \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
@@ -265,14 +265,14 @@ TFLMGEN_HELPER struct tflmgen_conv2d_dsp_block tflmgen_conv2d_dsp_block_of(int32
 
 /* One pixel, for what is left after the last whole block. sign_fix: what a negative sum's rescaled value loses.
  * uniform: all channels have the shift TFLMGEN_DSP_SHIFT, and no control words. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const uint32_t *lane, const uint32_t *stream, int8_t *output,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const tflmgen_u32 *lane, const tflmgen_u32 *stream, int8_t *output,
                                              int32_t steps, int32_t channels, int32_t sign_fix, bool uniform)
 {
     const int8_t *const end = output + channels;
     const uint32_t common = 2u << 16 | TFLMGEN_DSP_SHIFT * 0x101u;
     uint32_t control;
     do {
-        const uint32_t *x = lane;
+        const tflmgen_u32 *x = lane;
         int32_t sum0 = (int32_t)stream[0];
         int32_t sum1 = (int32_t)stream[1];
         stream += 2;

@@ -19,14 +19,14 @@
 struct tflmgen_conv2d_thumb_block {
     int32_t entry; /* bytes of code to the first pass, which may be one over four rows */
     int32_t column_bytes;
-    const uint32_t *constants; /* of the first channel */
-    const uint32_t *masks;
+    const tflmgen_u32 *constants; /* of the first channel */
+    const tflmgen_u32 *masks;
     int32_t group_step; /* bytes from a group's last channel to the one before the next group's first */
     int8_t *end;        /* of the first pixel's outputs */
     int32_t pixels[3];  /* bytes from the first pixel's outputs to those of the others, 0 where there is none */
 };
 
-typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const int8_t *weights, int8_t *output,
+typedef void tflmgen_conv2d_thumb_block_function(const tflmgen_u32 *column, const int8_t *weights, int8_t *output,
                                                  const struct tflmgen_conv2d_thumb_block *block);
 
 /* One weight times four pixels: LDRSB + LDM + 2 MULS, and 2 ADDS but for the first one of a sum. */
@@ -109,10 +109,10 @@ typedef void tflmgen_conv2d_thumb_block_function(const uint32_t *column, const i
  * until only the 1 behind its bits is left and taken. A pass over 8 weights takes 62 instructions by fours, 74 or 75
  * by twos; a channel 14 before its weights, and 27 beside the rescaling of its four outputs. */
 #define TFLMGEN_CONV2D_THUMB_BLOCK(name, START, OUTPUTS)                                                               \
-    TFLMGEN_SHARED void name(const uint32_t *column, const int8_t *weights, int8_t *output,                            \
+    TFLMGEN_SHARED void name(const tflmgen_u32 *column, const int8_t *weights, int8_t *output,                         \
                              const struct tflmgen_conv2d_thumb_block *block)                                           \
     {                                                                                                                  \
-        register const uint32_t *r0 __asm__("r0") = column;                                                            \
+        register const tflmgen_u32 *r0 __asm__("r0") = column;                                                         \
         register const int8_t *r1 __asm__("r1") = weights;                                                             \
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_conv2d_thumb_block *r3 __asm__("r3") = block;                                    \

@@ -81,12 +81,12 @@ struct tflmgen_conv2d_dot_dsp_blocks {
  * blocks, stream; stride, lanes, pixel, blocks left. */
 TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_run(int8_t *output, const int8_t *input,
                                                const struct tflmgen_conv2d_dot_dsp_blocks *blocks,
-                                               const uint32_t *stream)
+                                               const tflmgen_u32 *stream)
 {
     register int8_t *r0 __asm__("r0") = output;
     register const int8_t *r1 __asm__("r1") = input;
     register const struct tflmgen_conv2d_dot_dsp_blocks *r2 __asm__("r2") = blocks;
-    register const uint32_t *r3 __asm__("r3") = stream;
+    register const tflmgen_u32 *r3 __asm__("r3") = stream;
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldmia.w r2, {r4, r5, r6, r7, r8, r9, r10, r11, r12}\n\t"
@@ -206,8 +206,8 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_dot_dsp_whole(int32_t inside, int32_t stri
 }
 
 /* bytes: room for three windows. */
-TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_s8(const int8_t *input, const uint32_t *stream, void *bytes, int8_t *output,
-                                              const struct tflmgen_conv2d_dot_dsp_s8 *p)
+TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_s8(const int8_t *input, const tflmgen_u32 *stream, void *bytes,
+                                              int8_t *output, const struct tflmgen_conv2d_dot_dsp_s8 *p)
 {
     const int32_t channels = p->input_channels;
     const int32_t pixel = p->stride_width * channels;

@@ -19,7 +19,7 @@ struct tflmgen_conv2d_dsp_kind {
 };
 
 /* A lane of a column becomes another one. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_move_lane(uint32_t *column, int32_t from, int32_t to, int32_t steps)
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_move_lane(tflmgen_u32 *column, int32_t from, int32_t to, int32_t steps)
 {
     for (; steps > 0; --steps, column += 6) {
         column[to] = column[from];
@@ -28,7 +28,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_move_lane(uint32_t *column, int32_t from,
 }
 
 /* column: 6 * steps words, and steps more where a tap's channels are not whole words. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
                                            int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p,
                                            const struct tflmgen_conv2d_dsp_kind *kind)
 {
@@ -93,7 +93,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const uint32_t *
     }
 }
 
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_on_stack(const int8_t *input, const uint32_t *stream, int8_t *output,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_on_stack(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
                                                     const struct tflmgen_conv2d_dsp_s8 *p,
                                                     const struct tflmgen_conv2d_dsp_kind *kind)
 {
@@ -103,13 +103,13 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_on_stack(const int8_t *input, const u
 
 /* column: scratch, or NULL where TFLMGEN_CONV2D_DSP_STACK_WORDS are enough. */
 #define TFLMGEN_CONV2D_DSP(name, BLOCK, SIGN_FIX, UNIFORM, COMPACT)                                              \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, void *column, int8_t *output,          \
+    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output,       \
                              const struct tflmgen_conv2d_dsp_s8 *p)                                              \
     {                                                                                                            \
         static const struct tflmgen_conv2d_dsp_kind kind = {tflmgen_conv2d_dsp_block_##BLOCK, SIGN_FIX, UNIFORM, \
                                                             COMPACT};                                            \
         if (column) {                                                                                            \
-            tflmgen_conv2d_dsp_run(input, stream, (uint32_t *)column, output, p, &kind);                         \
+            tflmgen_conv2d_dsp_run(input, stream, (tflmgen_u32 *)column, output, p, &kind);                      \
         } else {                                                                                                 \
             tflmgen_conv2d_dsp_run_on_stack(input, stream, output, p, &kind);                                    \
         }                                                                                                        \

@@ -53,10 +53,10 @@ struct tflmgen_conv2d_dsp_rows {
 
 /* The rows of three windows that are `pixel` bytes apart, eight bytes at a time, an odd four first: 9 instructions a
  * row beside the words. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(uint32_t *column, const int8_t *input, int32_t pixel,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(tflmgen_u32 *column, const int8_t *input, int32_t pixel,
                                               const struct tflmgen_conv2d_dsp_rows *rows)
 {
-    register uint32_t *r0 __asm__("r0") = column;
+    register tflmgen_u32 *r0 __asm__("r0") = column;
     register const int8_t *r1 __asm__("r1") = input;
     register int32_t r2 __asm__("r2") = pixel;
     register const struct tflmgen_conv2d_dsp_rows *r3 __asm__("r3") = rows;
@@ -82,14 +82,14 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(uint32_t *column, const int8_t *in
     /* clang-format on */
 }
 
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_put(uint32_t *lane, uint32_t x)
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_put(tflmgen_u32 *lane, uint32_t x)
 {
     lane[0] = tflmgen_odd_bytes(x);
     lane[3] = tflmgen_shifted_inputs(x);
 }
 
 /* `words` fours of bytes at any address, into one lane of a column: 6 instructions each, and 4 to loop over 4. */
-TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_widen(uint32_t *lane, const int8_t *input, int32_t words)
+TFLMGEN_HELPER tflmgen_u32 *tflmgen_conv2d_dsp_widen(tflmgen_u32 *lane, const int8_t *input, int32_t words)
 {
     for (; words >= 4; words -= 4, input += 16, lane += 24) {
         tflmgen_conv2d_dsp_put(lane, tflmgen_load4(input));
@@ -111,8 +111,8 @@ TFLMGEN_HELPER uint32_t *tflmgen_conv2d_dsp_widen(uint32_t *lane, const int8_t *
 }
 
 /* The words of `rows` rows, `line` bytes apart. */
-TFLMGEN_SHARED uint32_t *tflmgen_conv2d_dsp_widen_rows(uint32_t *lane, const int8_t *input, int32_t words, int32_t rows,
-                                                       int32_t line)
+TFLMGEN_SHARED tflmgen_u32 *tflmgen_conv2d_dsp_widen_rows(tflmgen_u32 *lane, const int8_t *input, int32_t words,
+                                                          int32_t rows, int32_t line)
 {
     for (; rows > 0; --rows, input += line) {
         lane = tflmgen_conv2d_dsp_widen(lane, input, words);
@@ -121,7 +121,7 @@ TFLMGEN_SHARED uint32_t *tflmgen_conv2d_dsp_widen_rows(uint32_t *lane, const int
 }
 
 /* The same word at `count` places of a lane, `step` words apart. */
-TFLMGEN_SPEED_HELPER uint32_t *tflmgen_conv2d_dsp_fill(uint32_t *lane, uint32_t word, int32_t count, int32_t step)
+TFLMGEN_SPEED_HELPER tflmgen_u32 *tflmgen_conv2d_dsp_fill(tflmgen_u32 *lane, uint32_t word, int32_t count, int32_t step)
 {
     const uint32_t x = tflmgen_odd_bytes(word);
     const uint32_t y = tflmgen_shifted_inputs(word);
@@ -133,8 +133,8 @@ TFLMGEN_SPEED_HELPER uint32_t *tflmgen_conv2d_dsp_fill(uint32_t *lane, uint32_t 
 }
 
 /* The window at (origin_y, origin_x); the channels are whole words. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(uint32_t *lane, const int8_t *input, int32_t origin_y, int32_t origin_x,
-                                              const struct tflmgen_conv2d_dsp_s8 *p)
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(tflmgen_u32 *lane, const int8_t *input, int32_t origin_y,
+                                              int32_t origin_x, const struct tflmgen_conv2d_dsp_s8 *p)
 {
     const struct tflmgen_taps x = tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
     const struct tflmgen_taps y = tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
@@ -162,7 +162,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather(uint32_t *lane, const int8_t *inpu
 }
 
 /* `count` bytes of each of `rows` rows, `line` bytes apart, one behind the other. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_rest(uint32_t *lane, const int8_t *input, int32_t count, int32_t rows,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_rest(tflmgen_u32 *lane, const int8_t *input, int32_t count, int32_t rows,
                                                   int32_t line)
 {
     uint32_t word = 0;
@@ -185,10 +185,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_rest(uint32_t *lane, const int8_t *
 
 /* One byte behind each row of three windows that are `pixel` bytes apart: 12 instructions a row, and 19 for each
  * four. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_column3(uint32_t *column, const int8_t *input, int32_t pixel,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_column3(tflmgen_u32 *column, const int8_t *input, int32_t pixel,
                                                      const struct tflmgen_conv2d_dsp_rows *rows)
 {
-    register uint32_t *r0 __asm__("r0") = column;
+    register tflmgen_u32 *r0 __asm__("r0") = column;
     register const int8_t *r1 __asm__("r1") = input;
     register int32_t r2 __asm__("r2") = pixel;
     register const struct tflmgen_conv2d_dsp_rows *r3 __asm__("r3") = rows;
@@ -229,7 +229,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_column3(uint32_t *column, const int
 }
 
 /* A window that lies inside, `line` bytes from row to row. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_whole(uint32_t *lane, const int8_t *window, int32_t line,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_whole(tflmgen_u32 *lane, const int8_t *window, int32_t line,
                                                     const struct tflmgen_conv2d_dsp_s8 *p)
 {
     const int32_t words = p->row_pitch >> 2;
@@ -245,7 +245,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_whole(uint32_t *lane, const int8_t
 }
 
 /* Three windows, `pixel` bytes apart, that lie inside. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_gather3(uint32_t *column, const int8_t *window, int32_t pixel,
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_gather3(tflmgen_u32 *column, const int8_t *window, int32_t pixel,
                                                const struct tflmgen_conv2d_dsp_rows *rows,
                                                const struct tflmgen_conv2d_dsp_s8 *p)
 {
@@ -268,7 +268,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_gather3(uint32_t *column, const int8_t *w
 }
 
 /* Any window, by way of `bytes`, room for 4 * steps of them. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *bytes, const int8_t *input,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(tflmgen_u32 *lane, int8_t *bytes, const int8_t *input,
                                                     int32_t origin_y, int32_t origin_x,
                                                     const struct tflmgen_conv2d_dsp_s8 *p)
 {
@@ -300,7 +300,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(uint32_t *lane, int8_t *byte
 /* Any window with rows of whole words, in an input with rows of four bytes or more: the words below each other, one
  * after the other. Where one goes beyond the input's row, the row's first or last four bytes are shifted to their
  * places and padding joins them. A word costs 13 instructions. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_columns(uint32_t *lane, const int8_t *image, int32_t origin_y,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_columns(tflmgen_u32 *lane, const int8_t *image, int32_t origin_y,
                                                       int32_t origin_x, const struct tflmgen_conv2d_dsp_s8 *p)
 {
     const struct tflmgen_taps y = tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
@@ -321,7 +321,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_columns(uint32_t *lane, const int8
         const uint32_t right = (uint32_t)tflmgen_max_s32(-8 * before, 0);
         const uint32_t beside = padding & ~(0xFFFFFFFFu << left >> right);
         const int8_t *next = row + from;
-        uint32_t *to = tflmgen_conv2d_dsp_fill(lane, padding, y.first, step);
+        tflmgen_u32 *to = tflmgen_conv2d_dsp_fill(lane, padding, y.first, step);
         TFLMGEN_DSP_UNROLL(2)
         for (int32_t ky = y.first; ky < y.end; ++ky, next += line, to += step) {
             tflmgen_conv2d_dsp_put(to, (tflmgen_load4(next) << left >> right) | beside);
@@ -345,7 +345,7 @@ struct tflmgen_conv2d_dsp_cursor {
 };
 
 /* One lane, whatever its window. last: where the last whole window may begin. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(uint32_t *lane, int8_t *bytes, const int8_t *last,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(tflmgen_u32 *lane, int8_t *bytes, const int8_t *last,
                                                    struct tflmgen_conv2d_dsp_cursor *next,
                                                    const struct tflmgen_conv2d_dsp_s8 *p)
 {

@@ -25,9 +25,9 @@ struct tflmgen_conv2d_hybrid {
 TFLMGEN_GATHER_WINDOW(tflmgen_conv2d_gather_hybrid, int8_t, tflmgen_conv2d_hybrid)
 
 /* Sums of four channels (`four`), or of one, over the taps `y` x `x` of a window. */
-TFLMGEN_HELPER void tflmgen_conv2d_window_hybrid(int32_t *sums, bool four, const int8_t *input, const int8_t *filter,
-                                                 int32_t origin_y, int32_t origin_x, struct tflmgen_taps y,
-                                                 struct tflmgen_taps x, int32_t offset,
+TFLMGEN_HELPER void tflmgen_conv2d_window_hybrid(tflmgen_s32 *sums, bool four, const int8_t *input,
+                                                 const int8_t *filter, int32_t origin_y, int32_t origin_x,
+                                                 struct tflmgen_taps y, struct tflmgen_taps x, int32_t offset,
                                                  const struct tflmgen_conv2d_hybrid *p)
 {
     const bool contiguous = p->dilation_width == 1 && p->filter_channels == p->input_channels;
@@ -52,9 +52,10 @@ TFLMGEN_HELPER void tflmgen_conv2d_window_hybrid(int32_t *sums, bool four, const
 /* scales: of the filter, one per output channel or one in all; bias: one per output channel, or NULL; quantized:
  * scratch for one batch. Four channels of a group are computed at a time, the last four over again in part where they
  * are not of whole fours, and fewer than four one by one. */
-TFLMGEN_KERNEL void tflmgen_conv2d_hybrid(const float *input, const int8_t *restrict filter,
-                                          const float *restrict scales, const float *restrict bias, float *output,
-                                          int8_t *restrict quantized, const struct tflmgen_conv2d_hybrid *p)
+TFLMGEN_KERNEL void tflmgen_conv2d_hybrid(const tflmgen_f32 *input, const int8_t *restrict filter,
+                                          const tflmgen_f32 *restrict scales, const tflmgen_f32 *restrict bias,
+                                          tflmgen_f32 *output, int8_t *restrict quantized,
+                                          const struct tflmgen_conv2d_hybrid *p)
 {
     const int32_t size = p->filter_height * p->filter_width * p->filter_channels;
     const int32_t groups = p->input_channels / p->filter_channels;

@@ -56,7 +56,7 @@ struct tflmgen_conv2d_dsp_part {
 };
 
 /* The window at (y, x) of an image, into one lane; the part's channels are whole words. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_words(uint32_t *lane, const int8_t *image, int32_t y, int32_t x,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_words(tflmgen_u32 *lane, const int8_t *image, int32_t y, int32_t x,
                                                   const struct tflmgen_conv2d_dsp_part *p)
 {
     const struct tflmgen_taps down = tflmgen_taps_inside(y, p->dilation_height, p->taps_height, p->height);
@@ -80,7 +80,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_words(uint32_t *lane, const int8_t *
 }
 
 /* The same for any channels, by way of `bytes`, room for 4 * steps of them. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_bytes(uint32_t *lane, int8_t *bytes, const int8_t *image, int32_t y,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_bytes(tflmgen_u32 *lane, int8_t *bytes, const int8_t *image, int32_t y,
                                                   int32_t x, const struct tflmgen_conv2d_dsp_part *p)
 {
     const struct tflmgen_taps down = tflmgen_taps_inside(y, p->dilation_height, p->taps_height, p->height);
@@ -112,7 +112,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_bytes(uint32_t *lane, int8_t *bytes,
 }
 
 /* Three windows from `from` on that lie inside; the part's channels are whole words. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(uint32_t *column, const int8_t *from,
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(tflmgen_u32 *column, const int8_t *from,
                                                   const struct tflmgen_conv2d_dsp_part *p)
 {
     const int32_t line = p->dilation_height * p->width * p->pixel;
@@ -130,7 +130,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(uint32_t *column, const int8_t
 }
 
 /* Three outputs, or where `pixel` is 0 the first of them. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(uint32_t *column, const uint32_t *stream, int8_t *output,
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
                                                   int32_t pixel, const struct tflmgen_conv2d_dsp_part *p)
 {
     if (!p->is_single) {
@@ -147,7 +147,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(uint32_t *column, const uint32
 }
 
 /* column: 6 * steps words, and steps more where the part's channels are not whole words. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_part(const int8_t *input, const uint32_t *stream, uint32_t *column,
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_part(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
                                                 int8_t *output, const struct tflmgen_conv2d_dsp_part *p)
 {
     const bool by_words = p->channels % 4 == 0;
@@ -189,7 +189,7 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_dsp_part_stream(int32_t channels, int32_t 
 }
 
 /* Group after group. */
-TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
+TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
                                                   int8_t *output, const struct tflmgen_conv2d_groups_dsp_s8 *p)
 {
     const int32_t channels = p->output_channels / p->groups;
@@ -245,7 +245,7 @@ tflmgen_transpose_conv_dsp_phase_of(int32_t phase, int32_t size, int32_t taps, i
 }
 
 /* Phase after phase. */
-TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
+TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
                                                    int8_t *output, const struct tflmgen_transpose_conv_dsp_s8 *p)
 {
     const int32_t channels = p->output_channels;
@@ -288,22 +288,22 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const ui
 }
 
 /* column: scratch, or NULL where TFLMGEN_CONV2D_DSP_STACK_WORDS are enough. */
-#define TFLMGEN_CONV2D_PARTS_DSP(name)                                                                       \
-    TFLMGEN_SHARED void name##_run_on_stack(const int8_t *input, const uint32_t *stream, int8_t *output,     \
-                                            const struct name##_s8 *p)                                       \
-    {                                                                                                        \
-        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                     \
-        name##_run(input, stream, column, output, p);                                                        \
-    }                                                                                                        \
-                                                                                                             \
-    TFLMGEN_SHARED void name##_s8(const int8_t *input, const uint32_t *stream, void *column, int8_t *output, \
-                                  const struct name##_s8 *p)                                                 \
-    {                                                                                                        \
-        if (column) {                                                                                        \
-            name##_run(input, stream, (uint32_t *)column, output, p);                                        \
-        } else {                                                                                             \
-            name##_run_on_stack(input, stream, output, p);                                                   \
-        }                                                                                                    \
+#define TFLMGEN_CONV2D_PARTS_DSP(name)                                                                          \
+    TFLMGEN_SHARED void name##_run_on_stack(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,     \
+                                            const struct name##_s8 *p)                                          \
+    {                                                                                                           \
+        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                        \
+        name##_run(input, stream, column, output, p);                                                           \
+    }                                                                                                           \
+                                                                                                                \
+    TFLMGEN_SHARED void name##_s8(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output, \
+                                  const struct name##_s8 *p)                                                    \
+    {                                                                                                           \
+        if (column) {                                                                                           \
+            name##_run(input, stream, (tflmgen_u32 *)column, output, p);                                        \
+        } else {                                                                                                \
+            name##_run_on_stack(input, stream, output, p);                                                      \
+        }                                                                                                       \
     }
 
 TFLMGEN_CONV2D_PARTS_DSP(tflmgen_conv2d_groups_dsp)

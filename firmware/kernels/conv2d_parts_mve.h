@@ -216,20 +216,20 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_mve_run(const int8_t *input, const in
 }
 
 /* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not. */
-#define TFLMGEN_CONV2D_PARTS_MVE(name, params, run, rounding)                                                         \
-    TFLMGEN_SHARED void name##_mve_##rounding##_stack_s8(const int8_t *input, const uint32_t *stream, int8_t *output, \
-                                                         const struct params *p)                                      \
-    {                                                                                                                 \
-        int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];                                                                \
-        run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding,                    \
-            tflmgen_conv2d_mve_long_##rounding);                                                                      \
-    }                                                                                                                 \
-                                                                                                                      \
-    TFLMGEN_SHARED void name##_mve_##rounding##_s8(const int8_t *input, const uint32_t *stream, void *column,         \
-                                                   int8_t *output, const struct params *p)                            \
-    {                                                                                                                 \
-        run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding,                    \
-            tflmgen_conv2d_mve_long_##rounding);                                                                      \
+#define TFLMGEN_CONV2D_PARTS_MVE(name, params, run, rounding)                                                    \
+    TFLMGEN_SHARED void name##_mve_##rounding##_stack_s8(const int8_t *input, const tflmgen_u32 *stream,         \
+                                                         int8_t *output, const struct params *p)                 \
+    {                                                                                                            \
+        int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];                                                           \
+        run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding,               \
+            tflmgen_conv2d_mve_long_##rounding);                                                                 \
+    }                                                                                                            \
+                                                                                                                 \
+    TFLMGEN_SHARED void name##_mve_##rounding##_s8(const int8_t *input, const tflmgen_u32 *stream, void *column, \
+                                                   int8_t *output, const struct params *p)                       \
+    {                                                                                                            \
+        run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding,               \
+            tflmgen_conv2d_mve_long_##rounding);                                                                 \
     }
 
 TFLMGEN_CONV2D_PARTS_MVE(tflmgen_conv2d_groups, tflmgen_conv2d_groups_mve_s8, tflmgen_conv2d_groups_mve_run, clamped)

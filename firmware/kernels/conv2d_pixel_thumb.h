@@ -146,7 +146,7 @@ struct tflmgen_conv2d_pixel_thumb_s8 {
 };
 
 /* All groups of one pixel, whose window begins at (y, x). */
-TFLMGEN_HELPER void tflmgen_conv2d_pixel_thumb_one(const int8_t *image, const uint32_t *stream, uint8_t *copy,
+TFLMGEN_HELPER void tflmgen_conv2d_pixel_thumb_one(const int8_t *image, const tflmgen_u32 *stream, uint8_t *copy,
                                                    int8_t *output, int32_t y, int32_t x,
                                                    const struct tflmgen_pixel_thumb_window *window,
                                                    struct tflmgen_fully_connected_thumb_groups *groups,
@@ -164,7 +164,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_pixel_thumb_one(const int8_t *image, const ui
 }
 
 /* copy: as many bytes as a window of one group has values, and one more where their number is odd. */
-TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_run(const int8_t *input, const uint32_t *stream, uint8_t *copy,
+TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_run(const int8_t *input, const tflmgen_u32 *stream, uint8_t *copy,
                                                    int8_t *output, const struct tflmgen_conv2d_pixel_thumb_s8 *p,
                                                    tflmgen_fully_connected_thumb_function *run,
                                                    tflmgen_fully_connected_thumb_function *one)
@@ -193,14 +193,14 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_run(const int8_t *input, const ui
 }
 
 /* All outputs that are not clamped in a window, or not. */
-TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_clamped_s8(const int8_t *input, const uint32_t *stream, void *copy,
+TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_clamped_s8(const int8_t *input, const tflmgen_u32 *stream, void *copy,
                                                           int8_t *output, const struct tflmgen_conv2d_pixel_thumb_s8 *p)
 {
     tflmgen_conv2d_pixel_thumb_run(input, stream, copy, output, p, tflmgen_fully_connected_thumb_copied_clamped,
                                    tflmgen_fully_connected_thumb_one_copied_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_signed_s8(const int8_t *input, const uint32_t *stream, void *copy,
+TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_signed_s8(const int8_t *input, const tflmgen_u32 *stream, void *copy,
                                                          int8_t *output, const struct tflmgen_conv2d_pixel_thumb_s8 *p)
 {
     tflmgen_conv2d_pixel_thumb_run(input, stream, copy, output, p, tflmgen_fully_connected_thumb_copied_signed,

@@ -16,7 +16,7 @@ struct tflmgen_conv2d_s16 {
 };
 
 /* One output channel's window, of which the taps `y` x `x` lie inside the input. */
-TFLMGEN_HELPER int64_t tflmgen_conv2d_window_s16(const int16_t *input, const int8_t *filter, int32_t origin_y,
+TFLMGEN_HELPER int64_t tflmgen_conv2d_window_s16(const tflmgen_s16 *input, const int8_t *filter, int32_t origin_y,
                                                  int32_t origin_x, struct tflmgen_taps y, struct tflmgen_taps x,
                                                  const struct tflmgen_conv2d_s16 *p)
 {
@@ -40,9 +40,9 @@ TFLMGEN_HELPER int64_t tflmgen_conv2d_window_s16(const int16_t *input, const int
 
 /* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
 #define TFLMGEN_CONV2D_S16(name, bias_element, finish)                                                               \
-    TFLMGEN_KERNEL void name(const int16_t *input, const int8_t *restrict filter, const bias_element *restrict bias, \
-                             const int32_t *restrict multipliers, const int8_t *restrict shifts, int16_t *output,    \
-                             const struct tflmgen_conv2d_s16 *p)                                                     \
+    TFLMGEN_KERNEL void name(const tflmgen_s16 *input, const int8_t *restrict filter,                                \
+                             const bias_element *restrict bias, const tflmgen_s32 *restrict multipliers,             \
+                             const int8_t *restrict shifts, tflmgen_s16 *output, const struct tflmgen_conv2d_s16 *p) \
     {                                                                                                                \
         const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;                         \
         const int32_t group_channels = p->output_channels / (p->input_channels / p->filter_channels);                \
@@ -53,7 +53,7 @@ TFLMGEN_HELPER int64_t tflmgen_conv2d_window_s16(const int16_t *input, const int
                     tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);            \
                 for (int32_t i = 0; i < p->output_width; ++i) {                                                      \
                     const int32_t out_x = p->backward ? p->output_width - 1 - i : i;                                 \
-                    int16_t *const pixel = output + out_x * p->output_channels;                                      \
+                    tflmgen_s16 *const pixel = output + out_x * p->output_channels;                                  \
                     const int32_t origin_x = out_x * p->stride_width - p->padding_left;                              \
                     const struct tflmgen_taps x =                                                                    \
                         tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);           \
@@ -72,7 +72,7 @@ TFLMGEN_HELPER int64_t tflmgen_conv2d_window_s16(const int16_t *input, const int
         }                                                                                                            \
     }
 
-TFLMGEN_CONV2D_S16(tflmgen_conv2d_s16_b32, int32_t, tflmgen_finish_s16_b32)
-TFLMGEN_CONV2D_S16(tflmgen_conv2d_s16_b64, int64_t, tflmgen_finish_s16_b64)
+TFLMGEN_CONV2D_S16(tflmgen_conv2d_s16_b32, tflmgen_s32, tflmgen_finish_s16_b32)
+TFLMGEN_CONV2D_S16(tflmgen_conv2d_s16_b64, tflmgen_s64, tflmgen_finish_s16_b64)
 
 #endif

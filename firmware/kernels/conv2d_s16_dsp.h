@@ -55,13 +55,13 @@ struct tflmgen_conv2d_s16_dsp {
     "ssat " sum ", #16, " sum "\n\t"
 
 /* column: 6 * steps words. stride: bytes from the output of a pixel to that of the next. */
-TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_block(const uint32_t *column, const uint32_t *stream, int16_t *output,
-                                                 const int32_t steps_and_stride[2])
+TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_block(const tflmgen_u32 *column, const tflmgen_u32 *stream,
+                                                 tflmgen_s16 *output, const int32_t steps_and_stride[2])
 {
-    register const uint32_t *r0 __asm__("r0") = column;
-    register const uint32_t *r1 __asm__("r1") = stream;
-    register int16_t *r2 __asm__("r2") = output;
-    register const int32_t *r3 __asm__("r3") = steps_and_stride;
+    register const tflmgen_u32 *r0 __asm__("r0") = column;
+    register const tflmgen_u32 *r1 __asm__("r1") = stream;
+    register tflmgen_s16 *r2 __asm__("r2") = output;
+    register const tflmgen_s32 *r3 __asm__("r3") = steps_and_stride;
     /* Stack: column, output, steps, stride. */
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
@@ -108,7 +108,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_block(const uint32_t *column, const u
 }
 
 /* Copies `count` values to a lane of the column, of which the first is value `at` of its window. */
-TFLMGEN_HELPER void tflmgen_conv2d_s16_dsp_copy(int16_t *lane, int32_t at, const int16_t *values, int32_t count)
+TFLMGEN_HELPER void tflmgen_conv2d_s16_dsp_copy(tflmgen_s16 *lane, int32_t at, const tflmgen_s16 *values, int32_t count)
 {
     if (at % 2 != 0 && count > 0) {
         lane[at / 2 * 6 + 1] = *values++;
@@ -125,7 +125,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_s16_dsp_copy(int16_t *lane, int32_t at, const
 }
 
 /* The window of output pixel `pixel` (of all batches) becomes a lane of the column. */
-TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_gather(int16_t *lane, const int16_t *input, int32_t pixel,
+TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_gather(tflmgen_s16 *lane, const tflmgen_s16 *input, int32_t pixel,
                                                   const struct tflmgen_conv2d_s16_dsp *p)
 {
     const int32_t out_x = pixel % p->output_width;
@@ -157,12 +157,12 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_gather(int16_t *lane, const int16_t *
     }
 }
 
-TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_run(const int16_t *input, const uint32_t *stream, uint32_t *column,
-                                               int16_t *output, const struct tflmgen_conv2d_s16_dsp *p)
+TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_run(const tflmgen_s16 *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
+                                               tflmgen_s16 *output, const struct tflmgen_conv2d_s16_dsp *p)
 {
     const int32_t pixels = p->batches * p->output_height * p->output_width;
     const int32_t whole = pixels - pixels % 3;
-    int16_t *const values = (int16_t *)column;
+    tflmgen_s16 *const values = (tflmgen_s16 *)column;
     int32_t steps_and_stride[2] = {p->steps, p->output_channels * 2};
     for (int32_t done = 0; done < pixels;) {
         /* What is not of whole threes comes last, pixel after pixel, each three times over. */
@@ -180,15 +180,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_run(const int16_t *input, const uint3
 }
 
 /* The column is on the stack, or in the arena. */
-TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_stack(const int16_t *input, const uint32_t *stream, int16_t *output,
-                                                 const struct tflmgen_conv2d_s16_dsp *p)
+TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_stack(const tflmgen_s16 *input, const tflmgen_u32 *stream,
+                                                 tflmgen_s16 *output, const struct tflmgen_conv2d_s16_dsp *p)
 {
     uint32_t column[TFLMGEN_CONV2D_S16_DSP_STACK_WORDS];
     tflmgen_conv2d_s16_dsp_run(input, stream, column, output, p);
 }
 
-TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp(const int16_t *input, const uint32_t *stream, void *column, int16_t *output,
-                                           const struct tflmgen_conv2d_s16_dsp *p)
+TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp(const tflmgen_s16 *input, const tflmgen_u32 *stream, void *column,
+                                           tflmgen_s16 *output, const struct tflmgen_conv2d_s16_dsp *p)
 {
     tflmgen_conv2d_s16_dsp_run(input, stream, column, output, p);
 }

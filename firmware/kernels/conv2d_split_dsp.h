@@ -31,22 +31,22 @@ struct tflmgen_conv2d_split_dsp_part {
     int32_t passes; /* of the loop over the part's steps, unrolled TFLMGEN_CONV2D_DSP_STEPS times */
     int32_t skip;   /* bytes of code that the first pass leaves out */
     int32_t channels;
-    uint32_t *sums;
-    uint32_t *sums_end;
+    tflmgen_u32 *sums;
+    tflmgen_u32 *sums_end;
 };
 
-typedef void tflmgen_conv2d_split_dsp_function(const uint32_t *column, const uint32_t *stream, int8_t *output,
+typedef void tflmgen_conv2d_split_dsp_function(const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
                                                const struct tflmgen_conv2d_split_dsp_part *part);
 
 /* All parts but the last. Registers as in conv2d_block_dsp.h. Stack: column, passes, entry of the first pass, sums, end
  * of the sums. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_SPLIT_DSP_PART(name, BEGIN)                                                                     \
-    TFLMGEN_SHARED void name(const uint32_t *column, const uint32_t *stream, int8_t *output,                           \
+    TFLMGEN_SHARED void name(const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,                     \
                              const struct tflmgen_conv2d_split_dsp_part *part)                                         \
     {                                                                                                                  \
-        register const uint32_t *r0 __asm__("r0") = column;                                                            \
-        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
+        register const tflmgen_u32 *r0 __asm__("r0") = column;                                                         \
+        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_conv2d_split_dsp_part *r3 __asm__("r3") = part;                                  \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
@@ -89,11 +89,11 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle, "ldr r2, [sp, #12
 /* clang-format off */
 #define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(KIND)                                                               \
     TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_last_##KIND(                                                          \
-        const uint32_t *column, const uint32_t *stream, int8_t *output,                                                \
+        const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,                                          \
         const struct tflmgen_conv2d_split_dsp_part *part)                                                              \
     {                                                                                                                  \
-        register const uint32_t *r0 __asm__("r0") = column;                                                            \
-        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
+        register const tflmgen_u32 *r0 __asm__("r0") = column;                                                         \
+        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_conv2d_split_dsp_part *r3 __asm__("r3") = part;                                  \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
@@ -139,7 +139,7 @@ struct tflmgen_conv2d_split_dsp_window {
 };
 
 /* `count` fours of a window, from the `at`-th of row ky on. */
-TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_gather(uint32_t *lane,
+TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_gather(tflmgen_u32 *lane,
                                                     const struct tflmgen_conv2d_split_dsp_window *window, int32_t ky,
                                                     int32_t at, int32_t count,
                                                     const struct tflmgen_conv2d_split_dsp_s8 *p)
@@ -192,8 +192,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_windows(struct tflmgen_conv2d_split
 }
 
 /* scratch: 6 words for each pair of channels, and three pixels of output where their number is no multiple of three. */
-TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
-                                                 uint32_t *scratch, int8_t *output,
+TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
+                                                 tflmgen_u32 *scratch, int8_t *output,
                                                  const struct tflmgen_conv2d_split_dsp_s8 *p,
                                                  tflmgen_conv2d_split_dsp_function *last)
 {
@@ -214,7 +214,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
     part.sums = scratch;
     part.sums_end = scratch + 6 * pairs;
     for (int32_t pixel = 0; pixel < all; pixel += 3, output += 3 * channels) {
-        const uint32_t *weights = stream;
+        const tflmgen_u32 *weights = stream;
         const int32_t x = out_x * p->stride_width - p->padding_left;
         const int32_t y = out_y * p->stride_height - p->padding_top;
         const bool together = out_x + 3 <= p->output_width && x >= 0 && x < x_end && y >= 0 && y < y_end;
@@ -271,7 +271,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const uint
 /* Any outputs; those clamped at the zero point (relu), of which all channels have one shift (uniform). That which is
  * not called is not compiled. */
 #define TFLMGEN_CONV2D_SPLIT_DSP(name, KIND)                                                                        \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, void *sums, int8_t *output,               \
+    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, void *sums, int8_t *output,            \
                              const struct tflmgen_conv2d_split_dsp_s8 *p)                                           \
     {                                                                                                               \
         uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];                                                   \

@@ -23,7 +23,7 @@ struct tflmgen_conv2d_thumb_s8 {
 
 /* One pixel's window: where its next value goes, which of a word's two pixels it is, and the words' other bits. */
 struct tflmgen_conv2d_thumb_lane {
-    uint32_t *at;
+    tflmgen_u32 *at;
     uint32_t shift;
     uint32_t mask;
 };
@@ -34,7 +34,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen(struct tflmgen_conv2d_thumb_lane 
 {
     const uint32_t shift = lane->shift;
     const uint32_t mask = lane->mask;
-    uint32_t *at = lane->at;
+    tflmgen_u32 *at = lane->at;
     for (; count > 0; --count, values += step, at += TFLMGEN_CONV2D_THUMB_LANES / 2) {
         *at = (*at & mask) - ((uint32_t)*values << shift);
     }
@@ -42,7 +42,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen(struct tflmgen_conv2d_thumb_lane 
 }
 
 /* One pixel's window, wherever it lies, into the lower half of words, or then into the upper one. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather(uint32_t *at, bool upper, const int8_t *image, int32_t y, int32_t x,
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather(tflmgen_u32 *at, bool upper, const int8_t *image, int32_t y, int32_t x,
                                                 const struct tflmgen_conv2d_thumb_s8 *p)
 {
     struct tflmgen_conv2d_thumb_lane lane = {at, upper ? 16 : 0, upper ? ~(uint32_t)0 : 0};
@@ -80,9 +80,9 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather(uint32_t *at, bool upper, const 
     "adds r3, #1\n\t"
 
 /* `count` values of two pixels that are `pixel` bytes apart, 3 instructions to loop over 8; at least one. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen2(uint32_t *column, const int8_t *values, int32_t pixel, int32_t count)
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen2(tflmgen_u32 *column, const int8_t *values, int32_t pixel, int32_t count)
 {
-    register uint32_t *r0 __asm__("r0") = column;
+    register tflmgen_u32 *r0 __asm__("r0") = column;
     register const int8_t *r1 __asm__("r1") = values;
     register int32_t r2 __asm__("r2") = pixel;
     register int32_t r3 __asm__("r3") = count;
@@ -123,7 +123,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen2(uint32_t *column, const int8_t *
 
 /* The windows of two pixels side by side, both within the input's width. `from`: where the first one begins, at row
  * y. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather2(uint32_t *column, const int8_t *from, int32_t y,
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather2(tflmgen_u32 *column, const int8_t *from, int32_t y,
                                                  const struct tflmgen_conv2d_thumb_s8 *p)
 {
     const int32_t row = p->filter_width * p->input_channels;
@@ -163,7 +163,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_thumb_skip(struct tflmgen_conv2d_thumb_cursor
 }
 
 /* The next `count` windows, one or two, into a pair of lanes. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather_next(uint32_t *column, int32_t count,
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather_next(tflmgen_u32 *column, int32_t count,
                                                      struct tflmgen_conv2d_thumb_cursor *next,
                                                      const struct tflmgen_conv2d_thumb_s8 *p)
 {
@@ -186,14 +186,14 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather_next(uint32_t *column, int32_t c
 }
 
 /* column: 2 * rows words. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_run(const int8_t *input, const uint32_t *stream, uint32_t *column,
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
                                              int8_t *output, const struct tflmgen_conv2d_thumb_s8 *p, int32_t words,
                                              tflmgen_conv2d_thumb_block_function *four)
 {
     const int32_t rows = (p->terms + 3) / 4 * 4;
     const int32_t groups = (p->output_channels + TFLMGEN_CONV2D_THUMB_GROUP - 1) / TFLMGEN_CONV2D_THUMB_GROUP;
     const int32_t pixel = p->output_channels;
-    uint32_t *const values = column + TFLMGEN_CONV2D_THUMB_LANES / 2 * (rows - p->terms);
+    tflmgen_u32 *const values = column + TFLMGEN_CONV2D_THUMB_LANES / 2 * (rows - p->terms);
     struct tflmgen_conv2d_thumb_block block;
     block.entry = rows % 8 ? TFLMGEN_CONV2D_THUMB_HALF_BYTES : 0;
     block.column_bytes = 2 * TFLMGEN_CONV2D_THUMB_LANES * rows;
@@ -224,13 +224,13 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_run(const int8_t *input, const uint32_t
 }
 
 /* All outputs that are not clamped in a window, or not. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_clamped_s8(const int8_t *input, const uint32_t *stream, void *column,
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_clamped_s8(const int8_t *input, const tflmgen_u32 *stream, void *column,
                                                     int8_t *output, const struct tflmgen_conv2d_thumb_s8 *p)
 {
     tflmgen_conv2d_thumb_run(input, stream, column, output, p, 3, tflmgen_conv2d_thumb_block_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_signed_s8(const int8_t *input, const uint32_t *stream, void *column,
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_signed_s8(const int8_t *input, const tflmgen_u32 *stream, void *column,
                                                    int8_t *output, const struct tflmgen_conv2d_thumb_s8 *p)
 {
     tflmgen_conv2d_thumb_run(input, stream, column, output, p, 6, tflmgen_conv2d_thumb_block_signed);

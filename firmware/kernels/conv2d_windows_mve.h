@@ -77,21 +77,21 @@ TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_run(const int8_t *input, const in
 }
 
 /* The window is on the stack, or in the arena; outputs are clamped at the zero point, or not. */
-#define TFLMGEN_CONV2D_WINDOWS_MVE(rounding)                                                                        \
-    TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_##rounding##_stack_s8(                                           \
-        const int8_t *input, const uint32_t *stream, int8_t *output, const struct tflmgen_conv2d_windows_mve_s8 *p) \
-    {                                                                                                               \
-        int8_t row[TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES];                                                        \
-        tflmgen_conv2d_windows_mve_run(input, (const int8_t *)stream, row, output, p,                               \
-                                       tflmgen_fully_connected_mve_groups_##rounding);                              \
-    }                                                                                                               \
-                                                                                                                    \
-    TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_##rounding##_s8(const int8_t *input, const uint32_t *stream,     \
-                                                                   void *row, int8_t *output,                       \
-                                                                   const struct tflmgen_conv2d_windows_mve_s8 *p)   \
-    {                                                                                                               \
-        tflmgen_conv2d_windows_mve_run(input, (const int8_t *)stream, row, output, p,                               \
-                                       tflmgen_fully_connected_mve_groups_##rounding);                              \
+#define TFLMGEN_CONV2D_WINDOWS_MVE(rounding)                                                                           \
+    TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_##rounding##_stack_s8(                                              \
+        const int8_t *input, const tflmgen_u32 *stream, int8_t *output, const struct tflmgen_conv2d_windows_mve_s8 *p) \
+    {                                                                                                                  \
+        int8_t row[TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES];                                                           \
+        tflmgen_conv2d_windows_mve_run(input, (const int8_t *)stream, row, output, p,                                  \
+                                       tflmgen_fully_connected_mve_groups_##rounding);                                 \
+    }                                                                                                                  \
+                                                                                                                       \
+    TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_##rounding##_s8(const int8_t *input, const tflmgen_u32 *stream,     \
+                                                                   void *row, int8_t *output,                          \
+                                                                   const struct tflmgen_conv2d_windows_mve_s8 *p)      \
+    {                                                                                                                  \
+        tflmgen_conv2d_windows_mve_run(input, (const int8_t *)stream, row, output, p,                                  \
+                                       tflmgen_fully_connected_mve_groups_##rounding);                                 \
     }
 
 TFLMGEN_CONV2D_WINDOWS_MVE(clamped)

@@ -78,9 +78,9 @@ struct tflmgen_winograd_dsp_tile {
 
 /* The quads of one tile out of two. pixels: of the 4x4 tile, columns 2, 0, 1, 3, each from its first row to its
  * last. */
-TFLMGEN_SHARED void tflmgen_winograd_dsp_transform(uint32_t *quads, const int8_t *const *pixels, int32_t channels)
+TFLMGEN_SHARED void tflmgen_winograd_dsp_transform(tflmgen_u32 *quads, const int8_t *const *pixels, int32_t channels)
 {
-    register uint32_t *r0 __asm__("r0") = quads;
+    register tflmgen_u32 *r0 __asm__("r0") = quads;
     register const int8_t *const *r1 __asm__("r1") = pixels;
     register int32_t r2 __asm__("r2") = channels;
     /* clang-format off */
@@ -107,7 +107,7 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_transform(uint32_t *quads, const int8_t
 }
 
 /* The tile at (y, x) of the input. padding: a pixel of it. */
-TFLMGEN_SHARED void tflmgen_winograd_dsp_gather(uint32_t *quads, const int8_t *image, int32_t y, int32_t x,
+TFLMGEN_SHARED void tflmgen_winograd_dsp_gather(tflmgen_u32 *quads, const int8_t *image, int32_t y, int32_t x,
                                                 const int8_t *padding, const struct tflmgen_conv2d_winograd_dsp_s8 *p)
 {
     const int8_t *pixels[16];
@@ -180,11 +180,11 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_gather(uint32_t *quads, const int8_t *i
 /* The outputs of two channels of two tiles. Registers: r0 sums, r2 tiles, r8-r11 bias, multiplier, addend and shift
  * of a channel. Stack: the next channel's, their end. */
 #define TFLMGEN_WINOGRAD_DSP_FINISH(name, RESCALE)                                                       \
-    TFLMGEN_SHARED void name(const int32_t *sums, const uint32_t *scales,                                \
+    TFLMGEN_SHARED void name(const tflmgen_s32 *sums, const tflmgen_u32 *scales,                         \
                              struct tflmgen_winograd_dsp_tile *tiles)                                    \
     {                                                                                                    \
-        register const int32_t *r0 __asm__("r0") = sums;                                                 \
-        register const uint32_t *r1 __asm__("r1") = scales;                                              \
+        register const tflmgen_s32 *r0 __asm__("r0") = sums;                                             \
+        register const tflmgen_u32 *r1 __asm__("r1") = scales;                                           \
         register struct tflmgen_winograd_dsp_tile *r2 __asm__("r2") = tiles;                             \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                         \
                          "add.w r3, r1, #32\n\t"                                                         \
@@ -209,7 +209,7 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_gather(uint32_t *quads, const int8_t *i
 TFLMGEN_WINOGRAD_DSP_FINISH(tflmgen_winograd_dsp_finish_clamped, TFLMGEN_WINOGRAD_DSP_RESCALE_CLAMPED)
 TFLMGEN_WINOGRAD_DSP_FINISH(tflmgen_winograd_dsp_finish_signed, TFLMGEN_WINOGRAD_DSP_RESCALE_SIGNED)
 
-typedef void tflmgen_winograd_dsp_finish_function(const int32_t *sums, const uint32_t *scales,
+typedef void tflmgen_winograd_dsp_finish_function(const tflmgen_s32 *sums, const tflmgen_u32 *scales,
                                                   struct tflmgen_winograd_dsp_tile *tiles);
 
 /* Where the next tile begins, in pixels of the output. */
@@ -222,7 +222,7 @@ struct tflmgen_winograd_dsp_cursor {
 
 /* Gathers the next tile and moves on. */
 TFLMGEN_SHARED struct tflmgen_winograd_dsp_tile
-tflmgen_winograd_dsp_next(uint32_t *quads, struct tflmgen_winograd_dsp_cursor *next, const int8_t *padding,
+tflmgen_winograd_dsp_next(tflmgen_u32 *quads, struct tflmgen_winograd_dsp_cursor *next, const int8_t *padding,
                           const struct tflmgen_conv2d_winograd_dsp_s8 *p)
 {
     const int32_t pixel = p->output_channels;
@@ -246,7 +246,7 @@ tflmgen_winograd_dsp_next(uint32_t *quads, struct tflmgen_winograd_dsp_cursor *n
 }
 
 /* scratch: 64 * input_channels bytes for the quads of two tiles, and a pixel. */
-TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const uint32_t *stream, uint32_t *quads,
+TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *quads,
                                              int8_t *output, const struct tflmgen_conv2d_winograd_dsp_s8 *p,
                                              tflmgen_winograd_dsp_sums_function *sums_of,
                                              tflmgen_winograd_dsp_finish_function *finish)
@@ -254,7 +254,7 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const uint32_t
     int32_t sums[4 * TFLMGEN_WINOGRAD_DSP_POSITIONS];
     struct tflmgen_winograd_dsp_tile tiles[2];
     const struct tflmgen_winograd_dsp_loop loop = tflmgen_winograd_dsp_loop_of(p->input_channels / 4 - 1);
-    uint32_t *const padding = quads + 16 * p->input_channels;
+    tflmgen_u32 *const padding = quads + 16 * p->input_channels;
     for (int32_t word = 0; word < p->input_channels / 4; ++word) {
         padding[word] = tflmgen_splat4(p->padding_value);
     }
@@ -269,7 +269,7 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const uint32_t
             /* What comes of the first tile's place is overwritten by the second one. */
             tiles[0] = tiles[1];
         }
-        const uint32_t *from = stream;
+        const tflmgen_u32 *from = stream;
         for (int32_t channel = 0; channel < p->output_channels; channel += 2) {
             if (channel + 1 == p->output_channels) {
                 --tiles[0].output;
@@ -289,7 +289,7 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const uint32_t
 /* Of so many input channels, or any number; outputs are clamped at the zero point, or not. */
 #define TFLMGEN_WINOGRAD_DSP(CHANNELS, KIND)                                                              \
     TFLMGEN_SHARED void tflmgen_conv2d_winograd_dsp_##CHANNELS##_##KIND##_s8(                             \
-        const int8_t *input, const uint32_t *stream, void *scratch, int8_t *output,                       \
+        const int8_t *input, const tflmgen_u32 *stream, void *scratch, int8_t *output,                    \
         const struct tflmgen_conv2d_winograd_dsp_s8 *p)                                                   \
     {                                                                                                     \
         tflmgen_winograd_dsp_run(input, stream, scratch, output, p, tflmgen_winograd_dsp_sums_##CHANNELS, \

@@ -37,8 +37,9 @@ TFLMGEN_HELPER struct tflmgen_winograd_dsp_loop tflmgen_winograd_dsp_loop_of(int
 }
 
 /* sums[position][channel][tile] of a channel pair; where its weights end. */
-typedef const uint32_t *tflmgen_winograd_dsp_sums_function(const uint32_t *tiles, const uint32_t *stream, int32_t *sums,
-                                                           const struct tflmgen_winograd_dsp_loop *loop);
+typedef const tflmgen_u32 *tflmgen_winograd_dsp_sums_function(const tflmgen_u32 *tiles, const tflmgen_u32 *stream,
+                                                              tflmgen_s32 *sums,
+                                                              const struct tflmgen_winograd_dsp_loop *loop);
 
 /* Four input channels of two tiles times two channels, 16 products: 2 LDM + 8 SMLAD = 10 instructions, 18 cycles. They
  * stand for 36 MACs of the sum itself. The first step of a position begins the sums. */
@@ -71,13 +72,13 @@ typedef const uint32_t *tflmgen_winograd_dsp_sums_function(const uint32_t *tiles
 
 /* Any number of steps. Beside them, a position takes 7 instructions, 18 cycles. The carry flag says all the time
  * whether there are several passes. Stack: sums, their end, entry of the first pass, passes left, passes. */
-TFLMGEN_SHARED const uint32_t *tflmgen_winograd_dsp_sums_any(const uint32_t *tiles, const uint32_t *stream,
-                                                             int32_t *sums,
-                                                             const struct tflmgen_winograd_dsp_loop *loop)
+TFLMGEN_SHARED const tflmgen_u32 *tflmgen_winograd_dsp_sums_any(const tflmgen_u32 *tiles, const tflmgen_u32 *stream,
+                                                                tflmgen_s32 *sums,
+                                                                const struct tflmgen_winograd_dsp_loop *loop)
 {
-    register const uint32_t *r0 __asm__("r0") = tiles;
-    register const uint32_t *r1 __asm__("r1") = stream;
-    register int32_t *r2 __asm__("r2") = sums;
+    register const tflmgen_u32 *r0 __asm__("r0") = tiles;
+    register const tflmgen_u32 *r1 __asm__("r1") = stream;
+    register tflmgen_s32 *r2 __asm__("r2") = sums;
     register const struct tflmgen_winograd_dsp_loop *r3 __asm__("r3") = loop;
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
@@ -127,12 +128,12 @@ TFLMGEN_SHARED const uint32_t *tflmgen_winograd_dsp_sums_any(const uint32_t *til
  * them, a position takes 3.75 instructions, 9.5 cycles. Stack: sums, their end. */
 /* clang-format off */
 #define TFLMGEN_WINOGRAD_DSP_SUMS(name, more)                                                                        \
-    TFLMGEN_SHARED const uint32_t *name(const uint32_t *tiles, const uint32_t *stream, int32_t *sums,                \
-                                        const struct tflmgen_winograd_dsp_loop *loop)                                \
+    TFLMGEN_SHARED const tflmgen_u32 *name(const tflmgen_u32 *tiles, const tflmgen_u32 *stream, tflmgen_s32 *sums,   \
+                                           const struct tflmgen_winograd_dsp_loop *loop)                             \
     {                                                                                                                \
-        register const uint32_t *r0 __asm__("r0") = tiles;                                                           \
-        register const uint32_t *r1 __asm__("r1") = stream;                                                          \
-        register int32_t *r2 __asm__("r2") = sums;                                                                   \
+        register const tflmgen_u32 *r0 __asm__("r0") = tiles;                                                        \
+        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                       \
+        register tflmgen_s32 *r2 __asm__("r2") = sums;                                                               \
         (void)loop;                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                     \
                          "add r3, r2, #256\n\t"                                                                      \

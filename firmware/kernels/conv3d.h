@@ -22,8 +22,9 @@ struct tflmgen_conv3d_f32 {
 };
 
 /* One output channel's window at `origin`, of which `taps` lie inside the input. */
-TFLMGEN_HELPER float tflmgen_conv3d_window_f32(const float *input, const float *filter, const int32_t *origin,
-                                               const struct tflmgen_taps *taps, const struct tflmgen_conv3d_f32 *p)
+TFLMGEN_HELPER float tflmgen_conv3d_window_f32(const tflmgen_f32 *input, const tflmgen_f32 *filter,
+                                               const tflmgen_s32 *origin, const struct tflmgen_taps *taps,
+                                               const struct tflmgen_conv3d_f32 *p)
 {
     const int32_t channels = p->input_channels;
     float sum = 0.0f;
@@ -31,7 +32,7 @@ TFLMGEN_HELPER float tflmgen_conv3d_window_f32(const float *input, const float *
         const int32_t plane = (origin[0] + kz * p->dilation[0]) * p->input[1];
         for (int32_t ky = taps[1].first; ky < taps[1].end; ++ky) {
             const int32_t line = (plane + origin[1] + ky * p->dilation[1]) * p->input[2];
-            const float *const weights = filter + (kz * p->filter[1] + ky) * p->filter[2] * channels;
+            const tflmgen_f32 *const weights = filter + (kz * p->filter[1] + ky) * p->filter[2] * channels;
             for (int32_t kx = taps[2].first; kx < taps[2].end; ++kx) {
                 sum = tflmgen_dot_f32(sum, input + (line + origin[2] + kx * p->dilation[2]) * channels,
                                       weights + kx * channels, channels);
@@ -42,8 +43,8 @@ TFLMGEN_HELPER float tflmgen_conv3d_window_f32(const float *input, const float *
 }
 
 /* bias: one per output channel, or NULL. */
-TFLMGEN_KERNEL void tflmgen_conv3d_f32(const float *restrict input, const float *restrict filter,
-                                       const float *restrict bias, float *restrict output,
+TFLMGEN_KERNEL void tflmgen_conv3d_f32(const tflmgen_f32 *restrict input, const tflmgen_f32 *restrict filter,
+                                       const tflmgen_f32 *restrict bias, tflmgen_f32 *restrict output,
                                        const struct tflmgen_conv3d_f32 *p)
 {
     const int32_t filter_size = p->filter[0] * p->filter[1] * p->filter[2] * p->input_channels;

@@ -10,9 +10,9 @@
 #include "nest.h"
 
 typedef uint8_t tflmgen_word8;
-typedef uint16_t __attribute__((may_alias)) tflmgen_word16;
-typedef uint32_t __attribute__((may_alias)) tflmgen_word32;
-typedef uint64_t __attribute__((may_alias)) tflmgen_word64;
+typedef tflmgen_u16 tflmgen_word16;
+typedef tflmgen_u32 tflmgen_word32;
+typedef tflmgen_u64 tflmgen_word64;
 
 /* A nest that walks input and output, each from its offset; all in elements. */
 struct tflmgen_copy {

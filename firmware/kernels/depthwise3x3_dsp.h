@@ -153,9 +153,9 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
 
 /* Four channels. Packed: nine weights, e, two bytes of nothing, start of the sum, multiplier. */
 TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_unpack(struct tflmgen_depthwise3x3_dsp_channel *channel,
-                                                      const uint32_t *packed, int32_t addend)
+                                                      const tflmgen_u32 *packed, int32_t addend)
 {
-    for (const uint32_t *const end = packed + 20; packed < end; packed += 5, ++channel) {
+    for (const tflmgen_u32 *const end = packed + 20; packed < end; packed += 5, ++channel) {
         const int8_t *const weights = (const int8_t *)packed;
         const int32_t scale = 1 << weights[9];
         TFLMGEN_DSP_UNROLL(3)
@@ -173,7 +173,7 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_unpack(struct tflmgen_depthwise3x
 
 /* scratch: 4 planes of ((strip - 1) * stride_height + 3) lines of `pitch` bytes, `pitch` more to align, and a word,
  * or two of an odd width. */
-TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const uint32_t *packed, void *scratch,
+TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const tflmgen_u32 *packed, void *scratch,
                                                    int8_t *output, const struct tflmgen_depthwise3x3_dsp_s8 *p,
                                                    tflmgen_depthwise3x3_dsp_function *run, int32_t pitch,
                                                    int32_t addend)
@@ -214,7 +214,7 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const ui
         tflmgen_depthwise3x3_dsp_lines_##PITCH##_##SHIFT##_##KIND##_##WIDTH,                                     \
         TFLMGEN_DEPTHWISE3X3_DSP_LINE_##WIDTH(#PITCH, #SHIFT, TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_##KIND))          \
     TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_##PITCH##_##SHIFT##_##KIND##_##WIDTH##_s8(                      \
-        const int8_t *input, const uint32_t *packed, void *scratch, int8_t *output,                              \
+        const int8_t *input, const tflmgen_u32 *packed, void *scratch, int8_t *output,                           \
         const struct tflmgen_depthwise3x3_dsp_s8 *p)                                                             \
     {                                                                                                            \
         tflmgen_depthwise3x3_dsp_run(input, packed, scratch, output, p,                                          \

@@ -140,7 +140,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
                          : "r12", "cc", "memory");                                                                    \
     }                                                                                                                 \
     TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_##PITCH##_##SHIFT##_##WIDTH##_s8(                              \
-        const int8_t *input, const uint32_t *packed, void *scratch, int8_t *output,                                   \
+        const int8_t *input, const tflmgen_u32 *packed, void *scratch, int8_t *output,                                \
         const struct tflmgen_depthwise3x3_dsp_s8 *p)                                                                  \
     {                                                                                                                 \
         tflmgen_depthwise3x3_pairs_dsp_run(input, packed, scratch, output, p,                                         \
@@ -165,7 +165,7 @@ TFLMGEN_HELPER void tflmgen_depthwise3x3_pairs_dsp_lines(const struct tflmgen_de
 /* scratch: 4 planes of (strip + 2) lines of `pitch` bytes, and `pitch` more to align. Two lines or more, in strips
  * of an even number, four or more of an odd number of lines, or all at once; a strip that would leave one line
  * leaves three. */
-TFLMGEN_UNCLONED void tflmgen_depthwise3x3_pairs_dsp_run(const int8_t *input, const uint32_t *packed, void *scratch,
+TFLMGEN_UNCLONED void tflmgen_depthwise3x3_pairs_dsp_run(const int8_t *input, const tflmgen_u32 *packed, void *scratch,
                                                          int8_t *output, const struct tflmgen_depthwise3x3_dsp_s8 *p,
                                                          tflmgen_depthwise3x3_pairs_dsp_function *run, int32_t pitch,
                                                          int32_t addend)

@@ -24,7 +24,7 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_pad(uint8_t *to, int32_t count, i
 {
     const uint32_t padding = tflmgen_even_bytes(tflmgen_splat4(padding_value));
     for (; count > 0; --count, to += pitch) {
-        for (uint32_t *word = (uint32_t *)(void *)to; word < (uint32_t *)(void *)to + words; ++word) {
+        for (tflmgen_u32 *word = (tflmgen_u32 *)(void *)to; word < (tflmgen_u32 *)(void *)to + words; ++word) {
             word[0] = padding;
             word[plane / 4] = padding;
             word[plane / 2] = padding;

@@ -52,9 +52,9 @@ TFLMGEN_HELPER int32_t tflmgen_depthwise_window_s8(const int8_t *input, const in
 
 /* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
 TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_s8(const int8_t *input, const int8_t *restrict filter,
-                                                const int32_t *restrict bias, const int32_t *restrict multipliers,
-                                                const int8_t *restrict shifts, int8_t *output,
-                                                const struct tflmgen_depthwise_conv2d_s8 *p)
+                                                const tflmgen_s32 *restrict bias,
+                                                const tflmgen_s32 *restrict multipliers, const int8_t *restrict shifts,
+                                                int8_t *output, const struct tflmgen_depthwise_conv2d_s8 *p)
 {
     const int32_t depth_multiplier = p->output_channels / p->input_channels;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
@@ -93,8 +93,8 @@ struct tflmgen_depthwise_conv2d_f32 {
 
 /* bias: one per output channel, or NULL. TFLMGEN_LANES_F32 channels at a time, as long as there are so many that see
  * one input channel each, or all the same; the others one by one. */
-TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const float *input, const float *restrict filter,
-                                                 const float *restrict bias, float *output,
+TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const tflmgen_f32 *input, const tflmgen_f32 *restrict filter,
+                                                 const tflmgen_f32 *restrict bias, tflmgen_f32 *output,
                                                  const struct tflmgen_depthwise_conv2d_f32 *p)
 {
     const int32_t channels = p->output_channels;
@@ -116,8 +116,8 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const float *input, const float
                 const struct tflmgen_taps x =
                     tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
                 const int32_t first_x = origin_x + x.first * p->dilation_width;
-                const float *const window = input + (first_y * p->input_width + first_x) * p->input_channels;
-                const float *const weights = filter + y.first * row + x.first * channels;
+                const tflmgen_f32 *const window = input + (first_y * p->input_width + first_x) * p->input_channels;
+                const tflmgen_f32 *const weights = filter + y.first * row + x.first * channels;
                 const int32_t columns = x.end - x.first;
                 const struct tflmgen_lanes_f32 taps = {columns,  line - columns * step, row - columns * channels, step,
                                                        channels, y.end - y.first};
@@ -130,7 +130,7 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const float *input, const float
                     total += tflmgen_finish_lanes_f32(sums, bias ? bias + channel : NULL, least, output + channel);
                 }
                 for (; channel < channels; ++channel) {
-                    const float *const values = window + channel / depth_multiplier;
+                    const tflmgen_f32 *const values = window + channel / depth_multiplier;
                     float sum = 0.0f;
                     for (int32_t ky = 0; ky < taps.lines; ++ky) {
                         for (int32_t kx = 0; kx < columns; ++kx) {

@@ -35,9 +35,10 @@ tflmgen_depthwise_quantized(const struct tflmgen_depthwise_conv2d_hybrid *p, int
 
 /* scales: of the filter, one per output channel or one in all; bias: one per output channel, or NULL; quantized:
  * scratch for one batch. */
-TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_hybrid(const float *input, const int8_t *restrict filter,
-                                                    const float *restrict scales, const float *restrict bias,
-                                                    float *output, int8_t *restrict quantized,
+TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_hybrid(const tflmgen_f32 *input, const int8_t *restrict filter,
+                                                    const tflmgen_f32 *restrict scales,
+                                                    const tflmgen_f32 *restrict bias, tflmgen_f32 *output,
+                                                    int8_t *restrict quantized,
                                                     const struct tflmgen_depthwise_conv2d_hybrid *p)
 {
     const int32_t depth_multiplier = p->output_channels / p->input_channels;

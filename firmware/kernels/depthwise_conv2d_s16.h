@@ -14,7 +14,7 @@ struct tflmgen_depthwise_conv2d_s16 {
 };
 
 /* One output channel's window, of which the taps `y` x `x` lie inside the input. */
-TFLMGEN_HELPER int64_t tflmgen_depthwise_window_s16(const int16_t *input, const int8_t *filter, int32_t origin_y,
+TFLMGEN_HELPER int64_t tflmgen_depthwise_window_s16(const tflmgen_s16 *input, const int8_t *filter, int32_t origin_y,
                                                     int32_t origin_x, struct tflmgen_taps y, struct tflmgen_taps x,
                                                     const struct tflmgen_depthwise_conv2d_s16 *p)
 {
@@ -31,10 +31,10 @@ TFLMGEN_HELPER int64_t tflmgen_depthwise_window_s16(const int16_t *input, const 
 }
 
 /* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
-TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_s16(const int16_t *input, const int8_t *restrict filter,
-                                                 const int64_t *restrict bias, const int32_t *restrict multipliers,
-                                                 const int8_t *restrict shifts, int16_t *output,
-                                                 const struct tflmgen_depthwise_conv2d_s16 *p)
+TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_s16(const tflmgen_s16 *input, const int8_t *restrict filter,
+                                                 const tflmgen_s64 *restrict bias,
+                                                 const tflmgen_s32 *restrict multipliers, const int8_t *restrict shifts,
+                                                 tflmgen_s16 *output, const struct tflmgen_depthwise_conv2d_s16 *p)
 {
     const int32_t depth_multiplier = p->output_channels / p->input_channels;
     for (int32_t batch = 0; batch < p->batches; ++batch) {

@@ -23,11 +23,11 @@ struct tflmgen_depthwise_conv2d_s16_dsp {
  * to group), and the taps inside the input. Steps and skips, from the end of a line of taps to the next, are in
  * bytes. */
 struct tflmgen_depthwise_s16_dsp_pixel {
-    const int16_t *x;
+    const tflmgen_s16 *x;
     const int8_t *weights;
-    const int32_t *bias;
-    const int32_t *multipliers;
-    int16_t *output;
+    const tflmgen_s32 *bias;
+    const tflmgen_s32 *multipliers;
+    tflmgen_s16 *output;
     int32_t groups;
     int32_t x_step;
     int32_t weight_step;
@@ -98,15 +98,16 @@ TFLMGEN_SHARED void tflmgen_depthwise_s16_dsp_groups(struct tflmgen_depthwise_s1
 }
 
 /* bias, multipliers: one per channel. */
-TFLMGEN_SHARED void tflmgen_depthwise_conv2d_s16_dsp(const int16_t *input, const int8_t *restrict filter,
-                                                     const int32_t *restrict bias, const int32_t *restrict multipliers,
-                                                     int16_t *output, const struct tflmgen_depthwise_conv2d_s16_dsp *p)
+TFLMGEN_SHARED void tflmgen_depthwise_conv2d_s16_dsp(const tflmgen_s16 *input, const int8_t *restrict filter,
+                                                     const tflmgen_s32 *restrict bias,
+                                                     const tflmgen_s32 *restrict multipliers, tflmgen_s16 *output,
+                                                     const struct tflmgen_depthwise_conv2d_s16_dsp *p)
 {
     const int32_t channels = p->input_channels;
     const int32_t step = p->dilation_width * channels;
     const int32_t line = p->dilation_height * p->input_width * channels;
     const int32_t row = p->filter_width * channels;
-    int16_t *next = output;
+    tflmgen_s16 *next = output;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
             const int32_t origin_y = out_y * p->stride_height - p->padding_top;
@@ -118,7 +119,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_conv2d_s16_dsp(const int16_t *input, const
                 const struct tflmgen_taps x =
                     tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
                 const int32_t first_x = origin_x + x.first * p->dilation_width;
-                const int16_t *const window = input + (first_y * p->input_width + first_x) * channels;
+                const tflmgen_s16 *const window = input + (first_y * p->input_width + first_x) * channels;
                 const int8_t *const weights = filter + y.first * row + x.first * channels;
                 const int32_t columns = x.end - x.first;
                 const int32_t lines = y.end - y.first;

@@ -35,7 +35,7 @@ struct tflmgen_depthwise_direct_thumb_pixel {
     const struct tflmgen_depthwise_direct_thumb_tap *first;
     int32_t skip; /* bytes of code that the first pass leaves out */
     const struct tflmgen_depthwise_direct_thumb_tap *end;
-    const uint32_t *constants;
+    const tflmgen_u32 *constants;
     int8_t *output_end;
 };
 
@@ -158,7 +158,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_fill(struct tflmgen_depthwise
 
 /* scratch: a table of as many as the window has taps, and where a window reaches beyond the input one pixel. */
 TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_run(const int8_t *input, const int8_t *weights,
-                                                       const uint32_t *constants,
+                                                       const tflmgen_u32 *constants,
                                                        struct tflmgen_depthwise_direct_thumb_tap *table, int8_t *output,
                                                        const struct tflmgen_depthwise_direct_thumb_s8 *p,
                                                        tflmgen_depthwise_direct_thumb_function *run)
@@ -199,7 +199,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_run(const int8_t *input, cons
 
 /* All outputs that are not clamped in a window, or not. */
 TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_clamped_s8(const int8_t *input, const int8_t *weights,
-                                                              const uint32_t *constants, void *table, int8_t *output,
+                                                              const tflmgen_u32 *constants, void *table, int8_t *output,
                                                               const struct tflmgen_depthwise_direct_thumb_s8 *p)
 {
     tflmgen_depthwise_direct_thumb_run(input, weights, constants, table, output, p,
@@ -207,7 +207,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_clamped_s8(const int8_t *inpu
 }
 
 TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_signed_s8(const int8_t *input, const int8_t *weights,
-                                                             const uint32_t *constants, void *table, int8_t *output,
+                                                             const tflmgen_u32 *constants, void *table, int8_t *output,
                                                              const struct tflmgen_depthwise_direct_thumb_s8 *p)
 {
     tflmgen_depthwise_direct_thumb_run(input, weights, constants, table, output, p,

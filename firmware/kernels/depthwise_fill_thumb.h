@@ -21,7 +21,7 @@ struct tflmgen_depthwise_thumb_fill {
     int32_t bytes;     /* of a line's words */
 };
 
-typedef void tflmgen_depthwise_thumb_fill_function(uint32_t *to, const int8_t *from, const uint32_t *end,
+typedef void tflmgen_depthwise_thumb_fill_function(tflmgen_u32 *to, const int8_t *from, const tflmgen_u32 *end,
                                                    const struct tflmgen_depthwise_thumb_fill *fill);
 
 /* One value, which completes the word of the register `old`: 5 instructions. */
@@ -60,12 +60,12 @@ typedef void tflmgen_depthwise_thumb_fill_function(uint32_t *to, const int8_t *f
  * values, and 2 per pass. */
 /* clang-format off */
 #define TFLMGEN_DEPTHWISE_THUMB_FILL(name, VALUES, LAST)                                      \
-    TFLMGEN_SHARED void name(uint32_t *to, const int8_t *from, const uint32_t *end,           \
+    TFLMGEN_SHARED void name(tflmgen_u32 *to, const int8_t *from, const tflmgen_u32 *end,     \
                              const struct tflmgen_depthwise_thumb_fill *fill)                 \
     {                                                                                         \
-        register uint32_t *r0 __asm__("r0") = to;                                             \
+        register tflmgen_u32 *r0 __asm__("r0") = to;                                          \
         register const int8_t *r1 __asm__("r1") = from;                                       \
-        register const uint32_t *r2 __asm__("r2") = end;                                      \
+        register const tflmgen_u32 *r2 __asm__("r2") = end;                                   \
         register const struct tflmgen_depthwise_thumb_fill *r3 __asm__("r3") = fill;          \
         __asm__ volatile(".syntax unified\n\t" TFLMGEN_THUMB_PUSH                             \
                          "sub sp, #4\n\t"                                                     \
@@ -112,7 +112,7 @@ TFLMGEN_DEPTHWISE_THUMB_FILL(tflmgen_depthwise_thumb_fill_2, TFLMGEN_DEPTHWISE_T
                              TFLMGEN_DEPTHWISE_THUMB_LAST_2)
 
 /* At any other stride. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_fill_far(uint32_t *to, const int8_t *from, const uint32_t *end,
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_fill_far(tflmgen_u32 *to, const int8_t *from, const tflmgen_u32 *end,
                                                      const struct tflmgen_depthwise_thumb_fill *fill, int32_t stride)
 {
     const uint32_t padding = (uint32_t)fill->padding;
@@ -122,7 +122,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_fill_far(uint32_t *to, const int8_t 
             to[i] = padding;
         }
         for (int32_t i = 0; i < count; ++i, ++to, from += fill->step) {
-            to[stride] = (uint32_t)*from;
+            to[stride] = (tflmgen_u32)*from;
             *to += (uint32_t)*from << 16;
         }
         for (int32_t i = 0; i < stride; ++i) {

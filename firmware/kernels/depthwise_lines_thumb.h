@@ -11,7 +11,7 @@
 #ifdef __thumb__
 
 /* Two taps anywhere in a window: where they lie in the plane, in bytes, and their weights. */
-struct tflmgen_depthwise_thumb_taps {
+struct TFLMGEN_ELEMENT tflmgen_depthwise_thumb_taps {
     int32_t at[2];
     int32_t weights[2];
 };
@@ -31,10 +31,10 @@ struct tflmgen_depthwise_thumb_lines {
     int32_t line_bytes; /* of the plane */
     int32_t row;        /* bytes from a row's third word to the next row; or where the pairs of taps end */
     int32_t step;       /* bytes from a window's end to that of the next two outputs */
-    const uint32_t *line_end;
+    const tflmgen_u32 *line_end;
 };
 
-typedef void tflmgen_depthwise_thumb_function(const uint32_t *plane, int8_t *output,
+typedef void tflmgen_depthwise_thumb_function(const tflmgen_u32 *plane, int8_t *output,
                                               const struct tflmgen_depthwise_thumb_lines *lines);
 
 #define TFLMGEN_DEPTHWISE_THUMB_PART(word) TFLMGEN_THUMB_PART(word, "r8", "r9")
@@ -145,10 +145,10 @@ typedef void tflmgen_depthwise_thumb_function(const uint32_t *plane, int8_t *out
  * pixel, 2 * pixel, line_end, two words, the gaps, line_bytes, lines. Two outputs cost 11 instructions around their
  * window and their stores. */
 #define TFLMGEN_DEPTHWISE_THUMB_LINES(name, ENTRY, WINDOW, OUTPUTS)                    \
-    TFLMGEN_SHARED void name(const uint32_t *plane, int8_t *output,                    \
+    TFLMGEN_SHARED void name(const tflmgen_u32 *plane, int8_t *output,                 \
                              const struct tflmgen_depthwise_thumb_lines *lines)        \
     {                                                                                  \
-        register const uint32_t *r0 __asm__("r0") = plane;                             \
+        register const tflmgen_u32 *r0 __asm__("r0") = plane;                          \
         register int8_t *r1 __asm__("r1") = output;                                    \
         register const struct tflmgen_depthwise_thumb_lines *r2 __asm__("r2") = lines; \
         __asm__ volatile(".syntax unified\n\t" TFLMGEN_THUMB_PUSH                      \

@@ -47,11 +47,12 @@
 /* All channels of pixels of one line. Registers: r0 taps, r1 from the first pixel's taps on, r2 stream, r3-r6 sums,
  * r7-r10 inputs, r11-r12 weights. Stack: output, r1 behind the pixel's last group, taps, stream, pixels, from there
  * to the next pixel, channels. A pixel costs 10 instructions beside its groups. */
-TFLMGEN_SHARED void tflmgen_depthwise_nine_dsp_line(const int8_t *const *taps, const uint32_t *stream, int8_t *output,
+TFLMGEN_SHARED void tflmgen_depthwise_nine_dsp_line(const int8_t *const *taps, const tflmgen_u32 *stream,
+                                                    int8_t *output,
                                                     const struct tflmgen_depthwise_window_dsp_line *line)
 {
     register const int8_t *const *r0 __asm__("r0") = taps;
-    register const uint32_t *r1 __asm__("r1") = stream;
+    register const tflmgen_u32 *r1 __asm__("r1") = stream;
     register int8_t *r2 __asm__("r2") = output;
     register const struct tflmgen_depthwise_window_dsp_line *r3 __asm__("r3") = line;
     /* clang-format off */
@@ -84,7 +85,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_nine_dsp_line(const int8_t *const *taps, c
     /* clang-format on */
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_nine_dsp_s8(const int8_t *input, const uint32_t *stream, void *scratch,
+TFLMGEN_SHARED void tflmgen_depthwise_nine_dsp_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
                                                   int8_t *output, const struct tflmgen_depthwise_window_dsp_s8 *p)
 {
     tflmgen_depthwise_window_dsp_run(input, stream, scratch, output, p, tflmgen_depthwise_nine_dsp_line);

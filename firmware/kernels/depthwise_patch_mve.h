@@ -339,7 +339,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_patch_mve_run(const int8_t *input, const i
 /* Squares of outputs, or lines of them whose windows move by one or two columns; outputs clamped at the zero point, or
  * not. */
 #define TFLMGEN_DEPTHWISE_PATCH_MVE(name, function)                                               \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, int8_t *output,         \
+    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,      \
                              const struct tflmgen_depthwise_patch_mve_s8 *p)                      \
     {                                                                                             \
         tflmgen_depthwise_patch_mve_run(input, (const int8_t *)stream + 16, output, p, function); \

@@ -32,7 +32,7 @@ struct tflmgen_depthwise_quads_mve_s8 {
 /* What a block of channels needs to know, in the order in which the assembly reads it. */
 struct tflmgen_depthwise_quads_mve_block {
     uint32_t windows[4]; /* where each begins */
-    const uint32_t *offsets;
+    const tflmgen_u32 *offsets;
     int32_t skip; /* bytes of code for loads that there aren't */
     int32_t channels;
     int32_t zero_point;
@@ -203,7 +203,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_run(const int8_t *input, const i
 }
 
 /* Outputs clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_clamped_s8(const int8_t *input, const uint32_t *stream, void *piece,
+TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_clamped_s8(const int8_t *input, const tflmgen_u32 *stream, void *piece,
                                                            int8_t *output,
                                                            const struct tflmgen_depthwise_quads_mve_s8 *p)
 {
@@ -211,7 +211,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_clamped_s8(const int8_t *input, 
                                     tflmgen_depthwise_quads_mve_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_signed_s8(const int8_t *input, const uint32_t *stream, void *piece,
+TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_signed_s8(const int8_t *input, const tflmgen_u32 *stream, void *piece,
                                                           int8_t *output,
                                                           const struct tflmgen_depthwise_quads_mve_s8 *p)
 {

@@ -34,11 +34,11 @@ struct tflmgen_depthwise_thumb_s8 {
 };
 
 /* `count` lines of padding. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_pad(uint32_t *line, int32_t count,
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_pad(tflmgen_u32 *line, int32_t count,
                                                 const struct tflmgen_depthwise_thumb_s8 *p)
 {
     const uint32_t word = (uint32_t)p->padding_value * 65537u;
-    for (const uint32_t *const end = line + count * p->line; line < end; ++line) {
+    for (const tflmgen_u32 *const end = line + count * p->line; line < end; ++line) {
         *line = word;
     }
 }
@@ -53,7 +53,7 @@ struct tflmgen_depthwise_thumb_common {
 };
 
 /* Padding everywhere: lines of the input leave what is beside them, and in a single strip what is above and below. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_begin(uint32_t *plane, struct tflmgen_depthwise_thumb_common *common,
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_begin(tflmgen_u32 *plane, struct tflmgen_depthwise_thumb_common *common,
                                                   const struct tflmgen_depthwise_thumb_s8 *p)
 {
     common->left = p->padding_left;
@@ -72,7 +72,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_begin(uint32_t *plane, struct tflmge
 }
 
 /* `pairs` of outputs of each of `count` lines, the second output of each apart from the first one by `pixel` bytes. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_pairs(const uint32_t *from, int8_t *output, int32_t pairs, int32_t pixel,
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_pairs(const tflmgen_u32 *from, int8_t *output, int32_t pairs, int32_t pixel,
                                                   int32_t count, struct tflmgen_depthwise_thumb_common *common,
                                                   tflmgen_depthwise_thumb_function *run, int32_t output_row)
 {
@@ -86,7 +86,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_pairs(const uint32_t *from, int8_t *
 
 /* One channel. plane: line * ((strip - 1) * stride_height + (filter_height - 1) * dilation_height + 1) words, and as
  * many more as the stride; `filled_before`: it is one strip and has these inputs already. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_channel(const int8_t *input, uint32_t *plane, bool filled_before,
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_channel(const int8_t *input, tflmgen_u32 *plane, bool filled_before,
                                                     int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p,
                                                     struct tflmgen_depthwise_thumb_common *common,
                                                     tflmgen_depthwise_thumb_function *run)
@@ -98,8 +98,8 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_channel(const int8_t *input, uint32_
         const int32_t count = tflmgen_min_s32(p->strip, p->output_height - y);
         const int32_t top = y * p->stride_height - p->padding_top;
         const int32_t end = top + (count - 1) * p->stride_height + common->reach;
-        uint32_t *to = plane;
-        for (const uint32_t *from = plane + (top - first) * p->line, *kept = plane + (filled - first) * p->line;
+        tflmgen_u32 *to = plane;
+        for (const tflmgen_u32 *from = plane + (top - first) * p->line, *kept = plane + (filled - first) * p->line;
              from < kept && y > 0; ++from) {
             *to++ = *from;
         }
@@ -107,13 +107,13 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_channel(const int8_t *input, uint32_
         filled = tflmgen_max_s32(filled, top);
         const int32_t begin = tflmgen_max_s32(filled, 0);
         const int32_t last = tflmgen_min_s32(end, p->input_height);
-        uint32_t *const behind = plane + (last - top) * p->line;
+        tflmgen_u32 *const behind = plane + (last - top) * p->line;
         if (p->strip < p->output_height) {
             tflmgen_depthwise_thumb_pad(plane + (filled - top) * p->line, begin - filled, p);
             tflmgen_depthwise_thumb_pad(behind, end - last, p);
         }
         if (begin < last && !filled_before) {
-            uint32_t *const at = plane + (begin - top) * p->line + common->left;
+            tflmgen_u32 *const at = plane + (begin - top) * p->line + common->left;
             const int8_t *const from = input + begin * p->input_row;
             if (p->stride_width == 1) {
                 tflmgen_depthwise_thumb_fill_1(at, from, behind + common->left, &common->fill);
@@ -124,7 +124,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_channel(const int8_t *input, uint32_
             }
         }
         filled = end;
-        const uint32_t *const from = plane + p->stride_width;
+        const tflmgen_u32 *const from = plane + p->stride_width;
         if (pairs > 0) {
             tflmgen_depthwise_thumb_pairs(from, output, pairs, p->output_step, count, common, run, p->output_row);
         }
@@ -159,7 +159,7 @@ TFLMGEN_HELPER void tflmgen_depthwise_thumb_next(struct tflmgen_depthwise_thumb_
 
 /* Constants in the order in which the inner loops read them; `to` follows the weights. Returns what S1 and S2 begin
  * with, in `start`. */
-TFLMGEN_HELPER void tflmgen_depthwise_thumb_clamped(int32_t *start, int32_t *to, const uint32_t *constants)
+TFLMGEN_HELPER void tflmgen_depthwise_thumb_clamped(tflmgen_s32 *start, tflmgen_s32 *to, const tflmgen_u32 *constants)
 {
     const uint32_t high = constants[2] >> 12;
     const int32_t b = (int32_t)constants[0] >> 10;
@@ -171,7 +171,7 @@ TFLMGEN_HELPER void tflmgen_depthwise_thumb_clamped(int32_t *start, int32_t *to,
     to[3] = (int32_t)(constants[1] >> 10);
 }
 
-TFLMGEN_HELPER void tflmgen_depthwise_thumb_signed(int32_t *start, int32_t *to, const uint32_t *constants)
+TFLMGEN_HELPER void tflmgen_depthwise_thumb_signed(tflmgen_s32 *start, tflmgen_s32 *to, const tflmgen_u32 *constants)
 {
     start[0] = start[1] = 0;
     to[0] = (int32_t)constants[0];
@@ -182,7 +182,7 @@ TFLMGEN_HELPER void tflmgen_depthwise_thumb_signed(int32_t *start, int32_t *to, 
 }
 
 /* 3x3 filters. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_3x3(const int8_t *input, const uint32_t *stream, void *plane,
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_3x3(const int8_t *input, const tflmgen_u32 *stream, void *plane,
                                                     int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p,
                                                     tflmgen_depthwise_thumb_function *any,
                                                     tflmgen_depthwise_thumb_function *small,
@@ -190,13 +190,13 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_3x3(const int8_t *input, const u
 {
     struct tflmgen_depthwise_thumb_common common;
     int32_t weights[2 + 9 + TFLMGEN_DEPTHWISE_THUMB_CONSTANTS];
-    tflmgen_depthwise_thumb_begin((uint32_t *)plane, &common, p);
+    tflmgen_depthwise_thumb_begin((tflmgen_u32 *)plane, &common, p);
     common.lines.weights = weights;
     common.lines.skip = 0;
     common.lines.row = 4 * p->line - 12;
     common.lines.step = 8 * p->stride_width - 8 * p->line - 12;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
-        const uint32_t *at = stream;
+        const tflmgen_u32 *at = stream;
         struct tflmgen_depthwise_thumb_source source = {input, 0};
         for (int32_t c = 0; c < p->output_channels; ++c, tflmgen_depthwise_thumb_next(&source, p)) {
             const bool filled = source.filter > 0 && p->strip >= p->output_height;
@@ -213,7 +213,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_3x3(const int8_t *input, const u
                 tflmgen_depthwise_thumb_clamped(weights, weights + 11, at + 3);
                 at += 6;
             }
-            tflmgen_depthwise_thumb_channel(source.input, (uint32_t *)plane, filled, output + c, p, &common, run);
+            tflmgen_depthwise_thumb_channel(source.input, (tflmgen_u32 *)plane, filled, output + c, p, &common, run);
         }
         input += p->input_height * p->input_width * p->input_channels;
         output += p->output_height * p->output_width * p->output_channels;
@@ -222,21 +222,22 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_3x3(const int8_t *input, const u
 }
 
 /* All outputs that are not clamped in a window, those of some channels not, or of no channel. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_clamped_s8(const int8_t *input, const uint32_t *stream, void *scratch,
-                                                           int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p)
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_clamped_s8(const int8_t *input, const tflmgen_u32 *stream,
+                                                           void *scratch, int8_t *output,
+                                                           const struct tflmgen_depthwise_thumb_s8 *p)
 {
     tflmgen_depthwise_thumb_run_3x3(input, stream, scratch, output, p, tflmgen_depthwise_thumb_3x3_clamped,
                                     tflmgen_depthwise_thumb_3x3_small_clamped, NULL);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_mixed_s8(const int8_t *input, const uint32_t *stream, void *scratch,
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_mixed_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
                                                          int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p)
 {
     tflmgen_depthwise_thumb_run_3x3(input, stream, scratch, output, p, tflmgen_depthwise_thumb_3x3_clamped,
                                     tflmgen_depthwise_thumb_3x3_small_clamped, tflmgen_depthwise_thumb_3x3_signed);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_signed_s8(const int8_t *input, const uint32_t *stream, void *scratch,
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_signed_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
                                                           int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p)
 {
     tflmgen_depthwise_thumb_run_3x3(input, stream, scratch, output, p, NULL, NULL, tflmgen_depthwise_thumb_3x3_signed);
@@ -247,17 +248,18 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_signed_s8(const int8_t *input, c
 #define TFLMGEN_DEPTHWISE_THUMB_TAPS_WORDS 4
 
 /* Any window. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_window(const int8_t *input, const uint32_t *stream, int32_t *scratch,
-                                                       int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p,
-                                                       bool within)
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_window(const int8_t *input, const tflmgen_u32 *stream,
+                                                       tflmgen_s32 *scratch, int8_t *output,
+                                                       const struct tflmgen_depthwise_thumb_s8 *p, bool within)
 {
     struct tflmgen_depthwise_thumb_common common;
     struct tflmgen_depthwise_thumb_taps *const taps =
         (struct tflmgen_depthwise_thumb_taps *)(void *)(scratch + TFLMGEN_DEPTHWISE_THUMB_STARTS);
     const int32_t all = p->filter_height * p->filter_width;
     const int32_t pairs = (all + 1) / 2;
-    int32_t *const constants = scratch + TFLMGEN_DEPTHWISE_THUMB_STARTS + TFLMGEN_DEPTHWISE_THUMB_TAPS_WORDS * pairs;
-    uint32_t *const plane = (uint32_t *)(void *)(constants + TFLMGEN_DEPTHWISE_THUMB_CONSTANTS);
+    tflmgen_s32 *const constants =
+        scratch + TFLMGEN_DEPTHWISE_THUMB_STARTS + TFLMGEN_DEPTHWISE_THUMB_TAPS_WORDS * pairs;
+    tflmgen_u32 *const plane = (tflmgen_u32 *)(void *)(constants + TFLMGEN_DEPTHWISE_THUMB_CONSTANTS);
     for (int32_t ky = 0, i = 0; ky < p->filter_height; ++ky) {
         for (int32_t kx = 0; kx < p->filter_width; ++kx, ++i) {
             taps[i / 2].at[i % 2] = 4 * (ky * p->dilation_height * p->line + kx * p->dilation_width);
@@ -270,7 +272,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_window(const int8_t *input, cons
     common.lines.row = (int32_t)(uintptr_t)constants;
     common.lines.step = 8 * p->stride_width;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
-        const uint32_t *at = stream;
+        const tflmgen_u32 *at = stream;
         struct tflmgen_depthwise_thumb_source source = {input, 0};
         for (int32_t c = 0; c < p->output_channels; ++c, tflmgen_depthwise_thumb_next(&source, p)) {
             const bool filled = source.filter > 0 && p->strip >= p->output_height;
@@ -296,17 +298,18 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_window(const int8_t *input, cons
     tflmgen_depthwise_thumb_clamp(output - p->batches * p->output_height * p->output_width * p->output_channels, p);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_window_clamped_s8(const int8_t *input, const uint32_t *stream,
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_window_clamped_s8(const int8_t *input, const tflmgen_u32 *stream,
                                                               void *scratch, int8_t *output,
                                                               const struct tflmgen_depthwise_thumb_s8 *p)
 {
-    tflmgen_depthwise_thumb_run_window(input, stream, (int32_t *)scratch, output, p, true);
+    tflmgen_depthwise_thumb_run_window(input, stream, (tflmgen_s32 *)scratch, output, p, true);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_window_signed_s8(const int8_t *input, const uint32_t *stream, void *scratch,
-                                                             int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p)
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_window_signed_s8(const int8_t *input, const tflmgen_u32 *stream,
+                                                             void *scratch, int8_t *output,
+                                                             const struct tflmgen_depthwise_thumb_s8 *p)
 {
-    tflmgen_depthwise_thumb_run_window(input, stream, (int32_t *)scratch, output, p, false);
+    tflmgen_depthwise_thumb_run_window(input, stream, (tflmgen_s32 *)scratch, output, p, false);
 }
 
 #endif

@@ -34,7 +34,7 @@ struct tflmgen_depthwise_window_dsp_line {
     int32_t gap; /* bytes of input from the last group of a pixel to the first one of the next */
 };
 
-typedef void tflmgen_depthwise_window_dsp_function(const int8_t *const *taps, const uint32_t *stream, int8_t *output,
+typedef void tflmgen_depthwise_window_dsp_function(const int8_t *const *taps, const tflmgen_u32 *stream, int8_t *output,
                                                    const struct tflmgen_depthwise_window_dsp_line *line);
 
 /* Two taps of four channels, 8 MACs: 15 instructions. */
@@ -72,11 +72,11 @@ typedef void tflmgen_depthwise_window_dsp_function(const int8_t *const *taps, co
  * signed) after them, a pixel 11 more. */
 /* clang-format off */
 #define TFLMGEN_DEPTHWISE_WINDOW_DSP_LINE(name, RESCALE)                                                               \
-    TFLMGEN_SHARED void name(const int8_t *const *taps, const uint32_t *stream, int8_t *output,                        \
+    TFLMGEN_SHARED void name(const int8_t *const *taps, const tflmgen_u32 *stream, int8_t *output,                     \
                              const struct tflmgen_depthwise_window_dsp_line *line)                                     \
     {                                                                                                                  \
         register const int8_t *const *r0 __asm__("r0") = taps;                                                         \
-        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
+        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_depthwise_window_dsp_line *r3 __asm__("r3") = line;                              \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
@@ -173,7 +173,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_taps(const int8_t **taps, const
 }
 
 /* scratch: 2 * pairs addresses, and a pixel of padding, for windows that reach out. */
-TFLMGEN_HELPER void tflmgen_depthwise_window_dsp_run(const int8_t *input, const uint32_t *stream, void *scratch,
+TFLMGEN_HELPER void tflmgen_depthwise_window_dsp_run(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
                                                      int8_t *output, const struct tflmgen_depthwise_window_dsp_s8 *p,
                                                      tflmgen_depthwise_window_dsp_function *run_line)
 {
@@ -220,14 +220,14 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_dsp_run(const int8_t *input, const 
     }
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_relu_s8(const int8_t *input, const uint32_t *stream, void *scratch,
+TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_relu_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
                                                          int8_t *output,
                                                          const struct tflmgen_depthwise_window_dsp_s8 *p)
 {
     tflmgen_depthwise_window_dsp_run(input, stream, scratch, output, p, tflmgen_depthwise_window_dsp_line_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_s8(const int8_t *input, const uint32_t *stream, void *scratch,
+TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
                                                     int8_t *output, const struct tflmgen_depthwise_window_dsp_s8 *p)
 {
     tflmgen_depthwise_window_dsp_run(input, stream, scratch, output, p, tflmgen_depthwise_window_dsp_line_signed);

@@ -24,7 +24,8 @@ struct tflmgen_depthwise_window_mve_s8 {
     int32_t output_max;
 };
 
-TFLMGEN_HELPER int32x4_t tflmgen_depthwise_window_mve_rescale(int32x4_t sums, const int32_t *factors, bool with_sign)
+TFLMGEN_HELPER int32x4_t tflmgen_depthwise_window_mve_rescale(int32x4_t sums, const tflmgen_s32 *factors,
+                                                              bool with_sign)
 {
     int32x4_t high = vqrdmulhq_s32(sums, vld1q_s32(factors + 4));
     if (with_sign) {
@@ -111,7 +112,7 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_two(const int8_t *row0, co
                                                           int32_t pixel, const int8_t *stream, int8_t *output,
                                                           int32_t zero_point, bool with_sign)
 {
-    const int32_t *factors = (const int32_t *)(const void *)(stream + 72);
+    const tflmgen_s32 *factors = (const tflmgen_s32 *)(const void *)(stream + 72);
     int32x4_t even0 = vld1q_s32(factors);
     int32x4_t odd0 = vld1q_s32(factors + 12);
     int32x4_t even1 = even0;
@@ -170,7 +171,7 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_one(const int8_t *row0, co
                                                           int32_t pixel, const int8_t *stream, int8_t *output,
                                                           int32_t zero_point, bool with_sign)
 {
-    const int32_t *factors = (const int32_t *)(const void *)(stream + 72);
+    const tflmgen_s32 *factors = (const tflmgen_s32 *)(const void *)(stream + 72);
     int32x4_t even0 = vld1q_s32(factors);
     int32x4_t odd0 = vld1q_s32(factors + 12);
     int16x8_t s, x, w;
@@ -214,7 +215,7 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_group(const int8_t *co
                                                                 int32_t channel, const int8_t *stream, int8_t *output,
                                                                 int32_t zero_point, bool with_sign)
 {
-    const int32_t *factors = (const int32_t *)(const void *)(stream + 8 * count);
+    const tflmgen_s32 *factors = (const tflmgen_s32 *)(const void *)(stream + 8 * count);
     int32x4_t even = vld1q_s32(factors);
     int32x4_t odd = vld1q_s32(factors + 12);
     for (int32_t pairs = count / 2; pairs > 0; --pairs, stream += 16, taps += 2) {
@@ -314,15 +315,15 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
 
 /* scratch: an address for each tap, and a pixel of padding; where windows are 3x3, three, or four for two at a time.
  * Outputs clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_depthwise_window_mve_clamped_s8(const int8_t *input, const uint32_t *stream, void *scratch,
-                                                            int8_t *output,
+TFLMGEN_SHARED void tflmgen_depthwise_window_mve_clamped_s8(const int8_t *input, const tflmgen_u32 *stream,
+                                                            void *scratch, int8_t *output,
                                                             const struct tflmgen_depthwise_window_mve_s8 *p)
 {
     tflmgen_depthwise_window_mve_run(input, (const int8_t *)stream, scratch, output, p, false);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_window_mve_signed_s8(const int8_t *input, const uint32_t *stream, void *scratch,
-                                                           int8_t *output,
+TFLMGEN_SHARED void tflmgen_depthwise_window_mve_signed_s8(const int8_t *input, const tflmgen_u32 *stream,
+                                                           void *scratch, int8_t *output,
                                                            const struct tflmgen_depthwise_window_mve_s8 *p)
 {
     tflmgen_depthwise_window_mve_run(input, (const int8_t *)stream, scratch, output, p, true);

@@ -24,20 +24,20 @@ struct tflmgen_detection {
 
 /* Where detections go, best first. */
 struct tflmgen_detection_list {
-    float *boxes;
-    float *classes;
-    float *scores;
+    tflmgen_f32 *boxes;
+    tflmgen_f32 *classes;
+    tflmgen_f32 *scores;
     int32_t count;
 };
 
 /* Encodings relative to anchors, both centre and size, to least and greatest y and x. False: a box has no area. */
-TFLMGEN_HELPER bool tflmgen_detection_decode(const float *encodings, const float *anchors, float *boxes,
-                                             const struct tflmgen_detection *params)
+TFLMGEN_HELPER bool tflmgen_detection_decode(const tflmgen_f32 *encodings, const tflmgen_f32 *anchors,
+                                             tflmgen_f32 *boxes, const struct tflmgen_detection *params)
 {
     for (int32_t i = 0; i < params->boxes; i++) {
-        const float *code = encodings + i * params->coordinates;
-        const float *anchor = anchors + 4 * i;
-        float *box = boxes + 4 * i;
+        const tflmgen_f32 *code = encodings + i * params->coordinates;
+        const tflmgen_f32 *anchor = anchors + 4 * i;
+        tflmgen_f32 *box = boxes + 4 * i;
         const float y = code[0] / params->y_scale * anchor[2] + anchor[0];
         const float x = code[1] / params->x_scale * anchor[3] + anchor[1];
         const float h = 0.5F * tflmgen_exp_f32_of(code[2] / params->h_scale) * anchor[2];
@@ -54,7 +54,7 @@ TFLMGEN_HELPER bool tflmgen_detection_decode(const float *encodings, const float
 }
 
 /* Intersection over union. */
-TFLMGEN_HELPER float tflmgen_detection_overlap(const float *a, const float *b)
+TFLMGEN_HELPER float tflmgen_detection_overlap(const tflmgen_f32 *a, const tflmgen_f32 *b)
 {
     const float area_a = (a[2] - a[0]) * (a[3] - a[1]);
     const float area_b = (b[2] - b[0]) * (b[3] - b[1]);
@@ -68,7 +68,7 @@ TFLMGEN_HELPER float tflmgen_detection_overlap(const float *a, const float *b)
 }
 
 /* The candidate with the greatest score, the first of several; -1: none is left. */
-TFLMGEN_HELPER int32_t tflmgen_detection_best(const float *scores, int32_t stride, const uint8_t *candidates,
+TFLMGEN_HELPER int32_t tflmgen_detection_best(const tflmgen_f32 *scores, int32_t stride, const uint8_t *candidates,
                                               int32_t boxes)
 {
     int32_t best = -1;
@@ -81,7 +81,7 @@ TFLMGEN_HELPER int32_t tflmgen_detection_best(const float *scores, int32_t strid
 }
 
 /* Puts a detection behind those with at least its score; the last one leaves a full list. */
-TFLMGEN_HELPER void tflmgen_detection_add(struct tflmgen_detection_list *list, int32_t most, const float *box,
+TFLMGEN_HELPER void tflmgen_detection_add(struct tflmgen_detection_list *list, int32_t most, const tflmgen_f32 *box,
                                           float class_number, float score)
 {
     int32_t at = list->count;
@@ -103,8 +103,8 @@ TFLMGEN_HELPER void tflmgen_detection_add(struct tflmgen_detection_list *list, i
 
 /* Adds up to `limit` boxes in the order of their scores, `stride` apart, without those that a better one overlaps.
  * `classes` has the class of each box, or is NULL: all are of class `class_number`. */
-TFLMGEN_HELPER void tflmgen_detection_suppress(const float *boxes, const float *scores, int32_t stride,
-                                               const int32_t *classes, int32_t class_number, int32_t limit,
+TFLMGEN_HELPER void tflmgen_detection_suppress(const tflmgen_f32 *boxes, const tflmgen_f32 *scores, int32_t stride,
+                                               const tflmgen_s32 *classes, int32_t class_number, int32_t limit,
                                                uint8_t *candidates, struct tflmgen_detection_list *list,
                                                const struct tflmgen_detection *params)
 {
@@ -128,7 +128,8 @@ TFLMGEN_HELPER void tflmgen_detection_suppress(const float *boxes, const float *
     }
 }
 
-TFLMGEN_HELPER void tflmgen_detection_finish(const struct tflmgen_detection_list *list, float *count, int32_t most)
+TFLMGEN_HELPER void tflmgen_detection_finish(const struct tflmgen_detection_list *list, tflmgen_f32 *count,
+                                             int32_t most)
 {
     const size_t rest = (size_t)(most - list->count) * sizeof *count;
     memset(list->boxes + 4 * list->count, 0, 4 * rest);
@@ -138,16 +139,17 @@ TFLMGEN_HELPER void tflmgen_detection_finish(const struct tflmgen_detection_list
 }
 
 /* Suppression among all boxes, each by the best of its classes. False: a box has no area. */
-TFLMGEN_KERNEL bool tflmgen_detection_fast(const float *encodings, const float *predictions, const float *anchors,
-                                           float *boxes, float *classes, float *scores, float *count, float *decoded,
-                                           float *best, int32_t *best_class, uint8_t *candidates,
+TFLMGEN_KERNEL bool tflmgen_detection_fast(const tflmgen_f32 *encodings, const tflmgen_f32 *predictions,
+                                           const tflmgen_f32 *anchors, tflmgen_f32 *boxes, tflmgen_f32 *classes,
+                                           tflmgen_f32 *scores, tflmgen_f32 *count, tflmgen_f32 *decoded,
+                                           tflmgen_f32 *best, tflmgen_s32 *best_class, uint8_t *candidates,
                                            const struct tflmgen_detection *params)
 {
     if (!tflmgen_detection_decode(encodings, anchors, decoded, params)) {
         return false;
     }
     for (int32_t i = 0; i < params->boxes; i++) {
-        const float *row = predictions + i * params->columns + params->background;
+        const tflmgen_f32 *row = predictions + i * params->columns + params->background;
         best_class[i] = 0;
         for (int32_t c = 1; c < params->columns - params->background; c++) {
             best_class[i] = row[c] > row[best_class[i]] ? c : best_class[i];
@@ -161,8 +163,9 @@ TFLMGEN_KERNEL bool tflmgen_detection_fast(const float *encodings, const float *
 }
 
 /* Suppression within each class, the best of all classes together. False: a box has no area. */
-TFLMGEN_KERNEL bool tflmgen_detection_regular(const float *encodings, const float *predictions, const float *anchors,
-                                              float *boxes, float *classes, float *scores, float *count, float *decoded,
+TFLMGEN_KERNEL bool tflmgen_detection_regular(const tflmgen_f32 *encodings, const tflmgen_f32 *predictions,
+                                              const tflmgen_f32 *anchors, tflmgen_f32 *boxes, tflmgen_f32 *classes,
+                                              tflmgen_f32 *scores, tflmgen_f32 *count, tflmgen_f32 *decoded,
                                               uint8_t *candidates, const struct tflmgen_detection *params)
 {
     if (!tflmgen_detection_decode(encodings, anchors, decoded, params)) {

@@ -47,7 +47,7 @@ TFLMGEN_HELPER int32_t tflmgen_dot_offsets_s8(const int8_t *a, const int8_t *b, 
 }
 
 /* sum of input[i] * weights[i]; with the DSP extension four at a time, 3 LDR + 2 PKH + 2 SXTB16 + 2 SMLALD. */
-TFLMGEN_HELPER int64_t tflmgen_dot_s16(const int16_t *input, const int8_t *weights, int32_t length)
+TFLMGEN_HELPER int64_t tflmgen_dot_s16(const tflmgen_s16 *input, const int8_t *weights, int32_t length)
 {
     int64_t sum = 0;
     int32_t i = 0;
@@ -67,7 +67,7 @@ TFLMGEN_HELPER int64_t tflmgen_dot_s16(const int16_t *input, const int8_t *weigh
 }
 
 /* The same for two rows of int16, with the DSP extension two at a time. */
-TFLMGEN_HELPER int64_t tflmgen_dot_s16_s16(const int16_t *a, const int16_t *b, int32_t length)
+TFLMGEN_HELPER int64_t tflmgen_dot_s16_s16(const tflmgen_s16 *a, const tflmgen_s16 *b, int32_t length)
 {
     int64_t sum = 0;
     int32_t i = 0;
@@ -93,7 +93,7 @@ TFLMGEN_HELPER int32_t tflmgen_sum_s8(const int8_t *values, int32_t length)
 }
 
 /* `sum` with the products added one after the other, in this order. */
-TFLMGEN_HELPER float tflmgen_dot_f32(float sum, const float *input, const float *weights, int32_t length)
+TFLMGEN_HELPER float tflmgen_dot_f32(float sum, const tflmgen_f32 *input, const tflmgen_f32 *weights, int32_t length)
 {
     for (int32_t i = 0; i < length; ++i) {
         sum += input[i] * weights[i];

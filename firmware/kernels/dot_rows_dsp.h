@@ -67,7 +67,7 @@ TFLMGEN_HELPER int32_t tflmgen_dot_rows_correct(int32_t correction, uint32_t x)
 }
 
 /* Four values as X and Y; returns the correction after them. */
-TFLMGEN_HELPER int32_t tflmgen_dot_rows_widen4(uint32_t *to, uint32_t x, int32_t correction)
+TFLMGEN_HELPER int32_t tflmgen_dot_rows_widen4(tflmgen_u32 *to, uint32_t x, int32_t correction)
 {
     to[0] = tflmgen_odd_bytes(x);
     to[1] = tflmgen_shifted_inputs(x);
@@ -76,7 +76,7 @@ TFLMGEN_HELPER int32_t tflmgen_dot_rows_widen4(uint32_t *to, uint32_t x, int32_t
 
 /* A row as words X, Y of each four values; the last four are filled up with zeros. Returns the correction of offset
  * pairs. Sixteen values are 4 LDR, 4 REV16, 4 EOR, 4 SXTB16 and the stores. */
-TFLMGEN_HELPER int32_t tflmgen_dot_rows_widen(uint32_t *to, const int8_t *row, int32_t depth)
+TFLMGEN_HELPER int32_t tflmgen_dot_rows_widen(tflmgen_u32 *to, const int8_t *row, int32_t depth)
 {
     int32_t correction = 0;
     for (; depth >= 16; depth -= 16, row += 16, to += 8) {

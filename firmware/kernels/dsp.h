@@ -226,7 +226,7 @@ TFLMGEN_HELPER uint32_t tflmgen_min2(uint32_t a, uint32_t b)
 }
 
 /* Clamps `count` values in place, unless the range is that of int16. */
-TFLMGEN_SHARED void tflmgen_clamp_dsp_s16(int16_t *values, int32_t count, int32_t least, int32_t greatest)
+TFLMGEN_SHARED void tflmgen_clamp_dsp_s16(tflmgen_s16 *values, int32_t count, int32_t least, int32_t greatest)
 {
     if (least <= INT16_MIN && greatest >= INT16_MAX) {
         return;

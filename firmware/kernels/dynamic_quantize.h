@@ -22,7 +22,7 @@ TFLMGEN_HELPER int8_t tflmgen_round_to_s8(float value, float least)
     return (int8_t)(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0));
 }
 
-TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_symmetric(const float *values, int8_t *quantized,
+TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_symmetric(const tflmgen_f32 *values, int8_t *quantized,
                                                                    int32_t length)
 {
     struct tflmgen_row_scale result = {1.0f, 0};
@@ -43,7 +43,7 @@ TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_symmetric(const float *
 }
 
 /* The zero point is the one of the two from the ends of the range that rounding moves less. */
-TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_asymmetric(const float *values, int8_t *quantized,
+TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_asymmetric(const tflmgen_f32 *values, int8_t *quantized,
                                                                     int32_t length)
 {
     struct tflmgen_row_scale result = {1.0f, 0};
@@ -72,8 +72,8 @@ TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_asymmetric(const float 
     return result;
 }
 
-TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_row(const float *values, int8_t *quantized, int32_t length,
-                                                             bool asymmetric)
+TFLMGEN_HELPER struct tflmgen_row_scale tflmgen_quantize_row(const tflmgen_f32 *values, int8_t *quantized,
+                                                             int32_t length, bool asymmetric)
 {
     return asymmetric ? tflmgen_quantize_asymmetric(values, quantized, length)
                       : tflmgen_quantize_symmetric(values, quantized, length);

@@ -12,8 +12,8 @@ struct tflmgen_embedding_dequantized {
 };
 
 /* scales: one per row or one in all. An index out of range is moved to the nearest that exists. */
-TFLMGEN_KERNEL void tflmgen_embedding_dequantized(const int8_t *restrict table, const float *restrict scales,
-                                                  const int32_t *restrict indices, float *restrict output,
+TFLMGEN_KERNEL void tflmgen_embedding_dequantized(const int8_t *restrict table, const tflmgen_f32 *restrict scales,
+                                                  const tflmgen_s32 *restrict indices, tflmgen_f32 *restrict output,
                                                   const struct tflmgen_embedding_dequantized *p)
 {
     for (int32_t i = 0; i < p->indices; ++i) {

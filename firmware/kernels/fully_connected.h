@@ -22,7 +22,7 @@ struct tflmgen_fully_connected_s8 {
 
 /* bias: one per unit, or NULL. One multiplier and shift for all units. */
 TFLMGEN_KERNEL void tflmgen_fully_connected_s8(const int8_t *input, const int8_t *restrict filter,
-                                               const int32_t *restrict bias, int8_t *output,
+                                               const tflmgen_s32 *restrict bias, int8_t *output,
                                                const struct tflmgen_fully_connected_s8 *p)
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
@@ -52,8 +52,8 @@ struct tflmgen_fully_connected_channels_s8 {
 
 /* The same with a multiplier and a shift per unit. */
 TFLMGEN_KERNEL void tflmgen_fully_connected_channels_s8(const int8_t *input, const int8_t *restrict filter,
-                                                        const int32_t *restrict bias,
-                                                        const int32_t *restrict multipliers,
+                                                        const tflmgen_s32 *restrict bias,
+                                                        const tflmgen_s32 *restrict multipliers,
                                                         const int8_t *restrict shifts, int8_t *output,
                                                         const struct tflmgen_fully_connected_channels_s8 *p)
 {
@@ -78,8 +78,8 @@ struct tflmgen_fully_connected_f32 {
 };
 
 /* bias: one per unit, or NULL. */
-TFLMGEN_KERNEL void tflmgen_fully_connected_f32(const float *input, const float *restrict filter,
-                                                const float *restrict bias, float *output,
+TFLMGEN_KERNEL void tflmgen_fully_connected_f32(const tflmgen_f32 *input, const tflmgen_f32 *restrict filter,
+                                                const tflmgen_f32 *restrict bias, tflmgen_f32 *output,
                                                 const struct tflmgen_fully_connected_f32 *p)
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {

@@ -20,9 +20,9 @@ struct tflmgen_fully_connected_blocks {
 };
 
 /* scales: float[units][depth / block_size]; bias: one per unit, or NULL; quantized: scratch for a row. */
-TFLMGEN_KERNEL void tflmgen_fully_connected_blocks(const float *input, const int8_t *restrict filter,
-                                                   const float *restrict scales, const float *restrict bias,
-                                                   float *output, int8_t *restrict quantized,
+TFLMGEN_KERNEL void tflmgen_fully_connected_blocks(const tflmgen_f32 *input, const int8_t *restrict filter,
+                                                   const tflmgen_f32 *restrict scales, const tflmgen_f32 *restrict bias,
+                                                   tflmgen_f32 *output, int8_t *restrict quantized,
                                                    const struct tflmgen_fully_connected_blocks *p)
 {
     const int32_t blocks = p->depth / p->block_size;

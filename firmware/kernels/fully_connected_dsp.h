@@ -34,7 +34,7 @@ struct tflmgen_fully_connected_dsp_groups {
     int32_t correction; /* of the sums of offset pairs */
 };
 
-typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_t *stream, int8_t *output,
+typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen_u32 *stream, int8_t *output,
                                                   const struct tflmgen_fully_connected_dsp_groups *groups);
 
 #define TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED(sum, m, ra, free) "smmla " sum ", " sum ", " m ", " ra "\n\t"
@@ -98,11 +98,11 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
  * over them and 2 after them, besides rescaling. */
 /* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, PAIRS, SCALE, RESCALE)                                                \
-    TFLMGEN_SHARED void name(const void *row, const uint32_t *stream, int8_t *output,                                  \
+    TFLMGEN_SHARED void name(const void *row, const tflmgen_u32 *stream, int8_t *output,                               \
                              const struct tflmgen_fully_connected_dsp_groups *groups)                                  \
     {                                                                                                                  \
         register const void *r0 __asm__("r0") = row;                                                                   \
-        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
+        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_fully_connected_dsp_groups *r3 __asm__("r3") = groups;                           \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
@@ -131,7 +131,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const uint32_
 /* clang-format on */
 
 /* All units of rows of at most 4 * TFLMGEN_DOT_ROWS_STACK_STEPS values. */
-TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const uint32_t *stream, int8_t *output,
+TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
                                                     const struct tflmgen_fully_connected_dsp_s8 *p, bool offset,
                                                     bool common, tflmgen_fully_connected_dsp_function *run)
 {
@@ -173,7 +173,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const u
 
 #define TFLMGEN_FULLY_CONNECTED_DSP(name, PAIRS, SCALE, RESCALE, offset, common)                  \
     TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, PAIRS, SCALE, TFLMGEN_FULLY_CONNECTED_DSP_##RESCALE) \
-    TFLMGEN_SHARED void name##_s8(const int8_t *input, const uint32_t *stream, int8_t *output,    \
+    TFLMGEN_SHARED void name##_s8(const int8_t *input, const tflmgen_u32 *stream, int8_t *output, \
                                   const struct tflmgen_fully_connected_dsp_s8 *p)                 \
     {                                                                                             \
         tflmgen_fully_connected_dsp_run(input, stream, output, p, offset, common, name);          \

@@ -74,7 +74,8 @@ TFLMGEN_FULLY_CONNECTED_FEW_THUMB_ONE(tflmgen_fully_connected_few_thumb_one_clam
 TFLMGEN_FULLY_CONNECTED_FEW_THUMB_ONE(tflmgen_fully_connected_few_thumb_one_signed,
                                       TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_SIGNED)
 
-TFLMGEN_HELPER void tflmgen_fully_connected_few_thumb_run(const int8_t *input, const uint32_t *stream, int8_t *output,
+TFLMGEN_HELPER void tflmgen_fully_connected_few_thumb_run(const int8_t *input, const tflmgen_u32 *stream,
+                                                          int8_t *output,
                                                           const struct tflmgen_fully_connected_few_thumb_s8 *p,
                                                           tflmgen_fully_connected_few_thumb_function *one)
 {
@@ -91,14 +92,14 @@ TFLMGEN_HELPER void tflmgen_fully_connected_few_thumb_run(const int8_t *input, c
 }
 
 /* Outputs clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_fully_connected_few_thumb_clamped_s8(const int8_t *input, const uint32_t *stream,
+TFLMGEN_SHARED void tflmgen_fully_connected_few_thumb_clamped_s8(const int8_t *input, const tflmgen_u32 *stream,
                                                                  int8_t *output,
                                                                  const struct tflmgen_fully_connected_few_thumb_s8 *p)
 {
     tflmgen_fully_connected_few_thumb_run(input, stream, output, p, tflmgen_fully_connected_few_thumb_one_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_fully_connected_few_thumb_signed_s8(const int8_t *input, const uint32_t *stream,
+TFLMGEN_SHARED void tflmgen_fully_connected_few_thumb_signed_s8(const int8_t *input, const tflmgen_u32 *stream,
                                                                 int8_t *output,
                                                                 const struct tflmgen_fully_connected_few_thumb_s8 *p)
 {

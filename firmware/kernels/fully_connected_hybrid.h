@@ -17,9 +17,9 @@ struct tflmgen_fully_connected_hybrid {
 };
 
 /* scales: of the weights, one per unit or one in all; bias: one per unit, or NULL; quantized: scratch for a row. */
-TFLMGEN_KERNEL void tflmgen_fully_connected_hybrid(const float *input, const int8_t *restrict filter,
-                                                   const float *restrict scales, const float *restrict bias,
-                                                   float *output, int8_t *restrict quantized,
+TFLMGEN_KERNEL void tflmgen_fully_connected_hybrid(const tflmgen_f32 *input, const int8_t *restrict filter,
+                                                   const tflmgen_f32 *restrict scales, const tflmgen_f32 *restrict bias,
+                                                   tflmgen_f32 *output, int8_t *restrict quantized,
                                                    const struct tflmgen_fully_connected_hybrid *p)
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {

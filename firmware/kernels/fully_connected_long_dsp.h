@@ -17,13 +17,14 @@
 
 /* A part of a row, in the order in which the assembly reads it. */
 struct tflmgen_fully_connected_long_dsp_part {
-    int32_t passes;     /* of the unrolled loop */
-    int32_t skip;       /* bytes of code that the first pass leaves out */
-    const int32_t *end; /* of the sums */
-    int32_t stride;     /* bytes from a group's weights of this part to the next group's, less these weights */
+    int32_t passes;         /* of the unrolled loop */
+    int32_t skip;           /* bytes of code that the first pass leaves out */
+    const tflmgen_s32 *end; /* of the sums */
+    int32_t stride;         /* bytes from a group's weights of this part to the next group's, less these weights */
 };
 
-typedef void tflmgen_fully_connected_long_dsp_function(const uint32_t *widened, const uint32_t *stream, int32_t *sums,
+typedef void tflmgen_fully_connected_long_dsp_function(const tflmgen_u32 *widened, const tflmgen_u32 *stream,
+                                                       tflmgen_s32 *sums,
                                                        const struct tflmgen_fully_connected_long_dsp_part *part);
 
 /* Adds the products of a part to the sums of groups of four units. Registers: r0 row, r1 stream, r2-r5 sums, r6-r9
@@ -31,12 +32,12 @@ typedef void tflmgen_fully_connected_long_dsp_function(const uint32_t *widened, 
  * A group costs 2 instructions before its steps, 2 for each pass over them and 5 after them. */
 /* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(name, PAIRS)                                                             \
-    TFLMGEN_SHARED void name(const uint32_t *widened, const uint32_t *stream, int32_t *sums,                           \
+    TFLMGEN_SHARED void name(const tflmgen_u32 *widened, const tflmgen_u32 *stream, tflmgen_s32 *sums,                 \
                              const struct tflmgen_fully_connected_long_dsp_part *part)                                 \
     {                                                                                                                  \
-        register const uint32_t *r0 __asm__("r0") = widened;                                                           \
-        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
-        register int32_t *r2 __asm__("r2") = sums;                                                                     \
+        register const tflmgen_u32 *r0 __asm__("r0") = widened;                                                        \
+        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
+        register tflmgen_s32 *r2 __asm__("r2") = sums;                                                                 \
         register const struct tflmgen_fully_connected_long_dsp_part *r3 __asm__("r3") = part;                          \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "mov lr, r2\n\t"                                                                              \
@@ -77,8 +78,8 @@ TFLMGEN_HELPER int8_t tflmgen_fully_connected_long_dsp_output(int32_t sum, uint3
 }
 
 /* The outputs of `count` sums. factors: what is behind the first group's weights, or m, ra and s of all. */
-TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_finish(int8_t *output, const int32_t *sums, int32_t count,
-                                                            const uint32_t *factors, int32_t group_words,
+TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_finish(int8_t *output, const tflmgen_s32 *sums, int32_t count,
+                                                            const tflmgen_u32 *factors, int32_t group_words,
                                                             int32_t correction, bool with_sign, bool common)
 {
     if (common) {
@@ -99,7 +100,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_finish(int8_t *output, cons
     }
 }
 
-TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, const uint32_t *stream, int8_t *output,
+TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
                                                          const struct tflmgen_fully_connected_dsp_s8 *p, bool with_sign,
                                                          bool offset, bool common,
                                                          tflmgen_fully_connected_long_dsp_function *sums_of)
@@ -113,7 +114,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
     int32_t sums[TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS];
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
         for (int32_t unit = 0; unit < p->units; unit += TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS) {
-            const uint32_t *const block = stream + unit / 4 * group_words;
+            const tflmgen_u32 *const block = stream + unit / 4 * group_words;
             const int32_t count = tflmgen_min_s32(p->units - unit, TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS);
             const int32_t groups = (count + 3) / 4;
             int32_t correction = 0;
@@ -144,7 +145,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
 
 /* Outputs clamped at the zero point, or not. */
 #define TFLMGEN_FULLY_CONNECTED_LONG_DSP(name, with_sign, offset, common, sums_of)                          \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, int8_t *output,                   \
+    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,                \
                              const struct tflmgen_fully_connected_dsp_s8 *p)                                \
     {                                                                                                       \
         tflmgen_fully_connected_long_dsp_run(input, stream, output, p, with_sign, offset, common, sums_of); \

@@ -175,7 +175,7 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_singles(const int8_t *row, const
                                                         int8_t *output, const struct tflmgen_fully_connected_mve_s8 *p)
 {
     for (int32_t single = 0; single < p->singles; ++single) {
-        const int32_t *const factors = (const int32_t *)(const void *)(stream + 16 * p->chunks);
+        const tflmgen_s32 *const factors = (const tflmgen_s32 *)(const void *)(stream + 16 * p->chunks);
         const int32_t first = tflmgen_fully_connected_mve_dot(factors[0], row, stream, 1);
         const int32_t sum = tflmgen_fully_connected_mve_dot(first, rest, stream + 16, p->chunks - 1);
         const int32_t result = tflmgen_requantize(sum, factors[1], factors[2]) + p->output_zero_point;
@@ -213,21 +213,23 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const i
 }
 
 /* Rows of whole 16s, of at most 512 values, or others of 16 and more; outputs clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_s8(const int8_t *input, const uint32_t *stream, int8_t *output,
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_s8(const int8_t *input, const tflmgen_u32 *stream,
+                                                           int8_t *output,
                                                            const struct tflmgen_fully_connected_mve_s8 *p)
 {
     tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL,
                                     tflmgen_fully_connected_mve_groups_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_s8(const int8_t *input, const uint32_t *stream, int8_t *output,
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_s8(const int8_t *input, const tflmgen_u32 *stream,
+                                                          int8_t *output,
                                                           const struct tflmgen_fully_connected_mve_s8 *p)
 {
     tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL,
                                     tflmgen_fully_connected_mve_groups_signed);
 }
 
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_stack_s8(const int8_t *input, const uint32_t *stream,
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_stack_s8(const int8_t *input, const tflmgen_u32 *stream,
                                                                  int8_t *output,
                                                                  const struct tflmgen_fully_connected_mve_s8 *p)
 {
@@ -236,7 +238,7 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_stack_s8(const int8_t *i
                                     tflmgen_fully_connected_mve_groups_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_stack_s8(const int8_t *input, const uint32_t *stream,
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_stack_s8(const int8_t *input, const tflmgen_u32 *stream,
                                                                 int8_t *output,
                                                                 const struct tflmgen_fully_connected_mve_s8 *p)
 {
@@ -245,7 +247,7 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_stack_s8(const int8_t *in
                                     tflmgen_fully_connected_mve_groups_signed);
 }
 
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_uneven_s8(const int8_t *input, const uint32_t *stream,
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_uneven_s8(const int8_t *input, const tflmgen_u32 *stream,
                                                                   int8_t *output,
                                                                   const struct tflmgen_fully_connected_mve_s8 *p)
 {
@@ -253,7 +255,7 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_uneven_s8(const int8_t *
                                     tflmgen_fully_connected_mve_groups_uneven_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_uneven_s8(const int8_t *input, const uint32_t *stream,
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_uneven_s8(const int8_t *input, const tflmgen_u32 *stream,
                                                                  int8_t *output,
                                                                  const struct tflmgen_fully_connected_mve_s8 *p)
 {

@@ -27,13 +27,14 @@ struct tflmgen_fully_connected_s16_dsp {
 /* Four inputs of four units, 16 products: LDM + 2 LDR + 8 SXTB16 + 8 SMLAD, and 2 for the loop; then 4 SMMULR and 4
  * SSAT. Registers: r0 row, r1 stream, r2-r5 weights, r6 and r12 inputs, r7-r10 sums, lr steps. Returns the stream's
  * next group. */
-TFLMGEN_SHARED const uint32_t *tflmgen_fully_connected_s16_dsp_group(const int16_t *row, const uint32_t *stream,
-                                                                     int32_t steps, int32_t results[4])
+TFLMGEN_SHARED const tflmgen_u32 *tflmgen_fully_connected_s16_dsp_group(const tflmgen_s16 *row,
+                                                                        const tflmgen_u32 *stream, int32_t steps,
+                                                                        int32_t results[4])
 {
-    register const int16_t *r0 __asm__("r0") = row;
-    register const uint32_t *r1 __asm__("r1") = stream;
+    register const tflmgen_s16 *r0 __asm__("r0") = row;
+    register const tflmgen_u32 *r1 __asm__("r1") = stream;
     register int32_t r2 __asm__("r2") = steps;
-    register int32_t *r3 __asm__("r3") = results;
+    register tflmgen_s32 *r3 __asm__("r3") = results;
     __asm__ volatile("push {r3-r11, lr}\n\t"
                      "mov lr, r2\n\t"
                      "ldmia r1!, {r7-r10}\n"
@@ -61,7 +62,8 @@ TFLMGEN_SHARED const uint32_t *tflmgen_fully_connected_s16_dsp_group(const int16
 }
 
 /* bias, words and multiplier of one unit. */
-TFLMGEN_HELPER int32_t tflmgen_fully_connected_s16_dsp_unit(const int16_t *row, const uint32_t *stream, int32_t steps)
+TFLMGEN_HELPER int32_t tflmgen_fully_connected_s16_dsp_unit(const tflmgen_s16 *row, const tflmgen_u32 *stream,
+                                                            int32_t steps)
 {
     int32_t sum = (int32_t)stream[0];
     for (int32_t step = 1; step <= steps; ++step, row += 4) {
@@ -71,13 +73,14 @@ TFLMGEN_HELPER int32_t tflmgen_fully_connected_s16_dsp_unit(const int16_t *row, 
     return tflmgen_smmulr(sum, (int32_t)stream[steps + 1]);
 }
 
-TFLMGEN_SHARED void tflmgen_fully_connected_s16_dsp(const int16_t *input, const uint32_t *restrict stream,
-                                                    int16_t *output, const struct tflmgen_fully_connected_s16_dsp *p)
+TFLMGEN_SHARED void tflmgen_fully_connected_s16_dsp(const tflmgen_s16 *input, const tflmgen_u32 *restrict stream,
+                                                    tflmgen_s16 *output,
+                                                    const struct tflmgen_fully_connected_s16_dsp *p)
 {
     const int32_t steps = (p->depth + 3) / 4;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
-        const uint32_t *next = stream;
-        const int16_t *row = input;
+        const tflmgen_u32 *next = stream;
+        const tflmgen_s16 *row = input;
         int16_t copy[TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK];
         if (p->depth % 4 != 0) {
             memset(copy + 4 * (steps - 1), 0, 4 * sizeof *copy);

@@ -39,7 +39,7 @@ struct tflmgen_fully_connected_thumb_groups {
     int32_t one_words; /* of such a unit */
 };
 
-typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8_t *output,
+typedef void tflmgen_fully_connected_thumb_function(const tflmgen_u32 *stream, int8_t *output,
                                                     const struct tflmgen_fully_connected_thumb_groups *groups);
 
 /* One value times four weights in `four`: LDRB, 3 to part the weights, 2 MULS, 2 * 3: 12 instructions. ADD adds 128. */
@@ -101,10 +101,10 @@ typedef void tflmgen_fully_connected_thumb_function(const uint32_t *stream, int8
  * of the row. Stack: first, entry of the first pass, start of S2 and of S1, output, end, 0x00FF00FF. A group costs
  * 13 instructions before its values, 4 after its outputs, and 3 per pass. */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(name, STEP, STORE)                                \
-    TFLMGEN_SHARED void name(const uint32_t *stream, int8_t *output,                           \
+    TFLMGEN_SHARED void name(const tflmgen_u32 *stream, int8_t *output,                        \
                              const struct tflmgen_fully_connected_thumb_groups *groups)        \
     {                                                                                          \
-        register const uint32_t *r0 __asm__("r0") = stream;                                    \
+        register const tflmgen_u32 *r0 __asm__("r0") = stream;                                 \
         register int8_t *r1 __asm__("r1") = output;                                            \
         register const struct tflmgen_fully_connected_thumb_groups *r2 __asm__("r2") = groups; \
         __asm__ volatile(".syntax unified\n\t" TFLMGEN_THUMB_PUSH                              \
@@ -196,10 +196,10 @@ TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_plain_signed,
 /* A single unit. Registers: r0 weights, r2 128, r3 row, r4 value, r5 end of the row, r6 sum, r7 weight, r12 output.
  * It costs 18 instructions beside its values and what rescales it, and 4 per pass. */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_ONE(name, VALUE, OUTPUT)                                 \
-    TFLMGEN_SHARED void name(const uint32_t *stream, int8_t *output,                           \
+    TFLMGEN_SHARED void name(const tflmgen_u32 *stream, int8_t *output,                        \
                              const struct tflmgen_fully_connected_thumb_groups *groups)        \
     {                                                                                          \
-        register const uint32_t *r0 __asm__("r0") = stream;                                    \
+        register const tflmgen_u32 *r0 __asm__("r0") = stream;                                 \
         register int8_t *r1 __asm__("r1") = output;                                            \
         register const struct tflmgen_fully_connected_thumb_groups *r2 __asm__("r2") = groups; \
         __asm__ volatile(".syntax unified\n\t"                                                 \
@@ -276,7 +276,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_row(struct tflmgen_fully_conne
 }
 
 /* All units of one row, with groups of weights that are `group_words` apart. */
-TFLMGEN_HELPER void tflmgen_fully_connected_thumb_units(const uint32_t *stream, int8_t *output, int32_t units,
+TFLMGEN_HELPER void tflmgen_fully_connected_thumb_units(const tflmgen_u32 *stream, int8_t *output, int32_t units,
                                                         int32_t group_words,
                                                         struct tflmgen_fully_connected_thumb_groups *groups,
                                                         tflmgen_fully_connected_thumb_function *run,
@@ -304,7 +304,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_units(const uint32_t *stream, 
 }
 
 /* All units of all rows. copy: room for a row, and one byte more where its length is odd; or NULL, and it is even. */
-TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const uint32_t *stream, int8_t *output,
+TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
                                                       const struct tflmgen_fully_connected_thumb_s8 *p, uint8_t *copy,
                                                       struct tflmgen_fully_connected_thumb_groups *groups,
                                                       tflmgen_fully_connected_thumb_function *run,
@@ -320,29 +320,31 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const
 }
 
 /* Outputs clamped at the zero point, or not. */
-#define TFLMGEN_FULLY_CONNECTED_THUMB(kind)                                                                            \
-    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_copied_##kind##_s8(                                              \
-        const int8_t *input, const uint32_t *stream, int8_t *output, const struct tflmgen_fully_connected_thumb_s8 *p) \
-    {                                                                                                                  \
-        uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                                                             \
-        struct tflmgen_fully_connected_thumb_groups groups;                                                            \
-        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,                                         \
-                                            TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES,                                \
-                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED_BYTES);                           \
-        tflmgen_fully_connected_thumb_run(input, stream, output, p, copy, &groups,                                     \
-                                          tflmgen_fully_connected_thumb_copied_##kind,                                 \
-                                          tflmgen_fully_connected_thumb_one_copied_##kind);                            \
-    }                                                                                                                  \
-    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_plain_##kind##_s8(                                               \
-        const int8_t *input, const uint32_t *stream, int8_t *output, const struct tflmgen_fully_connected_thumb_s8 *p) \
-    {                                                                                                                  \
-        struct tflmgen_fully_connected_thumb_groups groups;                                                            \
-        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,                                         \
-                                            TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN_BYTES,                                 \
-                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN_BYTES);                            \
-        tflmgen_fully_connected_thumb_run(input, stream, output, p, NULL, &groups,                                     \
-                                          tflmgen_fully_connected_thumb_plain_##kind,                                  \
-                                          tflmgen_fully_connected_thumb_one_plain_##kind);                             \
+#define TFLMGEN_FULLY_CONNECTED_THUMB(kind)                                                  \
+    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_copied_##kind##_s8(                    \
+        const int8_t *input, const tflmgen_u32 *stream, int8_t *output,                      \
+        const struct tflmgen_fully_connected_thumb_s8 *p)                                    \
+    {                                                                                        \
+        uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                                   \
+        struct tflmgen_fully_connected_thumb_groups groups;                                  \
+        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,               \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES,      \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED_BYTES); \
+        tflmgen_fully_connected_thumb_run(input, stream, output, p, copy, &groups,           \
+                                          tflmgen_fully_connected_thumb_copied_##kind,       \
+                                          tflmgen_fully_connected_thumb_one_copied_##kind);  \
+    }                                                                                        \
+    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_plain_##kind##_s8(                     \
+        const int8_t *input, const tflmgen_u32 *stream, int8_t *output,                      \
+        const struct tflmgen_fully_connected_thumb_s8 *p)                                    \
+    {                                                                                        \
+        struct tflmgen_fully_connected_thumb_groups groups;                                  \
+        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,               \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN_BYTES,       \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN_BYTES);  \
+        tflmgen_fully_connected_thumb_run(input, stream, output, p, NULL, &groups,           \
+                                          tflmgen_fully_connected_thumb_plain_##kind,        \
+                                          tflmgen_fully_connected_thumb_one_plain_##kind);   \
     }
 
 TFLMGEN_FULLY_CONNECTED_THUMB(clamped)

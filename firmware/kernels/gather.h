@@ -38,8 +38,8 @@ struct tflmgen_gather {
         }                                                                                         \
     }
 
-TFLMGEN_DEFINE_GATHER(tflmgen_gather_s32, int32_t)
-TFLMGEN_DEFINE_GATHER(tflmgen_gather_s64, int64_t)
+TFLMGEN_DEFINE_GATHER(tflmgen_gather_s32, tflmgen_s32)
+TFLMGEN_DEFINE_GATHER(tflmgen_gather_s64, tflmgen_s64)
 
 /* `indices` holds `points` tuples of `depth` indices, one for each of the input's leading dimensions. */
 struct tflmgen_gather_nd {
@@ -50,7 +50,7 @@ struct tflmgen_gather_nd {
     int32_t block_bytes;
 };
 
-TFLMGEN_KERNEL void tflmgen_gather_nd(const void *input, const int32_t *indices, void *output,
+TFLMGEN_KERNEL void tflmgen_gather_nd(const void *input, const tflmgen_s32 *indices, void *output,
                                       const struct tflmgen_gather_nd *params)
 {
     uint8_t *to = output;
@@ -75,39 +75,39 @@ struct tflmgen_scatter_nd {
 };
 
 /* Each point's block of updates is added to an output of zeros. A point out of range is left out. */
-#define TFLMGEN_DEFINE_SCATTER_ND(name, type, sum)                                      \
-    TFLMGEN_KERNEL void name(const int32_t *indices, const type *updates, type *output, \
-                             const struct tflmgen_scatter_nd *params)                   \
-    {                                                                                   \
-        for (int32_t i = 0; i < params->elements; i++) {                                \
-            output[i] = 0;                                                              \
-        }                                                                               \
-        for (int32_t point = 0; point < params->points; point++) {                      \
-            int32_t offset = 0;                                                         \
-            bool inside = true;                                                         \
-            for (int32_t i = 0; i < params->depth; i++) {                               \
-                const int32_t index = *indices++;                                       \
-                if (index < 0 || index >= params->dimension[i]) {                       \
-                    inside = false;                                                     \
-                } else {                                                                \
-                    offset += index * params->stride[i];                                \
-                }                                                                       \
-            }                                                                           \
-            for (int32_t i = 0; inside && i < params->block; i++) {                     \
-                const type a = output[offset + i];                                      \
-                const type b = updates[i];                                              \
-                output[offset + i] = (type)(sum);                                       \
-            }                                                                           \
-            updates += params->block;                                                   \
-        }                                                                               \
+#define TFLMGEN_DEFINE_SCATTER_ND(name, type, sum)                                          \
+    TFLMGEN_KERNEL void name(const tflmgen_s32 *indices, const type *updates, type *output, \
+                             const struct tflmgen_scatter_nd *params)                       \
+    {                                                                                       \
+        for (int32_t i = 0; i < params->elements; i++) {                                    \
+            output[i] = 0;                                                                  \
+        }                                                                                   \
+        for (int32_t point = 0; point < params->points; point++) {                          \
+            int32_t offset = 0;                                                             \
+            bool inside = true;                                                             \
+            for (int32_t i = 0; i < params->depth; i++) {                                   \
+                const int32_t index = *indices++;                                           \
+                if (index < 0 || index >= params->dimension[i]) {                           \
+                    inside = false;                                                         \
+                } else {                                                                    \
+                    offset += index * params->stride[i];                                    \
+                }                                                                           \
+            }                                                                               \
+            for (int32_t i = 0; inside && i < params->block; i++) {                         \
+                const type a = output[offset + i];                                          \
+                const type b = updates[i];                                                  \
+                output[offset + i] = (type)(sum);                                           \
+            }                                                                               \
+            updates += params->block;                                                       \
+        }                                                                                   \
     }
 
-TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_f32, float, a + b)
+TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_f32, tflmgen_f32, a + b)
 TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_s8, int8_t, a + b)
 TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_u8, uint8_t, a + b)
-TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_s16, int16_t, a + b)
-TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_s32, int32_t, (uint32_t)a + (uint32_t)b)
-TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_s64, int64_t, (uint64_t)a + (uint64_t)b)
-TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_b8, bool, a || b)
+TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_s16, tflmgen_s16, a + b)
+TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_s32, tflmgen_s32, (uint32_t)a + (uint32_t)b)
+TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_s64, tflmgen_s64, (uint64_t)a + (uint64_t)b)
+TFLMGEN_DEFINE_SCATTER_ND(tflmgen_scatter_nd_b8, tflmgen_bool, a || b)
 
 #endif

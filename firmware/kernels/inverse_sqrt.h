@@ -9,7 +9,7 @@
 
 /* 1 / sqrt(x) = multiplier * 2^(shift - 31), for x >= 0; 0 counts as 1. Newton and Raphson's iteration on x brought
  * to [1/4, 1) with three integer bits, starting from 1. */
-TFLMGEN_HELPER void tflmgen_inverse_sqrt(int32_t x, int32_t *multiplier, int32_t *shift)
+TFLMGEN_HELPER void tflmgen_inverse_sqrt(int32_t x, tflmgen_s32 *multiplier, tflmgen_s32 *shift)
 {
     if (x <= 1) {
         *multiplier = INT32_MAX;

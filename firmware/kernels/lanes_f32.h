@@ -76,8 +76,8 @@ struct tflmgen_lanes_f32 {
 
 /* sums[c] += x[c] * weights[c] over all taps, or with `one` x[0] * weights[c]; there is at least one tap. With a
  * floating-point unit 22 instructions for 8 products, 14 with VMLA, and 7 between lines. */
-TFLMGEN_HELPER void tflmgen_add_taps_f32(float sums[TFLMGEN_LANES_F32], bool one, const float *x, const float *weights,
-                                         const struct tflmgen_lanes_f32 *taps)
+TFLMGEN_HELPER void tflmgen_add_taps_f32(float sums[TFLMGEN_LANES_F32], bool one, const tflmgen_f32 *x,
+                                         const tflmgen_f32 *weights, const struct tflmgen_lanes_f32 *taps)
 {
     int32_t lines = taps->lines;
 #if TFLMGEN_HAS_FPU
@@ -101,11 +101,11 @@ TFLMGEN_HELPER void tflmgen_add_taps_f32(float sums[TFLMGEN_LANES_F32], bool one
 }
 
 /* Adds the bias, NULL for none, and writes what is not below `least`. Returns the sum of all before that. */
-TFLMGEN_HELPER float tflmgen_finish_lanes_f32(const float sums[TFLMGEN_LANES_F32], const float *bias, float least,
-                                              float *output)
+TFLMGEN_HELPER float tflmgen_finish_lanes_f32(const float sums[TFLMGEN_LANES_F32], const tflmgen_f32 *bias, float least,
+                                              tflmgen_f32 *output)
 {
     static const float none[TFLMGEN_LANES_F32] = {0.0f};
-    const float *const added = bias ? bias : none;
+    const tflmgen_f32 *const added = bias ? bias : none;
     float total = 0.0f;
     TFLMGEN_UNROLL_LANES_F32
     for (int32_t i = 0; i < TFLMGEN_LANES_F32; ++i) {

@@ -47,21 +47,22 @@ TFLMGEN_HELPER void tflmgen_lstm_start(void *h, const void *h_in, int32_t h_byte
 
 /* peepholes (forget, output, input), norms, projection [outputs, cells] and its bias may be NULL. gates: scratch for
  * one number per gate and cell. */
-TFLMGEN_KERNEL void tflmgen_lstm_f32(const float *input, const float *restrict weights,
-                                     const float *restrict recurrent_weights, const float *restrict biases,
-                                     const float *restrict peepholes, const float *restrict norms,
-                                     const float *restrict projection, const float *restrict projection_bias,
-                                     const float *h_in, const float *cell_in, float *output, float *h, float *cell,
-                                     float *restrict gates, const struct tflmgen_lstm_f32 *p)
+TFLMGEN_KERNEL void tflmgen_lstm_f32(const tflmgen_f32 *input, const tflmgen_f32 *restrict weights,
+                                     const tflmgen_f32 *restrict recurrent_weights, const tflmgen_f32 *restrict biases,
+                                     const tflmgen_f32 *restrict peepholes, const tflmgen_f32 *restrict norms,
+                                     const tflmgen_f32 *restrict projection,
+                                     const tflmgen_f32 *restrict projection_bias, const tflmgen_f32 *h_in,
+                                     const tflmgen_f32 *cell_in, tflmgen_f32 *output, tflmgen_f32 *h, tflmgen_f32 *cell,
+                                     tflmgen_f32 *restrict gates, const struct tflmgen_lstm_f32 *p)
 {
     const int32_t rows = (p->coupled ? TFLMGEN_LSTM_INPUT : TFLMGEN_LSTM_INPUT + 1) * p->cells;
-    const float *const active = gates + TFLMGEN_LSTM_OUTPUT * p->cells;
+    const tflmgen_f32 *const active = gates + TFLMGEN_LSTM_OUTPUT * p->cells;
     tflmgen_lstm_start(h, h_in, p->batches * p->outputs * 4, cell, cell_in, p->batches * p->cells * 4);
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t step = 0; step < p->steps; ++step) {
             const int32_t at = p->backward ? p->steps - 1 - step : step;
             const int32_t row = p->time_major ? at * p->batches + batch : batch * p->steps + at;
-            const float *const x = input + row * p->inputs;
+            const tflmgen_f32 *const x = input + row * p->inputs;
             tflmgen_matrix_f32(x, weights, norms ? NULL : biases, gates, p->inputs, rows);
             tflmgen_matrix_f32(h, recurrent_weights, gates, gates, p->outputs, rows);
             tflmgen_lstm_update_f32(gates, biases, peepholes, norms, cell, p->cells, p->coupled, p->cell_clip);
@@ -104,22 +105,22 @@ struct tflmgen_lstm_integer {
     int32_t steps_shift;
 };
 
-TFLMGEN_HELPER int32_t tflmgen_lstm_sum_s8(const int8_t *x, const int8_t *weights, int32_t length, const int32_t *bias,
-                                           int32_t multiplier, int32_t shift)
+TFLMGEN_HELPER int32_t tflmgen_lstm_sum_s8(const int8_t *x, const int8_t *weights, int32_t length,
+                                           const tflmgen_s32 *bias, int32_t multiplier, int32_t shift)
 {
     const int32_t sum = tflmgen_add_wrap_s32(tflmgen_dot_s8(x, weights, length, 0), bias ? *bias : 0);
     return tflmgen_saturate_s16(tflmgen_requantize(sum, multiplier, shift));
 }
 
-TFLMGEN_HELPER int32_t tflmgen_lstm_sum_s16(const int16_t *x, const int8_t *weights, int32_t length,
-                                            const int64_t *bias, int32_t multiplier, int32_t shift)
+TFLMGEN_HELPER int32_t tflmgen_lstm_sum_s16(const tflmgen_s16 *x, const int8_t *weights, int32_t length,
+                                            const tflmgen_s64 *bias, int32_t multiplier, int32_t shift)
 {
     const int64_t sum = tflmgen_dot_s16(x, weights, length);
     return tflmgen_saturate_s16(tflmgen_finish_s16_b64(sum, bias, multiplier, shift));
 }
 
 /* `gates` points to the forget gate of the cell. */
-TFLMGEN_HELPER void tflmgen_lstm_update_cell_s16(int16_t *cell, const int16_t *gates,
+TFLMGEN_HELPER void tflmgen_lstm_update_cell_s16(tflmgen_s16 *cell, const tflmgen_s16 *gates,
                                                  const struct tflmgen_lstm_integer *p)
 {
     const int32_t let_in = gates[TFLMGEN_LSTM_INPUT * p->cells] * gates[TFLMGEN_LSTM_CELL * p->cells];
@@ -134,9 +135,9 @@ TFLMGEN_HELPER void tflmgen_lstm_update_cell_s16(int16_t *cell, const int16_t *g
 #define TFLMGEN_LSTM_INTEGER(name, element, bias_element, sum_of, least, most)                                        \
     TFLMGEN_KERNEL void name(const element *input, const int8_t *restrict weights,                                    \
                              const int8_t *restrict recurrent_weights, const bias_element *restrict biases,           \
-                             const bias_element *restrict recurrent_biases, const uint16_t *restrict sigmoid,         \
-                             const element *h_in, const int16_t *cell_in, element *output, element *h, int16_t *cell, \
-                             int16_t *restrict gates, const struct tflmgen_lstm_integer *p)                           \
+                             const bias_element *restrict recurrent_biases, const tflmgen_u16 *restrict sigmoid,      \
+                             const element *h_in, const tflmgen_s16 *cell_in, element *output, element *h,            \
+                             tflmgen_s16 *cell, tflmgen_s16 *restrict gates, const struct tflmgen_lstm_integer *p)    \
     {                                                                                                                 \
         tflmgen_lstm_start(h, h_in, p->batches * p->cells * (int32_t)sizeof(element), cell, cell_in,                  \
                            p->batches * p->cells * 2);                                                                \
@@ -172,7 +173,7 @@ TFLMGEN_HELPER void tflmgen_lstm_update_cell_s16(int16_t *cell, const int16_t *g
         }                                                                                                             \
     }
 
-TFLMGEN_LSTM_INTEGER(tflmgen_lstm_s8, int8_t, int32_t, tflmgen_lstm_sum_s8, INT8_MIN, INT8_MAX)
-TFLMGEN_LSTM_INTEGER(tflmgen_lstm_s16, int16_t, int64_t, tflmgen_lstm_sum_s16, INT16_MIN, INT16_MAX)
+TFLMGEN_LSTM_INTEGER(tflmgen_lstm_s8, int8_t, tflmgen_s32, tflmgen_lstm_sum_s8, INT8_MIN, INT8_MAX)
+TFLMGEN_LSTM_INTEGER(tflmgen_lstm_s16, tflmgen_s16, tflmgen_s64, tflmgen_lstm_sum_s16, INT16_MIN, INT16_MAX)
 
 #endif

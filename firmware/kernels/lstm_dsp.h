@@ -33,7 +33,7 @@ struct tflmgen_lstm_dsp_s8 {
 
 /* (table[position / 2^bits] - 65536) * 2^bits, interpolated, added to `sum`: the table's values, from 32768 on, are
  * negative as halves of a word. */
-TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_interpolate(const uint16_t *table, uint32_t position, uint32_t bits,
+TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_interpolate(const tflmgen_u16 *table, uint32_t position, uint32_t bits,
                                                     int32_t sum)
 {
     const uint32_t two = tflmgen_load4(table + (position >> bits));
@@ -43,14 +43,14 @@ TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_interpolate(const uint16_t *table, uint3
 
 /* tflmgen_logistic_of_steps of a sum in 1/4096, and tflmgen_tanh_of_steps. One's complements take the place of their
  * roundings of negative arguments. */
-TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_logistic(const uint16_t *table, int32_t sum)
+TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_logistic(const tflmgen_u16 *table, int32_t sum)
 {
     const int32_t sign = tflmgen_sign_mask(sum);
     const int32_t value = tflmgen_lstm_dsp_interpolate(table, (uint32_t)(3 * ((sum ^ sign) - sign)), 9, 0);
     return (int32_t)((uint32_t)((value ^ sign) + 512) << 7 >> 17);
 }
 
-TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_tanh(const uint16_t *table, int32_t steps)
+TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_tanh(const tflmgen_u16 *table, int32_t steps)
 {
     const int32_t sign = tflmgen_sign_mask(steps);
     uint32_t position;
@@ -66,8 +66,9 @@ TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_halve(int32_t product, int32_t right)
 
 /* One step of `count` cells: from the sums in `gates` to cells, h and output. table: tflmgen_logistic_s16's, and
  * once more its last. */
-TFLMGEN_HELPER void tflmgen_lstm_dsp_update(const int16_t *gates, const uint16_t *table, int16_t *cell, int8_t *h,
-                                            int8_t *output, int32_t count, const struct tflmgen_lstm_dsp_s8 *p)
+TFLMGEN_HELPER void tflmgen_lstm_dsp_update(const tflmgen_s16 *gates, const tflmgen_u16 *table, tflmgen_s16 *cell,
+                                            int8_t *h, int8_t *output, int32_t count,
+                                            const struct tflmgen_lstm_dsp_s8 *p)
 {
     const int32_t input_shift = p->input_shift, clip = p->cell_clip;
     const int32_t multiplier = p->output_multiplier, right = p->output_right_shift, zero_point = p->output_zero_point;
@@ -88,41 +89,41 @@ TFLMGEN_HELPER void tflmgen_lstm_dsp_update(const int16_t *gates, const uint16_t
 
 /* weights, recurrent_weights: see rescaled_rows_dsp.h; gates: scratch for four sums per cell, or NULL where the
  * input and h are together no more than fits `widened`. */
-#define TFLMGEN_LSTM_DSP(name, rows_of)                                                                            \
-    TFLMGEN_KERNEL void name(const int8_t *input, const uint32_t *restrict weights,                                \
-                             const uint32_t *restrict recurrent_weights, const uint16_t *restrict table,           \
-                             const int8_t *h_in, const int16_t *cell_in, int8_t *output, int8_t *h, int16_t *cell, \
-                             int16_t *gates, const struct tflmgen_lstm_dsp_s8 *p)                                  \
-    {                                                                                                              \
-        uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];                                                        \
-        int16_t near[4 * TFLMGEN_LSTM_DSP_CELLS] __attribute__((aligned(4)));                                      \
-        int16_t *const sums = gates ? gates : near;                                                                \
-        const int32_t most = gates ? p->cells : TFLMGEN_LSTM_DSP_CELLS;                                            \
-        struct tflmgen_rescaled_rows_dsp of_input = {p->scales, 0, 0, 0, NULL};                                    \
-        struct tflmgen_rescaled_rows_dsp of_h = {p->recurrent_scales, 0, 0, 0, NULL};                              \
-        tflmgen_lstm_start(h, h_in, p->batches * p->cells, cell, cell_in, p->batches * p->cells * 2);              \
-        for (int32_t batch = 0; batch < p->batches; ++batch, h += p->cells, cell += p->cells) {                    \
-            for (int32_t step = 0; step < p->steps; ++step) {                                                      \
-                const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;           \
-                const uint32_t *of_weights = weights;                                                              \
-                const uint32_t *of_recurrent = recurrent_weights;                                                  \
-                tflmgen_rescaled_rows_dsp_set_row(&of_input, widened, input + row * p->inputs, p->inputs);         \
-                if (!gates) {                                                                                      \
-                    uint32_t *const behind = widened + 2 * ((p->inputs + 3) / 4);                                  \
-                    tflmgen_rescaled_rows_dsp_set_row(&of_h, behind, h, p->cells);                                 \
-                }                                                                                                  \
-                for (int32_t i = 0; i < p->cells; i += most) {                                                     \
-                    const int32_t count = tflmgen_min_s32(p->cells - i, most);                                     \
-                    memset(sums, 0, (size_t)count * 4 * sizeof *sums);                                             \
-                    of_weights = rows_of(&of_input, of_weights, sums, count);                                      \
-                    if (gates) {                                                                                   \
-                        tflmgen_rescaled_rows_dsp_set_row(&of_h, widened, h, p->cells);                            \
-                    }                                                                                              \
-                    of_recurrent = rows_of(&of_h, of_recurrent, sums, count);                                      \
-                    tflmgen_lstm_dsp_update(sums, table, cell + i, h + i, output + row * p->cells + i, count, p);  \
-                }                                                                                                  \
-            }                                                                                                      \
-        }                                                                                                          \
+#define TFLMGEN_LSTM_DSP(name, rows_of)                                                                           \
+    TFLMGEN_KERNEL void name(const int8_t *input, const tflmgen_u32 *restrict weights,                            \
+                             const tflmgen_u32 *restrict recurrent_weights, const tflmgen_u16 *restrict table,    \
+                             const int8_t *h_in, const tflmgen_s16 *cell_in, int8_t *output, int8_t *h,           \
+                             tflmgen_s16 *cell, tflmgen_s16 *gates, const struct tflmgen_lstm_dsp_s8 *p)          \
+    {                                                                                                             \
+        uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];                                                       \
+        int16_t near[4 * TFLMGEN_LSTM_DSP_CELLS] __attribute__((aligned(4)));                                     \
+        tflmgen_s16 *const sums = gates ? gates : near;                                                           \
+        const int32_t most = gates ? p->cells : TFLMGEN_LSTM_DSP_CELLS;                                           \
+        struct tflmgen_rescaled_rows_dsp of_input = {p->scales, 0, 0, 0, NULL};                                   \
+        struct tflmgen_rescaled_rows_dsp of_h = {p->recurrent_scales, 0, 0, 0, NULL};                             \
+        tflmgen_lstm_start(h, h_in, p->batches * p->cells, cell, cell_in, p->batches * p->cells * 2);             \
+        for (int32_t batch = 0; batch < p->batches; ++batch, h += p->cells, cell += p->cells) {                   \
+            for (int32_t step = 0; step < p->steps; ++step) {                                                     \
+                const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;          \
+                const tflmgen_u32 *of_weights = weights;                                                          \
+                const tflmgen_u32 *of_recurrent = recurrent_weights;                                              \
+                tflmgen_rescaled_rows_dsp_set_row(&of_input, widened, input + row * p->inputs, p->inputs);        \
+                if (!gates) {                                                                                     \
+                    tflmgen_u32 *const behind = widened + 2 * ((p->inputs + 3) / 4);                              \
+                    tflmgen_rescaled_rows_dsp_set_row(&of_h, behind, h, p->cells);                                \
+                }                                                                                                 \
+                for (int32_t i = 0; i < p->cells; i += most) {                                                    \
+                    const int32_t count = tflmgen_min_s32(p->cells - i, most);                                    \
+                    memset(sums, 0, (size_t)count * 4 * sizeof *sums);                                            \
+                    of_weights = rows_of(&of_input, of_weights, sums, count);                                     \
+                    if (gates) {                                                                                  \
+                        tflmgen_rescaled_rows_dsp_set_row(&of_h, widened, h, p->cells);                           \
+                    }                                                                                             \
+                    of_recurrent = rows_of(&of_h, of_recurrent, sums, count);                                     \
+                    tflmgen_lstm_dsp_update(sums, table, cell + i, h + i, output + row * p->cells + i, count, p); \
+                }                                                                                                 \
+            }                                                                                                     \
+        }                                                                                                         \
     }
 
 TFLMGEN_LSTM_DSP(tflmgen_lstm_dsp_s8, tflmgen_rescaled_fours_dsp_pairs)

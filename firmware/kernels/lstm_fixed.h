@@ -39,8 +39,8 @@ struct tflmgen_lstm_fixed_s8 {
 };
 
 /* values * norm + bias, once the values have mean 0 and variance 1. */
-TFLMGEN_HELPER void tflmgen_lstm_normalize_s16(int16_t *values, const int16_t *norm, const int32_t *bias, int32_t gate,
-                                               const struct tflmgen_lstm_fixed_s8 *p)
+TFLMGEN_HELPER void tflmgen_lstm_normalize_s16(tflmgen_s16 *values, const tflmgen_s16 *norm, const tflmgen_s32 *bias,
+                                               int32_t gate, const struct tflmgen_lstm_fixed_s8 *p)
 {
     int64_t sum = 0;
     int64_t squares = 0;
@@ -63,13 +63,13 @@ TFLMGEN_HELPER void tflmgen_lstm_normalize_s16(int16_t *values, const int16_t *n
 }
 
 /* The sums and the activation of one gate. The arrays are those of all gates; peephole: that of this one, or NULL. */
-TFLMGEN_HELPER void tflmgen_lstm_gate_s16(int32_t gate, int16_t *gates, const int8_t *x, const int8_t *h,
-                                          const int16_t *cell, const int8_t *weights, const int32_t *biases,
-                                          const int8_t *recurrent_weights, const int32_t *recurrent_biases,
-                                          const int16_t *peephole, const int16_t *norms, const int32_t *norm_biases,
-                                          const struct tflmgen_lstm_fixed_s8 *p)
+TFLMGEN_HELPER void tflmgen_lstm_gate_s16(int32_t gate, tflmgen_s16 *gates, const int8_t *x, const int8_t *h,
+                                          const tflmgen_s16 *cell, const int8_t *weights, const tflmgen_s32 *biases,
+                                          const int8_t *recurrent_weights, const tflmgen_s32 *recurrent_biases,
+                                          const tflmgen_s16 *peephole, const tflmgen_s16 *norms,
+                                          const tflmgen_s32 *norm_biases, const struct tflmgen_lstm_fixed_s8 *p)
 {
-    int16_t *const values = gates + gate * p->cells;
+    tflmgen_s16 *const values = gates + gate * p->cells;
     for (int32_t unit = 0; unit < p->cells; ++unit) {
         const int32_t i = gate * p->cells + unit;
         int32_t sum = tflmgen_lstm_sum_s8(x, weights + i * p->inputs, p->inputs, biases + i, p->multipliers[gate],
@@ -107,12 +107,13 @@ TFLMGEN_HELPER int16_t tflmgen_lstm_cell_s16(int32_t cell, int32_t forget, int32
  * recurrent_biases, projection_bias: zero points folded in. gates: scratch for one number per gate and cell; hidden:
  * scratch for one per cell. */
 TFLMGEN_KERNEL void tflmgen_lstm_fixed_s8(const int8_t *input, const int8_t *restrict weights,
-                                          const int8_t *restrict recurrent_weights, const int32_t *restrict biases,
-                                          const int32_t *restrict recurrent_biases, const int16_t *restrict peepholes,
-                                          const int16_t *restrict norms, const int32_t *restrict norm_biases,
-                                          const int8_t *restrict projection, const int32_t *restrict projection_bias,
-                                          const int8_t *h_in, const int16_t *cell_in, int8_t *output, int8_t *h,
-                                          int16_t *cell, int16_t *restrict gates, int8_t *restrict hidden,
+                                          const int8_t *restrict recurrent_weights, const tflmgen_s32 *restrict biases,
+                                          const tflmgen_s32 *restrict recurrent_biases,
+                                          const tflmgen_s16 *restrict peepholes, const tflmgen_s16 *restrict norms,
+                                          const tflmgen_s32 *restrict norm_biases, const int8_t *restrict projection,
+                                          const tflmgen_s32 *restrict projection_bias, const int8_t *h_in,
+                                          const tflmgen_s16 *cell_in, int8_t *output, int8_t *h, tflmgen_s16 *cell,
+                                          tflmgen_s16 *restrict gates, int8_t *restrict hidden,
                                           const struct tflmgen_lstm_fixed_s8 *p)
 {
     tflmgen_lstm_start(h, h_in, p->batches * p->outputs, cell, cell_in, p->batches * p->cells * 2);

@@ -19,7 +19,8 @@ TFLMGEN_HELPER float tflmgen_clip_f32(float value, float limit)
 }
 
 /* values * norm + bias, once the values have mean 0 and variance 1. */
-TFLMGEN_HELPER void tflmgen_lstm_normalize_f32(float *values, const float *norm, const float *bias, int32_t length)
+TFLMGEN_HELPER void tflmgen_lstm_normalize_f32(tflmgen_f32 *values, const tflmgen_f32 *norm, const tflmgen_f32 *bias,
+                                               int32_t length)
 {
     float sum = 0.0f;
     float squares = 0.0f;
@@ -38,10 +39,11 @@ TFLMGEN_HELPER void tflmgen_lstm_normalize_f32(float *values, const float *norm,
 
 /* The peephole, the normalisation and the activation of one gate. biases, norms: of all gates; peephole: of this
  * one. */
-TFLMGEN_HELPER void tflmgen_lstm_finish_gate_f32(int32_t gate, float *gates, const float *biases, const float *peephole,
-                                                 const float *norms, const float *cell, int32_t cells)
+TFLMGEN_HELPER void tflmgen_lstm_finish_gate_f32(int32_t gate, tflmgen_f32 *gates, const tflmgen_f32 *biases,
+                                                 const tflmgen_f32 *peephole, const tflmgen_f32 *norms,
+                                                 const tflmgen_f32 *cell, int32_t cells)
 {
-    float *const values = gates + gate * cells;
+    tflmgen_f32 *const values = gates + gate * cells;
     if (peephole) {
         for (int32_t i = 0; i < cells; ++i) {
             values[i] += peephole[i] * cell[i];
@@ -58,13 +60,14 @@ TFLMGEN_HELPER void tflmgen_lstm_finish_gate_f32(int32_t gate, float *gates, con
 /* One step of one batch: from the sums in `gates` (biases added where there are no norms) to the cells, and to
  * output gate * tanh(cell), which replaces the output gate. peepholes: forget, output, input; or NULL, as norms.
  * coupled: there is no input gate, 1 - forget stands for it. */
-TFLMGEN_HELPER void tflmgen_lstm_update_f32(float *gates, const float *biases, const float *peepholes,
-                                            const float *norms, float *cell, int32_t cells, bool coupled, float clip)
+TFLMGEN_HELPER void tflmgen_lstm_update_f32(tflmgen_f32 *gates, const tflmgen_f32 *biases, const tflmgen_f32 *peepholes,
+                                            const tflmgen_f32 *norms, tflmgen_f32 *cell, int32_t cells, bool coupled,
+                                            float clip)
 {
-    const float *const forget = gates + TFLMGEN_LSTM_FORGET * cells;
-    const float *const cell_gate = gates + TFLMGEN_LSTM_CELL * cells;
-    float *const output_gate = gates + TFLMGEN_LSTM_OUTPUT * cells;
-    const float *const input_gate = gates + TFLMGEN_LSTM_INPUT * cells;
+    const tflmgen_f32 *const forget = gates + TFLMGEN_LSTM_FORGET * cells;
+    const tflmgen_f32 *const cell_gate = gates + TFLMGEN_LSTM_CELL * cells;
+    tflmgen_f32 *const output_gate = gates + TFLMGEN_LSTM_OUTPUT * cells;
+    const tflmgen_f32 *const input_gate = gates + TFLMGEN_LSTM_INPUT * cells;
     tflmgen_lstm_finish_gate_f32(TFLMGEN_LSTM_FORGET, gates, biases, peepholes, norms, cell, cells);
     tflmgen_lstm_finish_gate_f32(TFLMGEN_LSTM_CELL, gates, biases, NULL, norms, cell, cells);
     if (!coupled) {

@@ -23,8 +23,9 @@ struct tflmgen_lstm_hybrid {
 };
 
 /* Adds weights * x to the sums of all gates. quantized: scratch as long as x. */
-TFLMGEN_HELPER void tflmgen_lstm_add_hybrid(float *gates, const float *x, int8_t *quantized, const int8_t *weights,
-                                            int32_t length, const float *scales, const struct tflmgen_lstm_hybrid *p)
+TFLMGEN_HELPER void tflmgen_lstm_add_hybrid(tflmgen_f32 *gates, const tflmgen_f32 *x, int8_t *quantized,
+                                            const int8_t *weights, int32_t length, const tflmgen_f32 *scales,
+                                            const struct tflmgen_lstm_hybrid *p)
 {
     const struct tflmgen_row_scale row = tflmgen_quantize_row(x, quantized, length, p->asymmetric);
     const int32_t count = p->coupled ? TFLMGEN_LSTM_INPUT : TFLMGEN_LSTM_INPUT + 1;
@@ -37,16 +38,16 @@ TFLMGEN_HELPER void tflmgen_lstm_add_hybrid(float *gates, const float *x, int8_t
 }
 
 /* gates: scratch for one number per gate and cell; quantized: scratch as long as the longest of x, h and the cells. */
-TFLMGEN_KERNEL void tflmgen_lstm_hybrid(const float *input, const int8_t *restrict weights,
-                                        const int8_t *restrict recurrent_weights, const float *restrict biases,
-                                        const float *restrict peepholes, const float *restrict norms,
-                                        const int8_t *restrict projection, const float *restrict projection_bias,
-                                        const float *h_in, const float *cell_in, float *output, float *h, float *cell,
-                                        float *restrict gates, int8_t *restrict quantized,
-                                        const struct tflmgen_lstm_hybrid *p)
+TFLMGEN_KERNEL void tflmgen_lstm_hybrid(const tflmgen_f32 *input, const int8_t *restrict weights,
+                                        const int8_t *restrict recurrent_weights, const tflmgen_f32 *restrict biases,
+                                        const tflmgen_f32 *restrict peepholes, const tflmgen_f32 *restrict norms,
+                                        const int8_t *restrict projection, const tflmgen_f32 *restrict projection_bias,
+                                        const tflmgen_f32 *h_in, const tflmgen_f32 *cell_in, tflmgen_f32 *output,
+                                        tflmgen_f32 *h, tflmgen_f32 *cell, tflmgen_f32 *restrict gates,
+                                        int8_t *restrict quantized, const struct tflmgen_lstm_hybrid *p)
 {
     const int32_t rows = (p->coupled ? TFLMGEN_LSTM_INPUT : TFLMGEN_LSTM_INPUT + 1) * p->cells;
-    const float *const active = gates + TFLMGEN_LSTM_OUTPUT * p->cells;
+    const tflmgen_f32 *const active = gates + TFLMGEN_LSTM_OUTPUT * p->cells;
     tflmgen_lstm_start(h, h_in, p->batches * p->outputs * 4, cell, cell_in, p->batches * p->cells * 4);
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t step = 0; step < p->steps; ++step) {

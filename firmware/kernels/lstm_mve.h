@@ -12,7 +12,7 @@
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
 /* table[position / 2^bits], interpolated, times 2^bits. */
-TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_interpolate(const uint16_t *table, uint32x4_t position, int32_t bits)
+TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_interpolate(const tflmgen_u16 *table, uint32x4_t position, int32_t bits)
 {
     const uint32x4_t index = vshlq_r_u32(position, -bits);
     const int32x4_t rest = vreinterpretq_s32_u32(vandq_u32(position, vdupq_n_u32((1u << bits) - 1u)));
@@ -23,7 +23,7 @@ TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_interpolate(const uint16_t *table, uin
 
 /* tflmgen_logistic_of_steps of sums in 1/4096, and tflmgen_tanh_of_steps. One's complements take the place of their
  * roundings of negative arguments. */
-TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_logistic(const uint16_t *table, int32x4_t sums)
+TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_logistic(const tflmgen_u16 *table, int32x4_t sums)
 {
     const int32x4_t sign = vshrq_n_s32(sums, 31);
     const uint32x4_t position = vreinterpretq_u32_s32(vmulq_n_s32(vabsq_s32(sums), 3));
@@ -31,7 +31,7 @@ TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_logistic(const uint16_t *table, int32x
     return vrshrq_n_s32(vaddq_s32(value, vandq_s32(sign, vdupq_n_s32(1 << 25))), 10);
 }
 
-TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_tanh(const uint16_t *table, int32x4_t steps)
+TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_tanh(const tflmgen_u16 *table, int32x4_t steps)
 {
     const int32x4_t sign = vshrq_n_s32(steps, 31);
     const uint32x4_t position = vminq_u32(vreinterpretq_u32_s32(vabsq_s32(steps)), vdupq_n_u32(65535));
@@ -45,7 +45,7 @@ TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_saturate(int32x4_t values)
 }
 
 /* A gate's sums in 1/4096. */
-TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_gate(int32_t gate, const int32_t *sums, const int32_t *recurrent,
+TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_gate(int32_t gate, const tflmgen_s32 *sums, const tflmgen_s32 *recurrent,
                                                const struct tflmgen_lstm_integer *p)
 {
     const int32x4_t first = tflmgen_requantize_mve(vld1q_s32(sums + 4 * gate), p->multipliers[gate], p->shifts[gate]);
@@ -56,9 +56,9 @@ TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_gate(int32_t gate, const int32_t *sums
 
 /* `count` of four cells: from the sums of their gates to cells and h. table: tflmgen_logistic_s16's, and once more
  * its last. */
-TFLMGEN_HELPER void tflmgen_lstm_mve_update(const int32_t *sums, const int32_t *recurrent, const uint16_t *table,
-                                            int16_t *cell, int8_t *h, int8_t *output, int32_t count,
-                                            const struct tflmgen_lstm_integer *p)
+TFLMGEN_HELPER void tflmgen_lstm_mve_update(const tflmgen_s32 *sums, const tflmgen_s32 *recurrent,
+                                            const tflmgen_u16 *table, tflmgen_s16 *cell, int8_t *h, int8_t *output,
+                                            int32_t count, const struct tflmgen_lstm_integer *p)
 {
     const mve_pred16_t some = vctp32q((uint32_t)count);
     const int32x4_t forget =
@@ -86,10 +86,11 @@ TFLMGEN_HELPER void tflmgen_lstm_mve_update(const int32_t *sums, const int32_t *
 }
 
 /* weights, recurrent_weights: see sums_mve.h; table: see above. */
-TFLMGEN_KERNEL void tflmgen_lstm_mve_s8(const int8_t *input, const uint32_t *restrict weights,
-                                        const uint32_t *restrict recurrent_weights, const uint16_t *restrict table,
-                                        const int8_t *h_in, const int16_t *cell_in, int8_t *output, int8_t *h,
-                                        int16_t *cell, const struct tflmgen_lstm_integer *p)
+TFLMGEN_KERNEL void tflmgen_lstm_mve_s8(const int8_t *input, const tflmgen_u32 *restrict weights,
+                                        const tflmgen_u32 *restrict recurrent_weights,
+                                        const tflmgen_u16 *restrict table, const int8_t *h_in,
+                                        const tflmgen_s16 *cell_in, int8_t *output, int8_t *h, tflmgen_s16 *cell,
+                                        const struct tflmgen_lstm_integer *p)
 {
     const int32_t chunks = (p->inputs + 15) / 16;
     const int32_t recurrent_chunks = (p->cells + 15) / 16;

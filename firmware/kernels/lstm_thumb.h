@@ -16,8 +16,9 @@
 
 /* One cell: from the sums of its gates to the cell, and to h, which is returned. sigmoid: the table of
  * tflmgen_logistic_s16. */
-TFLMGEN_HELPER int32_t tflmgen_lstm_thumb_cell(const int32_t *sums, const int32_t *recurrent, const uint16_t *sigmoid,
-                                               int16_t *cell, const struct tflmgen_lstm_integer *p)
+TFLMGEN_HELPER int32_t tflmgen_lstm_thumb_cell(const tflmgen_s32 *sums, const tflmgen_s32 *recurrent,
+                                               const tflmgen_u16 *sigmoid, tflmgen_s16 *cell,
+                                               const struct tflmgen_lstm_integer *p)
 {
     int32_t gates[4];
     for (int32_t gate = 0; gate < 4; ++gate) {
@@ -41,10 +42,11 @@ TFLMGEN_HELPER int32_t tflmgen_lstm_thumb_cell(const int32_t *sums, const int32_
 }
 
 /* weights, recurrent_weights: see sums_thumb.h; sigmoid: see above. */
-TFLMGEN_KERNEL void tflmgen_lstm_thumb_s8(const int8_t *input, const uint32_t *restrict weights,
-                                          const uint32_t *restrict recurrent_weights, const uint16_t *restrict sigmoid,
-                                          const int8_t *h_in, const int16_t *cell_in, int8_t *output, int8_t *h,
-                                          int16_t *cell, const struct tflmgen_lstm_integer *p)
+TFLMGEN_KERNEL void tflmgen_lstm_thumb_s8(const int8_t *input, const tflmgen_u32 *restrict weights,
+                                          const tflmgen_u32 *restrict recurrent_weights,
+                                          const tflmgen_u16 *restrict sigmoid, const int8_t *h_in,
+                                          const tflmgen_s16 *cell_in, int8_t *output, int8_t *h, tflmgen_s16 *cell,
+                                          const struct tflmgen_lstm_integer *p)
 {
     uint8_t copies[2][TFLMGEN_FULLY_CONNECTED_THUMB_STACK];
     int32_t sums[4 * TFLMGEN_LSTM_THUMB_CELLS];

@@ -15,7 +15,7 @@ struct tflmgen_mapped_copy {
     int32_t block_bytes;
 };
 
-TFLMGEN_KERNEL void tflmgen_mapped_copy(const void *input, const int32_t *map, void *output,
+TFLMGEN_KERNEL void tflmgen_mapped_copy(const void *input, const tflmgen_s32 *map, void *output,
                                         const struct tflmgen_mapped_copy *params)
 {
     const int32_t row = params->rank - 1;
@@ -24,7 +24,7 @@ TFLMGEN_KERNEL void tflmgen_mapped_copy(const void *input, const int32_t *map, v
     uint8_t *to = output;
     int32_t loop;
     do {
-        const int32_t *table = map;
+        const tflmgen_s32 *table = map;
         int32_t start = 0;
         for (loop = 0; loop < row; loop++) {
             start += table[index[loop]];

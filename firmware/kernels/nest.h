@@ -17,8 +17,8 @@ struct tflmgen_nest_cursor {
 };
 
 /* Moves to the next row; false when that was the last. `stride2` may be `stride1` where there is but one tensor. */
-TFLMGEN_HELPER bool tflmgen_nest_next_row(struct tflmgen_nest_cursor *cursor, int32_t rank, const int32_t *extent,
-                                          const int32_t *stride1, const int32_t *stride2)
+TFLMGEN_HELPER bool tflmgen_nest_next_row(struct tflmgen_nest_cursor *cursor, int32_t rank, const tflmgen_s32 *extent,
+                                          const tflmgen_s32 *stride1, const tflmgen_s32 *stride2)
 {
     for (int32_t loop = rank - 2; loop >= 0; loop--) {
         cursor->index[loop]++;

@@ -17,8 +17,8 @@ struct tflmgen_normalize_f32 {
 
 /* output = (input - mean) / sqrt(factor * sum + epsilon) * gain + bias; gain and bias, `depth` of each, may be NULL.
  * Safe where input and output begin at the same byte. */
-TFLMGEN_KERNEL void tflmgen_normalize_f32(const float *input, const float *gain, const float *bias, float *output,
-                                          const struct tflmgen_normalize_f32 *p)
+TFLMGEN_KERNEL void tflmgen_normalize_f32(const tflmgen_f32 *input, const tflmgen_f32 *gain, const tflmgen_f32 *bias,
+                                          tflmgen_f32 *output, const struct tflmgen_normalize_f32 *p)
 {
     for (int32_t row = 0; row < p->rows; ++row) {
         float mean = 0.0f;

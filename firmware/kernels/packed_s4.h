@@ -18,8 +18,9 @@ TFLMGEN_HELPER void tflmgen_unpack_s4(const uint8_t *packed, int32_t first, int3
 
 /* As tflmgen_fully_connected_channels_s8. weights: scratch for one unit. */
 TFLMGEN_KERNEL void tflmgen_fully_connected_s4(const int8_t *input, const uint8_t *restrict filter,
-                                               const int32_t *restrict bias, const int32_t *restrict multipliers,
-                                               const int8_t *restrict shifts, int8_t *output, int8_t *restrict weights,
+                                               const tflmgen_s32 *restrict bias,
+                                               const tflmgen_s32 *restrict multipliers, const int8_t *restrict shifts,
+                                               int8_t *output, int8_t *restrict weights,
                                                const struct tflmgen_fully_connected_channels_s8 *p)
 {
     for (int32_t unit = 0; unit < p->units; ++unit) {
@@ -58,7 +59,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_channel_s8(const int8_t *input, const int8_t 
 
 /* As tflmgen_conv2d_s8. weights: scratch for one output channel. */
 TFLMGEN_KERNEL void tflmgen_conv2d_s4(const int8_t *restrict input, const uint8_t *restrict filter,
-                                      const int32_t *restrict bias, const int32_t *restrict multipliers,
+                                      const tflmgen_s32 *restrict bias, const tflmgen_s32 *restrict multipliers,
                                       const int8_t *restrict shifts, int8_t *restrict output, int8_t *restrict weights,
                                       const struct tflmgen_conv2d_s8 *p)
 {

@@ -171,16 +171,16 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
         }                                                                                                        \
     }
 
-#define TFLMGEN_POOL_2D_TYPES(name, params, KIND, PADDING)                                             \
-    TFLMGEN_POOL_2D(name##_s8, params##_s8, KIND, s8, int8_t, int32_t, tflmgen_clamp_s32, PADDING)     \
-    TFLMGEN_POOL_2D(name##_s16, params##_s16, KIND, s16, int16_t, int32_t, tflmgen_clamp_s32, PADDING) \
-    TFLMGEN_POOL_2D(name##_f32, params##_f32, KIND, f32, float, float, tflmgen_clamp_f32, PADDING)
+#define TFLMGEN_POOL_2D_TYPES(name, params, KIND, PADDING)                                                     \
+    TFLMGEN_POOL_2D(name##_s8, params##_s8, KIND, s8, int8_t, tflmgen_s32, tflmgen_clamp_s32, PADDING)         \
+    TFLMGEN_POOL_2D(name##_s16, params##_s16, KIND, s16, tflmgen_s16, tflmgen_s32, tflmgen_clamp_s32, PADDING) \
+    TFLMGEN_POOL_2D(name##_f32, params##_f32, KIND, f32, tflmgen_f32, tflmgen_f32, tflmgen_clamp_f32, PADDING)
 
 TFLMGEN_POOL_2D_TYPES(tflmgen_average_pool2d, tflmgen_pool2d, AVERAGE, TFLMGEN_POOL_IGNORED)
 TFLMGEN_POOL_2D_TYPES(tflmgen_max_pool2d, tflmgen_pool2d, MAX, TFLMGEN_POOL_IGNORED)
 TFLMGEN_POOL_2D_TYPES(tflmgen_average_pool2d_zeros, tflmgen_pool2d_zeros, AVERAGE, TFLMGEN_POOL_ZEROS_AVERAGE)
 TFLMGEN_POOL_2D_TYPES(tflmgen_max_pool2d_zeros, tflmgen_pool2d_zeros, MAX, TFLMGEN_POOL_ZEROS_MAX)
-TFLMGEN_POOL_2D(tflmgen_l2_pool2d_f32, tflmgen_pool2d_f32, L2, f32, float, float, tflmgen_clamp_f32,
+TFLMGEN_POOL_2D(tflmgen_l2_pool2d_f32, tflmgen_pool2d_f32, L2, f32, tflmgen_f32, tflmgen_f32, tflmgen_clamp_f32,
                 TFLMGEN_POOL_IGNORED)
 
 #endif

@@ -60,7 +60,7 @@ TFLMGEN_SHARED int16x8_t tflmgen_average_pool2d_mve_8(const int8_t *at, int32_t 
 }
 
 /* Those of 32 channels. A pixel: 4 VLDRB, 4 VADD, ADD, LE. */
-TFLMGEN_SHARED void tflmgen_average_pool2d_mve_32(const int8_t *at, int16_t *sums,
+TFLMGEN_SHARED void tflmgen_average_pool2d_mve_32(const int8_t *at, tflmgen_s16 *sums,
                                                   const struct tflmgen_pool2d_mve_window *window)
 {
     int16x8_t sum0 = vdupq_n_s16(0), sum1 = sum0, sum2 = sum0, sum3 = sum0;

@@ -36,17 +36,17 @@ TFLMGEN_HELPER int32_t tflmgen_quantize_value(float value, const struct tflmgen_
     return tflmgen_clamp_s32(tflmgen_round_half_away(bounded) + params->zero_point, least, greatest);
 }
 
-#define TFLMGEN_DEFINE_QUANTIZE(name, output_type, least, greatest)                                          \
-    TFLMGEN_KERNEL void name(const float *input, output_type *output, const struct tflmgen_quantize *params) \
-    {                                                                                                        \
-        for (int32_t i = 0; i < params->elements; i++) {                                                     \
-            output[i] = (output_type)tflmgen_quantize_value(input[i], params, least, greatest);              \
-        }                                                                                                    \
+#define TFLMGEN_DEFINE_QUANTIZE(name, output_type, least, greatest)                                                \
+    TFLMGEN_KERNEL void name(const tflmgen_f32 *input, output_type *output, const struct tflmgen_quantize *params) \
+    {                                                                                                              \
+        for (int32_t i = 0; i < params->elements; i++) {                                                           \
+            output[i] = (output_type)tflmgen_quantize_value(input[i], params, least, greatest);                    \
+        }                                                                                                          \
     }
 
 TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_s8, int8_t, INT8_MIN, INT8_MAX)
 TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_u8, uint8_t, 0, UINT8_MAX)
-TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_s16, int16_t, INT16_MIN, INT16_MAX)
+TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_s16, tflmgen_s16, INT16_MIN, INT16_MAX)
 
 struct tflmgen_quantize_search {
     int32_t elements;
@@ -55,9 +55,9 @@ struct tflmgen_quantize_search {
 };
 
 /* The number of 255 ascending integers that `key` is no less than. */
-TFLMGEN_HELPER int32_t tflmgen_search_255(const int32_t *numbers, int32_t key)
+TFLMGEN_HELPER int32_t tflmgen_search_255(const tflmgen_s32 *numbers, int32_t key)
 {
-    const int32_t *at = numbers;
+    const tflmgen_s32 *at = numbers;
     at += key >= at[127] ? 128 : 0;
     at += key >= at[63] ? 64 : 0;
     at += key >= at[31] ? 32 : 0;
@@ -71,18 +71,18 @@ TFLMGEN_HELPER int32_t tflmgen_search_255(const int32_t *numbers, int32_t key)
 
 /* The same without floating-point arithmetic: `thresholds` has the least float of each output but the least one.
  * They and the elements are compared as integers, which bits of floats are but for the order of negative ones. */
-#define TFLMGEN_DEFINE_QUANTIZE_SEARCH(name, output_type)                                        \
-    TFLMGEN_KERNEL void name(const float *input, const int32_t *thresholds, output_type *output, \
-                             const struct tflmgen_quantize_search *params)                       \
-    {                                                                                            \
-        for (int32_t i = 0; i < params->elements; i++) {                                         \
-            int32_t bits;                                                                        \
-            memcpy(&bits, input + i, sizeof(bits));                                              \
-            const int32_t magnitude = bits & INT32_MAX;                                          \
-            const int32_t key = bits < 0 ? ~magnitude : magnitude;                               \
-            const int32_t found = params->least + tflmgen_search_255(thresholds, key);           \
-            output[i] = (output_type)(magnitude > 0x7F800000 ? params->undefined : found);       \
-        }                                                                                        \
+#define TFLMGEN_DEFINE_QUANTIZE_SEARCH(name, output_type)                                                  \
+    TFLMGEN_KERNEL void name(const tflmgen_f32 *input, const tflmgen_s32 *thresholds, output_type *output, \
+                             const struct tflmgen_quantize_search *params)                                 \
+    {                                                                                                      \
+        for (int32_t i = 0; i < params->elements; i++) {                                                   \
+            int32_t bits;                                                                                  \
+            memcpy(&bits, input + i, sizeof(bits));                                                        \
+            const int32_t magnitude = bits & INT32_MAX;                                                    \
+            const int32_t key = bits < 0 ? ~magnitude : magnitude;                                         \
+            const int32_t found = params->least + tflmgen_search_255(thresholds, key);                     \
+            output[i] = (output_type)(magnitude > 0x7F800000 ? params->undefined : found);                 \
+        }                                                                                                  \
     }
 
 TFLMGEN_DEFINE_QUANTIZE_SEARCH(tflmgen_quantize_search_s8, int8_t)
@@ -110,31 +110,31 @@ struct tflmgen_quantize_rescale {
 
 TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s8, int8_t, int8_t, INT8_MIN, INT8_MAX)
 TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_u8, int8_t, uint8_t, 0, UINT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s16, int8_t, int16_t, INT16_MIN, INT16_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s32, int8_t, int32_t, INT32_MIN, INT32_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s16, int8_t, tflmgen_s16, INT16_MIN, INT16_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s32, int8_t, tflmgen_s32, INT32_MIN, INT32_MAX)
 TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_s8, uint8_t, int8_t, INT8_MIN, INT8_MAX)
 TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_u8, uint8_t, uint8_t, 0, UINT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_s16, uint8_t, int16_t, INT16_MIN, INT16_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_s32, uint8_t, int32_t, INT32_MIN, INT32_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_s8, int16_t, int8_t, INT8_MIN, INT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_u8, int16_t, uint8_t, 0, UINT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_s16, int16_t, int16_t, INT16_MIN, INT16_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_s32, int16_t, int32_t, INT32_MIN, INT32_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s8, int32_t, int8_t, INT8_MIN, INT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_u8, int32_t, uint8_t, 0, UINT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s16, int32_t, int16_t, INT16_MIN, INT16_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_s16, uint8_t, tflmgen_s16, INT16_MIN, INT16_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_s32, uint8_t, tflmgen_s32, INT32_MIN, INT32_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_s8, tflmgen_s16, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_u8, tflmgen_s16, uint8_t, 0, UINT8_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_s16, tflmgen_s16, tflmgen_s16, INT16_MIN, INT16_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_s32, tflmgen_s16, tflmgen_s32, INT32_MIN, INT32_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s8, tflmgen_s32, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_u8, tflmgen_s32, uint8_t, 0, UINT8_MAX)
+TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s16, tflmgen_s32, tflmgen_s16, INT16_MIN, INT16_MAX)
 
-#define TFLMGEN_DEFINE_DEQUANTIZE(name, input_type)                                                         \
-    TFLMGEN_KERNEL void name(const input_type *input, float *output, const struct tflmgen_quantize *params) \
-    {                                                                                                       \
-        for (int32_t i = 0; i < params->elements; i++) {                                                    \
-            output[i] = params->scale * (float)(input[i] - params->zero_point);                             \
-        }                                                                                                   \
+#define TFLMGEN_DEFINE_DEQUANTIZE(name, input_type)                                                               \
+    TFLMGEN_KERNEL void name(const input_type *input, tflmgen_f32 *output, const struct tflmgen_quantize *params) \
+    {                                                                                                             \
+        for (int32_t i = 0; i < params->elements; i++) {                                                          \
+            output[i] = params->scale * (float)(input[i] - params->zero_point);                                   \
+        }                                                                                                         \
     }
 
 TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_s8_f32, int8_t)
 TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_u8_f32, uint8_t)
-TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_s16_f32, int16_t)
+TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_s16_f32, tflmgen_s16)
 
 struct tflmgen_dequantize_f16 {
     int32_t elements;
@@ -158,7 +158,7 @@ TFLMGEN_HELPER float tflmgen_half_to_float(uint16_t half)
     return single.value;
 }
 
-TFLMGEN_KERNEL void tflmgen_dequantize_f16_f32(const uint16_t *input, float *output,
+TFLMGEN_KERNEL void tflmgen_dequantize_f16_f32(const tflmgen_u16 *input, tflmgen_f32 *output,
                                                const struct tflmgen_dequantize_f16 *params)
 {
     for (int32_t i = 0; i < params->elements; i++) {

@@ -16,7 +16,7 @@ TFLMGEN_HELPER int32_t tflmgen_squared_difference_finish(int32_t difference, con
 TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_s8, int8_t, int8_t, tflmgen_add_quantized,
                       tflmgen_squared_difference_finish(tflmgen_add_scale1(a, params) - tflmgen_add_scale2(b, params),
                                                         params))
-TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_s16, int16_t, int16_t, tflmgen_add_quantized,
+TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_s16, tflmgen_s16, tflmgen_s16, tflmgen_add_quantized,
                       tflmgen_squared_difference_finish(tflmgen_add_scale1(a, params) - tflmgen_add_scale2(b, params),
                                                         params))
 
@@ -42,7 +42,7 @@ TFLMGEN_HELPER int32_t tflmgen_prelu_value(int32_t x, int32_t alpha, const struc
 
 TFLMGEN_DEFINE_BINARY(tflmgen_prelu_s8, int8_t, int8_t, tflmgen_prelu,
                       tflmgen_prelu_value(a + params->input_offset, b + params->alpha_offset, params))
-TFLMGEN_DEFINE_MIXED_BINARY(tflmgen_prelu_s16, int16_t, int8_t, int16_t, tflmgen_prelu,
+TFLMGEN_DEFINE_MIXED_BINARY(tflmgen_prelu_s16, tflmgen_s16, int8_t, tflmgen_s16, tflmgen_prelu,
                             tflmgen_prelu_value(a + params->input_offset, b + params->alpha_offset, params))
 
 struct tflmgen_div_s8 {

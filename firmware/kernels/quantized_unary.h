@@ -11,7 +11,8 @@ struct tflmgen_clamp_s16 {
     int32_t greatest;
 };
 
-TFLMGEN_KERNEL void tflmgen_clamp_s16(const int16_t *input, int16_t *output, const struct tflmgen_clamp_s16 *params)
+TFLMGEN_KERNEL void tflmgen_clamp_s16(const tflmgen_s16 *input, tflmgen_s16 *output,
+                                      const struct tflmgen_clamp_s16 *params)
 {
     for (int32_t i = 0; i < params->elements; i++) {
         output[i] = (int16_t)tflmgen_clamp_s32(input[i], params->least, params->greatest);
@@ -28,7 +29,7 @@ struct tflmgen_two_slopes_s16 {
 };
 
 /* RELU, LEAKY_RELU and ABS. */
-TFLMGEN_KERNEL void tflmgen_two_slopes_s16(const int16_t *input, int16_t *output,
+TFLMGEN_KERNEL void tflmgen_two_slopes_s16(const tflmgen_s16 *input, tflmgen_s16 *output,
                                            const struct tflmgen_two_slopes_s16 *params)
 {
     for (int32_t i = 0; i < params->elements; i++) {
@@ -46,7 +47,8 @@ struct tflmgen_rsqrt_s16 {
 };
 
 /* Both zero points are 0. An element that is not positive gives the greatest output. */
-TFLMGEN_KERNEL void tflmgen_rsqrt_s16(const int16_t *input, int16_t *output, const struct tflmgen_rsqrt_s16 *params)
+TFLMGEN_KERNEL void tflmgen_rsqrt_s16(const tflmgen_s16 *input, tflmgen_s16 *output,
+                                      const struct tflmgen_rsqrt_s16 *params)
 {
     for (int32_t i = 0; i < params->elements; i++) {
         const int32_t x = input[i];
@@ -77,7 +79,7 @@ TFLMGEN_HELPER int32_t tflmgen_sigmoid_steps(int32_t element, int32_t multiplier
 }
 
 /* table[position / 2^bits], interpolated, times 2^bits; `saturated` beyond the table's end. */
-TFLMGEN_HELPER int32_t tflmgen_sigmoid_interpolate(const uint16_t *table, int32_t position, int32_t bits,
+TFLMGEN_HELPER int32_t tflmgen_sigmoid_interpolate(const tflmgen_u16 *table, int32_t position, int32_t bits,
                                                    int32_t saturated)
 {
     const int32_t index = position >> bits;
@@ -89,7 +91,7 @@ TFLMGEN_HELPER int32_t tflmgen_sigmoid_interpolate(const uint16_t *table, int32_
 }
 
 /* `x` in steps of 1 / 12288; the result in 1 / 32768. */
-TFLMGEN_HELPER int16_t tflmgen_logistic_of_steps(const uint16_t *table, int32_t x)
+TFLMGEN_HELPER int16_t tflmgen_logistic_of_steps(const tflmgen_u16 *table, int32_t x)
 {
     const int32_t positive = tflmgen_sigmoid_interpolate(table, x < 0 ? -x : x, 9, 0x7FFF * 1024);
     const int32_t value = x >= 0 ? positive + 512 : (1 << 25) - positive + 511;
@@ -97,13 +99,13 @@ TFLMGEN_HELPER int16_t tflmgen_logistic_of_steps(const uint16_t *table, int32_t 
 }
 
 /* The same for tanh(x) = 2 / (1 + exp(-2 * x)) - 1. */
-TFLMGEN_HELPER int16_t tflmgen_tanh_of_steps(const uint16_t *table, int32_t x)
+TFLMGEN_HELPER int16_t tflmgen_tanh_of_steps(const tflmgen_u16 *table, int32_t x)
 {
     const int32_t positive = tflmgen_sigmoid_interpolate(table, x < 0 ? -x : x, 8, 0xFFFF * 256) - (1 << 23);
     return (int16_t)((x >= 0 ? positive + 128 : 127 - positive) >> 8);
 }
 
-TFLMGEN_KERNEL void tflmgen_logistic_s16(const int16_t *input, const uint16_t *table, int16_t *output,
+TFLMGEN_KERNEL void tflmgen_logistic_s16(const tflmgen_s16 *input, const tflmgen_u16 *table, tflmgen_s16 *output,
                                          const struct tflmgen_sigmoid_s16 *params)
 {
     for (int32_t i = 0; i < params->elements; i++) {
@@ -112,7 +114,7 @@ TFLMGEN_KERNEL void tflmgen_logistic_s16(const int16_t *input, const uint16_t *t
     }
 }
 
-TFLMGEN_KERNEL void tflmgen_tanh_s16(const int16_t *input, const uint16_t *table, int16_t *output,
+TFLMGEN_KERNEL void tflmgen_tanh_s16(const tflmgen_s16 *input, const tflmgen_u16 *table, tflmgen_s16 *output,
                                      const struct tflmgen_sigmoid_s16 *params)
 {
     for (int32_t i = 0; i < params->elements; i++) {

@@ -18,8 +18,8 @@ struct tflmgen_range {
         }                                                                                                           \
     }
 
-TFLMGEN_DEFINE_RANGE(tflmgen_range_f32, float, float)
-TFLMGEN_DEFINE_RANGE(tflmgen_range_s32, int32_t, uint32_t)
-TFLMGEN_DEFINE_RANGE(tflmgen_range_s64, int64_t, uint64_t)
+TFLMGEN_DEFINE_RANGE(tflmgen_range_f32, tflmgen_f32, tflmgen_f32)
+TFLMGEN_DEFINE_RANGE(tflmgen_range_s32, tflmgen_s32, tflmgen_u32)
+TFLMGEN_DEFINE_RANGE(tflmgen_range_s64, tflmgen_s64, tflmgen_u64)
 
 #endif

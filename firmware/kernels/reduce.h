@@ -29,7 +29,7 @@ struct tflmgen_reduce_quantized {
     int32_t output_zero_point;
 };
 
-TFLMGEN_HELPER int32_t tflmgen_reduced_count(const int32_t *reduced)
+TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
 {
     return reduced[0] * reduced[1] * reduced[2];
 }
@@ -60,15 +60,15 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const int32_t *reduced)
     }
 
 /* Integer sums and products wrap: they are taken unsigned. */
-TFLMGEN_REDUCE(tflmgen_sum_f32, tflmgen_reduce, float, float, 0.0f, sum + value, sum)
-TFLMGEN_REDUCE(tflmgen_sum_s32, tflmgen_reduce, int32_t, uint32_t, 0, sum + (uint32_t)value, sum)
-TFLMGEN_REDUCE(tflmgen_sum_s64, tflmgen_reduce, int64_t, uint64_t, 0, sum + (uint64_t)value, sum)
-TFLMGEN_REDUCE(tflmgen_reduce_prod_f32, tflmgen_reduce, float, float, 1.0f, sum *value, sum)
-TFLMGEN_REDUCE(tflmgen_reduce_prod_s32, tflmgen_reduce, int32_t, uint32_t, 1, sum *(uint32_t)value, sum)
-TFLMGEN_REDUCE(tflmgen_reduce_prod_s64, tflmgen_reduce, int64_t, uint64_t, 1, sum *(uint64_t)value, sum)
-TFLMGEN_REDUCE(tflmgen_mean_f32, tflmgen_reduce, float, float, 0.0f, sum + value,
+TFLMGEN_REDUCE(tflmgen_sum_f32, tflmgen_reduce, tflmgen_f32, tflmgen_f32, 0.0f, sum + value, sum)
+TFLMGEN_REDUCE(tflmgen_sum_s32, tflmgen_reduce, tflmgen_s32, tflmgen_u32, 0, sum + (uint32_t)value, sum)
+TFLMGEN_REDUCE(tflmgen_sum_s64, tflmgen_reduce, tflmgen_s64, tflmgen_u64, 0, sum + (uint64_t)value, sum)
+TFLMGEN_REDUCE(tflmgen_reduce_prod_f32, tflmgen_reduce, tflmgen_f32, tflmgen_f32, 1.0f, sum *value, sum)
+TFLMGEN_REDUCE(tflmgen_reduce_prod_s32, tflmgen_reduce, tflmgen_s32, tflmgen_u32, 1, sum *(uint32_t)value, sum)
+TFLMGEN_REDUCE(tflmgen_reduce_prod_s64, tflmgen_reduce, tflmgen_s64, tflmgen_u64, 1, sum *(uint64_t)value, sum)
+TFLMGEN_REDUCE(tflmgen_mean_f32, tflmgen_reduce, tflmgen_f32, tflmgen_f32, 0.0f, sum + value,
                sum / (float)tflmgen_reduced_count(p->reduced))
-TFLMGEN_REDUCE(tflmgen_mean_s32, tflmgen_reduce, int32_t, int64_t, 0, sum + value,
+TFLMGEN_REDUCE(tflmgen_mean_s32, tflmgen_reduce, tflmgen_s32, tflmgen_s64, 0, sum + value,
                sum / tflmgen_reduced_count(p->reduced))
 
 #define TFLMGEN_REDUCE_EXTREMES(suffix, element, least, greatest)                                                      \
@@ -77,14 +77,14 @@ TFLMGEN_REDUCE(tflmgen_mean_s32, tflmgen_reduce, int32_t, int64_t, 0, sum + valu
     TFLMGEN_REDUCE(tflmgen_reduce_min_##suffix, tflmgen_reduce, element, element, greatest, value < sum ? value : sum, \
                    sum)
 
-TFLMGEN_REDUCE_EXTREMES(f32, float, -FLT_MAX, FLT_MAX)
+TFLMGEN_REDUCE_EXTREMES(f32, tflmgen_f32, -FLT_MAX, FLT_MAX)
 TFLMGEN_REDUCE_EXTREMES(s8, int8_t, INT8_MIN, INT8_MAX)
-TFLMGEN_REDUCE_EXTREMES(s16, int16_t, INT16_MIN, INT16_MAX)
-TFLMGEN_REDUCE_EXTREMES(s32, int32_t, INT32_MIN, INT32_MAX)
-TFLMGEN_REDUCE_EXTREMES(s64, int64_t, INT64_MIN, INT64_MAX)
+TFLMGEN_REDUCE_EXTREMES(s16, tflmgen_s16, INT16_MIN, INT16_MAX)
+TFLMGEN_REDUCE_EXTREMES(s32, tflmgen_s32, INT32_MIN, INT32_MAX)
+TFLMGEN_REDUCE_EXTREMES(s64, tflmgen_s64, INT64_MIN, INT64_MAX)
 
-TFLMGEN_REDUCE(tflmgen_reduce_any_bool, tflmgen_reduce, bool, bool, false, sum || value, sum)
-TFLMGEN_REDUCE(tflmgen_reduce_all_bool, tflmgen_reduce, bool, bool, true, sum &&value, sum)
+TFLMGEN_REDUCE(tflmgen_reduce_any_bool, tflmgen_reduce, tflmgen_bool, tflmgen_bool, false, sum || value, sum)
+TFLMGEN_REDUCE(tflmgen_reduce_all_bool, tflmgen_reduce, tflmgen_bool, tflmgen_bool, true, sum &&value, sum)
 
 /* A sum of quantised values, rescaled. A mean has its division in the multiplier. */
 TFLMGEN_HELPER int32_t tflmgen_rescaled_sum(int32_t sum, const struct tflmgen_reduce_quantized *p)
@@ -93,9 +93,9 @@ TFLMGEN_HELPER int32_t tflmgen_rescaled_sum(int32_t sum, const struct tflmgen_re
     return tflmgen_add_wrap_s32(scaled, p->output_zero_point);
 }
 
-TFLMGEN_REDUCE(tflmgen_rescaled_sum_s8, tflmgen_reduce_quantized, int8_t, int32_t, 0, sum + value,
+TFLMGEN_REDUCE(tflmgen_rescaled_sum_s8, tflmgen_reduce_quantized, int8_t, tflmgen_s32, 0, sum + value,
                tflmgen_clamp_s32(tflmgen_rescaled_sum(sum, p), INT8_MIN, INT8_MAX))
-TFLMGEN_REDUCE(tflmgen_rescaled_sum_s16, tflmgen_reduce_quantized, int16_t, int32_t, 0, sum + value,
+TFLMGEN_REDUCE(tflmgen_rescaled_sum_s16, tflmgen_reduce_quantized, tflmgen_s16, tflmgen_s32, 0, sum + value,
                tflmgen_clamp_s32(tflmgen_rescaled_sum(sum, p), INT16_MIN, INT16_MAX))
 
 #endif

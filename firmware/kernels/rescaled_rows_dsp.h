@@ -15,11 +15,11 @@
 /* A row, widened, in the order in which the assembly reads it. A scale is a shift to the right, a multiplier, both
  * roundings' halves, and what is added to negative sums so that their second rounding goes away from zero. */
 struct tflmgen_rescaled_rows_dsp {
-    const int32_t *scale;
+    const tflmgen_s32 *scale;
     int32_t correction; /* of the sums of offset pairs */
     int32_t passes;     /* of the loop, which is unrolled 8 times */
     int32_t skip;       /* bytes of code that the first pass leaves out */
-    const uint32_t *row;
+    const tflmgen_u32 *row;
 };
 
 #define TFLMGEN_RESCALED_ROWS_DSP_ROUND(sum) \
@@ -46,12 +46,12 @@ struct tflmgen_rescaled_rows_dsp {
  * with a scale for each. Returns the stream's end. */
 /* clang-format off */
 #define TFLMGEN_RESCALED_ROWS_DSP(name, PAIRS, SCALE)                                                                  \
-    TFLMGEN_SHARED const uint32_t *name(const struct tflmgen_rescaled_rows_dsp *rows, const uint32_t *stream,          \
-                                        int16_t *output, int32_t groups)                                               \
+    TFLMGEN_SHARED const tflmgen_u32 *name(const struct tflmgen_rescaled_rows_dsp *rows, const tflmgen_u32 *stream,    \
+                                           tflmgen_s16 *output, int32_t groups)                                        \
     {                                                                                                                  \
         register const struct tflmgen_rescaled_rows_dsp *r0 __asm__("r0") = rows;                                      \
-        register const uint32_t *r1 __asm__("r1") = stream;                                                            \
-        register int16_t *r2 __asm__("r2") = output;                                                                   \
+        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
+        register tflmgen_s16 *r2 __asm__("r2") = output;                                                               \
         register int32_t r3 __asm__("r3") = groups;                                                                    \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "mov r12, r2\n\t"                                                                             \
@@ -91,7 +91,7 @@ struct tflmgen_rescaled_rows_dsp {
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
                          :                                                                                             \
                          : "r12", "cc", "memory");                                                                     \
-        return (const uint32_t *)(const void *)r0;                                                                     \
+        return (const tflmgen_u32 *)(const void *)r0;                                                                  \
     }
 /* clang-format on */
 
@@ -101,7 +101,7 @@ TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_fours_dsp_pairs, PAIRS, EACH)
 TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_fours_dsp_offset, OFFSET, EACH)
 
 /* Widens a row of at most 4 * TFLMGEN_DOT_ROWS_STACK_STEPS values, for which `widened` has room. */
-TFLMGEN_HELPER void tflmgen_rescaled_rows_dsp_set_row(struct tflmgen_rescaled_rows_dsp *rows, uint32_t *widened,
+TFLMGEN_HELPER void tflmgen_rescaled_rows_dsp_set_row(struct tflmgen_rescaled_rows_dsp *rows, tflmgen_u32 *widened,
                                                       const int8_t *row, int32_t depth)
 {
     const int32_t steps = (depth + 3) / 4;

@@ -15,8 +15,8 @@ struct tflmgen_resize_bilinear {
 };
 
 #define TFLMGEN_DEFINE_RESIZE_BILINEAR(name, type, fraction_type, interpolate)                                        \
-    TFLMGEN_KERNEL void name(const type *input, const int32_t *rows, const fraction_type *row_fractions,              \
-                             const int32_t *columns, const fraction_type *column_fractions, type *output,             \
+    TFLMGEN_KERNEL void name(const type *input, const tflmgen_s32 *rows, const fraction_type *row_fractions,          \
+                             const tflmgen_s32 *columns, const fraction_type *column_fractions, type *output,         \
                              const struct tflmgen_resize_bilinear *params)                                            \
     {                                                                                                                 \
         const int32_t channels = params->channels;                                                                    \
@@ -54,7 +54,7 @@ TFLMGEN_HELPER int8_t tflmgen_interpolate_s8(int32_t upper_left, int32_t upper_r
     return (int8_t)((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));
 }
 
-TFLMGEN_DEFINE_RESIZE_BILINEAR(tflmgen_resize_bilinear_f32, float, float, tflmgen_interpolate_f32)
-TFLMGEN_DEFINE_RESIZE_BILINEAR(tflmgen_resize_bilinear_s8, int8_t, int32_t, tflmgen_interpolate_s8)
+TFLMGEN_DEFINE_RESIZE_BILINEAR(tflmgen_resize_bilinear_f32, tflmgen_f32, tflmgen_f32, tflmgen_interpolate_f32)
+TFLMGEN_DEFINE_RESIZE_BILINEAR(tflmgen_resize_bilinear_s8, int8_t, tflmgen_s32, tflmgen_interpolate_s8)
 
 #endif

@@ -36,10 +36,10 @@ struct tflmgen_rnn_hybrid {
 };
 
 /* sums: scratch for one number per unit. */
-TFLMGEN_KERNEL void tflmgen_rnn_f32(const float *input, const float *restrict weights,
-                                    const float *restrict recurrent_weights, const float *restrict bias,
-                                    const float *h_in, float *output, float *h, float *restrict sums,
-                                    const struct tflmgen_rnn_f32 *p)
+TFLMGEN_KERNEL void tflmgen_rnn_f32(const tflmgen_f32 *input, const tflmgen_f32 *restrict weights,
+                                    const tflmgen_f32 *restrict recurrent_weights, const tflmgen_f32 *restrict bias,
+                                    const tflmgen_f32 *h_in, tflmgen_f32 *output, tflmgen_f32 *h,
+                                    tflmgen_f32 *restrict sums, const struct tflmgen_rnn_f32 *p)
 {
     if (h != h_in) {
         memcpy(h, h_in, (size_t)(p->batches * p->units) * sizeof(float));
@@ -60,8 +60,9 @@ TFLMGEN_KERNEL void tflmgen_rnn_f32(const float *input, const float *restrict we
 }
 
 /* Adds weights * x to the sums. quantized: scratch as long as x. */
-TFLMGEN_HELPER void tflmgen_rnn_add_hybrid(float *sums, const float *x, int8_t *quantized, const int8_t *weights,
-                                           int32_t length, float scale, const struct tflmgen_rnn_hybrid *p)
+TFLMGEN_HELPER void tflmgen_rnn_add_hybrid(tflmgen_f32 *sums, const tflmgen_f32 *x, int8_t *quantized,
+                                           const int8_t *weights, int32_t length, float scale,
+                                           const struct tflmgen_rnn_hybrid *p)
 {
     const struct tflmgen_row_scale row = tflmgen_quantize_row(x, quantized, length, p->asymmetric);
     for (int32_t i = 0; i < p->units; ++i) {
@@ -71,10 +72,11 @@ TFLMGEN_HELPER void tflmgen_rnn_add_hybrid(float *sums, const float *x, int8_t *
 }
 
 /* quantized: scratch as long as the longer of x and h. */
-TFLMGEN_KERNEL void tflmgen_rnn_hybrid(const float *input, const int8_t *restrict weights,
-                                       const int8_t *restrict recurrent_weights, const float *restrict bias,
-                                       const float *h_in, float *output, float *h, float *restrict sums,
-                                       int8_t *restrict quantized, const struct tflmgen_rnn_hybrid *p)
+TFLMGEN_KERNEL void tflmgen_rnn_hybrid(const tflmgen_f32 *input, const int8_t *restrict weights,
+                                       const int8_t *restrict recurrent_weights, const tflmgen_f32 *restrict bias,
+                                       const tflmgen_f32 *h_in, tflmgen_f32 *output, tflmgen_f32 *h,
+                                       tflmgen_f32 *restrict sums, int8_t *restrict quantized,
+                                       const struct tflmgen_rnn_hybrid *p)
 {
     if (h != h_in) {
         memcpy(h, h_in, (size_t)(p->batches * p->units) * sizeof(float));

@@ -13,7 +13,7 @@ struct tflmgen_row_store {
 };
 
 /* An index outside of the list stores nothing: the reference's SLICEs would fail, and there is no error to return. */
-TFLMGEN_KERNEL void tflmgen_row_store(const void *list, const int32_t *index, const void *row, void *output,
+TFLMGEN_KERNEL void tflmgen_row_store(const void *list, const tflmgen_s32 *index, const void *row, void *output,
                                       const struct tflmgen_row_store *params)
 {
     const uint32_t row_bytes = (uint32_t)params->row_bytes;

@@ -85,8 +85,8 @@ TFLMGEN_HELPER void tflmgen_clear_rows(void *output, int32_t rows, int32_t most,
 }
 
 /* output = the rows of first, then those of second. Its rows may begin at or before those of first. */
-TFLMGEN_KERNEL bool tflmgen_append_rows(const void *first, const int32_t *first_rows, const void *second,
-                                        const int32_t *second_rows, void *output, int32_t *output_rows,
+TFLMGEN_KERNEL bool tflmgen_append_rows(const void *first, const tflmgen_s32 *first_rows, const void *second,
+                                        const tflmgen_s32 *second_rows, void *output, tflmgen_s32 *output_rows,
                                         const struct tflmgen_append_rows *params)
 {
     const int32_t before = *first_rows;
@@ -114,7 +114,7 @@ TFLMGEN_KERNEL bool tflmgen_append_rows(const void *first, const int32_t *first_
 }
 
 /* The same rows in memory for more of them, or for fewer. */
-TFLMGEN_KERNEL bool tflmgen_fit_rows(const void *input, const int32_t *rows, void *output,
+TFLMGEN_KERNEL bool tflmgen_fit_rows(const void *input, const tflmgen_s32 *rows, void *output,
                                      const struct tflmgen_fit_rows *params)
 {
     const int32_t moved = tflmgen_min_s32(params->input_rows, params->output_rows);
@@ -137,7 +137,7 @@ TFLMGEN_KERNEL bool tflmgen_fit_rows(const void *input, const int32_t *rows, voi
 }
 
 /* Two tensors that are computed with row by row must have equally many. */
-TFLMGEN_KERNEL bool tflmgen_same_rows(const int32_t *one, const int32_t *other, int32_t *rows)
+TFLMGEN_KERNEL bool tflmgen_same_rows(const tflmgen_s32 *one, const tflmgen_s32 *other, tflmgen_s32 *rows)
 {
     if (*one != *other) {
         return false;
@@ -147,7 +147,7 @@ TFLMGEN_KERNEL bool tflmgen_same_rows(const int32_t *one, const int32_t *other, 
 }
 
 /* A number of rows that was computed: from 0 to the most, or just that. */
-TFLMGEN_KERNEL bool tflmgen_limit_rows(const int32_t *number, int32_t *rows, const struct tflmgen_limit *params)
+TFLMGEN_KERNEL bool tflmgen_limit_rows(const tflmgen_s32 *number, tflmgen_s32 *rows, const struct tflmgen_limit *params)
 {
     if (*number < (params->exact ? params->most : 0) || *number > params->most) {
         return false;
@@ -157,7 +157,7 @@ TFLMGEN_KERNEL bool tflmgen_limit_rows(const int32_t *number, int32_t *rows, con
 }
 
 /* The rows not in use become copies of one element, which changes nothing in what is made of all rows. */
-TFLMGEN_KERNEL void tflmgen_fill_rows(const void *input, const int32_t *rows, void *output, const void *element,
+TFLMGEN_KERNEL void tflmgen_fill_rows(const void *input, const tflmgen_s32 *rows, void *output, const void *element,
                                       const struct tflmgen_fill_rows *params)
 {
     const int32_t first = *rows * params->row_bytes;
@@ -177,8 +177,8 @@ TFLMGEN_KERNEL void tflmgen_fill_rows(const void *input, const int32_t *rows, vo
 }
 
 /* The rows from begin to end, as Python's input[begin:end] counts. */
-TFLMGEN_KERNEL bool tflmgen_window_rows(const void *input, const int32_t *input_rows, void *output,
-                                        int32_t *output_rows, const struct tflmgen_window_rows *params)
+TFLMGEN_KERNEL bool tflmgen_window_rows(const void *input, const tflmgen_s32 *input_rows, void *output,
+                                        tflmgen_s32 *output_rows, const struct tflmgen_window_rows *params)
 {
     const int32_t rows = *input_rows;
     const int32_t begin = tflmgen_min_s32(params->begin < 0 ? params->begin + rows : params->begin, rows);
@@ -208,8 +208,8 @@ TFLMGEN_HELPER int32_t tflmgen_row_at(int32_t given, int32_t rows, int32_t low, 
 }
 
 /* The rows from begin to end, both known at run time only, as STRIDED_SLICE counts them, or as SLICE does. */
-TFLMGEN_KERNEL bool tflmgen_cut_rows(const void *input, const int32_t *input_rows, const int32_t *begin,
-                                     const int32_t *end, void *output, int32_t *output_rows,
+TFLMGEN_KERNEL bool tflmgen_cut_rows(const void *input, const tflmgen_s32 *input_rows, const tflmgen_s32 *begin,
+                                     const tflmgen_s32 *end, void *output, tflmgen_s32 *output_rows,
                                      const struct tflmgen_cut_rows *params)
 {
     const int32_t rows = *input_rows;
@@ -252,7 +252,7 @@ TFLMGEN_KERNEL bool tflmgen_cut_rows(const void *input, const int32_t *input_row
 }
 
 /* The shape that RESHAPE makes of `shape`: `wanted`, of which one dimension may be -1. */
-TFLMGEN_KERNEL bool tflmgen_new_shape(const int32_t *shape, const int32_t *wanted, int32_t *output,
+TFLMGEN_KERNEL bool tflmgen_new_shape(const tflmgen_s32 *shape, const tflmgen_s32 *wanted, tflmgen_s32 *output,
                                       const struct tflmgen_new_shape *params)
 {
     int32_t elements = 1;
@@ -284,7 +284,7 @@ TFLMGEN_KERNEL bool tflmgen_new_shape(const int32_t *shape, const int32_t *wante
 }
 
 /* Elements of the axes but the last one. */
-TFLMGEN_HELPER int32_t tflmgen_dense_runs(const int32_t *shape, const struct tflmgen_dense *params)
+TFLMGEN_HELPER int32_t tflmgen_dense_runs(const tflmgen_s32 *shape, const struct tflmgen_dense *params)
 {
     int32_t runs = 1;
     for (int32_t axis = 0; axis < params->axes - 1; ++axis) {
@@ -294,7 +294,7 @@ TFLMGEN_HELPER int32_t tflmgen_dense_runs(const int32_t *shape, const struct tfl
 }
 
 /* Where run `run` of the elements in use begins with the strides of the largest shape, in runs. */
-TFLMGEN_HELPER int32_t tflmgen_spread_run(int32_t run, const int32_t *shape, const struct tflmgen_dense *params)
+TFLMGEN_HELPER int32_t tflmgen_spread_run(int32_t run, const tflmgen_s32 *shape, const struct tflmgen_dense *params)
 {
     int32_t place = 0;
     int32_t stride = 1;
@@ -307,7 +307,7 @@ TFLMGEN_HELPER int32_t tflmgen_spread_run(int32_t run, const int32_t *shape, con
 }
 
 /* The elements in use without those between them, as a model's outputs are. */
-TFLMGEN_KERNEL void tflmgen_dense(const void *input, const int32_t *shape, void *output,
+TFLMGEN_KERNEL void tflmgen_dense(const void *input, const tflmgen_s32 *shape, void *output,
                                   const struct tflmgen_dense *params)
 {
     const int32_t runs = tflmgen_dense_runs(shape, params);
@@ -320,7 +320,7 @@ TFLMGEN_KERNEL void tflmgen_dense(const void *input, const int32_t *shape, void 
 }
 
 /* Back to the strides of the largest shape. */
-TFLMGEN_KERNEL void tflmgen_spread(const void *input, const int32_t *shape, void *output,
+TFLMGEN_KERNEL void tflmgen_spread(const void *input, const tflmgen_s32 *shape, void *output,
                                    const struct tflmgen_dense *params)
 {
     const int32_t bytes = shape[params->axes - 1] * params->block_bytes;

@@ -92,12 +92,13 @@ struct tflmgen_sums_f32 {
  *
  * With a floating-point unit eight columns at a time, 32 products: 5 VLDM + 32 VMUL + 32 VADD + 2, or 10 VLDM + 32 VMLA
  * + 2; then one at a time: 5 VLDM + 4 VMUL + 4 VADD + 2, or 5 VLDM + 4 VMLA + 2. Between runs 11. */
-TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_f32 sums, const float *input,
-                                                            const float *weights, const struct tflmgen_runs_f32 *r)
+TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_f32 sums, const tflmgen_f32 *input,
+                                                            const tflmgen_f32 *weights,
+                                                            const struct tflmgen_runs_f32 *r)
 {
-    const float *row1 = weights + r->row_step;
-    const float *row2 = row1 + r->row_step;
-    const float *row3 = row2 + r->row_step;
+    const tflmgen_f32 *row1 = weights + r->row_step;
+    const tflmgen_f32 *row2 = row1 + r->row_step;
+    const tflmgen_f32 *row3 = row2 + r->row_step;
     int32_t runs = r->runs;
 #if TFLMGEN_HAS_FPU
     int32_t left;
@@ -160,7 +161,8 @@ TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_
 }
 
 /* The sum of one row. */
-TFLMGEN_HELPER float tflmgen_dot_row_f32(const float *input, const float *weights, const struct tflmgen_runs_f32 *r)
+TFLMGEN_HELPER float tflmgen_dot_row_f32(const tflmgen_f32 *input, const tflmgen_f32 *weights,
+                                         const struct tflmgen_runs_f32 *r)
 {
     float sum = 0.0f;
     for (int32_t plane = 0; plane < r->planes; ++plane) {
@@ -175,9 +177,9 @@ TFLMGEN_HELPER float tflmgen_dot_row_f32(const float *input, const float *weight
 /* sums = addends + weights * input, for `rows` rows of weights; addends may be NULL, or sums. The sums of four rows are
  * known before the first of them is written. The last four overlap those before where the rows are not of whole fours;
  * fewer than four are computed one by one. */
-static __attribute__((noinline, unused)) void tflmgen_rows_f32(const float *input, const float *weights,
-                                                               const float *addends, float *sums, int32_t rows,
-                                                               const struct tflmgen_runs_f32 *r)
+static __attribute__((noinline, unused)) void tflmgen_rows_f32(const tflmgen_f32 *input, const tflmgen_f32 *weights,
+                                                               const tflmgen_f32 *addends, tflmgen_f32 *sums,
+                                                               int32_t rows, const struct tflmgen_runs_f32 *r)
 {
     const bool none = r->length <= 0 || r->runs <= 0;
     if (rows < TFLMGEN_ROWS_F32) {
@@ -191,9 +193,9 @@ static __attribute__((noinline, unused)) void tflmgen_rows_f32(const float *inpu
     const int32_t planes = none ? 0 : r->planes;
     for (int32_t row = 0; row < rows; row += TFLMGEN_ROWS_F32) {
         const int32_t first = tflmgen_min_s32(row, rows - TFLMGEN_ROWS_F32);
-        const float *const added = addends ? addends + first : zeros;
-        const float *const rows_of_weights = weights + first * r->row_step;
-        float *const out = sums + first;
+        const tflmgen_f32 *const added = addends ? addends + first : zeros;
+        const tflmgen_f32 *const rows_of_weights = weights + first * r->row_step;
+        tflmgen_f32 *const out = sums + first;
         struct tflmgen_sums_f32 four = {0.0f, 0.0f, 0.0f, 0.0f};
         for (int32_t plane = 0; plane < planes; ++plane) {
             four =
@@ -213,8 +215,8 @@ static __attribute__((noinline, unused)) void tflmgen_rows_f32(const float *inpu
 }
 
 /* The same for a matrix of weights [rows, length] and a vector. */
-TFLMGEN_HELPER void tflmgen_matrix_f32(const float *input, const float *weights, const float *addends, float *sums,
-                                       int32_t length, int32_t rows)
+TFLMGEN_HELPER void tflmgen_matrix_f32(const tflmgen_f32 *input, const tflmgen_f32 *weights, const tflmgen_f32 *addends,
+                                       tflmgen_f32 *sums, int32_t length, int32_t rows)
 {
     const struct tflmgen_runs_f32 runs = {length, 1, 0, 0, 1, 0, 0, length};
     tflmgen_rows_f32(input, weights, addends, sums, rows, &runs);
@@ -222,7 +224,7 @@ TFLMGEN_HELPER void tflmgen_matrix_f32(const float *input, const float *weights,
 
 /* Brings values into a range; NaN stays. Where the range is that of all finite floats above its least value, only
  * infinities are beyond it, and a sum that is finite shows that there are none. */
-static __attribute__((noinline, unused)) void tflmgen_clamp_row_f32(float *values, int32_t count, float least,
+static __attribute__((noinline, unused)) void tflmgen_clamp_row_f32(tflmgen_f32 *values, int32_t count, float least,
                                                                     float greatest)
 {
     float sum = 0.0f;

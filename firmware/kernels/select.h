@@ -13,7 +13,7 @@ struct tflmgen_select {
 };
 
 #define TFLMGEN_DEFINE_SELECT(name, word)                                                                          \
-    TFLMGEN_KERNEL void name(const bool *condition, const void *input1, const void *input2, void *output,          \
+    TFLMGEN_KERNEL void name(const tflmgen_bool *condition, const void *input1, const void *input2, void *output,  \
                              const struct tflmgen_select *params)                                                  \
     {                                                                                                              \
         const int32_t row = params->rank - 1;                                                                      \
@@ -22,7 +22,7 @@ struct tflmgen_select {
         struct tflmgen_nest_cursor conditions = {{0}, 0, 0};                                                       \
         bool more;                                                                                                 \
         do {                                                                                                       \
-            const bool *choice = condition + conditions.offset1;                                                   \
+            const tflmgen_bool *choice = condition + conditions.offset1;                                           \
             const word *row1 = (const word *)input1 + inputs.offset1;                                              \
             const word *row2 = (const word *)input2 + inputs.offset2;                                              \
             for (int32_t i = 0; i < params->extent[row]; i++) {                                                    \

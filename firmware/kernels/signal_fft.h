@@ -23,7 +23,7 @@ struct tflmgen_fft_complex {
 
 TFLMGEN_HELPER int32_t tflmgen_fft_load(const void *data, int32_t index, bool wide)
 {
-    return wide ? ((const int32_t *)data)[index] : ((const int16_t *)data)[index];
+    return wide ? ((const tflmgen_s32 *)data)[index] : ((const tflmgen_s16 *)data)[index];
 }
 
 TFLMGEN_HELPER struct tflmgen_fft_complex tflmgen_fft_get(const void *data, int32_t index, bool wide)
@@ -36,11 +36,11 @@ TFLMGEN_HELPER struct tflmgen_fft_complex tflmgen_fft_get(const void *data, int3
 TFLMGEN_HELPER void tflmgen_fft_set(void *data, int32_t index, struct tflmgen_fft_complex value, bool wide)
 {
     if (wide) {
-        ((int32_t *)data)[2 * index] = value.real;
-        ((int32_t *)data)[2 * index + 1] = value.imaginary;
+        ((tflmgen_s32 *)data)[2 * index] = value.real;
+        ((tflmgen_s32 *)data)[2 * index + 1] = value.imaginary;
     } else {
-        ((int16_t *)data)[2 * index] = (int16_t)value.real;
-        ((int16_t *)data)[2 * index + 1] = (int16_t)value.imaginary;
+        ((tflmgen_s16 *)data)[2 * index] = (int16_t)value.real;
+        ((tflmgen_s16 *)data)[2 * index + 1] = (int16_t)value.imaginary;
     }
 }
 
@@ -178,7 +178,7 @@ TFLMGEN_HELPER void tflmgen_fft_split(void *data, const void *halves, int32_t po
 }
 
 /* The n complex numbers whose inverse transform are the 2n real ones, in digit-reversed order. */
-TFLMGEN_HELPER void tflmgen_fft_merge(const void *spectrum, void *data, const uint16_t *order, const void *halves,
+TFLMGEN_HELPER void tflmgen_fft_merge(const void *spectrum, void *data, const tflmgen_u16 *order, const void *halves,
                                       int32_t points, bool wide)
 {
     const int32_t lowest = tflmgen_fft_get(spectrum, 0, wide).real;
@@ -202,8 +202,9 @@ TFLMGEN_HELPER void tflmgen_fft_merge(const void *spectrum, void *data, const ui
 }
 
 /* Frames of `length` real numbers, filled up with zeros, to spectra of points + 1 complex numbers. */
-TFLMGEN_HELPER void tflmgen_fft_forward(const void *input, const uint16_t *order, const void *roots, const void *halves,
-                                        void *output, const struct tflmgen_signal_fft *params, bool wide)
+TFLMGEN_HELPER void tflmgen_fft_forward(const void *input, const tflmgen_u16 *order, const void *roots,
+                                        const void *halves, void *output, const struct tflmgen_signal_fft *params,
+                                        bool wide)
 {
     const int32_t size = wide ? 4 : 2;
     const int32_t length = params->length;
@@ -220,8 +221,9 @@ TFLMGEN_HELPER void tflmgen_fft_forward(const void *input, const uint16_t *order
     }
 }
 
-TFLMGEN_HELPER void tflmgen_fft_inverse(const void *input, const uint16_t *order, const void *roots, const void *halves,
-                                        void *output, const struct tflmgen_signal_fft *params, bool wide)
+TFLMGEN_HELPER void tflmgen_fft_inverse(const void *input, const tflmgen_u16 *order, const void *roots,
+                                        const void *halves, void *output, const struct tflmgen_signal_fft *params,
+                                        bool wide)
 {
     const int32_t size = wide ? 4 : 2;
     for (int32_t frame = 0; frame < params->frames; frame++) {
@@ -232,29 +234,29 @@ TFLMGEN_HELPER void tflmgen_fft_inverse(const void *input, const uint16_t *order
     }
 }
 
-TFLMGEN_KERNEL void tflmgen_signal_rfft_s16(const int16_t *input, const uint16_t *order, const int16_t *roots,
-                                            const int16_t *halves, int16_t *output,
+TFLMGEN_KERNEL void tflmgen_signal_rfft_s16(const tflmgen_s16 *input, const tflmgen_u16 *order,
+                                            const tflmgen_s16 *roots, const tflmgen_s16 *halves, tflmgen_s16 *output,
                                             const struct tflmgen_signal_fft *params)
 {
     tflmgen_fft_forward(input, order, roots, halves, output, params, false);
 }
 
-TFLMGEN_KERNEL void tflmgen_signal_rfft_s32(const int32_t *input, const uint16_t *order, const int32_t *roots,
-                                            const int32_t *halves, int32_t *output,
+TFLMGEN_KERNEL void tflmgen_signal_rfft_s32(const tflmgen_s32 *input, const tflmgen_u16 *order,
+                                            const tflmgen_s32 *roots, const tflmgen_s32 *halves, tflmgen_s32 *output,
                                             const struct tflmgen_signal_fft *params)
 {
     tflmgen_fft_forward(input, order, roots, halves, output, params, true);
 }
 
-TFLMGEN_KERNEL void tflmgen_signal_irfft_s16(const int16_t *input, const uint16_t *order, const int16_t *roots,
-                                             const int16_t *halves, int16_t *output,
+TFLMGEN_KERNEL void tflmgen_signal_irfft_s16(const tflmgen_s16 *input, const tflmgen_u16 *order,
+                                             const tflmgen_s16 *roots, const tflmgen_s16 *halves, tflmgen_s16 *output,
                                              const struct tflmgen_signal_fft *params)
 {
     tflmgen_fft_inverse(input, order, roots, halves, output, params, false);
 }
 
-TFLMGEN_KERNEL void tflmgen_signal_irfft_s32(const int32_t *input, const uint16_t *order, const int32_t *roots,
-                                             const int32_t *halves, int32_t *output,
+TFLMGEN_KERNEL void tflmgen_signal_irfft_s32(const tflmgen_s32 *input, const tflmgen_u16 *order,
+                                             const tflmgen_s32 *roots, const tflmgen_s32 *halves, tflmgen_s32 *output,
                                              const struct tflmgen_signal_fft *params)
 {
     tflmgen_fft_inverse(input, order, roots, halves, output, params, true);

@@ -17,12 +17,12 @@ TFLMGEN_HELPER tflmgen_cf32 tflmgen_cf32_of(float real, float imaginary)
     return value;
 }
 
-TFLMGEN_HELPER tflmgen_cf32 tflmgen_cf32_get(const float *data, int32_t index)
+TFLMGEN_HELPER tflmgen_cf32 tflmgen_cf32_get(const tflmgen_f32 *data, int32_t index)
 {
     return tflmgen_cf32_of(data[2 * index], data[2 * index + 1]);
 }
 
-TFLMGEN_HELPER void tflmgen_cf32_set(float *data, int32_t index, tflmgen_cf32 value)
+TFLMGEN_HELPER void tflmgen_cf32_set(tflmgen_f32 *data, int32_t index, tflmgen_cf32 value)
 {
     data[2 * index] = value.real;
     data[2 * index + 1] = value.imaginary;
@@ -43,7 +43,7 @@ TFLMGEN_HELPER tflmgen_cf32 tflmgen_cf32_multiply(tflmgen_cf32 a, tflmgen_cf32 b
     return tflmgen_cf32_of(a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real);
 }
 
-TFLMGEN_HELPER void tflmgen_cf32_radix4(float *data, const float *roots, int32_t i, int32_t m, int32_t root,
+TFLMGEN_HELPER void tflmgen_cf32_radix4(tflmgen_f32 *data, const tflmgen_f32 *roots, int32_t i, int32_t m, int32_t root,
                                         bool inverse)
 {
     const tflmgen_cf32 x0 = tflmgen_cf32_get(data, i);
@@ -60,7 +60,7 @@ TFLMGEN_HELPER void tflmgen_cf32_radix4(float *data, const float *roots, int32_t
     tflmgen_cf32_set(data, i + (inverse ? 1 : 3) * m, tflmgen_cf32_subtract(difference, turned));
 }
 
-TFLMGEN_HELPER void tflmgen_cf32_stages(float *data, const float *roots, int32_t points, bool inverse)
+TFLMGEN_HELPER void tflmgen_cf32_stages(tflmgen_f32 *data, const tflmgen_f32 *roots, int32_t points, bool inverse)
 {
     int32_t m = 1;
     for (int32_t rest = points; rest > 1; rest /= 4) {
@@ -81,7 +81,7 @@ TFLMGEN_HELPER void tflmgen_cf32_stages(float *data, const float *roots, int32_t
     }
 }
 
-TFLMGEN_HELPER void tflmgen_cf32_split(float *data, const float *halves, int32_t points)
+TFLMGEN_HELPER void tflmgen_cf32_split(tflmgen_f32 *data, const tflmgen_f32 *halves, int32_t points)
 {
     const tflmgen_cf32 first = tflmgen_cf32_get(data, 0);
     for (int32_t k = 1; k <= points / 2; k++) {
@@ -99,13 +99,14 @@ TFLMGEN_HELPER void tflmgen_cf32_split(float *data, const float *halves, int32_t
     tflmgen_cf32_set(data, points, tflmgen_cf32_of(first.real - first.imaginary, 0.0F));
 }
 
-TFLMGEN_KERNEL void tflmgen_signal_rfft_f32(const float *input, const uint16_t *order, const float *roots,
-                                            const float *halves, float *output, const struct tflmgen_signal_fft *params)
+TFLMGEN_KERNEL void tflmgen_signal_rfft_f32(const tflmgen_f32 *input, const tflmgen_u16 *order,
+                                            const tflmgen_f32 *roots, const tflmgen_f32 *halves, tflmgen_f32 *output,
+                                            const struct tflmgen_signal_fft *params)
 {
     const int32_t length = params->length;
     for (int32_t frame = 0; frame < params->frames; frame++) {
-        const float *real = input + frame * length;
-        float *data = output + frame * (2 * params->points + 2);
+        const tflmgen_f32 *real = input + frame * length;
+        tflmgen_f32 *data = output + frame * (2 * params->points + 2);
         for (int32_t i = 0; i < params->points; i++) {
             data[2 * order[i]] = 2 * i < length ? real[2 * i] : 0.0F;
             data[2 * order[i] + 1] = 2 * i + 1 < length ? real[2 * i + 1] : 0.0F;
@@ -115,14 +116,14 @@ TFLMGEN_KERNEL void tflmgen_signal_rfft_f32(const float *input, const uint16_t *
     }
 }
 
-TFLMGEN_KERNEL void tflmgen_signal_irfft_f32(const float *input, const uint16_t *order, const float *roots,
-                                             const float *halves, float *output,
+TFLMGEN_KERNEL void tflmgen_signal_irfft_f32(const tflmgen_f32 *input, const tflmgen_u16 *order,
+                                             const tflmgen_f32 *roots, const tflmgen_f32 *halves, tflmgen_f32 *output,
                                              const struct tflmgen_signal_fft *params)
 {
     const int32_t points = params->points;
     for (int32_t frame = 0; frame < params->frames; frame++) {
-        const float *spectrum = input + frame * (2 * points + 2);
-        float *data = output + frame * 2 * points;
+        const tflmgen_f32 *spectrum = input + frame * (2 * points + 2);
+        tflmgen_f32 *data = output + frame * 2 * points;
         const float lowest = spectrum[0];
         const float highest = spectrum[2 * points];
         tflmgen_cf32_set(data, order[0], tflmgen_cf32_of(lowest + highest, lowest - highest));

@@ -11,10 +11,10 @@ struct tflmgen_signal_channels {
 
 /* Each channel is the weighted energy of its own band and the unweighted one of the band before, whose sum ends up in
  * no channel. `bands` has the start in the input, the start in the weights and the width of each. */
-TFLMGEN_KERNEL void tflmgen_signal_filter_bank(const uint32_t *input, const int16_t *weights, const int16_t *unweights,
-                                               const int16_t *starts, const int16_t *weight_starts,
-                                               const int16_t *widths, uint64_t *output,
-                                               const struct tflmgen_signal_channels *params)
+TFLMGEN_KERNEL void tflmgen_signal_filter_bank(const tflmgen_u32 *input, const tflmgen_s16 *weights,
+                                               const tflmgen_s16 *unweights, const tflmgen_s16 *starts,
+                                               const tflmgen_s16 *weight_starts, const tflmgen_s16 *widths,
+                                               tflmgen_u64 *output, const struct tflmgen_signal_channels *params)
 {
     uint64_t weighted = 0;
     for (int32_t i = 0; i <= params->channels; i++) {
@@ -66,8 +66,8 @@ TFLMGEN_HELPER uint32_t tflmgen_signal_root_64(uint64_t value)
 }
 
 /* Square roots, shifted right to undo the scaling of the frame. Input and output may begin at the same byte. */
-TFLMGEN_KERNEL void tflmgen_signal_square_root(const uint64_t *input, const int32_t *scale_bits, uint32_t *output,
-                                               const struct tflmgen_signal_channels *params)
+TFLMGEN_KERNEL void tflmgen_signal_square_root(const tflmgen_u64 *input, const tflmgen_s32 *scale_bits,
+                                               tflmgen_u32 *output, const struct tflmgen_signal_channels *params)
 {
     const uint32_t shift = (uint32_t)*scale_bits & 31U;
     for (int32_t i = 0; i < params->channels; i++) {
@@ -87,8 +87,8 @@ struct tflmgen_signal_subtraction {
 
 /* Subtracts a running estimate of the noise; even and odd channels adapt at their own rates. `after` is the estimate,
  * which also leaves as `noise`. Input and output may begin at the same byte, `before` and `after` too. */
-TFLMGEN_KERNEL void tflmgen_signal_subtraction(const uint32_t *input, const uint32_t *before, uint32_t *output,
-                                               uint32_t *noise, uint32_t *after,
+TFLMGEN_KERNEL void tflmgen_signal_subtraction(const tflmgen_u32 *input, const tflmgen_u32 *before, tflmgen_u32 *output,
+                                               tflmgen_u32 *noise, tflmgen_u32 *after,
                                                const struct tflmgen_signal_subtraction *params)
 {
     for (int32_t i = 0; i < params->channels; i++) {
@@ -108,13 +108,13 @@ TFLMGEN_KERNEL void tflmgen_signal_subtraction(const uint32_t *input, const uint
 }
 
 /* The gain for a noise estimate: a piecewise quadratic, three numbers for each power of two. */
-TFLMGEN_HELPER int16_t tflmgen_signal_gain(uint32_t noise, const int16_t *table)
+TFLMGEN_HELPER int16_t tflmgen_signal_gain(uint32_t noise, const tflmgen_s16 *table)
 {
     if (noise <= 2) {
         return table[noise];
     }
     const int32_t interval = tflmgen_signal_highest_bit(noise);
-    const int16_t *factors = table + 4 * interval - 6;
+    const tflmgen_s16 *factors = table + 4 * interval - 6;
     const int32_t fraction = (int32_t)((interval < 11 ? noise << (11 - interval) : noise >> (interval - 11)) & 0x3FF);
     const int32_t slope = ((factors[2] * fraction) >> 5) + factors[1] * 32;
     return (int16_t)(((slope * fraction + (1 << 14)) >> 15) + factors[0]);
@@ -126,8 +126,8 @@ struct tflmgen_signal_pcan {
 };
 
 /* Per-channel amplitude normalisation; the ratio has 12 fractional bits, the output 6. In place if need be. */
-TFLMGEN_KERNEL void tflmgen_signal_pcan(const uint32_t *input, const uint32_t *noise, const int16_t *table,
-                                        uint32_t *output, const struct tflmgen_signal_pcan *params)
+TFLMGEN_KERNEL void tflmgen_signal_pcan(const tflmgen_u32 *input, const tflmgen_u32 *noise, const tflmgen_s16 *table,
+                                        tflmgen_u32 *output, const struct tflmgen_signal_pcan *params)
 {
     for (int32_t i = 0; i < params->channels; i++) {
         const uint32_t gain = (uint32_t)(int32_t)tflmgen_signal_gain(noise[i], table);
@@ -144,7 +144,7 @@ struct tflmgen_signal_log {
 
 /* The natural logarithm times `scale`: log2 with 16 fractional bits, its fraction x corrected by a table of
  * log2(1 + x) - x at 128 places. Input and output may begin at the same byte. */
-TFLMGEN_KERNEL void tflmgen_signal_log(const uint32_t *input, const uint16_t *table, int16_t *output,
+TFLMGEN_KERNEL void tflmgen_signal_log(const tflmgen_u32 *input, const tflmgen_u16 *table, tflmgen_s16 *output,
                                        const struct tflmgen_signal_log *params)
 {
     for (int32_t i = 0; i < params->channels; i++) {

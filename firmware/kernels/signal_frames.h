@@ -11,8 +11,8 @@
 #include "common.h"
 
 /* The first `count` samples of `kept` samples followed by others. */
-TFLMGEN_HELPER void tflmgen_signal_take(int16_t *output, int32_t count, const int16_t *memory, int32_t kept,
-                                        const int16_t *fresh)
+TFLMGEN_HELPER void tflmgen_signal_take(tflmgen_s16 *output, int32_t count, const tflmgen_s16 *memory, int32_t kept,
+                                        const tflmgen_s16 *fresh)
 {
     const int32_t old = tflmgen_min_s32(count, kept);
     memcpy(output, memory, (size_t)old * sizeof *output);
@@ -20,7 +20,7 @@ TFLMGEN_HELPER void tflmgen_signal_take(int16_t *output, int32_t count, const in
 }
 
 /* Forgets the first `count` samples of `kept` and `added` ones and keeps the others in `memory`. */
-TFLMGEN_HELPER void tflmgen_signal_keep(int16_t *memory, int32_t kept, const int16_t *fresh, int32_t added,
+TFLMGEN_HELPER void tflmgen_signal_keep(tflmgen_s16 *memory, int32_t kept, const tflmgen_s16 *fresh, int32_t added,
                                         int32_t count)
 {
     const int32_t old = tflmgen_max_s32(kept - count, 0);
@@ -38,8 +38,9 @@ struct tflmgen_signal_framer {
 };
 
 /* Frames of `size` samples, one for each `step` new ones, per channel. `count` is how many samples are kept. */
-TFLMGEN_KERNEL void tflmgen_signal_framer(const int16_t *input, const int16_t *before, const int32_t *count_before,
-                                          int16_t *output, bool *valid, int16_t *after, int32_t *count_after,
+TFLMGEN_KERNEL void tflmgen_signal_framer(const tflmgen_s16 *input, const tflmgen_s16 *before,
+                                          const tflmgen_s32 *count_before, tflmgen_s16 *output, tflmgen_bool *valid,
+                                          tflmgen_s16 *after, tflmgen_s32 *count_after,
                                           const struct tflmgen_signal_framer *params)
 {
     const int32_t size = params->size;
@@ -49,11 +50,11 @@ TFLMGEN_KERNEL void tflmgen_signal_framer(const int16_t *input, const int16_t *b
     *valid = true;
     memmove(after, before, (size_t)(params->channels * params->memory) * sizeof *after);
     for (int32_t channel = 0; channel < params->channels; channel++) {
-        int16_t *memory = after + channel * params->memory;
+        tflmgen_s16 *memory = after + channel * params->memory;
         kept = first;
         for (int32_t frame = 0; frame < params->frames; frame++) {
             const int32_t at = channel * params->frames + frame;
-            const int16_t *fresh = input + at * step;
+            const tflmgen_s16 *fresh = input + at * step;
             const bool whole = kept + step >= size;
             if (whole) {
                 tflmgen_signal_take(output + at * size, size, memory, kept, fresh);
@@ -78,8 +79,9 @@ struct tflmgen_signal_stacker {
 
 /* Stacks `size` samples, and forgets `step`. The first ones are repeated `left` times before themselves; `count` is how
  * many samples are kept, -1 at first. */
-TFLMGEN_KERNEL void tflmgen_signal_stacker(const int16_t *input, const int16_t *before, const int32_t *count_before,
-                                           int16_t *output, bool *valid, int16_t *after, int32_t *count_after,
+TFLMGEN_KERNEL void tflmgen_signal_stacker(const tflmgen_s16 *input, const tflmgen_s16 *before,
+                                           const tflmgen_s32 *count_before, tflmgen_s16 *output, tflmgen_bool *valid,
+                                           tflmgen_s16 *after, tflmgen_s32 *count_after,
                                            const struct tflmgen_signal_stacker *params)
 {
     const int32_t channels = params->channels;
@@ -106,13 +108,13 @@ struct tflmgen_signal_delay {
     int32_t delay;
 };
 
-TFLMGEN_KERNEL void tflmgen_signal_delay(const int16_t *input, const int16_t *before, int16_t *output, int16_t *after,
-                                         const struct tflmgen_signal_delay *params)
+TFLMGEN_KERNEL void tflmgen_signal_delay(const tflmgen_s16 *input, const tflmgen_s16 *before, tflmgen_s16 *output,
+                                         tflmgen_s16 *after, const struct tflmgen_signal_delay *params)
 {
     memmove(after, before, (size_t)(params->channels * params->delay) * sizeof *after);
     for (int32_t channel = 0; channel < params->channels; channel++) {
-        const int16_t *fresh = input + channel * params->length;
-        int16_t *memory = after + channel * params->delay;
+        const tflmgen_s16 *fresh = input + channel * params->length;
+        tflmgen_s16 *memory = after + channel * params->delay;
         tflmgen_signal_take(output + channel * params->length, params->length, memory, params->delay, fresh);
         tflmgen_signal_keep(memory, params->delay, fresh, params->length, params->length);
     }
@@ -155,7 +157,7 @@ TFLMGEN_HELPER float tflmgen_signal_add_f32(float a, float b)
         }                                                                                          \
     }
 
-TFLMGEN_DEFINE_OVERLAP_ADD(tflmgen_signal_overlap_add_s16, int16_t, tflmgen_signal_add_s16)
-TFLMGEN_DEFINE_OVERLAP_ADD(tflmgen_signal_overlap_add_f32, float, tflmgen_signal_add_f32)
+TFLMGEN_DEFINE_OVERLAP_ADD(tflmgen_signal_overlap_add_s16, tflmgen_s16, tflmgen_signal_add_s16)
+TFLMGEN_DEFINE_OVERLAP_ADD(tflmgen_signal_overlap_add_f32, tflmgen_f32, tflmgen_signal_add_f32)
 
 #endif

@@ -11,7 +11,7 @@ struct tflmgen_signal_window {
 };
 
 /* output = (input * weights) >> shift, saturated. Input and output may begin at the same byte. */
-TFLMGEN_KERNEL void tflmgen_signal_window(const int16_t *input, const int16_t *weights, int16_t *output,
+TFLMGEN_KERNEL void tflmgen_signal_window(const tflmgen_s16 *input, const tflmgen_s16 *weights, tflmgen_s16 *output,
                                           const struct tflmgen_signal_window *params)
 {
     for (int32_t frame = 0; frame < params->frames; frame++) {
@@ -34,7 +34,7 @@ struct tflmgen_signal_auto_scale {
 };
 
 /* Shifts a frame left as far as its largest magnitude permits; `bits` is how far. The frame may be scaled in place. */
-TFLMGEN_KERNEL void tflmgen_signal_auto_scale(const int16_t *input, int16_t *output, int32_t *bits,
+TFLMGEN_KERNEL void tflmgen_signal_auto_scale(const tflmgen_s16 *input, tflmgen_s16 *output, tflmgen_s32 *bits,
                                               const struct tflmgen_signal_auto_scale *params)
 {
     int16_t most = 0;
@@ -60,7 +60,7 @@ struct tflmgen_signal_energy {
 };
 
 /* The squared magnitudes of the complex numbers from `start` to `end`; zero elsewhere. */
-TFLMGEN_KERNEL void tflmgen_signal_energy(const int16_t *input, uint32_t *output,
+TFLMGEN_KERNEL void tflmgen_signal_energy(const tflmgen_s16 *input, tflmgen_u32 *output,
                                           const struct tflmgen_signal_energy *params)
 {
     for (int32_t i = 0; i < params->elements; i++) {

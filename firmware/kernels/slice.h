@@ -17,7 +17,7 @@ struct tflmgen_slice {
 };
 
 /* Negative beginnings count from the end. Those out of range are moved to where the slice fits the input. */
-TFLMGEN_KERNEL void tflmgen_slice(const void *input, const int32_t *begin, void *output,
+TFLMGEN_KERNEL void tflmgen_slice(const void *input, const tflmgen_s32 *begin, void *output,
                                   const struct tflmgen_slice *params)
 {
     int32_t offset = params->offset;

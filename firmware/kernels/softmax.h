@@ -28,7 +28,7 @@ TFLMGEN_HELPER int32_t tflmgen_row_max_s8(const int8_t *row, int32_t depth)
 }
 
 /* The sum of exponentials of a row in Q12.19; at least 1. */
-TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int32_t greatest, const int32_t *exps,
+TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int32_t greatest, const tflmgen_s32 *exps,
                                            int32_t entries)
 {
     int32_t sum = 0;
@@ -41,7 +41,7 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int
 
 /* The output's scale is 1/256 or 1/65536, its zero point the least value. */
 #define TFLMGEN_SOFTMAX_S8(name, element, bits, least, most)                                                 \
-    TFLMGEN_KERNEL void name(const int8_t *input, const int32_t *restrict exps, element *output,             \
+    TFLMGEN_KERNEL void name(const int8_t *input, const tflmgen_s32 *restrict exps, element *output,         \
                              const struct tflmgen_softmax_s8 *p)                                             \
     {                                                                                                        \
         for (int32_t row = 0; row < p->rows; ++row) {                                                        \
@@ -62,7 +62,7 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int
     }
 
 TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8, int8_t, 8, INT8_MIN, INT8_MAX)
-TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8_s16, int16_t, 16, INT16_MIN, INT16_MAX)
+TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8_s16, tflmgen_s16, 16, INT16_MIN, INT16_MAX)
 
 struct tflmgen_softmax_s16 {
     int32_t rows;
@@ -73,8 +73,8 @@ struct tflmgen_softmax_s16 {
 
 /* exps: exp(x) from -10 to 0; reciprocals: 1 / (1 + x) from 0 to 1; both in Q0.15 and for tflmgen_interpolate_s16. The
  * output has scale 1/32768. */
-TFLMGEN_KERNEL void tflmgen_softmax_s16(const int16_t *input, const int16_t *restrict exps,
-                                        const int16_t *restrict reciprocals, int16_t *output,
+TFLMGEN_KERNEL void tflmgen_softmax_s16(const tflmgen_s16 *input, const tflmgen_s16 *restrict exps,
+                                        const tflmgen_s16 *restrict reciprocals, tflmgen_s16 *output,
                                         const struct tflmgen_softmax_s16 *p)
 {
     for (int32_t row = 0; row < p->rows; ++row) {
@@ -103,7 +103,7 @@ TFLMGEN_KERNEL void tflmgen_softmax_s16(const int16_t *input, const int16_t *res
     }
 }
 
-TFLMGEN_HELPER float tflmgen_row_max_f32(const float *row, int32_t depth)
+TFLMGEN_HELPER float tflmgen_row_max_f32(const tflmgen_f32 *row, int32_t depth)
 {
     float greatest = row[0];
     for (int32_t i = 1; i < depth; ++i) {
@@ -118,7 +118,8 @@ struct tflmgen_softmax_f32 {
     float beta;
 };
 
-TFLMGEN_KERNEL void tflmgen_softmax_f32(const float *input, float *output, const struct tflmgen_softmax_f32 *p)
+TFLMGEN_KERNEL void tflmgen_softmax_f32(const tflmgen_f32 *input, tflmgen_f32 *output,
+                                        const struct tflmgen_softmax_f32 *p)
 {
     for (int32_t row = 0; row < p->rows; ++row) {
         const float greatest = tflmgen_row_max_f32(input, p->depth);
@@ -147,7 +148,7 @@ struct tflmgen_log_softmax_s8 {
 };
 
 /* The output's scale is 1/16, its zero point 127. */
-TFLMGEN_KERNEL void tflmgen_log_softmax_s8(const int8_t *input, const int32_t *restrict exps, int8_t *output,
+TFLMGEN_KERNEL void tflmgen_log_softmax_s8(const int8_t *input, const tflmgen_s32 *restrict exps, int8_t *output,
                                            const struct tflmgen_log_softmax_s8 *p)
 {
     for (int32_t row = 0; row < p->rows; ++row) {
@@ -175,7 +176,8 @@ struct tflmgen_log_softmax_f32 {
     int32_t depth;
 };
 
-TFLMGEN_KERNEL void tflmgen_log_softmax_f32(const float *input, float *output, const struct tflmgen_log_softmax_f32 *p)
+TFLMGEN_KERNEL void tflmgen_log_softmax_f32(const tflmgen_f32 *input, tflmgen_f32 *output,
+                                            const struct tflmgen_log_softmax_f32 *p)
 {
     for (int32_t row = 0; row < p->rows; ++row) {
         const float greatest = tflmgen_row_max_f32(input, p->depth);

@@ -16,12 +16,12 @@
 
 /* Sums of eight rows; returns where the group's biases begin. Registers: r1 row, r3 chunks left, r9 stream. */
 TFLMGEN_SHARED const int8_t *tflmgen_sums_mve_eight(const int8_t *row, const int8_t *stream, int32_t chunks,
-                                                    int32_t *sums)
+                                                    tflmgen_s32 *sums)
 {
     register const int8_t *r0 __asm__("r0") = row;
     register const int8_t *r1 __asm__("r1") = stream;
     register int32_t r2 __asm__("r2") = chunks;
-    register int32_t *r3 __asm__("r3") = sums;
+    register tflmgen_s32 *r3 __asm__("r3") = sums;
     /* clang-format off */
     __asm__ volatile("push {r3, r4-r11, lr}\n\t"
                      "mov r9, r1\n\t"
@@ -50,9 +50,11 @@ TFLMGEN_SHARED const int8_t *tflmgen_sums_mve_eight(const int8_t *row, const int
 }
 
 /* The next eight sums of a row of `chunks` 16s; returns where the next group begins. */
-TFLMGEN_HELPER const int8_t *tflmgen_sums_mve(const int8_t *row, const int8_t *stream, int32_t chunks, int32_t *sums)
+TFLMGEN_HELPER const int8_t *tflmgen_sums_mve(const int8_t *row, const int8_t *stream, int32_t chunks,
+                                              tflmgen_s32 *sums)
 {
-    const int32_t *const biases = (const int32_t *)(const void *)tflmgen_sums_mve_eight(row, stream, chunks, sums);
+    const tflmgen_s32 *const biases =
+        (const tflmgen_s32 *)(const void *)tflmgen_sums_mve_eight(row, stream, chunks, sums);
     vst1q_s32(sums, vaddq_s32(vld1q_s32(sums), vld1q_s32(biases)));
     vst1q_s32(sums + 4, vaddq_s32(vld1q_s32(sums + 4), vld1q_s32(biases + 4)));
     return (const int8_t *)(const void *)(biases + 8);

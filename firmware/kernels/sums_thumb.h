@@ -25,13 +25,13 @@ TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_sums_thumb_groups, TFLMGEN_FULLY_CO
 /* A row, and where the next group of weights begins. */
 struct tflmgen_sums_thumb {
     struct tflmgen_fully_connected_thumb_groups groups;
-    const uint32_t *stream;
+    const tflmgen_u32 *stream;
     int32_t group_words;
 };
 
 /* Copies a row of at most TFLMGEN_FULLY_CONNECTED_THUMB_STACK values, for which `copy` has room. */
 TFLMGEN_HELPER void tflmgen_sums_thumb_start(struct tflmgen_sums_thumb *sums, uint8_t *copy, const int8_t *row,
-                                             int32_t depth, const uint32_t *stream)
+                                             int32_t depth, const tflmgen_u32 *stream)
 {
     const int32_t values = (depth + 1) & ~1;
     const int32_t skipped = -values & 7;
@@ -44,7 +44,7 @@ TFLMGEN_HELPER void tflmgen_sums_thumb_start(struct tflmgen_sums_thumb *sums, ui
 }
 
 /* The next sums, `groups` times four. */
-TFLMGEN_HELPER void tflmgen_sums_thumb_next(struct tflmgen_sums_thumb *sums, int32_t *results, int32_t groups)
+TFLMGEN_HELPER void tflmgen_sums_thumb_next(struct tflmgen_sums_thumb *sums, tflmgen_s32 *results, int32_t groups)
 {
     sums->groups.end = (int8_t *)(void *)(results + 4 * groups);
     tflmgen_sums_thumb_groups(sums->stream, (int8_t *)(void *)results, &sums->groups);

@@ -31,8 +31,8 @@ struct tflmgen_svdf_s8 {
 /* offsets: added to the sums of products, or NULL; bias: one per unit, or NULL. Sums through time wrap, and so does
  * an activation that its zero point takes out of range: TFLite Micro clamps first. */
 #define TFLMGEN_SVDF_S8(name, element, least, most)                                                                    \
-    TFLMGEN_KERNEL void name(const int8_t *input, const int8_t *restrict weights, const int32_t *restrict offsets,     \
-                             const element *restrict time_weights, const int32_t *restrict bias,                       \
+    TFLMGEN_KERNEL void name(const int8_t *input, const int8_t *restrict weights, const tflmgen_s32 *restrict offsets, \
+                             const element *restrict time_weights, const tflmgen_s32 *restrict bias,                   \
                              const element *state_in, int8_t *output, element *state, const struct tflmgen_svdf_s8 *p) \
     {                                                                                                                  \
         for (int32_t batch = 0; batch < p->batches; ++batch) {                                                         \
@@ -60,7 +60,7 @@ struct tflmgen_svdf_s8 {
     }
 
 TFLMGEN_SVDF_S8(tflmgen_svdf_s8, int8_t, INT8_MIN, INT8_MAX)
-TFLMGEN_SVDF_S8(tflmgen_svdf_s8_s16, int16_t, INT16_MIN, INT16_MAX)
+TFLMGEN_SVDF_S8(tflmgen_svdf_s8_s16, tflmgen_s16, INT16_MIN, INT16_MAX)
 
 struct tflmgen_svdf_f32 {
     int32_t batches;
@@ -73,8 +73,8 @@ struct tflmgen_svdf_f32 {
 };
 
 /* A filter's memory moves on as it is weighed; `newest` comes last. */
-TFLMGEN_HELPER float tflmgen_svdf_weigh_f32(const float *state_in, float *state, float newest,
-                                            const float *restrict weights, int32_t memory)
+TFLMGEN_HELPER float tflmgen_svdf_weigh_f32(const tflmgen_f32 *state_in, tflmgen_f32 *state, float newest,
+                                            const tflmgen_f32 *restrict weights, int32_t memory)
 {
     const int32_t last = memory - 1;
     float sum = 0.0f;
@@ -91,9 +91,9 @@ TFLMGEN_HELPER float tflmgen_svdf_weigh_f32(const float *state_in, float *state,
 #define TFLMGEN_SVDF_F32_FILTERS 32
 
 /* bias: one per unit, or NULL. */
-TFLMGEN_KERNEL void tflmgen_svdf_f32(const float *input, const float *restrict weights,
-                                     const float *restrict time_weights, const float *restrict bias,
-                                     const float *state_in, float *output, float *state,
+TFLMGEN_KERNEL void tflmgen_svdf_f32(const tflmgen_f32 *input, const tflmgen_f32 *restrict weights,
+                                     const tflmgen_f32 *restrict time_weights, const tflmgen_f32 *restrict bias,
+                                     const tflmgen_f32 *state_in, tflmgen_f32 *output, tflmgen_f32 *state,
                                      const struct tflmgen_svdf_f32 *p)
 {
     const int32_t filters = p->units * p->rank;
@@ -131,10 +131,10 @@ struct tflmgen_svdf_hybrid {
 };
 
 /* The same by int8 weights, for which inputs are quantised first. quantized: scratch for one number per input. */
-TFLMGEN_KERNEL void tflmgen_svdf_hybrid(const float *input, const int8_t *restrict weights,
-                                        const float *restrict time_weights, const float *restrict bias,
-                                        const float *state_in, float *output, float *state, int8_t *restrict quantized,
-                                        const struct tflmgen_svdf_hybrid *p)
+TFLMGEN_KERNEL void tflmgen_svdf_hybrid(const tflmgen_f32 *input, const int8_t *restrict weights,
+                                        const tflmgen_f32 *restrict time_weights, const tflmgen_f32 *restrict bias,
+                                        const tflmgen_f32 *state_in, tflmgen_f32 *output, tflmgen_f32 *state,
+                                        int8_t *restrict quantized, const struct tflmgen_svdf_hybrid *p)
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         const struct tflmgen_row_scale row = tflmgen_quantize_row(input, quantized, p->inputs, p->asymmetric);

@@ -34,8 +34,8 @@ struct tflmgen_svdf_dsp_units {
         *old; /* the activation after the oldest one, of the next filter; as the other four, moved on by a call */
     void *state;
     const void *weights;
-    const int16_t *newest; /* of each filter; stays */
-    const int32_t *biases; /* of units, the state's zero point folded in */
+    const tflmgen_s16 *newest; /* of each filter; stays */
+    const tflmgen_s32 *biases; /* of units, the state's zero point folded in */
     int8_t *output;
     const int8_t *end; /* of the outputs */
     int32_t words;     /* of a filter's memory, less the last */
@@ -139,7 +139,7 @@ TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s16, S16)
         const element *old = units->old;                                                                     \
         element *state = units->state;                                                                       \
         const element *weights = units->weights;                                                             \
-        const int16_t *newest = units->newest;                                                               \
+        const tflmgen_s16 *newest = units->newest;                                                           \
         const int32_t zero_point = units->zero_point, rank = units->rank;                                    \
         for (; units->output != units->end; ++units->output) {                                               \
             int32_t total = *units->biases++;                                                                \
@@ -165,44 +165,44 @@ TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s16, S16)
     }
 
 TFLMGEN_SVDF_DSP_ANY(tflmgen_svdf_dsp_units_s8, int8_t, INT8_MIN, INT8_MAX)
-TFLMGEN_SVDF_DSP_ANY(tflmgen_svdf_dsp_units_s16, int16_t, INT16_MIN, INT16_MAX)
+TFLMGEN_SVDF_DSP_ANY(tflmgen_svdf_dsp_units_s16, tflmgen_s16, INT16_MIN, INT16_MAX)
 
 /* biases: see above; stream: see rescaled_rows_dsp.h. */
-#define TFLMGEN_SVDF_DSP(name, element, rows_of, run)                                                        \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, const element *time_weights,       \
-                             const int32_t *biases, const element *state_in, int8_t *output, element *state, \
-                             const struct tflmgen_svdf_dsp *p)                                               \
-    {                                                                                                        \
-        uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];                                                  \
-        int16_t newest[TFLMGEN_SVDF_DSP_FILTERS] __attribute__((aligned(4)));                                \
-        struct tflmgen_rescaled_rows_dsp rows = {p->scale, 0, 0, 0, NULL};                                   \
-        struct tflmgen_svdf_dsp_units units = {state_in + 1,                                                 \
-                                               state,                                                        \
-                                               NULL,                                                         \
-                                               newest,                                                       \
-                                               NULL,                                                         \
-                                               output,                                                       \
-                                               NULL,                                                         \
-                                               p->memory * (int32_t)sizeof(element) / 4 - 1,                 \
-                                               p->rank,                                                      \
-                                               p->state_zero_point,                                          \
-                                               p->output_multiplier,                                         \
-                                               p->output_right_shift - 1,                                    \
-                                               p->output_zero_point};                                        \
-        for (int32_t batch = 0; batch < p->batches; ++batch) {                                               \
-            const uint32_t *group = stream;                                                                  \
-            tflmgen_rescaled_rows_dsp_set_row(&rows, widened, input + batch * p->inputs, p->inputs);         \
-            units.weights = time_weights;                                                                    \
-            units.biases = biases;                                                                           \
-            for (int32_t left = p->units; left > 0;) {                                                       \
-                const int32_t count = tflmgen_min_s32(left, TFLMGEN_SVDF_DSP_FILTERS / p->rank & ~3);        \
-                memset(newest, 0, sizeof newest);                                                            \
-                group = rows_of(&rows, group, newest, (count * p->rank + 3) / 4);                            \
-                units.end = units.output + count;                                                            \
-                run;                                                                                         \
-                left -= count;                                                                               \
-            }                                                                                                \
-        }                                                                                                    \
+#define TFLMGEN_SVDF_DSP(name, element, rows_of, run)                                                            \
+    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, const element *time_weights,        \
+                             const tflmgen_s32 *biases, const element *state_in, int8_t *output, element *state, \
+                             const struct tflmgen_svdf_dsp *p)                                                   \
+    {                                                                                                            \
+        uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];                                                      \
+        int16_t newest[TFLMGEN_SVDF_DSP_FILTERS] __attribute__((aligned(4)));                                    \
+        struct tflmgen_rescaled_rows_dsp rows = {p->scale, 0, 0, 0, NULL};                                       \
+        struct tflmgen_svdf_dsp_units units = {state_in + 1,                                                     \
+                                               state,                                                            \
+                                               NULL,                                                             \
+                                               newest,                                                           \
+                                               NULL,                                                             \
+                                               output,                                                           \
+                                               NULL,                                                             \
+                                               p->memory * (int32_t)sizeof(element) / 4 - 1,                     \
+                                               p->rank,                                                          \
+                                               p->state_zero_point,                                              \
+                                               p->output_multiplier,                                             \
+                                               p->output_right_shift - 1,                                        \
+                                               p->output_zero_point};                                            \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                   \
+            const tflmgen_u32 *group = stream;                                                                   \
+            tflmgen_rescaled_rows_dsp_set_row(&rows, widened, input + batch * p->inputs, p->inputs);             \
+            units.weights = time_weights;                                                                        \
+            units.biases = biases;                                                                               \
+            for (int32_t left = p->units; left > 0;) {                                                           \
+                const int32_t count = tflmgen_min_s32(left, TFLMGEN_SVDF_DSP_FILTERS / p->rank & ~3);            \
+                memset(newest, 0, sizeof newest);                                                                \
+                group = rows_of(&rows, group, newest, (count * p->rank + 3) / 4);                                \
+                units.end = units.output + count;                                                                \
+                run;                                                                                             \
+                left -= count;                                                                                   \
+            }                                                                                                    \
+        }                                                                                                        \
     }
 
 #define TFLMGEN_SVDF_DSP_BOTH(name, suffix, element, run)                            \
@@ -210,9 +210,9 @@ TFLMGEN_SVDF_DSP_ANY(tflmgen_svdf_dsp_units_s16, int16_t, INT16_MIN, INT16_MAX)
     TFLMGEN_SVDF_DSP(name##_offset_##suffix, element, tflmgen_rescaled_rows_dsp_offset, run)
 
 TFLMGEN_SVDF_DSP_BOTH(tflmgen_svdf_dsp, s8, int8_t, tflmgen_svdf_dsp_words_s8(&units))
-TFLMGEN_SVDF_DSP_BOTH(tflmgen_svdf_dsp, s8_s16, int16_t, tflmgen_svdf_dsp_words_s16(&units))
+TFLMGEN_SVDF_DSP_BOTH(tflmgen_svdf_dsp, s8_s16, tflmgen_s16, tflmgen_svdf_dsp_words_s16(&units))
 TFLMGEN_SVDF_DSP_BOTH(tflmgen_svdf_dsp_any, s8, int8_t, tflmgen_svdf_dsp_units_s8(&units, p->memory))
-TFLMGEN_SVDF_DSP_BOTH(tflmgen_svdf_dsp_any, s8_s16, int16_t, tflmgen_svdf_dsp_units_s16(&units, p->memory))
+TFLMGEN_SVDF_DSP_BOTH(tflmgen_svdf_dsp_any, s8_s16, tflmgen_s16, tflmgen_svdf_dsp_units_s16(&units, p->memory))
 
 #endif
 

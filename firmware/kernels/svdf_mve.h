@@ -15,7 +15,7 @@
 #define TFLMGEN_SVDF_MVE_FILTERS 64
 
 /* The newest activations of `count` filters, and of some after them up to whole eights. */
-TFLMGEN_HELPER const int8_t *tflmgen_svdf_mve_newest(int32_t *newest, const int8_t *row, const int8_t *stream,
+TFLMGEN_HELPER const int8_t *tflmgen_svdf_mve_newest(tflmgen_s32 *newest, const int8_t *row, const int8_t *stream,
                                                      int32_t count, int32_t least, int32_t greatest,
                                                      const struct tflmgen_svdf_s8 *p)
 {
@@ -32,31 +32,31 @@ TFLMGEN_HELPER const int8_t *tflmgen_svdf_mve_newest(int32_t *newest, const int8
 
 /* From newest activations to sums through time: the activations after the oldest one move on and are weighed, 2 VLDR,
  * 1 VSTR and 1 VMLADAVA for 16 bytes. size: the letter of the instructions that access an activation. */
-#define TFLMGEN_SVDF_MVE_WEIGH(size, bits, lanes)                                                              \
-    TFLMGEN_SHARED void tflmgen_svdf_mve_weigh_s##bits(int32_t *sums, int32_t count, const int##bits##_t *old, \
-                                                       int##bits##_t *state, const int##bits##_t *weights,     \
-                                                       int32_t memory)                                         \
-    {                                                                                                          \
-        const int32_t last = memory - 1;                                                                       \
-        for (; count > 0; --count, ++sums, old += memory, state += memory, weights += memory) {                \
-            const int##bits##_t newest = (int##bits##_t) * sums;                                               \
-            int32_t total = newest * weights[last];                                                            \
-            for (int32_t i = 0; i < last; i += lanes) {                                                        \
-                const mve_pred16_t some = vctp##bits##q((uint32_t)(last - i));                                 \
-                const int##bits##x##lanes##_t moved = vldr##size##q_z_s##bits(old + i + 1, some);              \
-                vstr##size##q_p_s##bits(state + i, moved, some);                                               \
-                total = vmladavaq_s##bits(total, moved, vldr##size##q_z_s##bits(weights + i, some));           \
-            }                                                                                                  \
-            state[last] = newest;                                                                              \
-            *sums = total;                                                                                     \
-        }                                                                                                      \
+#define TFLMGEN_SVDF_MVE_WEIGH(size, bits, lanes)                                                                  \
+    TFLMGEN_SHARED void tflmgen_svdf_mve_weigh_s##bits(tflmgen_s32 *sums, int32_t count, const int##bits##_t *old, \
+                                                       int##bits##_t *state, const int##bits##_t *weights,         \
+                                                       int32_t memory)                                             \
+    {                                                                                                              \
+        const int32_t last = memory - 1;                                                                           \
+        for (; count > 0; --count, ++sums, old += memory, state += memory, weights += memory) {                    \
+            const int##bits##_t newest = (int##bits##_t) * sums;                                                   \
+            int32_t total = newest * weights[last];                                                                \
+            for (int32_t i = 0; i < last; i += lanes) {                                                            \
+                const mve_pred16_t some = vctp##bits##q((uint32_t)(last - i));                                     \
+                const int##bits##x##lanes##_t moved = vldr##size##q_z_s##bits(old + i + 1, some);                  \
+                vstr##size##q_p_s##bits(state + i, moved, some);                                                   \
+                total = vmladavaq_s##bits(total, moved, vldr##size##q_z_s##bits(weights + i, some));               \
+            }                                                                                                      \
+            state[last] = newest;                                                                                  \
+            *sums = total;                                                                                         \
+        }                                                                                                          \
     }
 
 TFLMGEN_SVDF_MVE_WEIGH(b, 8, 16)
 TFLMGEN_SVDF_MVE_WEIGH(h, 16, 8)
 
 /* The outputs of `count` units. Each sum of ranks takes the place of one before it. */
-TFLMGEN_HELPER void tflmgen_svdf_mve_finish(int8_t *output, int32_t *sums, const int32_t *biases, int32_t count,
+TFLMGEN_HELPER void tflmgen_svdf_mve_finish(int8_t *output, tflmgen_s32 *sums, const tflmgen_s32 *biases, int32_t count,
                                             const struct tflmgen_svdf_s8 *p)
 {
     for (int32_t unit = 0; p->rank > 1 && unit < count; ++unit) {
@@ -76,34 +76,34 @@ TFLMGEN_HELPER void tflmgen_svdf_mve_finish(int8_t *output, int32_t *sums, const
 }
 
 /* stream: see sums_mve.h; biases: one per unit, the state's zero point folded in; p: ranks are at most 8. */
-#define TFLMGEN_SVDF_MVE(name, element, weigh, least, most)                                                  \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, const element *time_weights,       \
-                             const int32_t *biases, const element *state_in, int8_t *output, element *state, \
-                             const struct tflmgen_svdf_s8 *p)                                                \
-    {                                                                                                        \
-        const int32_t units = TFLMGEN_SVDF_MVE_FILTERS / p->rank & ~7;                                       \
-        int8_t row[TFLMGEN_SUMS_MVE_STACK_BYTES];                                                            \
-        int32_t sums[TFLMGEN_SVDF_MVE_FILTERS];                                                              \
-        for (int32_t batch = 0; batch < p->batches; ++batch) {                                               \
-            const element *weights = time_weights;                                                           \
-            const int8_t *at = (const int8_t *)stream;                                                       \
-            tflmgen_copy_mve(row, input + batch * p->inputs, p->inputs);                                     \
-            for (int32_t unit = 0; unit < p->units; unit += units) {                                         \
-                const int32_t count = tflmgen_min_s32(p->units - unit, units);                               \
-                const int32_t activations = count * p->rank * p->memory;                                     \
-                at = tflmgen_svdf_mve_newest(sums, row, at, count * p->rank, least, most, p);                \
-                weigh(sums, count * p->rank, state_in, state, weights, p->memory);                           \
-                tflmgen_svdf_mve_finish(output, sums, biases + unit, count, p);                              \
-                state += activations;                                                                        \
-                state_in += activations;                                                                     \
-                weights += activations;                                                                      \
-                output += count;                                                                             \
-            }                                                                                                \
-        }                                                                                                    \
+#define TFLMGEN_SVDF_MVE(name, element, weigh, least, most)                                                      \
+    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, const element *time_weights,        \
+                             const tflmgen_s32 *biases, const element *state_in, int8_t *output, element *state, \
+                             const struct tflmgen_svdf_s8 *p)                                                    \
+    {                                                                                                            \
+        const int32_t units = TFLMGEN_SVDF_MVE_FILTERS / p->rank & ~7;                                           \
+        int8_t row[TFLMGEN_SUMS_MVE_STACK_BYTES];                                                                \
+        int32_t sums[TFLMGEN_SVDF_MVE_FILTERS];                                                                  \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                   \
+            const element *weights = time_weights;                                                               \
+            const int8_t *at = (const int8_t *)stream;                                                           \
+            tflmgen_copy_mve(row, input + batch * p->inputs, p->inputs);                                         \
+            for (int32_t unit = 0; unit < p->units; unit += units) {                                             \
+                const int32_t count = tflmgen_min_s32(p->units - unit, units);                                   \
+                const int32_t activations = count * p->rank * p->memory;                                         \
+                at = tflmgen_svdf_mve_newest(sums, row, at, count * p->rank, least, most, p);                    \
+                weigh(sums, count * p->rank, state_in, state, weights, p->memory);                               \
+                tflmgen_svdf_mve_finish(output, sums, biases + unit, count, p);                                  \
+                state += activations;                                                                            \
+                state_in += activations;                                                                         \
+                weights += activations;                                                                          \
+                output += count;                                                                                 \
+            }                                                                                                    \
+        }                                                                                                        \
     }
 
 TFLMGEN_SVDF_MVE(tflmgen_svdf_mve_s8, int8_t, tflmgen_svdf_mve_weigh_s8, INT8_MIN, INT8_MAX)
-TFLMGEN_SVDF_MVE(tflmgen_svdf_mve_s8_s16, int16_t, tflmgen_svdf_mve_weigh_s16, INT16_MIN, INT16_MAX)
+TFLMGEN_SVDF_MVE(tflmgen_svdf_mve_s8_s16, tflmgen_s16, tflmgen_svdf_mve_weigh_s16, INT16_MIN, INT16_MAX)
 
 #endif
 

@@ -13,8 +13,8 @@
 /* stream: see sums_thumb.h; biases: one per unit, the state's zero point folded in. An activation to move and to
  * weigh is 8 instructions on Armv6-M. */
 #define TFLMGEN_SVDF_THUMB(name, element, least, most)                                                           \
-    TFLMGEN_SHARED void name(const int8_t *input, const uint32_t *stream, const element *time_weights,           \
-                             const int32_t *biases, const element *state_in, int8_t *output, element *state,     \
+    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, const element *time_weights,        \
+                             const tflmgen_s32 *biases, const element *state_in, int8_t *output, element *state, \
                              const struct tflmgen_svdf_s8 *p)                                                    \
     {                                                                                                            \
         const int32_t filters = p->units * p->rank, memory = p->memory;                                          \
@@ -23,7 +23,7 @@
         struct tflmgen_sums_thumb rows;                                                                          \
         for (int32_t batch = 0; batch < p->batches; ++batch, input += p->inputs) {                               \
             const element *weights = time_weights;                                                               \
-            const int32_t *bias = biases;                                                                        \
+            const tflmgen_s32 *bias = biases;                                                                    \
             tflmgen_sums_thumb_start(&rows, copy, input, p->inputs, stream);                                     \
             for (int32_t filter = 0; filter < filters; ++bias) {                                                 \
                 int32_t total = *bias;                                                                           \
@@ -54,7 +54,7 @@
     }
 
 TFLMGEN_SVDF_THUMB(tflmgen_svdf_thumb_s8, int8_t, INT8_MIN, INT8_MAX)
-TFLMGEN_SVDF_THUMB(tflmgen_svdf_thumb_s8_s16, int16_t, INT16_MIN, INT16_MAX)
+TFLMGEN_SVDF_THUMB(tflmgen_svdf_thumb_s8_s16, tflmgen_s16, INT16_MIN, INT16_MAX)
 
 #endif
 

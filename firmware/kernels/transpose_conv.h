@@ -65,9 +65,9 @@ TFLMGEN_HELPER struct tflmgen_taps tflmgen_positions_reaching(int32_t at, int32_
         return sum;                                                                                                 \
     }
 
-TFLMGEN_TRANSPOSE_WINDOW(tflmgen_transpose_window_s8, s8, int8_t, int8_t, int32_t)
-TFLMGEN_TRANSPOSE_WINDOW(tflmgen_transpose_window_s16, s16, int16_t, int8_t, int64_t)
-TFLMGEN_TRANSPOSE_WINDOW(tflmgen_transpose_window_f32, f32, float, float, float)
+TFLMGEN_TRANSPOSE_WINDOW(tflmgen_transpose_window_s8, s8, int8_t, int8_t, tflmgen_s32)
+TFLMGEN_TRANSPOSE_WINDOW(tflmgen_transpose_window_s16, s16, tflmgen_s16, int8_t, tflmgen_s64)
+TFLMGEN_TRANSPOSE_WINDOW(tflmgen_transpose_window_f32, f32, tflmgen_f32, tflmgen_f32, tflmgen_f32)
 
 /* Runs `write` for each output element, in order; `sum` is its window's. */
 #define TFLMGEN_TRANSPOSE_EACH(window, sum_type, write)                                                        \
@@ -86,10 +86,10 @@ TFLMGEN_TRANSPOSE_WINDOW(tflmgen_transpose_window_f32, f32, float, float, float)
     }
 
 /* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
-TFLMGEN_KERNEL void tflmgen_transpose_conv_s8(const int8_t *input, const int8_t *filter, const int32_t *bias,
-                                              const int32_t *multipliers, const int8_t *shifts, int8_t *output,
+TFLMGEN_KERNEL void tflmgen_transpose_conv_s8(const int8_t *input, const int8_t *filter, const tflmgen_s32 *bias,
+                                              const tflmgen_s32 *multipliers, const int8_t *shifts, int8_t *output,
                                               const struct tflmgen_transpose_conv_s8 *p){
-    TFLMGEN_TRANSPOSE_EACH(tflmgen_transpose_window_s8, int32_t,
+    TFLMGEN_TRANSPOSE_EACH(tflmgen_transpose_window_s8, tflmgen_s32,
                            {
                                int32_t result = tflmgen_add_wrap_s32(sum, bias ? bias[channel] : 0);
                                result = tflmgen_requantize(result, multipliers[channel], shifts[channel]);
@@ -97,20 +97,21 @@ TFLMGEN_KERNEL void tflmgen_transpose_conv_s8(const int8_t *input, const int8_t 
                                *output++ = (int8_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);
                            })}
 
-TFLMGEN_KERNEL void tflmgen_transpose_conv_s16(const int16_t *input, const int8_t *filter, const int64_t *bias,
-                                               const int32_t *multipliers, const int8_t *shifts, int16_t *output,
-                                               const struct tflmgen_transpose_conv_s16 *p){
-    TFLMGEN_TRANSPOSE_EACH(tflmgen_transpose_window_s16, int64_t,
+TFLMGEN_KERNEL void tflmgen_transpose_conv_s16(const tflmgen_s16 *input, const int8_t *filter, const tflmgen_s64 *bias,
+                                               const tflmgen_s32 *multipliers, const int8_t *shifts,
+                                               tflmgen_s16 *output, const struct tflmgen_transpose_conv_s16 *p){
+    TFLMGEN_TRANSPOSE_EACH(tflmgen_transpose_window_s16, tflmgen_s64,
                            {
                                const int32_t result = tflmgen_finish_s16_b64(sum, bias ? bias + channel : NULL,
                                                                              multipliers[channel], shifts[channel]);
                                *output++ = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);
                            })}
 
-TFLMGEN_KERNEL void tflmgen_transpose_conv_f32(const float *input, const float *filter, const float *bias,
-                                               float *output, const struct tflmgen_transpose_conv_f32 *p)
+TFLMGEN_KERNEL
+    void tflmgen_transpose_conv_f32(const tflmgen_f32 *input, const tflmgen_f32 *filter, const tflmgen_f32 *bias,
+                                    tflmgen_f32 *output, const struct tflmgen_transpose_conv_f32 *p)
 {
-    TFLMGEN_TRANSPOSE_EACH(tflmgen_transpose_window_f32, float, {
+    TFLMGEN_TRANSPOSE_EACH(tflmgen_transpose_window_f32, tflmgen_f32, {
         *output++ = tflmgen_clamp_f32(sum + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
     })
 }

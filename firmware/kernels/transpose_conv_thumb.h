@@ -39,7 +39,7 @@ tflmgen_transpose_conv_thumb_phase_of(int32_t rest, int32_t stride, int32_t taps
 
 /* copy: as many bytes as the largest part has values, and one more where their number is odd. words: those of a
  * channel's constants. */
-TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_run(const int8_t *input, const uint32_t *stream, uint8_t *copy,
+TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_run(const int8_t *input, const tflmgen_u32 *stream, uint8_t *copy,
                                                      int8_t *output, const struct tflmgen_transpose_conv_thumb_s8 *p,
                                                      int32_t words, tflmgen_fully_connected_thumb_function *run,
                                                      tflmgen_fully_connected_thumb_function *one)
@@ -85,7 +85,7 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_run(const int8_t *input, const 
 }
 
 /* All outputs that are not clamped in a window, or not. */
-TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_clamped_s8(const int8_t *input, const uint32_t *stream, void *copy,
+TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_clamped_s8(const int8_t *input, const tflmgen_u32 *stream, void *copy,
                                                             int8_t *output,
                                                             const struct tflmgen_transpose_conv_thumb_s8 *p)
 {
@@ -93,7 +93,7 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_clamped_s8(const int8_t *input,
                                      tflmgen_fully_connected_thumb_one_copied_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_signed_s8(const int8_t *input, const uint32_t *stream, void *copy,
+TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_signed_s8(const int8_t *input, const tflmgen_u32 *stream, void *copy,
                                                            int8_t *output,
                                                            const struct tflmgen_transpose_conv_thumb_s8 *p)
 {

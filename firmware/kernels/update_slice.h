@@ -39,7 +39,7 @@ struct tflmgen_update_slice {
         } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->stride, params->stride)); \
     }
 
-TFLMGEN_DEFINE_UPDATE_SLICE(tflmgen_update_slice_s32, int32_t)
-TFLMGEN_DEFINE_UPDATE_SLICE(tflmgen_update_slice_s64, int64_t)
+TFLMGEN_DEFINE_UPDATE_SLICE(tflmgen_update_slice_s32, tflmgen_s32)
+TFLMGEN_DEFINE_UPDATE_SLICE(tflmgen_update_slice_s64, tflmgen_s64)
 
 #endif

@@ -259,7 +259,7 @@ def test_the_pragma_does_what_the_flags_do(level: str, tmp_path: Path) -> None:
         (
             plain / "include",
             plain / "src" / "lstm_sequences.c",
-            ("-fno-strict-aliasing", "-ffp-contract=off", "-DTFLMGEN_FLAGS_GIVEN"),
+            ("-ffp-contract=off", "-DTFLMGEN_FLAGS_GIVEN"),
         ),
     ):
         run(*compile_only, *flags, f"-I{include}", source, "-o", tmp_path / "one.o")
@@ -294,7 +294,7 @@ RISC_V_MEMORY = {"__flash": 0x80000000, "__flash_size": 0x200000, "__ram": 0x802
 def test_on_another_architecture(model: Path, tmp_path: Path) -> None:
     """Portable C on RV32IMC, the instruction set of an ESP32-C3."""
     folder = exported(model, "plain", tmp_path)
-    processor = ("-march=rv32imc", "-mabi=ilp32", "-O2", "-std=c99", "-fno-strict-aliasing", *WARNINGS)
+    processor = ("-march=rv32imc", "-mabi=ilp32", "-O2", "-std=c99", *WARNINGS)
     system = ("--specs=picolibc.specs", "--oslib=semihost", "--crt0=semihost", "-Tpicolibc.ld")
     memory = [f"-Wl,--defsym={name}={value}" for name, value in RISC_V_MEMORY.items()]
     sources = (*sorted(folder.glob("src/*.c")), folder / "examples" / "main.c")

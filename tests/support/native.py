@@ -25,7 +25,7 @@ from tflmgen.ir.graph import Port, Signature
 Array = NDArray[Any]
 
 FIRMWARE = Path(__file__).parents[2] / "firmware"
-WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fno-strict-aliasing")
+WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
@@ -62,8 +62,6 @@ def build_native(models: Mapping[str, Sources], compiler: str = "gcc", flags: Se
     texts["main.c"] = _main(list(models))
     kernels = sorted((FIRMWARE / "kernels").glob("*.h"))
     command = [compiler, *WARNINGS, *flags]
-    if compiler == "gcc":
-        command.append("-fstrict-aliasing")  # the pragma in the generated file is what counts
     key = hashlib.sha256(repr((command, sorted(texts.items()), [k.read_bytes() for k in kernels])).encode()).hexdigest()
     folder = Path(tempfile.gettempdir()) / f"tflmgen-native-{os.getuid()}" / key[:24]
     program = folder / "program"

@@ -323,7 +323,8 @@ class BodyWriter:
         return found.pop() if len(found) == 1 else None
 
     def _bool(self, access: Access) -> str:
-        return f"*(const bool *){self.places.access(access)}"
+        self._headers.add("common.h")
+        return f"*(const tflmgen_bool *){self.places.access(access)}"
 
 
 def _failing(program: Program) -> frozenset[str]:

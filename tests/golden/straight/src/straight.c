@@ -2,11 +2,12 @@
  *
  * The execution plan: each operator of the model is one call, at fixed places of one arena. */
 
-/* The arena holds values of many types, and every float operation is to be rounded. The pragma is for all functions of
- * this file, and so for those that are inlined, too. Clang has none like it: it needs -fno-strict-aliasing and
- * -ffp-contract=off. Where the build gives these flags, it also defines TFLMGEN_FLAGS_GIVEN. */
-#if defined(__GNUC__) && !defined(__clang__) && !defined(TFLMGEN_FLAGS_GIVEN)
-#pragma GCC optimize("no-strict-aliasing", "fp-contract=off")
+/* Every float operation is to be rounded: no product is fused with a sum. A build that gives -ffp-contract=off itself
+ * also defines TFLMGEN_FLAGS_GIVEN. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__) && !defined(TFLMGEN_FLAGS_GIVEN)
+#pragma GCC optimize("fp-contract=off")
 #endif
 
 #include "straight.h"

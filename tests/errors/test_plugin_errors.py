@@ -81,7 +81,10 @@ FAULTS = [
     (('name = "Halve"', 'name = "Halve"; outputs = 0'), "'outputs' is not a number of at least 1"),
     (('name = "Halve"', 'name = "Halve"; rules = ("x",)'), "'rules' is not a tuple of Rule"),
     (("op.inputs[0].shape,", "op.inputs[7].shape,"), "line 12: IndexError"),
-    (("(op.inputs[0].shape,)", "op.inputs[0].shape"), "Halve.infer() gives (3,), but should give a tuple of 1 shapes"),
+    (
+        ("(op.inputs[0].shape,)", "op.inputs[0].shape"),
+        "Halve.infer() must return a tuple of 1 shapes, each a tuple of int or None; it returns (3,)",
+    ),
     (('return Kernel("halve"', 'return print("halve"'), "TypeError"),
     (('return Kernel("halve", "halve.h"', 'return Kernel("halve", "odd.h"'), "a header that 'files' names"),
     (("(Input(0), Output(0)), params", "(Input(0),), params"), "an operand for each of 1 outputs"),
@@ -130,7 +133,7 @@ def test_initial_contents_of_another_size(tmp_path: Path) -> None:
     state = "\n    def state(self, op):\n        return (State(DType.INT32, (2,), b'abc'),)\n"
     done = build(tmp_path, WHOLE + state)
     assert done.code == 1
-    assert "Halve.state() gives '3 bytes', but should give 8 bytes of initial contents for int32[2]" in done.err
+    assert "Halve.state() must return 8 bytes of initial contents for int32[2]; it returns '3 bytes'" in done.err
 
 
 def install(folder: Path, package: str, target: str) -> None:

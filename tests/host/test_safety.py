@@ -125,7 +125,7 @@ def test_bad_limits(tmp_path: Path) -> None:
         compiled(swap_model(), tmp_path, "lop=3")
     assert "names a loop 'lop' that the model does not have. Its loops are 0:0, body" in str(unknown.value)
     for text in ("many", "-1", "body=", "=3", "4294967296"):
-        with pytest.raises(UsageError, match="wants N, or LOOP=N"):
+        with pytest.raises(UsageError, match="requires N, or LOOP=N"):
             compiled(swap_model(), tmp_path, text)
 
 

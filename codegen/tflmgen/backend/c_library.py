@@ -269,7 +269,7 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
 
 def _taken(port: Port) -> Port:
     """The port as one invoke takes it."""
-    return replace(port, type=port.taken)
+    return replace(port, type=port.invoke_type)
 
 
 def _pushed_rows(port: Port) -> int:

@@ -46,7 +46,7 @@ def parse_budget(text: str | None) -> int | None:
         return None
     found = re.fullmatch(r"([0-9]{1,9})([KkMm]?)", text)
     if found is None or int(found[1]) == 0:
-        raise UsageError(f"--ram-budget {text}: wants a number of bytes such as 20000, 32K or 1M")
+        raise UsageError(f"--ram-budget {text}: requires a number of bytes such as 20000, 32K or 1M")
     return int(found[1]) << {"": 0, "k": 10, "m": 20}[found[2].lower()]
 
 

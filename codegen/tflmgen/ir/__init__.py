@@ -1,7 +1,7 @@
 """The program between its representations: types, the graph and its text form, kernel calls, and the lowered Program.
 
 In: nothing of tflmgen but its errors. Out: the frozen values that every later room takes and gives.
-Decided here: what a well-formed Module is (verify), and nothing about any operator.
+Decided here: well-formedness of a Module (verify), and nothing about any operator.
 """
 
 from tflmgen.ir.constants import constant_array, contents

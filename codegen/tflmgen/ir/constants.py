@@ -1,4 +1,4 @@
-"""The elements of constants."""
+"""Elements of constants as numpy arrays."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tflmgen.ir.types import DType, TensorType
 
 
 def constant_array(value: Value | None, constants: Mapping[str, bytes]) -> NDArray[Any] | None:
-    """The elements of a constant value (int4 unpacked to int8), or None where it is not constant."""
+    """Elements of a constant value in its shape (int4 unpacked to int8); None if the value is not constant."""
     if value is None or value.constant is None:
         return None
     return contents(value.type, constants[value.constant])
 
 
 def contents(type_: TensorType, data: bytes) -> NDArray[Any]:
-    """The elements of a constant of this type, int4 unpacked to int8."""
+    """Elements of a constant of this type in its shape, int4 unpacked to int8."""
     raw = np.frombuffer(data, dtype=np.uint8)
     if type_.dtype is DType.INT4:
         nibbles = np.stack([raw & 15, raw >> 4], axis=1).reshape(-1)[: type_.elements].astype(np.int8)

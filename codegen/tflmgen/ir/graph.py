@@ -1,8 +1,8 @@
 """The graph: SSA values, operators, and structured control flow as regions.
 
-Regions see the values of the scopes around them, so operands of If branches and loop-invariant operands of While need
-no names of their own: they are the outer values. What a While carries from one iteration to the next are its
-`variables`, which its condition and body share. A subgraph that is called from several places is a Function.
+Regions read the values of enclosing scopes directly, so that If branches and loop-invariant operands of a While have no
+parameters. The `variables` of a While, shared by its condition and body, carry values from one iteration to the next.
+A subgraph that is called from several places is a Function.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tflmgen.ir.types import TensorType
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where in the file a node stands: subgraph index and name, operator index and TFLite name."""
+    """Location of a node in the file: subgraph index and name, operator index and TFLite name."""
 
     subgraph: int
     subgraph_name: str
@@ -40,7 +40,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Nodes in an order that respects their data flow, and the values that the block returns."""
+    """Nodes in a topological order of their data flow, and the values that the block returns."""
 
     nodes: tuple[Node, ...]
     results: tuple[Value, ...]
@@ -49,9 +49,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One TFLite operator that computes (no control flow).
+    """One TFLite operator other than control flow.
 
-    `attributes` is the dataclass that the operator table made of its options.
+    attributes  its options as a dataclass of the operator table; None if it has none
     """
 
     id: int
@@ -78,7 +78,7 @@ class If:
 class While:
     """variables = inits; while condition(variables): variables = body(variables); outputs = variables.
 
-    `trips`: how often the body runs, where that is known; the condition is then empty, without a result.
+    trips  number of iterations, if known; the condition is then empty, without a result
     """
 
     id: int
@@ -93,7 +93,7 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """outputs = function(inputs), the function by its name."""
+    """outputs = function(inputs), with the function's name."""
 
     id: int
     function: str
@@ -109,7 +109,7 @@ Node = Op | If | While | Call
 class Function:
     """A subgraph that is entered from outside: by a signature or by Calls.
 
-    The last inputs and results are the persistent variables `state`, by name: their contents on entry and on exit.
+    Its last inputs and results are the contents of the persistent variables `state` (names) on entry and on exit.
     """
 
     name: str
@@ -119,21 +119,21 @@ class Function:
 
     @property
     def ports(self) -> int:
-        """How many inputs are the subgraph's own, the extents of dynamic ones included."""
+        """Number of inputs without the state: tensors of the subgraph, and extents of dynamic ones."""
         return len(self.inputs) - len(self.state)
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of a signature, by the name that the user knows. pushed: each invoke takes one row of it."""
+    """An input or output of a signature, with the file's name; `pushed`: an invoke takes one row of the tensor."""
 
     name: str
     type: TensorType
     pushed: bool = False
 
     @property
-    def taken(self) -> TensorType:
-        """The type of what one invoke takes: all of it, or a row."""
+    def invoke_type(self) -> TensorType:
+        """Type of the data that one invoke takes: the whole tensor, or a row."""
         return self.type.with_shape((1, 1, *self.type.shape[2:])) if self.pushed else self.type
 
 
@@ -141,7 +141,7 @@ class Port:
 class Signature:
     """An entry point: inputs and outputs in the order of the function's inputs and results.
 
-    After them the function has one int32 for each dimension of a port that is a Bound, in the same order: its extent.
+    The function's further inputs and results are extents: one int32 per dynamic dimension of a port, in the same order.
     """
 
     key: str
@@ -151,7 +151,7 @@ class Signature:
 
     @property
     def values(self) -> tuple[int, int]:
-        """How many inputs and results the function has for it."""
+        """Number of inputs and of results of the function, extents included, state excluded."""
         return _values(self.inputs), _values(self.outputs)
 
 
@@ -161,7 +161,7 @@ def _values(ports: tuple[Port, ...]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A persistent variable: its home as a value, and the key of its initial contents in Module.constants."""
+    """A persistent variable: the value that stands for its memory, and the key of its initial contents in constants."""
 
     home: Value
     initial: str
@@ -169,7 +169,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """A value that has fewer channels than the file's tensor: `kept` are those of its `channels` that it has."""
+    """A value with fewer channels than the file's tensor: `kept` are the indices left of its `channels` channels."""
 
     kept: tuple[int, ...]
     channels: int
@@ -177,14 +177,14 @@ class Narrowed:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What range analysis has found to be needless.
+    """One removal by value-range analysis.
 
-    what     channels, clamp, constant, branch or loop
-    name     of the tensor that lacks channels or is known, of the branch's or loop's subgraph
-    channels dead ones, which are not computed
-    of       channels of the file's tensor, where some are dead
-    known    dead channels with one value for every input: biases of the layers that read them stand for it
-    macs     multiply-accumulates removed from the operator that makes the tensor
+    what      "channels", "clamp", "constant", "branch" or "loop"
+    name      of the tensor with dead channels or constant contents, or of the branch's or loop's subgraph
+    channels  number of dead channels
+    of        number of channels of the file's tensor
+    known     dead channels of constant value, which the readers' biases take in
+    macs      multiply-accumulates removed from the operator that computes the tensor
     """
 
     what: str
@@ -198,10 +198,12 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A whole model. `functions` has callees before their callers; `constants` maps keys to raw little-endian bytes.
+    """A whole model.
 
-    `narrowed` is by the id of the value. `removed_macs`: multiply-accumulates that value-range analysis removed from
-    operators of the file, by subgraph and operator.
+    functions     callees before their callers
+    constants     key -> raw little-endian bytes
+    narrowed      id of a value -> its remaining channels
+    removed_macs  (subgraph, operator) of the file -> multiply-accumulates that value-range analysis removed
     """
 
     path: str
@@ -220,7 +222,7 @@ class Module:
 
 
 def blocks_of(node: Node) -> tuple[Block, ...]:
-    """The regions directly inside a node."""
+    """Regions directly inside a node."""
     if isinstance(node, If):
         return (node.then, node.orelse)
     if isinstance(node, While):
@@ -229,7 +231,7 @@ def blocks_of(node: Node) -> tuple[Block, ...]:
 
 
 def operands_of(node: Node) -> tuple[Value, ...]:
-    """The values that a node itself reads, not counting what its regions read."""
+    """Values that a node reads, except those that only its regions read."""
     if isinstance(node, Op):
         return tuple(v for v in node.inputs if v is not None)
     if isinstance(node, If):
@@ -240,7 +242,7 @@ def operands_of(node: Node) -> tuple[Value, ...]:
 
 
 def walk(block: Block) -> Iterator[Node]:
-    """Every node of a block and of the regions inside, outer nodes first."""
+    """Every node of a block and of its regions, outer nodes first."""
     for node in block.nodes:
         yield node
         for inner in blocks_of(node):
@@ -248,7 +250,7 @@ def walk(block: Block) -> Iterator[Node]:
 
 
 def uses_in(block: Block) -> Iterator[Value]:
-    """Every value that a block or its regions read, as often as they read it."""
+    """Every value that a block or its regions read, once per use."""
     for node in block.nodes:
         yield from operands_of(node)
         for inner in blocks_of(node):

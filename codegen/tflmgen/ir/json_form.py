@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Port, Value
-from tflmgen.ir.text import ValueNames, shown_elements
+from tflmgen.ir.text import ValueNames, leading_elements
 from tflmgen.ir.types import Bound, TensorType
 
 
 def module_json(module: Module) -> dict[str, Any]:
-    """Functions of nodes, whose operands are names of `values`; the names are those of graph_text.module_text()."""
-    described = _Described()
-    functions = [described.function(function) for function in module.functions]
+    """JSON of a module. Values are named as in module_text(), so that both forms can be compared."""
+    graph = _GraphJson()
+    functions = [graph.function(function) for function in module.functions]
     return {
         "functions": functions,
-        "values": described.values(module),
+        "values": graph.values(module),
         "signatures": [
             {
                 "key": signature.key,
@@ -33,7 +33,7 @@ def module_json(module: Module) -> dict[str, Any]:
     }
 
 
-class _Described:
+class _GraphJson:
     def __init__(self) -> None:
         self._names = ValueNames()
 
@@ -52,7 +52,7 @@ class _Described:
         return {"nodes": [self.node(node) for node in block.nodes], "results": self.names(block.results)}
 
     def node(self, node: Node) -> dict[str, Any]:
-        """A node by its kind. Values are named in the order in which the text names them."""
+        """JSON of one node. Names its values in the same order as the text form."""
         origin = {"origin": asdict(node.origin)}
         if isinstance(node, Op):
             return {
@@ -60,7 +60,7 @@ class _Described:
                 "operator": node.operator,
                 "inputs": self.names(node.inputs),
                 "outputs": self.names(node.outputs),
-                "attributes": _plain(node.attributes) if is_dataclass(node.attributes) else {},
+                "attributes": _json_value(node.attributes) if is_dataclass(node.attributes) else {},
                 **origin,
             }
         if isinstance(node, Call):
@@ -93,7 +93,7 @@ class _Described:
                 "tensor": value.name,
                 **_type(value.type),
                 "constant": value.is_constant,
-                **({"elements": _plain(shown_elements(value, module))} if value.is_constant else {}),
+                **({"elements": _json_value(leading_elements(value, module))} if value.is_constant else {}),
             }
             for value, name in self._names.items()
         ]
@@ -108,25 +108,25 @@ def _type(type_: TensorType) -> dict[str, Any]:
     return {
         "dtype": type_.dtype.label,
         "shape": [{"name": d.name, "max": d.max} if isinstance(d, Bound) else d for d in type_.shape],
-        "quantization": None if quantization is None else _plain(quantization),
-        **({} if type_.blocks is None else {"blocks": _plain(type_.blocks)}),
+        "quantization": None if quantization is None else _json_value(quantization),
+        **({} if type_.blocks is None else {"blocks": _json_value(type_.blocks)}),
     }
 
 
-def _plain(value: Any) -> Any:
-    """What JSON has in the place of a value of Python's: floats that it lacks become text."""
+def _json_value(value: Any) -> Any:
+    """A Python value as JSON: dataclasses become objects, NaN and infinities become text."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {key: _plain(item) for key, item in asdict(value).items()}
+        return {key: _json_value(item) for key, item in asdict(value).items()}
     if isinstance(value, Enum):
         return value.name.lower()
     if isinstance(value, dict):
-        return {str(_plain(key)): _plain(item) for key, item in value.items()}
+        return {str(_json_value(key)): _json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item) for item in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return _json_value(value.tolist())
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return _json_value(value.item())
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, float) and not np.isfinite(value):

@@ -1,6 +1,6 @@
-"""The Program: every decision written down, as calls and copies at fixed places, with the SSA values as ghost data.
+"""The lowered Program: calls and copies at fixed places, annotated with SSA values.
 
-The emitter prints it; the checker proves it. Neither needs any stage before.
+The emitter prints it and the checker proves it, without any earlier stage.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tflmgen.ir.row_stream import Line, LineMove, Running
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Bytes from `offset` of a memory."""
+    """A place at byte `offset` of a memory."""
 
     offset: int
     memory: Memory = "arena"
@@ -23,7 +23,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Bytes from `offset` of what pointer `index` of the running function points to."""
+    """A place `offset` bytes after pointer `index` of the running function."""
 
     index: int
     offset: int = 0
@@ -31,7 +31,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Flash:
-    """The constant `name` of Program.constants, from `offset` bytes on."""
+    """A place at byte `offset` of the constant `name` of Program.constants."""
 
     name: str
     offset: int = 0
@@ -147,7 +147,7 @@ class KernelCall:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """`value` is another name of `source`, at the same place. No code. origin: of the operator, if it is one."""
+    """`value` is another name of `source`, at the same place; no code. `origin` is that of the operator, if any."""
 
     step: int
     value: Access
@@ -157,7 +157,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class ByteCopy:
-    """`bytes` from `source` to `destination`, as if by way of a third place."""
+    """Copies `bytes` from `source` to `destination`, which may overlap (memmove)."""
 
     destination: Fixed | Slot
     source: Place
@@ -166,9 +166,10 @@ class ByteCopy:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A boundary: the copies in order, then `rotation`: slot i takes the pointer that slot rotation[i] had.
+    """A boundary of control flow: copies, then a rotation of pointers, after which each value equals its source.
 
-    Afterwards each of `values` is where and what its source was.
+    copies    in order of execution
+    rotation  (slot, slot whose former pointer it takes)
     """
 
     step: int
@@ -181,7 +182,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """The outputs are made of pieces of the inputs: `copies` of those that are not in place already."""
+    """Outputs that consist of pieces of the inputs; `copies` moves the pieces that are not in place already."""
 
     step: int
     origin: Origin
@@ -204,9 +205,9 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """for (;;) { condition; if (!test) break; body }, or `trips` times the body where there is no test.
+    """for (;;) { condition; if (!test) break; body }; without a test, `trips` iterations of the body.
 
-    With a `limit`, the function returns an error instead of running the body once more than that.
+    limit  largest number of iterations; the function returns an error instead of running the body once more
     """
 
     step: int
@@ -220,7 +221,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Invoke:
-    """Runs another function of the program, whose inputs are in place; its results are at its own places afterwards."""
+    """Runs another function of the program: its inputs are in place before, its results at its own places after."""
 
     step: int
     origin: Origin
@@ -232,7 +233,7 @@ Instruction = KernelCall | Rename | Assembly | Transfer | Branch | Loop | Invoke
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """What a slot points to at first: `bytes` at a fixed place."""
+    """Initial target of a slot: `bytes` at a fixed place."""
 
     place: Fixed
     bytes: int
@@ -240,10 +241,11 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class ProgramFunction:
-    """One C function: where its inputs are on entry and its results on exit.
+    """One C function, with the places of its inputs on entry and of its results on exit.
 
-    An entry function is called from outside, when every variable is at home, and leaves them all there. Its slots
-    point to `slots` at first, disjoint homes of which those in one of `groups` may change places.
+    is_entry  called from outside: every persistent variable is at its own place on entry and on exit
+    slots     initial targets of its pointers, disjoint
+    groups    slots that may exchange their targets
     """
 
     name: str
@@ -257,7 +259,7 @@ class ProgramFunction:
 
 @dataclass(frozen=True, slots=True)
 class StateVariable:
-    """A variable's home, and the constant that it begins with."""
+    """A persistent variable: its place, and the name of the constant with its initial contents."""
 
     name: str
     access: Access
@@ -268,7 +270,7 @@ class StateVariable:
 class Program:
     """A whole compiled model. Functions have callees before callers.
 
-    `images` are the constants that variables begin with; no instruction reads them.
+    images  initial contents of variables; no instruction reads them
     """
 
     functions: tuple[ProgramFunction, ...]
@@ -284,17 +286,17 @@ class Program:
 
 
 def walk_instructions(body: Iterable[Instruction]) -> Iterator[Instruction]:
-    """Every instruction of a body and of the branches and loops inside, outer ones first."""
-    for one in body:
-        yield one
-        if isinstance(one, Branch):
-            yield from walk_instructions((*one.then, *one.orelse))
-        elif isinstance(one, Loop):
-            yield from walk_instructions((*one.condition, *one.body))
+    """Every instruction of a body and of its branches and loops, outer ones first."""
+    for instruction in body:
+        yield instruction
+        if isinstance(instruction, Branch):
+            yield from walk_instructions((*instruction.then, *instruction.orelse))
+        elif isinstance(instruction, Loop):
+            yield from walk_instructions((*instruction.condition, *instruction.body))
 
 
 def accesses_of(instruction: Instruction) -> Iterator[Access]:
-    """The values that an instruction reads or writes, without those of the instructions inside of it."""
+    """Values that an instruction reads or writes, except by the instructions inside it."""
     if isinstance(instruction, KernelCall):
         yield from (a.access for a in instruction.arguments if not isinstance(a, Work))
     elif isinstance(instruction, Rename):
@@ -310,7 +312,7 @@ def accesses_of(instruction: Instruction) -> Iterator[Access]:
 
 
 def walk_accesses(function: ProgramFunction) -> Iterator[Access]:
-    """Every value that a function takes, gives, reads or writes."""
+    """Every access of a function: inputs, results, reads and writes."""
     yield from (*function.inputs, *function.results)
     for instruction in walk_instructions(function.body):
         yield from accesses_of(instruction)

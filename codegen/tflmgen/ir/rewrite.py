@@ -1,4 +1,4 @@
-"""What the passes share: substitution of values, a walk that rebuilds a module, fresh ids."""
+"""Rewriting of graphs: substitution of values, rebuilding of a module, fresh ids, copies of blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value,
 
 
 def resolve(value: Value, mapping: Mapping[Value, Value]) -> Value:
-    """Follows the mapping to its end: a replacement may itself have been replaced."""
+    """The final replacement of a value: a replacement may itself have been replaced."""
     while value in mapping:
         value = mapping[value]
     return value
@@ -20,7 +20,7 @@ def resolve_all(values: tuple[Value, ...], mapping: Mapping[Value, Value]) -> tu
 
 
 def resolve_operands(node: Node, mapping: Mapping[Value, Value]) -> Node:
-    """The node with its own operands replaced; what its regions read stays."""
+    """The node with its own operands replaced; uses inside its regions stay."""
     if isinstance(node, Op):
         return replace(node, inputs=tuple(None if v is None else resolve(v, mapping) for v in node.inputs))
     if isinstance(node, If):
@@ -31,7 +31,7 @@ def resolve_operands(node: Node, mapping: Mapping[Value, Value]) -> Node:
 
 
 def with_regions(node: Node, regions: Sequence[Block]) -> Node:
-    """The node with other regions, in the order of `blocks_of`."""
+    """The node with these regions, in the order of `blocks_of`."""
     if isinstance(node, If):
         return replace(node, then=regions[0], orelse=regions[1])
     if isinstance(node, While):
@@ -49,7 +49,7 @@ def substitute(block: Block, mapping: Mapping[Value, Value]) -> Block:
 
 
 def keep(node: While, indices: Sequence[int]) -> While:
-    """The loop with only some of its variables; nothing may use the others any more."""
+    """The loop with only the variables at `indices`; the others must have no uses."""
 
     def pick(values: Sequence[Value]) -> tuple[Value, ...]:
         return tuple(values[i] for i in indices)
@@ -64,10 +64,10 @@ def keep(node: While, indices: Sequence[int]) -> While:
 
 
 class Rewriter:
-    """Rebuilds a module in the order in which it runs, operands resolved through `mapping` on the way.
+    """Rebuilds a module in execution order, with operands resolved through `mapping`.
 
-    Passes override what they change. A value may be mapped up to the moment when its definition has been visited; after
-    that its uses are already rebuilt.
+    Passes override the methods for the parts that they change. A value may be mapped until its definition has been
+    visited; later, uses may already be rebuilt.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Rewriter:
         return replace(block, nodes=nodes, results=resolve_all(block.results, self.mapping))
 
     def node(self, node: Node) -> Sequence[Node]:
-        """What stands in the place of `node`, whose own operands are resolved but whose regions aren't."""
+        """Replacement of `node`, whose own operands are resolved, but not those of its regions."""
         return (self.regions(node),)
 
     def regions(self, node: Node) -> Node:
@@ -96,7 +96,7 @@ class Rewriter:
 
 
 class Ids:
-    """Ids that no node or value of a module has."""
+    """Generator of ids that no node or value of a module has."""
 
     def __init__(self, module: Module) -> None:
         self._last = max((v.home.id for v in module.state.values()), default=0)
@@ -110,7 +110,7 @@ class Ids:
 
 
 def clone(block: Block, mapping: dict[Value, Value], ids: Ids) -> Block:
-    """A copy of a block whose definitions and nodes have fresh ids; `mapping` gains old definition -> new one."""
+    """A copy of a block with fresh ids for nodes and definitions; adds old -> new definitions to `mapping`."""
 
     def fresh(values: tuple[Value, ...]) -> tuple[Value, ...]:
         for value in values:

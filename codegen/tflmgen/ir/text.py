@@ -1,4 +1,4 @@
-"""The stable text form of a Module, for `--dump-graph`, for tests of passes and for reading."""
+"""Stable text form of a Module, for `--dump-graph` and for tests of passes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from tflmgen.ir.constants import constant_array
 from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value
 
-SHOWN = 8
-"""Elements of a constant that are printed."""
+MAX_ELEMENTS = 8
+"""Number of elements of a constant that are printed."""
 
 
 def module_text(module: Module) -> str:
-    """One line per node, regions indented, values numbered as they appear, so that equal graphs print equal."""
+    """Text with one line per node and indented regions. Values are numbered by appearance: equal graphs print equal."""
     printer = _Printer()
     lines: list[str] = []
     for function in module.functions:
@@ -30,7 +30,7 @@ def module_text(module: Module) -> str:
 
 
 class ValueNames:
-    """Names of values by the order in which they are asked for: %0, %1, and #2 for constants."""
+    """Names of values, numbered by first use: %0, %1, and #2 for constants."""
 
     def __init__(self) -> None:
         self._names: dict[Value, str] = {}
@@ -42,9 +42,9 @@ class ValueNames:
         return self._names.items()
 
 
-def shown_elements(value: Value, module: Module) -> list[Any]:
-    """The first elements of a constant, at most SHOWN."""
-    elements: list[Any] = np.ravel(np.asarray(constant_array(value, module.constants)))[:SHOWN].tolist()
+def leading_elements(value: Value, module: Module) -> list[Any]:
+    """The first MAX_ELEMENTS elements of a constant."""
+    elements: list[Any] = np.ravel(np.asarray(constant_array(value, module.constants)))[:MAX_ELEMENTS].tolist()
     return elements
 
 
@@ -56,11 +56,12 @@ class _Printer:
         return "-" if value is None else self._names.name(value)
 
     def constants(self, module: Module) -> Iterator[str]:
-        """The constants that were named, with their elements where they are few."""
+        """One line per named constant, with its leading elements."""
         for value, name in self._names.items():
             if value.is_constant:
-                more = ", ..." if value.type.elements > SHOWN else ""
-                yield f"constant {name}: {value.type} = {', '.join(map(str, shown_elements(value, module)))}{more}"
+                ellipsis = ", ..." if value.type.elements > MAX_ELEMENTS else ""
+                elements = ", ".join(map(str, leading_elements(value, module)))
+                yield f"constant {name}: {value.type} = {elements}{ellipsis}"
 
     def names(self, values: tuple[Value | None, ...]) -> str:
         return ", ".join(self.name(v) for v in values)

@@ -11,7 +11,7 @@ import numpy as np
 
 
 class DType(Enum):
-    """Element types, named as TFLite names them. The value is (name, bits, C type, numpy type)."""
+    """Element types under TFLite's names. The value is (name, bits, C type, numpy type)."""
 
     FLOAT32 = ("float32", 32, "float", "<f4")
     FLOAT16 = ("float16", 16, "uint16_t", "<f2")
@@ -48,7 +48,7 @@ class DType(Enum):
 
     @property
     def limits(self) -> tuple[int, int]:
-        """Least and greatest value of an integer type."""
+        """Smallest and largest value of an integer type."""
         if self is DType.BOOL:
             return 0, 1
         if self is DType.INT4:
@@ -59,7 +59,7 @@ class DType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A dimension that is only known at run time, with the most that it can be."""
+    """A dimension known at run time only, with its upper bound."""
 
     name: str
     max: int
@@ -95,9 +95,9 @@ class Quantization:
 
 @dataclass(frozen=True, slots=True)
 class BlockQuantization:
-    """Quantisation by blocks along the last axis: real = scale * q, with one scale for each `size` elements of a row.
+    """Blockwise quantisation along the last axis: real = scale * q, with one scale per `size` elements of a row.
 
-    scales  of the blocks of the first row, then of the next one's
+    scales  one per block, row by row
     """
 
     scales: tuple[float, ...]
@@ -108,7 +108,7 @@ class BlockQuantization:
 class TensorType:
     """Element type, shape (outermost dimension first) and quantisation of one value.
 
-    blocks: of a constant quantised by blocks, whose `quantization` is None.
+    blocks  blockwise quantisation of a constant; `quantization` is then None
     """
 
     dtype: DType
@@ -129,23 +129,23 @@ class TensorType:
         return tuple(axis for axis, dim in enumerate(self.shape) if isinstance(dim, Bound))
 
     def dynamic_dims(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Of an actual shape the dimensions that are dynamic here."""
+        """The dimensions of a run-time shape along this type's dynamic axes."""
         return tuple(shape[axis] for axis in self.dynamic_axes)
 
     def actual_shape(self, dims: Sequence[int]) -> tuple[int, ...]:
-        """The shape with these numbers for its dynamic dimensions."""
-        known = dict(zip(self.dynamic_axes, dims, strict=True))
-        return tuple(known.get(axis, size) for axis, size in enumerate(self.max_shape))
+        """The shape with its dynamic dimensions replaced by `dims`, in order."""
+        sizes = dict(zip(self.dynamic_axes, dims, strict=True))
+        return tuple(sizes.get(axis, size) for axis, size in enumerate(self.max_shape))
 
     @property
     def unit_bytes(self) -> int:
-        """Bytes for each element of the dynamic dimensions: of a row, where the first one alone is dynamic."""
+        """Bytes per index of the dynamic dimensions: the bytes of a row if only the first dimension is dynamic."""
         fixed = math.prod(dim for dim in self.shape if isinstance(dim, int))
         return -(-fixed * self.dtype.bits // 8)
 
     @property
     def elements(self) -> int:
-        """Number of elements, at the upper bound where dimensions are dynamic."""
+        """Number of elements, with dynamic dimensions at their upper bounds."""
         return math.prod(self.max_shape)
 
     @property

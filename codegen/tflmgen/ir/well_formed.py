@@ -1,4 +1,4 @@
-"""Checks that a Module is well formed; runs between passes, so that a bad pass is caught where it is."""
+"""Verifier of Modules; runs between passes, so that a faulty pass is named."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value,
 
 
 def verify(module: Module, after: str) -> Module:
-    """Returns `module` if every value is defined once and before its uses, and every callee comes before its callers.
+    """Returns `module` if it is well formed; else raises InternalError with the name of the pass `after`.
 
-    Values that become one another at a boundary (of a branch, a loop, a call) agree in element type and shape.
-
-    Raises InternalError that names the pass `after` which broken graphs come from.
+    Every value is defined once, before its uses. Every callee precedes its callers. Values that are assigned to each
+    other at a boundary (of a branch, a loop, a call) have the same element type and shape.
     """
     callees: dict[str, Function] = {}
     defined: set[Value] = set()
@@ -67,20 +66,20 @@ class _Verifier:
             self._agree(node, node.inputs, callee.inputs)
             self._agree(node, node.outputs, callee.body.results)
 
-    def _agree(self, node: If | While | Call, values: Sequence[Value], others: Sequence[Value]) -> None:
-        self._same_count(node, len(values), len(others))
-        for value, other in zip(values, others, strict=True):
-            if (value.type.dtype, value.type.shape) != (other.type.dtype, other.type.shape):
-                types = f"{value.type} and {other.type}"
+    def _agree(self, node: If | While | Call, values: Sequence[Value], targets: Sequence[Value]) -> None:
+        self._same_count(node, len(values), len(targets))
+        for value, target in zip(values, targets, strict=True):
+            if (value.type.dtype, value.type.shape) != (target.type.dtype, target.type.shape):
+                types = f"{value.type} and {target.type}"
                 raise InternalError(f"after {self._after}: {node.origin.operator_name} {node.id} takes {types} for one")
 
-    def _same_count(self, node: If | While | Call, count: int, wanted: int) -> None:
-        if count != wanted:
+    def _same_count(self, node: If | While | Call, count: int, expected: int) -> None:
+        if count != expected:
             raise InternalError(
-                f"after {self._after}: {node.origin.operator_name} {node.id} carries {count} of {wanted}"
+                f"after {self._after}: {node.origin.operator_name} {node.id} carries {count} of {expected}"
             )
 
     def _use(self, value: Value, scope: set[Value], node: Node | None) -> None:
         if not value.is_constant and value not in scope:
-            where = node.origin.operator_name if isinstance(node, Op) else "a region"
-            raise InternalError(f"after {self._after}: '{value.name}' is used by {where} before it is defined")
+            reader = node.origin.operator_name if isinstance(node, Op) else "a region"
+            raise InternalError(f"after {self._after}: '{value.name}' is used by {reader} before it is defined")

@@ -1,7 +1,7 @@
 """Rewrites of the graph that keep what it computes: one pass a file, in the order of PIPELINE.
 
 In: a Module. Out: a Module that computes the same with less.
-Decided here: fusion, constant folding, dead code and dead channels, where control flow and views stand.
+Decided here: fusion, constant folding, dead code and dead channels, positions of control flow and views.
 """
 
 from tflmgen.passes.loop_limits import LoopLimits, check_names, limits_by_loop, parse_limits

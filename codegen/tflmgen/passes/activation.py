@@ -1,4 +1,4 @@
-"""RELU and its like become part of the operator before them."""
+"""Fuses RELU and other clamps into the operator before them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 
 AS_OPERATOR = {operator.traits.clamp: name for name, operator in OPERATORS.items() if operator.traits.clamp is not None}
-"""Activations that are operators, too."""
+"""Activation -> name of the operator that computes only this activation."""
 
 Range = tuple[float, float]
 
 
 def fuse_activation(module: Module) -> Module:
-    """Clamps at an operator's output what a RELU, RELU6, RELU_N1_TO_1, or MAXIMUM and MINIMUM with constants clamp.
+    """Fuses RELU, RELU6, RELU_N1_TO_1, and MAXIMUM and MINIMUM with constants, into the operator before them.
 
-    Exact, as quantised elements are clamped in one and the same quantisation, or else stay as they are. Of floats,
-    infinities become the greatest finite number, as they do in every operator with an activation.
+    Bit-exact: quantised elements are fused only if both clamps have the same quantisation. Float infinities become the
+    largest finite number, as in every operator with a fused activation.
     """
     return _Activation(module).run(module)
 
@@ -30,16 +30,16 @@ def _limits(kind: TensorType) -> Range:
 
 
 def _range(activation: Activation, kind: TensorType) -> Range:
-    """Least and greatest element that an activation leaves."""
+    """Smallest and largest element after an activation."""
     if kind.quantization is not None and kind.dtype in (DType.INT8, DType.UINT8, DType.INT16):
         return activation_range(activation, kind.dtype, kind.quantization)
-    (least, greatest), (low, high) = _limits(kind), activation.bounds
-    return max(least, low), min(greatest, high)
+    (type_low, type_high), (low, high) = _limits(kind), activation.bounds
+    return max(type_low, low), min(type_high, high)
 
 
 class _Activation(Fuser):
     def op(self, op: Op) -> Sequence[Node]:
-        if self._is_idle(op):
+        if self._is_redundant(op):
             self.mapping[op.outputs[0]] = op.inputs[0] or op.outputs[0]
             return ()
         reader = self._flow.only_reader(op.outputs[0]) if len(op.outputs) == 1 else None
@@ -49,56 +49,62 @@ class _Activation(Fuser):
         self._gone.add(reader.id)
         return (fused,)
 
-    def _is_idle(self, op: Op) -> bool:
-        """Whether it clamps what is clamped."""
-        found = self._clamp(op)
-        maker = self._flow.maker.get(op.inputs[0]) if found and op.inputs[0] is not None else None
-        if found is None or maker is None or op.inputs[0] != found[0]:
+    def _is_redundant(self, op: Op) -> bool:
+        """Whether the operator clamps an input that already lies within its range."""
+        clamp = self._clamp(op)
+        producer = self._flow.maker.get(op.inputs[0]) if clamp and op.inputs[0] is not None else None
+        if clamp is None or producer is None or op.inputs[0] != clamp[0]:
             return False
-        before = self._made(maker)
-        return before is not None and _meet(before, found[1]) == before
+        produced = self._output_range(producer)
+        return produced is not None and _intersection(produced, clamp[1]) == produced
 
     def _fused(self, op: Op, reader: Op) -> Op | None:
-        """What computes `op` and then `reader`."""
-        clamp, made = self._clamp(reader), self._made(op)
-        if clamp is None or made is None or clamp[0] != op.outputs[0]:
+        """One operator that computes `op` and then the clamp `reader`; None if there is none."""
+        clamp, produced = self._clamp(reader), self._output_range(op)
+        if clamp is None or produced is None or clamp[0] != op.outputs[0]:
             return None
         kind = op.outputs[0].type
-        wanted = _meet(made, clamp[1])
+        target_range = _intersection(produced, clamp[1])
         for activation in Activation if traits_of(op.operator).clamped else AS_OPERATOR:
-            if wanted is not None and _range(activation, kind) == wanted:
-                fused = replace(self._with(op, activation), outputs=reader.outputs)
+            if target_range is not None and _range(activation, kind) == target_range:
+                fused = replace(self._with_activation(op, activation), outputs=reader.outputs)
                 return fused if is_legal(fused, self._constants) else None
         return None
 
-    def _with(self, op: Op, activation: Activation) -> Op:
+    def _with_activation(self, op: Op, activation: Activation) -> Op:
         if traits_of(op.operator).clamped:
             return replace(op, attributes=replace(op.attributes, activation=activation))
         clamp = self._clamp(op)
         assert clamp is not None
         return replace(op, operator=AS_OPERATOR[activation], inputs=(clamp[0],), attributes=None)
 
-    def _made(self, op: Op) -> Range | None:
-        """The range of what `op` gives, if it is one that clamps or could."""
+    def _output_range(self, op: Op) -> Range | None:
+        """Range of the output of an operator that has an activation or is a clamp; else None."""
         if traits_of(op.operator).clamped and hasattr(op.attributes, "activation"):
             return _range(op.attributes.activation, op.outputs[0].type)
         clamp = self._clamp(op)
         return clamp[1] if clamp is not None else None
 
     def _clamp(self, op: Op) -> tuple[Value, Range] | None:
-        """The value that `op` clamps, and to what; None if it does anything else."""
+        """Input and range of a clamp; None for any other operator."""
         source, kind = op.inputs[0] if op.inputs else None, op.outputs[0].type
         clamp = traits_of(op.operator).clamp
         if clamp is not None:
             return None if source is None or source.type != kind else (source, _range(clamp, kind))
         if op.operator not in ("MAXIMUM", "MINIMUM"):
             return None
-        for one, other in (op.inputs, op.inputs[::-1]):
-            bound = self._flow.number(other)
-            if one is None or other is None or bound is None or one.type != kind or _differ(other.type, kind):
+        for source_operand, bound_operand in (op.inputs, op.inputs[::-1]):
+            bound = self._flow.number(bound_operand)
+            if (
+                source_operand is None
+                or bound_operand is None
+                or bound is None
+                or source_operand.type != kind
+                or _differ(bound_operand.type, kind)
+            ):
                 continue
-            least, greatest = _limits(kind)
-            return one, (bound, greatest) if op.operator == "MAXIMUM" else (least, bound)
+            type_low, type_high = _limits(kind)
+            return source_operand, (bound, type_high) if op.operator == "MAXIMUM" else (type_low, bound)
         return None
 
 
@@ -106,7 +112,7 @@ def _differ(constant: TensorType, kind: TensorType) -> bool:
     return constant.dtype is not kind.dtype or constant.quantization != kind.quantization
 
 
-def _meet(one: Range, other: Range) -> Range | None:
-    """What is left after clamping to one range and then to the other; None where they have nothing in common."""
-    least, greatest = max(one[0], other[0]), min(one[1], other[1])
-    return (least, greatest) if least <= greatest else None
+def _intersection(first: Range, second: Range) -> Range | None:
+    """Intersection of two ranges; None if it is empty."""
+    low, high = max(first[0], second[0]), min(first[1], second[1])
+    return (low, high) if low <= high else None

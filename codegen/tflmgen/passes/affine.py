@@ -1,4 +1,4 @@
-"""Constants that float values are multiplied with or added to become part of the weights beside them."""
+"""Folds multiplications and additions of constants into the weights and bias of adjacent float layers."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ FACTORS = ("DIV", "MUL")
 
 
 def fold_affine(module: Module) -> Module:
-    """Folds MUL, DIV, ADD and SUB by constants per channel into a float operator's weights and bias.
+    """Folds MUL, DIV, ADD and SUB by per-channel constants into a float layer's weights and bias.
 
-    After the operator: all four (what batch normalisation leaves behind). Before it: MUL and DIV, as what is added
-    there could cancel in a sum of large numbers. Two MULs, or two ADDs, after one another are one. Weights that
-    something else reads as well stay as they are.
+    After the layer: all four (residues of batch normalisation). Before the layer: MUL and DIV only, since an addend
+    could cancel in a sum of large numbers. Two consecutive MULs or ADDs become one. Weights with several readers are
+    not changed.
     """
     folding = _Affine(module)
     return folding.pool.into(folding.run(module))
 
 
 def _channel_axis(op: Op) -> int:
-    """The axis of a layer's weights that counts its output channels."""
+    """Axis of the output channels in a layer's weights."""
     axis = traits_of(op.operator).channel_axis
     assert axis is not None
     return axis
@@ -51,15 +51,15 @@ class _Affine(Rewriter):
             return (self.regions(node),)
         if node.id in self._touched:
             return ()
-        return (self._after(node) or self._before(node) or self._chain(node) or node,)
+        return (self._fold_reader(node) or self._fold_input_factor(node) or self._merge_constants(node) or node,)
 
-    def _after(self, op: Op) -> Op | None:
-        """The operator with weights together with what its only reader does."""
+    def _fold_reader(self, op: Op) -> Op | None:
+        """The layer with the arithmetic of its only reader folded in; None if that is not possible."""
         reader = self._flow.only_reader(op.outputs[0]) if traits_of(op.operator).channel_axis is not None else None
         if reader is None or reader.operator not in ARITHMETIC or op.attributes.activation is not Activation.NONE:
             return None
         constant, is_first = self._operand(reader, op.outputs[0])
-        weights = self._weights(op, rescaled=reader.operator in FACTORS or is_first)
+        weights = self._weights(op, is_scaled=reader.operator in FACTORS or is_first)
         channels = op.outputs[0].type.max_shape[-1]
         array = None if constant is None else _per_channel(constant, channels)
         if weights is None or array is None or reader.outputs[0].type != op.outputs[0].type:
@@ -75,10 +75,10 @@ class _Affine(Rewriter):
         else:
             b = b + (array if reader.operator == "ADD" else -array)
         attributes = replace(op.attributes, activation=reader.attributes.activation)
-        return self._with(replace(op, attributes=attributes, outputs=reader.outputs), w, b, reader)
+        return self._with_weights(replace(op, attributes=attributes, outputs=reader.outputs), w, b, reader)
 
-    def _before(self, op: Op) -> Op | None:
-        """The operator with weights together with a factor of its input."""
+    def _fold_input_factor(self, op: Op) -> Op | None:
+        """The layer with a factor of its input folded in; None if that is not possible."""
         source = op.inputs[0] if traits_of(op.operator).channel_axis is not None else None
         maker = self._flow.made_by(source, *FACTORS)
         if maker is None or source is None or maker.id in self._touched or self._flow.only_reader(source) is None:
@@ -87,7 +87,7 @@ class _Affine(Rewriter):
             return None
         read = maker.inputs[0] if self._flow.array(maker.inputs[0]) is None else maker.inputs[1]
         constant, is_first = self._operand(maker, read)
-        weights = self._weights(op, rescaled=True)
+        weights = self._weights(op, is_scaled=True)
         array = None if constant is None else _per_channel(constant, source.type.max_shape[-1])
         if read is None or array is None or weights is None or read.type != source.type:
             return None
@@ -105,10 +105,10 @@ class _Affine(Rewriter):
                 return None
         else:
             w = w * array[0]
-        return self._with(replace(op, inputs=(resolve(read, self.mapping), *op.inputs[1:])), w, b, None)
+        return self._with_weights(replace(op, inputs=(resolve(read, self.mapping), *op.inputs[1:])), w, b, None)
 
-    def _chain(self, op: Op) -> Op | None:
-        """One MUL for two, one ADD for two."""
+    def _merge_constants(self, op: Op) -> Op | None:
+        """One MUL for two consecutive ones, one ADD for two; None if that is not possible."""
         reader = self._flow.only_reader(op.outputs[0]) if op.operator in ("ADD", "MUL") else None
         if reader is None or reader.operator != op.operator or reader.id in self._touched:
             return None
@@ -124,28 +124,31 @@ class _Affine(Rewriter):
         return replace(reader, id=op.id, inputs=(read, self._constant(joined)))
 
     def _operand(self, op: Op, read: Value | None) -> tuple[Array | None, bool]:
-        """The float constant that `op` combines `read` with, in double precision, and whether it comes first."""
+        """Finite float constant that `op` combines with `read`, as float64, and whether it is the first operand."""
         for index in (0, 1):
             array = self._flow.array(op.inputs[index])
-            other = op.inputs[1 - index]
-            if array is not None and array.dtype == np.float32 and other == read and np.isfinite(array).all():
+            operand = op.inputs[1 - index]
+            if array is not None and array.dtype == np.float32 and operand == read and np.isfinite(array).all():
                 return array.astype(np.float64), index == 0
         return None, False
 
-    def _weights(self, op: Op, rescaled: bool) -> tuple[Array, Array] | None:
-        """Weights and bias, if they are float constants, the weights nobody else's where they change."""
-        value, given = op.inputs[1], op.inputs[2] if len(op.inputs) > 2 else None
-        w, b = self._flow.array(value), self._flow.array(given)
-        if value is None or w is None or w.dtype != np.float32 or (given is not None and b is None):
+    def _weights(self, op: Op, is_scaled: bool) -> tuple[Array, Array] | None:
+        """Weights and bias of a layer as float64 if they are float constants; else None.
+
+        is_scaled  the weights will change, so that they must have no other reader
+        """
+        value, bias_value = op.inputs[1], op.inputs[2] if len(op.inputs) > 2 else None
+        w, b = self._flow.array(value), self._flow.array(bias_value)
+        if value is None or w is None or w.dtype != np.float32 or (bias_value is not None and b is None):
             return None
-        if rescaled and self._flow.only_reader(value) is None:
+        if is_scaled and self._flow.only_reader(value) is None:
             return None
         channels = w.shape[_channel_axis(op)]
         bias = np.zeros(channels) if b is None else b.astype(np.float64).reshape(-1)
         return w.astype(np.float64), bias
 
-    def _with(self, op: Op, w: Array, b: Array, reader: Op | None) -> Op | None:
-        """The operator with other weights, if they are finite and it is legal; `reader` is then gone."""
+    def _with_weights(self, op: Op, w: Array, b: Array, reader: Op | None) -> Op | None:
+        """The layer with new weights and bias, and without `reader`; None if it is not finite or not legal."""
         b = np.broadcast_to(b, (w.shape[_channel_axis(op)],))
         if not (np.isfinite(w.astype(np.float32)).all() and np.isfinite(b.astype(np.float32)).all()):
             return None
@@ -165,7 +168,7 @@ class _Affine(Rewriter):
 
 
 def _per_channel(constant: Array, channels: int) -> Array | None:
-    """A constant that varies along the last dimension at most, as one number per channel."""
+    """A constant as one number per channel; None if it varies along another dimension than the last."""
     if constant.size == 1:
         return np.full(channels, constant.flat[0])
     return constant.reshape(-1) if constant.size == channels == constant.shape[-1] else None

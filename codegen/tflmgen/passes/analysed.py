@@ -1,4 +1,4 @@
-"""Range analysis and what uses it, as one pass."""
+"""Value-range analysis and the rewrites that use it, as one pass."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tflmgen.passes.range_analysis import analyze_ranges
 
 
 def range_pass(multiple: int) -> Callable[[Module], Module]:
-    """The pass that keeps tensors of which it drops channels at a multiple of so many, where it can; 0: drops none."""
+    """The pass that drops dead channels in multiples of `multiple` per tensor where possible; 0: drops none."""
 
     def use_ranges(module: Module) -> Module:
-        """Replaces what is known by constants, then drops the channels that are known or needless."""
+        """Replaces constant values by constants, then drops constant and dead channels."""
         ranges = analyze_ranges(module)
         module = use_known_values(module, ranges)
         return drop_channels(module, ranges, multiple) if multiple else module

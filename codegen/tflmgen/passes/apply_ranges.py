@@ -1,4 +1,4 @@
-"""What range analysis decides: values that are one number, clamps that can't act, branches that can't be taken."""
+"""Applies value-range analysis: constant values, redundant clamps, branches that can't be taken."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tflmgen.passes.range_analysis import Ranges
 
 
 def use_known_values(module: Module, ranges: Ranges) -> Module:
-    """Replaces values that are the same for every input by constants, as long as these are small.
+    """Replaces values that are equal for every model input by constants, up to GROWTH_LIMIT bytes.
 
-    An operator that leaves every element as it is that it can get (RELU of what is positive, MINIMUM with what no
-    element exceeds, REQUANTIZE to the same numbers) is its input; fused activations of this kind go, too. An If whose
-    condition is known gets it as a constant, a While that is never entered is its initial values.
+    An operator that changes no element in its input's range (RELU of positive values, MINIMUM with a number that no
+    element exceeds, REQUANTIZE to the same numbers) is replaced by its input; such fused activations are removed. An
+    If gets its known condition as a constant. A While that is never entered is replaced by its initial values.
     """
-    known = _Known(module, ranges)
-    rewritten = known.pool.into(known.run(module))
-    return replace(rewritten, removed=(*module.removed, *known.removed))
+    rewriter = _RangeRewriter(module, ranges)
+    rewritten = rewriter.pool.into(rewriter.run(module))
+    return replace(rewritten, removed=(*module.removed, *rewriter.removed))
 
 
-class _Known(Rewriter):
+class _RangeRewriter(Rewriter):
     def __init__(self, module: Module, ranges: Ranges) -> None:
         super().__init__()
         self.pool = Pool(module)
@@ -67,21 +67,21 @@ class _Known(Rewriter):
     def _op(self, op: Op) -> Sequence[Node]:
         replaced = [self._replace(value) for value in op.outputs]
         if replaced and all(replaced):
-            first, *others = op.outputs
+            first, *further = op.outputs
             self.removed.append(Removed("constant", first.name, op.origin, macs=macs_of(op)))
-            self.removed += [Removed("constant", value.name, op.origin) for value in others]
+            self.removed += [Removed("constant", value.name, op.origin) for value in further]
             return ()
-        same, free = self._same(op), self._without_activation(op)
-        if same is None and free is None:
+        source, unclamped = self._same(op), self._without_activation(op)
+        if source is None and unclamped is None:
             return (op,)
         self.removed.append(Removed("clamp", op.outputs[0].name, op.origin))
-        if same is None:
-            return () if free is None else (free,)
-        self.mapping[op.outputs[0]] = same
+        if source is None:
+            return () if unclamped is None else (unclamped,)
+        self.mapping[op.outputs[0]] = source
         return ()
 
     def _replace(self, value: Value) -> bool:
-        """Maps a value to a constant if it is known and small."""
+        """Maps a value to a constant if it is constant for every input and small; whether it did."""
         interval, kind = self._ranges.of(value), value.type
         if interval is None or not interval.known.all() or not kind.is_static or kind.bytes > GROWTH_LIMIT:
             return False
@@ -90,9 +90,9 @@ class _Known(Rewriter):
         return True
 
     def _same(self, op: Op) -> Value | None:
-        """The input that an operator leaves as it is."""
+        """Input that equals the operator's output for every element in range; else None."""
         if op.operator in ("MAXIMUM", "MINIMUM"):
-            return self._winner(op)
+            return self._dominant_operand(op)
         source, output = op.inputs[0] if op.inputs else None, op.outputs[0]
         interval = self._operand(op, 0)
         if source is None or interval is None or source.type != output.type:
@@ -105,9 +105,9 @@ class _Known(Rewriter):
         return source if np.array_equal(table[possible - source.type.dtype.limits[0]], possible) else None
 
     def _without_activation(self, op: Op) -> Op | None:
-        """The operator without its activation, where that clamps nothing of what can come.
+        """The operator without its activation if that never clamps; else None.
 
-        Layers with weights keep theirs: they may well be slower without.
+        Layers with weights keep it: their kernels may be slower without.
         """
         traits = traits_of(op.operator)
         if not traits.clamped or traits.channel_axis is not None or op.id not in self._ranges.operands:
@@ -116,21 +116,21 @@ class _Known(Rewriter):
         if kind.dtype not in (DType.INT8, DType.INT16) or kind.quantization is None:
             return None
         limits = activation_range(op.attributes.activation, kind.dtype, kind.quantization)
-        free = replace(op, attributes=replace(op.attributes, activation=Activation.NONE))
-        if free == op or limits == kind.dtype.limits:
+        unclamped = replace(op, attributes=replace(op.attributes, activation=Activation.NONE))
+        if unclamped == op or limits == kind.dtype.limits:
             return None
-        instance = instance_of(free.inputs, [kind], free.attributes, self.pool.constants)
-        (interval,) = output_ranges(free.operator, instance, self._ranges.operands[op.id])
-        return free if interval is not None and interval.within(*limits) else None
+        instance = instance_of(unclamped.inputs, [kind], unclamped.attributes, self.pool.constants)
+        (interval,) = output_ranges(unclamped.operator, instance, self._ranges.operands[op.id])
+        return unclamped if interval is not None and interval.within(*limits) else None
 
-    def _winner(self, op: Op) -> Value | None:
-        """The operand that is never less, or never more, than the other."""
-        for index, one in enumerate(op.inputs):
+    def _dominant_operand(self, op: Op) -> Value | None:
+        """Operand of MAXIMUM or MINIMUM that the result always equals; else None."""
+        for index, operand in enumerate(op.inputs):
             a, b = self._operand(op, index), self._operand(op, 1 - index)
-            if one is None or a is None or b is None or one.type != op.outputs[0].type:
+            if operand is None or a is None or b is None or operand.type != op.outputs[0].type:
                 continue
             if (a.low >= b.high if op.operator == "MAXIMUM" else a.high <= b.low).all():
-                return one
+                return operand
         return None
 
     def _operand(self, op: Op, index: int) -> Interval | None:

@@ -1,4 +1,4 @@
-"""Around products of matrices and softmaxes, as in attention: TRANSPOSEs become strides, scales become beta."""
+"""Fuses the operators around matrix products and softmaxes of attention: TRANSPOSEs into strides, MULs into beta."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tflmgen.passes.permutation import Permutation, compose, is_identity, transp
 
 
 def fuse_attention(module: Module) -> Module:
-    """Removes TRANSPOSEs of operands and product of BATCH_MATMUL, and MULs by one number before float SOFTMAX.
+    """Removes TRANSPOSEs of the operands and the product of BATCH_MATMUL, and MULs by one number before float SOFTMAX.
 
-    The kernel walks through its matrices by strides, so that heads need not be moved to the front and back again.
+    The kernel addresses its matrices by strides, so that attention heads need no TRANSPOSE to the front and back.
     """
     return _Attention(module).run(module)
 
@@ -31,40 +31,40 @@ class _Attention(Fuser):
         return (op,)
 
     def _operand(self, op: Op, index: int) -> Op:
-        """The product of what operand `index` is a TRANSPOSE of, if products are all that read it."""
+        """The product with operand `index` before its TRANSPOSE, if only products read the transposed value."""
         value = op.inputs[index]
-        found = transposition(self._flow, value)
-        readers = self._flow.readers(value) if found is not None and value is not None else None
-        if found is None or readers is None or any(reader.operator != "BATCH_MATMUL" for reader in readers):
+        transpose = transposition(self._flow, value)
+        readers = self._flow.readers(value) if transpose is not None and value is not None else None
+        if transpose is None or readers is None or any(reader.operator != "BATCH_MATMUL" for reader in readers):
             return op
-        source, permutation = found
-        axes = _after(permutation, getattr(op.attributes, PERMUTATIONS[index]))
+        source, permutation = transpose
+        axes = _composed_axes(permutation, getattr(op.attributes, PERMUTATIONS[index]))
         inputs = (source, op.inputs[1]) if index == 0 else (op.inputs[0], source)
         return self._legal(
             replace(op, inputs=inputs, attributes=replace(op.attributes, **{PERMUTATIONS[index]: axes})), op
         )
 
     def _product(self, op: Op) -> Op:
-        """The product already transposed, if it is only read for that."""
+        """The product that writes its result transposed, if a TRANSPOSE is the result's only reader."""
         reader = self._flow.only_reader(op.outputs[0])
-        found = transposed(self._flow, reader) if reader is not None and reader.operator == "TRANSPOSE" else None
-        if reader is None or found is None:
+        transpose = transposed(self._flow, reader) if reader is not None and reader.operator == "TRANSPOSE" else None
+        if reader is None or transpose is None:
             return op
-        before = op.attributes.output_axes or tuple(range(len(found[1])))
-        attributes = replace(op.attributes, output_axes=_after(before, found[1]))
+        before = op.attributes.output_axes or tuple(range(len(transpose[1])))
+        attributes = replace(op.attributes, output_axes=_composed_axes(before, transpose[1]))
         fused = self._legal(replace(op, outputs=reader.outputs, attributes=attributes), op)
         if fused is not op:
             self._gone.add(reader.id)
         return fused
 
     def _scaled(self, op: Op) -> Op:
-        """SOFTMAX with the factor of its input as part of beta."""
+        """SOFTMAX with the factor of a preceding MUL in its beta."""
         source = op.inputs[0]
         scaling = self._flow.made_by(source, "MUL")
         if scaling is None or source is None or self._flow.only_reader(source) is None:
             return op
-        for read, other in (scaling.inputs, scaling.inputs[::-1]):
-            factor = self._flow.number(other)
+        for read, factor_operand in (scaling.inputs, scaling.inputs[::-1]):
+            factor = self._flow.number(factor_operand)
             if factor is None or read is None or read.type != source.type or not _is_float(read):
                 continue
             beta = op.attributes.beta * factor
@@ -81,7 +81,7 @@ def _is_float(value: Value) -> bool:
     return value.type.dtype.is_float
 
 
-def _after(first: Permutation, second: Permutation) -> Permutation:
-    """Two permutations as one, empty for none."""
-    whole = compose(first, second or tuple(range(len(first))))
-    return () if is_identity(whole) else whole
+def _composed_axes(first: Permutation, second: Permutation) -> Permutation:
+    """Composition of two permutations; empty for the identity."""
+    composed = compose(first, second or tuple(range(len(first))))
+    return () if is_identity(composed) else composed

@@ -1,4 +1,4 @@
-"""Control flow whose decision is known: Ifs on a constant, Whiles that never run, branches that agree."""
+"""Simplifies control flow: Ifs on a constant, Whiles that never run, branches with equal results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def fold_branches(module: Module) -> Module:
     """Replaces an If on a constant by its branch, and a While whose condition is false by its initial values.
 
     Inside a branch, and inside a loop whose condition is one of its variables, the condition is a constant. An output
-    that both branches give one value is that value; two outputs that are equal in both branches are one.
+    with the same value in both branches is that value. Two outputs that are equal in both branches are merged.
     """
     pool = Pool(module)
     return pool.into(_Branches(pool).run(module))
@@ -43,16 +43,16 @@ class _Branches(Rewriter):
             regions.append(self.block(block))
             del self.mapping[node.condition]
         node = replace(node, then=regions[0], orelse=regions[1])
-        first: dict[tuple[Value, Value], Value] = {}
-        for output, then, orelse in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
-            if then == orelse:
-                known = then
-            elif self._pool.truth(then) is True and self._pool.truth(orelse) is False:
-                known = node.condition
+        first_of_pair: dict[tuple[Value, Value], Value] = {}
+        for output, then_result, else_result in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
+            if then_result == else_result:
+                equal = then_result
+            elif self._pool.truth(then_result) is True and self._pool.truth(else_result) is False:
+                equal = node.condition
             else:
-                known = first.setdefault((then, orelse), output)
-            if known != output and known.type == output.type:
-                self.mapping[output] = known
+                equal = first_of_pair.setdefault((then_result, else_result), output)
+            if equal != output and equal.type == output.type:
+                self.mapping[output] = equal
         return (node,)
 
     def _while(self, node: While) -> Sequence[Node]:

@@ -1,4 +1,4 @@
-"""What a function is always given, or gives back without computing it, is known on the other side of its Calls."""
+"""Propagates constants and equal values across Calls: arguments into functions, trivial results to call sites."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tflmgen.ir import Call, Function, Module, Node, Rewriter, Value, walk
 def resolve_calls(module: Module) -> Module:
     """Replaces parameters inside a function, and results at its call sites.
 
-    A parameter that is one constant at every call site becomes that constant; parameters that are equal at every call
-    site become one. A result that is a constant, a parameter or another result is what the caller has for it.
+    A parameter that is the same constant at every call site becomes that constant. Parameters that are equal at every
+    call site become one. At a call site, a result that is a constant, a parameter or another result is replaced by it.
     """
     sites: dict[str, list[tuple[Value, ...]]] = {}
     for function in module.functions:
@@ -29,14 +29,18 @@ class _Calls(Rewriter):
         self._functions: dict[str, Function] = {}
 
     def function(self, function: Function) -> Function:
-        first: dict[tuple[Value, ...], Value] = {}
+        first_parameter: dict[tuple[Value, ...], Value] = {}
         for position, parameter in enumerate(function.inputs):
-            given = tuple(inputs[position] for inputs in self._sites.get(function.name, ()))
-            if not given:
+            arguments = tuple(inputs[position] for inputs in self._sites.get(function.name, ()))
+            if not arguments:
                 continue
-            one = given[0] if given[0].is_constant and len(set(given)) == 1 else first.setdefault(given, parameter)
-            if one != parameter and one.type == parameter.type:
-                self.mapping[parameter] = one
+            replacement = (
+                arguments[0]
+                if arguments[0].is_constant and len(set(arguments)) == 1
+                else first_parameter.setdefault(arguments, parameter)
+            )
+            if replacement != parameter and replacement.type == parameter.type:
+                self.mapping[parameter] = replacement
         function = super().function(function)
         self._functions[function.name] = function
         return function
@@ -44,10 +48,12 @@ class _Calls(Rewriter):
     def node(self, node: Node) -> Sequence[Node]:
         if isinstance(node, Call):
             callee = self._functions[node.function]
-            given = dict(zip(callee.inputs, node.inputs, strict=True))
-            first: dict[Value, Value] = {}
+            arguments = dict(zip(callee.inputs, node.inputs, strict=True))
+            first_output: dict[Value, Value] = {}
             for output, result in zip(node.outputs, callee.body.results, strict=True):
-                known = result if result.is_constant else given.get(result) or first.setdefault(result, output)
-                if known != output and known.type == output.type:
-                    self.mapping[output] = known
+                replacement = (
+                    result if result.is_constant else arguments.get(result) or first_output.setdefault(result, output)
+                )
+                if replacement != output and replacement.type == output.type:
+                    self.mapping[output] = replacement
         return (self.regions(node),)

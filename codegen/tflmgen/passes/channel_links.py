@@ -1,4 +1,4 @@
-"""Which channels of the tensors around an operator go together: none of them can be left out without the others."""
+"""Links between channels of an operator's tensors: linked channels can only be dropped together."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tflmgen.ir import DType, Op, OperatorInstance, Value
 from tflmgen.kernels import Integers, axes, axis_of, channels_of, input_type, paddings, traits_of
 
 Link = tuple[Value, Integers, Value, Integers]
-"""Channel a[i] of one value goes with channel b[i] of another."""
+"""(value, a, value, b): channel a[i] of the first value is linked to channel b[i] of the second."""
 
 
 def links_of(op: Op, instance: OperatorInstance) -> list[Link] | None:
-    """The links among an operator's data inputs and its output; None for one whose channels have to stay."""
+    """Links between an operator's data inputs and its output; None if none of its channels can be dropped."""
     values = [v for v in (*op.inputs, *op.outputs) if v is not None]
     if len(op.outputs) != 1 or not all(v.type.is_static and v.type.elements and v.type.shape for v in values):
         return None
@@ -25,14 +25,14 @@ def links_of(op: Op, instance: OperatorInstance) -> list[Link] | None:
 
 
 def cuts_constants(op: Op) -> bool:
-    """Whether a constant operand loses the channels that the output loses."""
+    """Whether constant operands must drop the same channels as the output."""
     traits = traits_of(op.operator)
     return op.operator == "CONCATENATION" or (traits.elementwise and traits.channels_apart and len(op.inputs) > 1)
 
 
-def _equal(one: Value, other: Value) -> list[Link] | None:
-    channels = np.arange(channels_of(one.type))
-    return [(one, channels, other, channels)] if len(channels) == channels_of(other.type) else None
+def _equal(source: Value, result: Value) -> list[Link] | None:
+    channels = np.arange(channels_of(source.type))
+    return [(source, channels, result, channels)] if len(channels) == channels_of(result.type) else None
 
 
 def _same(op: Op, instance: OperatorInstance) -> list[Link] | None:
@@ -50,7 +50,7 @@ def _pad(op: Op, instance: OperatorInstance) -> list[Link] | None:
 
 
 def _view(op: Op, instance: OperatorInstance) -> list[Link] | None:
-    """The same elements in rows of another length."""
+    """Links of a view: the same elements with another last dimension."""
     del instance
     source, result = op.inputs[0], op.outputs[0]
     if source is None:
@@ -62,16 +62,16 @@ def _view(op: Op, instance: OperatorInstance) -> list[Link] | None:
     return [(source, longer % before, result, longer % after)]
 
 
-def _apart(op: Op, instance: OperatorInstance) -> list[Link] | None:
+def _channelwise(op: Op, instance: OperatorInstance) -> list[Link] | None:
     del instance
-    found: list[Link] = []
+    links: list[Link] = []
     for value in op.inputs:
         if value is not None and not value.is_constant:
             link = _equal(value, op.outputs[0])
             if link is None:
                 return None
-            found += link
-    return found
+            links += link
+    return links
 
 
 def _depthwise(op: Op, instance: OperatorInstance) -> list[Link] | None:
@@ -87,19 +87,19 @@ def _depthwise(op: Op, instance: OperatorInstance) -> list[Link] | None:
 def _concatenation(op: Op, instance: OperatorInstance) -> list[Link] | None:
     result = op.outputs[0]
     along_channels = axis_of(instance) == len(result.type.shape) - 1
-    found: list[Link] = []
-    first = 0
+    links: list[Link] = []
+    first_channel = 0
     for value in op.inputs:
         assert value is not None
         channels = np.arange(channels_of(value.type))
         if not value.is_constant:
-            found.append((value, channels, result, channels + first))
-        first += len(channels) if along_channels else 0
-    return found
+            links.append((value, channels, result, channels + first_channel))
+        first_channel += len(channels) if along_channels else 0
+    return links
 
 
 def _is_known(op: Op, instance: OperatorInstance) -> bool:
-    """Whether it is a layer of integers whose weights and bias are constant."""
+    """Whether the operator is an integer layer with constant weights and bias."""
     integers = input_type(instance, 0).dtype in (DType.INT8, DType.INT16)
     return integers and all(v is None or v.is_constant for v in op.inputs[1:])
 
@@ -117,7 +117,7 @@ def _rule(op: Op) -> Callable[[Op, OperatorInstance], list[Link] | None] | None:
     if op.operator == "CONCATENATION":
         return _concatenation
     rules = (
-        (traits.channels_apart, _apart),
+        (traits.channels_apart, _channelwise),
         (traits.view, _view),
         (traits.depth_axis is not None, _weighted),
         (traits.channel_axis is not None, _depthwise),

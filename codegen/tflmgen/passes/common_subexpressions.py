@@ -1,4 +1,4 @@
-"""Common subexpressions: what was computed before, in the same block or one around it, isn't computed again."""
+"""Common subexpression elimination within a block and the blocks around it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tflmgen.ir import Block, Call, Function, If, Module, Node, Op, Rewriter, Va
 
 
 def merge_common(module: Module) -> Module:
-    """Replaces each Op or Call by an earlier one that sees the same inputs: hash-based value numbering over the
+    """Replaces each Op or Call by an earlier equal one with the same inputs: hash-based value numbering over the
     dominator tree, which in structured control flow is the nesting of blocks (Briggs, Cooper and Simpson, Value
     Numbering, 1997)."""
     return _Common().run(module)
 
 
 def expression(node: Op | Call) -> Hashable:
-    """Equal for nodes that compute the same values."""
+    """Key of a node, equal for nodes that compute the same values."""
     if isinstance(node, Call):
         return (node.function, node.inputs)
     return (node.operator, node.inputs, node.attributes, tuple(v.type for v in node.outputs))
@@ -40,8 +40,8 @@ class _Common(Rewriter):
     def node(self, node: Node) -> Sequence[Node]:
         if isinstance(node, If | While):
             return (self.regions(node),)
-        known = self._known.setdefault(expression(node), node.outputs)
-        if known is node.outputs or not node.outputs:
+        earlier = self._known.setdefault(expression(node), node.outputs)
+        if earlier is node.outputs or not node.outputs:
             return (node,)
-        self.mapping.update(zip(node.outputs, known, strict=True))
+        self.mapping.update(zip(node.outputs, earlier, strict=True))
         return ()

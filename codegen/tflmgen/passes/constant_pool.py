@@ -1,4 +1,4 @@
-"""Constants that passes read and make."""
+"""Constants that passes read and add."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflmgen.ir import DType, Ids, Module, TensorType, Value, constant_array
 
 
 class Pool:
-    """The constants of a module while a pass adds to them."""
+    """Constants of a module during a pass, which may add to them."""
 
     def __init__(self, module: Module) -> None:
         self.constants = dict(module.constants)
@@ -26,35 +26,35 @@ class Pool:
         return replace(module, constants=self.constants)
 
     def array(self, value: Value | None) -> NDArray[Any] | None:
-        """The elements of a constant, or None."""
+        """Elements of a constant in its shape; None for other values."""
         return constant_array(value, self.constants)
 
     def truth(self, value: Value) -> bool | None:
-        """What a one-element bool constant holds; None for any other value."""
+        """Element of a bool constant of one element; None for any other value."""
         if value.type.dtype is not DType.BOOL or value.type.elements != 1 or not value.is_constant:
             return None
         return bool(np.ravel(np.asarray(self.array(value)))[0])
 
-    def boolean(self, truth: bool, like: Value) -> Value:
-        """The constant `truth`, of the name and type of `like`."""
-        return self.add(np.full(like.type.max_shape, truth), like)
+    def boolean(self, truth: bool, template: Value) -> Value:
+        """The constant `truth`, with the name and type of `template`."""
+        return self.add(np.full(template.type.max_shape, truth), template)
 
-    def add(self, array: NDArray[Any], like: Value) -> Value:
-        """A constant with the elements of `array`, of the name and type of `like`. Its key is made of its contents."""
-        data = encode(array, like.type.dtype)
+    def add(self, array: NDArray[Any], template: Value) -> Value:
+        """A constant with the elements of `array`, and the name and type of `template`. Its key is a content hash."""
+        data = encode(array, template.type.dtype)
         key = f"folded.{hashlib.sha256(data).hexdigest()[:32]}"
         self.constants[key] = data
-        if (key, like.type) not in self._values:
-            self._values[key, like.type] = Value(self.ids.take(), like.name, like.type, key)
-        return self._values[key, like.type]
+        if (key, template.type) not in self._values:
+            self._values[key, template.type] = Value(self.ids.take(), template.name, template.type, key)
+        return self._values[key, template.type]
 
     def table(self, numbers: Sequence[int]) -> Value:
-        """A constant int32 vector: axes, a shape, a permutation."""
+        """A constant int32 vector, for axes, shapes and permutations."""
         return self.add(np.array(numbers), Value(0, "table", TensorType(DType.INT32, (len(numbers),))))
 
 
 def encode(array: NDArray[Any], dtype: DType) -> bytes:
-    """Elements as the bytes of a constant: little-endian, int4 two to a byte, the first in the lower half."""
+    """Elements as bytes of a constant: little-endian, int4 two per byte, the first in the low nibble."""
     flat = np.ravel(array).astype(dtype.numpy)
     if dtype is not DType.INT4:
         return flat.tobytes()

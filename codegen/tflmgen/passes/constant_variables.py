@@ -1,4 +1,4 @@
-"""Variables that nothing assigns are constants."""
+"""Replaces persistent variables that are never assigned by constants."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tflmgen.ir import Call, Function, Ids, Module, Value, substitute, walk
 
 
 def freeze_variables(module: Module) -> Module:
-    """Replaces the persistent variables that every entry returns as it got them by their initial contents.
+    """Replaces persistent variables that every entry function returns unchanged by their initial contents.
 
-    Those of an entry that is also called stay, since its callers give them as arguments.
+    Variables of an entry function that is also called stay, since its callers pass them as arguments.
     """
     entries = {s.function for s in module.signatures}
     called = {node.function for f in module.functions for node in walk(f.body) if isinstance(node, Call)}
@@ -40,17 +40,17 @@ def freeze_variables(module: Module) -> Module:
 
 
 def _freeze(function: Function, constants: dict[str, Value]) -> Function:
-    last = len(function.body.results) - len(function.state)
-    kept = [i for i, name in enumerate(function.state) if name not in constants]
+    first_state = len(function.body.results) - len(function.state)
+    remaining = [i for i, name in enumerate(function.state) if name not in constants]
     mapping = {
         value: constants[name]
         for name, value in zip(function.state, function.inputs[function.ports :], strict=True)
         if name in constants
     }
-    results = (*function.body.results[:last], *(function.body.results[last + i] for i in kept))
+    results = (*function.body.results[:first_state], *(function.body.results[first_state + i] for i in remaining))
     return Function(
         function.name,
-        (*function.inputs[: function.ports], *(function.inputs[function.ports + i] for i in kept)),
+        (*function.inputs[: function.ports], *(function.inputs[function.ports + i] for i in remaining)),
         substitute(replace(function.body, results=results), mapping),
-        tuple(function.state[i] for i in kept),
+        tuple(function.state[i] for i in remaining),
     )

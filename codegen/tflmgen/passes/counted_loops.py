@@ -1,4 +1,4 @@
-"""Loops that run a known number of times count for themselves: their condition goes away."""
+"""Turns loops with a known number of iterations into counted loops without a condition."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tflmgen.passes.constant_pool import Pool
 
 
 def count_trips(module: Module) -> Module:
-    """Gives loops their number of iterations; what a counter holds afterwards is a constant.
+    """Sets the number of iterations of loops, and replaces the final value of a counter by a constant.
 
-    A counter that the body does not read is then needed by nothing. A loop without iterations is its initial values.
+    A counter that the body does not read is dead afterwards. A loop without iterations becomes its initial values.
     """
     pool = Pool(module)
     return pool.into(_Count(pool).run(module))

@@ -1,4 +1,4 @@
-"""Which channels a module can do without: those that every reader knows, and those that no reader makes anything of."""
+"""Finds dead channels: those with a known constant value, and those that no result depends on."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tflmgen.passes.channel_links import links_of
 from tflmgen.passes.range_analysis import Ranges
 
 SUM_LIMIT = {False: 2**31, True: 2**46}
-"""Magnitude that a bias stays below, of int8 layers and of int16 ones."""
+"""Is int16 -> limit on the magnitude of a bias: 32-bit accumulators of int8 layers, 48-bit ones of int16 layers."""
 
 
 def known_inputs(op: Op, instance: OperatorInstance, interval: Interval | None) -> tuple[NDArray[np.bool_], Integers]:
-    """Which columns of a layer's weights a bias can stand for, and what each output gets for every column.
+    """Columns of a layer's weights with a constant input, bool [columns], and their contributions [outputs, columns].
 
-    Columns are channels of the input, in a matrix those of every pixel of a row. A number other than the zero point is
-    no constant to windows that reach beyond the input, where zeros are.
+    The bias can take in the contributions of constant columns. A column is an input channel; of FULLY_CONNECTED, an
+    element of a row. For windows that reach into the padding, only inputs equal to the zero point count as constant.
     """
     traits = traits_of(op.operator)
     weights = weights_of(traits, instance)
@@ -40,25 +40,27 @@ def known_inputs(op: Op, instance: OperatorInstance, interval: Interval | None) 
         return np.zeros(columns, np.bool_), np.zeros_like(sums)
     channels = np.arange(columns) % len(interval.low)
     centred = (interval.low - zero_point(input_type(instance, 0)))[channels]
-    known = interval.known[channels]
+    is_known = interval.known[channels]
     if reaches_out(traits, instance):
-        known &= centred == 0
-    gains = sums * np.where(known, centred, 0)
+        is_known &= centred == 0
+    gains = sums * np.where(is_known, centred, 0)
     bias = instance.constants[2] if len(instance.constants) > 2 else None
-    most = np.abs(gains).sum(axis=1) + (0 if bias is None else np.abs(np.asarray(bias).astype(np.int64).reshape(-1)))
-    if most.max(initial=0) >= SUM_LIMIT[is_int16(instance)]:
+    largest_sum = np.abs(gains).sum(axis=1) + (
+        0 if bias is None else np.abs(np.asarray(bias).astype(np.int64).reshape(-1))
+    )
+    if largest_sum.max(initial=0) >= SUM_LIMIT[is_int16(instance)]:
         return np.zeros(columns, np.bool_), np.zeros_like(sums)
-    return known, gains
+    return is_known, gains
 
 
 def kept_channels(module: Module, ranges: Ranges, multiple: int) -> dict[Value, Integers]:
-    """The channels that stay of each value that can lose some.
+    """Indices of the remaining channels, for each value with dead channels.
 
-    The least solution of: what results, other operators and control flow read is needed; of what a layer reads, the
-    channels that a needed output depends on. Channels of tensors that go together are needed together. Of what is not
-    needed, some stays where else a tensor would have none, or no `multiple` of channels.
+    Least fixed point of: channels read by results, by control flow and by other operators are live; an input channel
+    of a layer is live if a live output depends on it; linked channels are live together. Some dead channels remain so
+    that each tensor has at least one channel, and a multiple of `multiple` where possible.
     """
-    return _Channels(module, ranges).kept(multiple)
+    return _Channels(module, ranges).remaining_channels(multiple)
 
 
 class _Channels:
@@ -85,10 +87,10 @@ class _Channels:
                     if isinstance(node, While):
                         for value in node.variables:
                             self._pin(value)
-        self._classes = self._joined()
+        self._classes = self._equivalence_classes()
 
     def _numbers(self, value: Value) -> Integers:
-        """The numbers of a value's channels among all."""
+        """Global indices of a value's channels."""
         if value not in self._base:
             self._base[value] = self._count
             self._count += max(1, channels_of(value.type))
@@ -114,74 +116,74 @@ class _Channels:
                 if value is not None:
                     self._pin(value)
             return
-        # What is read besides the data, such as a size, is needed as it is.
-        data = {one for one, _, _, _ in links} | {op.inputs[0]}
+        # Operands that are no data, such as a size, are live as a whole.
+        data = {source for source, _, _, _ in links} | {op.inputs[0]}
         for value in (*op.inputs, *op.outputs):
             if value is not None and not value.is_constant:
                 self._numbers(value)
                 if value not in data and value not in op.outputs:
                     self._pin(value)
-        for one, channels, other, others in links:
-            self._links.append((self._numbers(one)[channels], self._numbers(other)[others]))
+        for source, channels, target, target_channels in links:
+            self._links.append((self._numbers(source)[channels], self._numbers(target)[target_channels]))
 
     def _uses(self, op: Op, instance: OperatorInstance) -> NDArray[np.bool_] | None:
-        """[o, c]: whether output o depends on channel c of the input; None for other types than int8 and int16."""
+        """Bool [outputs, input channels]: whether an output depends on a channel; None unless int8 or int16."""
         source, weights = op.inputs[0], weights_of(traits_of(op.operator), instance)
         if source is None or weights is None:
             return None
-        known, _ = known_inputs(op, instance, self._ranges.of(source))
-        uses = weights.rows.any(axis=1) & ~known
+        is_known, _ = known_inputs(op, instance, self._ranges.of(source))
+        uses = weights.rows.any(axis=1) & ~is_known
         return np.asarray(uses.reshape(weights.outputs, -1, channels_of(source.type)).any(axis=1))
 
-    def _joined(self) -> Integers:
-        """The class of each channel, by its least member: linked ones have one (union by repeated minimum)."""
+    def _equivalence_classes(self) -> Integers:
+        """Smallest channel of each channel's equivalence class under the links (union by repeated minimum)."""
         classes = np.arange(self._count)
         while True:
             before = classes.copy()
-            for one, other in self._links:
-                least = np.minimum(classes[one], classes[other])
-                np.minimum.at(classes, one, least)
-                np.minimum.at(classes, other, least)
+            for first, second in self._links:
+                smallest = np.minimum(classes[first], classes[second])
+                np.minimum.at(classes, first, smallest)
+                np.minimum.at(classes, second, smallest)
             classes = classes[classes]
             if np.array_equal(classes, before):
                 return classes
 
-    def kept(self, multiple: int) -> dict[Value, Integers]:
-        needed = np.zeros(self._count, np.bool_)
+    def remaining_channels(self, multiple: int) -> dict[Value, Integers]:
+        live = np.zeros(self._count, np.bool_)
         for numbers in self._pinned:
-            needed[self._classes[numbers]] = True
-        self._spread(needed)
-        self._fill(needed, multiple)
-        found = {}
+            live[self._classes[numbers]] = True
+        self._propagate(live)
+        self._keep_multiples(live, multiple)
+        remaining = {}
         for value in self._base:
-            stays = needed[self._classes[self._numbers(value)]]
-            if not stays.all():
-                found[value] = np.flatnonzero(stays)
-        return found
+            is_live = live[self._classes[self._numbers(value)]]
+            if not is_live.all():
+                remaining[value] = np.flatnonzero(is_live)
+        return remaining
 
-    def _spread(self, needed: NDArray[np.bool_]) -> None:
-        """Adds what needed outputs of layers depend on, until nothing is added; `needed` is by class."""
+    def _propagate(self, live: NDArray[np.bool_]) -> None:
+        """Marks the input channels of live outputs until a fixed point; `live` is indexed by class."""
         while True:
-            before = int(needed.sum())
+            live_count = int(live.sum())
             for op, uses in self._layers:
                 source = op.inputs[0]
                 assert source is not None
-                outputs = needed[self._classes[self._numbers(op.outputs[0])]]
-                needed[self._classes[self._numbers(source)[uses[outputs].any(axis=0)]]] = True
-            if int(needed.sum()) == before:
+                outputs = live[self._classes[self._numbers(op.outputs[0])]]
+                live[self._classes[self._numbers(source)[uses[outputs].any(axis=0)]]] = True
+            if int(live.sum()) == live_count:
                 return
 
-    def _fill(self, needed: NDArray[np.bool_], multiple: int) -> None:
-        """Keeps channels that could go, so that each value has a multiple of channels, and one at least."""
+    def _keep_multiples(self, live: NDArray[np.bool_], multiple: int) -> None:
+        """Marks dead channels as live until each value has a multiple of `multiple` channels, at least one."""
         while True:
-            before = int(needed.sum())
+            live_count = int(live.sum())
             for value in self._base:
                 classes = self._classes[self._numbers(value)]
-                stays = needed[classes]
-                spare = np.unique(classes[~stays])
-                lacking = multiple - int(stays.sum()) % multiple if stays.any() else multiple
-                if (len(spare) and lacking % multiple) or not stays.any():
-                    needed[spare[:lacking]] = True
-                    self._spread(needed)
-            if int(needed.sum()) == before:
+                is_live = live[classes]
+                dead_classes = np.unique(classes[~is_live])
+                lacking = multiple - int(is_live.sum()) % multiple if is_live.any() else multiple
+                if (len(dead_classes) and lacking % multiple) or not is_live.any():
+                    live[dead_classes[:lacking]] = True
+                    self._propagate(live)
+            if int(live.sum()) == live_count:
                 return

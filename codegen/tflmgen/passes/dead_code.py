@@ -1,4 +1,4 @@
-"""What no result depends on goes away: operators, control flow, its results and variables, functions, their ports."""
+"""Dead code elimination: operators, control flow with its results and variables, functions with their ports."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ Edges = Iterator[tuple[Value, Iterable[Value | None]]]
 
 
 def prune(module: Module) -> Module:
-    """Keeps what the signatures' results need, over all functions at once.
+    """Keeps only what the signatures' results depend on, across all functions.
 
-    Optimistic: nothing is needed before it is shown to be, so that a loop variable that only its own next value reads
-    goes away (the mark phase of dead code elimination on SSA form, Cytron et al., 1991). A While is assumed to end.
+    Optimistic marking: a value is dead until it is shown to be live, so that a loop variable read only by its own next
+    value is removed (mark phase of dead code elimination on SSA form, Cytron et al., 1991). A While is assumed to end.
     """
     entries = {s.function for s in module.signatures}
-    needed = _needed(module, entries)
-    results = _needed_results(module, entries, needed)
+    live = _live_values(module, entries)
+    results = _live_results(module, entries, live)
     parameters = {
-        f.name: [i for i, v in enumerate(f.inputs) if f.name in entries or v in needed] for f in module.functions
+        f.name: [i for i, v in enumerate(f.inputs) if f.name in entries or v in live] for f in module.functions
     }
-    pruner = _Pruner(needed, results, parameters)
+    pruner = _Pruner(live, results, parameters)
     return replace(module, functions=tuple(pruner.function(f) for f in module.functions if results[f.name] is not None))
 
 
-def _needed(module: Module, entries: set[str]) -> set[Value]:
-    """The values that the results of the entries depend on, and their inputs, which all callers must give them."""
+def _live_values(module: Module, entries: set[str]) -> set[Value]:
+    """Values that the entry functions' results depend on, and all inputs of the entry functions."""
     functions = {f.name: f for f in module.functions}
     reads: dict[Value, list[Value | None]] = {}
     for function in module.functions:
         for node in walk(function.body):
             for value, sources in _edges(node, functions, entries):
                 reads.setdefault(value, []).extend(sources)
-    needed: set[Value] = set()
+    live: set[Value] = set()
     pending: list[Value | None] = []
     for function in module.functions:
         if function.name in entries:
             pending += [*function.inputs, *function.body.results]
     while pending:
-        one = pending.pop()
-        if one is not None and one not in needed:
-            needed.add(one)
-            pending += reads.get(one, ())
-    return needed
+        source = pending.pop()
+        if source is not None and source not in live:
+            live.add(source)
+            pending += reads.get(source, ())
+    return live
 
 
 def _edges(node: Node, functions: Mapping[str, Function], entries: set[str]) -> Edges:
-    """Value -> the values that it depends on directly."""
+    """(value, values that it depends on directly) of a node."""
     if isinstance(node, Op):
         for output in node.outputs:
             yield output, node.inputs
@@ -68,36 +68,36 @@ def _edges(node: Node, functions: Mapping[str, Function], entries: set[str]) -> 
             yield parameter, [argument]
 
 
-def _needed_results(module: Module, entries: set[str], needed: set[Value]) -> dict[str, list[int] | None]:
-    """Function -> the positions of results that a call site needs; None for a function that nothing needs."""
+def _live_results(module: Module, entries: set[str], live: set[Value]) -> dict[str, list[int] | None]:
+    """Function -> positions of results that some call site reads; None for an unused function."""
     positions: dict[str, set[int]] = {f.name: set() for f in module.functions}
     for function in module.functions:
         for node in walk(function.body):
             if isinstance(node, Call):
-                positions[node.function].update(i for i, v in enumerate(node.outputs) if v in needed)
-    results: dict[str, list[int] | None] = {name: sorted(found) or None for name, found in positions.items()}
+                positions[node.function].update(i for i, v in enumerate(node.outputs) if v in live)
+    results: dict[str, list[int] | None] = {name: sorted(indices) or None for name, indices in positions.items()}
     results.update((f.name, list(range(len(f.body.results)))) for f in module.functions if f.name in entries)
     return results
 
 
 class _Pruner:
     def __init__(
-        self, needed: set[Value], results: Mapping[str, list[int] | None], parameters: Mapping[str, list[int]]
+        self, live: set[Value], results: Mapping[str, list[int] | None], parameters: Mapping[str, list[int]]
     ) -> None:
-        self._needed = needed
+        self._live = live
         self._results = results
         self._parameters = parameters
 
     def function(self, function: Function) -> Function:
         body = replace(self._block(function.body), results=_pick(function.body.results, self._results[function.name]))
         inputs = _pick(function.inputs, self._parameters[function.name])
-        # A callee that loses ports of variables gets the rest of them like any other value.
-        whole = (len(inputs), len(body.results)) == (len(function.inputs), len(function.body.results))
-        return replace(function, inputs=inputs, body=body, state=function.state if whole else ())
+        # A callee that has lost ports of variables takes the remaining ones as ordinary values.
+        is_unchanged = (len(inputs), len(body.results)) == (len(function.inputs), len(function.body.results))
+        return replace(function, inputs=inputs, body=body, state=function.state if is_unchanged else ())
 
     def _block(self, block: Block) -> Block:
-        kept = (node for node in block.nodes if not self._needed.isdisjoint(node.outputs))
-        return replace(block, nodes=tuple(map(self._node, kept)))
+        live_nodes = (node for node in block.nodes if not self._live.isdisjoint(node.outputs))
+        return replace(block, nodes=tuple(map(self._node, live_nodes)))
 
     def _node(self, node: Node) -> Node:
         if isinstance(node, Call):
@@ -105,13 +105,14 @@ class _Pruner:
             inputs = _pick(node.inputs, self._parameters[node.function])
             return replace(node, inputs=inputs, outputs=_pick(node.outputs, results))
         if isinstance(node, If):
-            live = [i for i, v in enumerate(node.outputs) if v in self._needed]
-            then, orelse = (
-                replace(self._block(side), results=_pick(side.results, live)) for side in (node.then, node.orelse)
+            live_outputs = [i for i, v in enumerate(node.outputs) if v in self._live]
+            then_block, else_block = (
+                replace(self._block(branch), results=_pick(branch.results, live_outputs))
+                for branch in (node.then, node.orelse)
             )
-            return replace(node, then=then, orelse=orelse, outputs=_pick(node.outputs, live))
+            return replace(node, then=then_block, orelse=else_block, outputs=_pick(node.outputs, live_outputs))
         if isinstance(node, While):
-            node = keep(node, [i for i, v in enumerate(node.variables) if v in self._needed])
+            node = keep(node, [i for i, v in enumerate(node.variables) if v in self._live])
             return replace(node, condition=self._block(node.condition), body=self._block(node.body))
         return node
 

@@ -1,4 +1,4 @@
-"""Who makes and who reads each value of a module: what passes ask that fuse operators."""
+"""Definitions and uses of a module's values, for passes that fuse operators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tflmgen.kernels import OPERATORS, instance_of, traits_of
 
 
 class Dataflow:
-    """The operators around each value, as they are when it is made; it doesn't follow later changes."""
+    """Producer and readers of each value: a snapshot that doesn't follow later changes of the module."""
 
     def __init__(self, module: Module) -> None:
         self._constants = module.constants
@@ -36,56 +36,56 @@ class Dataflow:
             self._held.update(region.results)
 
     def readers(self, value: Value) -> Sequence[Op] | None:
-        """The operators that read a value; None where something else does, too: control flow, a result."""
+        """Operators that read a value; None if control flow or a block's result reads it too."""
         return None if value in self.returned else self._readers_inside(value)
 
     def _readers_inside(self, value: Value) -> Sequence[Op] | None:
         return None if value in self._held else self._readers.get(value, ())
 
     def only_reader(self, value: Value) -> Op | None:
-        """The one operator that reads a value, if nothing else does."""
+        """The operator that alone reads a value; else None."""
         readers = self.readers(value)
         return readers[0] if readers is not None and len(readers) == 1 else None
 
     def is_read_once(self, value: Value) -> bool:
-        """Whether one operator reads a value, and nothing else does but perhaps the function's caller."""
+        """Whether exactly one operator reads a value; the function may return it in addition."""
         readers = self._readers_inside(value)
         return readers is not None and len(readers) == 1
 
     def made_by(self, value: Value | None, *operators: str) -> Op | None:
-        """The operator that makes a value, if it is one of these."""
+        """The producer of a value if it is one of these operators; else None."""
         op = self.maker.get(value) if value is not None else None
         return op if op is not None and op.operator in operators else None
 
     def through_views(self, value: Value) -> Value:
-        """The value whose bytes `value` has, under whatever shape."""
+        """The value before any views: the same bytes, perhaps in another shape."""
         while (view := self.view(value)) is not None and view.inputs[0] is not None:
             value = view.inputs[0]
         return value
 
     def view(self, value: Value | None) -> Op | None:
-        """The operator that makes a value, if that is a view."""
+        """The producer of a value if it is a view; else None."""
         op = self.maker.get(value) if value is not None else None
         return op if op is not None and traits_of(op.operator).view else None
 
     def array(self, value: Value | None) -> NDArray[Any] | None:
-        """The elements of a constant, or None."""
+        """Elements of a constant in its shape; None for other values."""
         return constant_array(value, self._constants)
 
     def number(self, value: Value | None) -> float | None:
-        """The one number that all elements of a constant are, not yet freed of its quantisation; else None."""
+        """The number that all elements of a constant equal, in its quantised units; else None."""
         array = self.array(value)
         if array is None or not array.size or not (array == array.flat[0]).all():
             return None
         return float(array.flat[0])
 
     def instance(self, op: Op) -> OperatorInstance:
-        """The operator without the graph around it."""
+        """The operator's types, constants and attributes, without the graph."""
         return instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, self._constants)
 
 
 def is_legal(op: Op, constants: Mapping[str, bytes]) -> bool:
-    """Whether an operator that a pass has made keeps every support rule and has the shapes that it declares."""
+    """Whether an operator satisfies all support rules and its declared shapes equal the inferred ones."""
     entry = OPERATORS[op.operator]
     instance = instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, constants)
     if not all(rule.holds(instance) for rule in entry.rules):

@@ -1,4 +1,4 @@
-"""Convolutions between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND become dilated ones."""
+"""Fuses SPACE_TO_BATCH_ND, a convolution and BATCH_TO_SPACE_ND into a dilated convolution."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tflmgen.passes.permutation import view
 def fuse_dilation(module: Module) -> Module:
     """Replaces SPACE_TO_BATCH_ND, a convolution, BATCH_TO_SPACE_ND by one convolution with dilation and padding.
 
-    That is how frameworks spell out a dilated convolution; of sequences, with views as images in between. Exact.
+    Frameworks decompose dilated convolutions in this way; 1D ones have views as images in between. Bit-exact.
     """
     return _Dilation(module).run(module)
 
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
-    """One dimension of an image that is cut into batches: block size, padding before, what is cropped before."""
+    """One image dimension that is split into batches: block size, leading padding, leading crop."""
 
     block: int = 1
     padding: int = 0
@@ -40,17 +40,17 @@ class _Dilation(Fuser):
         source, result = cut.inputs[0], joined[-1].outputs[0]
         axes = self._axes(cut, op)
         quantizations = {v.type.quantization for v in (source, op.inputs[0])}
-        others = {v.type.quantization for v in (op.outputs[0], result)}
-        if axes is None or len(quantizations) > 1 or len(others) > 1:
+        output_quantizations = {v.type.quantization for v in (op.outputs[0], result)}
+        if axes is None or len(quantizations) > 1 or len(output_quantizations) > 1:
             return (op,)
-        blocks = [constants_of(self._flow.instance(one), 1) for one in (cut, joined[-1])]
+        blocks = [constants_of(self._flow.instance(boundary), 1) for boundary in (cut, joined[-1])]
         if blocks[0] != blocks[1]:
             return (op,)
         spreads = self._spreads(cut, joined[-1], axes)
         return self._convolution(op, source, result, axes, spreads, joined) or (op,)
 
     def _before(self, op: Op) -> Op | None:
-        """The SPACE_TO_BATCH_ND whose output, perhaps viewed as images, only `op` reads."""
+        """The SPACE_TO_BATCH_ND whose output only `op` reads, perhaps through views; else None."""
         value, reader = op.inputs[0], op
         while value is not None and self._flow.only_reader(value) == reader:
             maker = self._flow.maker.get(value)
@@ -60,18 +60,18 @@ class _Dilation(Fuser):
         return None
 
     def _after(self, op: Op) -> list[Op] | None:
-        """What alone reads `op`: views, and a BATCH_TO_SPACE_ND."""
-        found = [op]
-        while (reader := self._flow.only_reader(found[-1].outputs[0])) is not None:
-            found.append(reader)
+        """Chain of only readers of `op`: views, then a BATCH_TO_SPACE_ND; else None."""
+        chain = [op]
+        while (reader := self._flow.only_reader(chain[-1].outputs[0])) is not None:
+            chain.append(reader)
             if reader.operator == "BATCH_TO_SPACE_ND":
-                return found[1:]
+                return chain[1:]
             if not traits_of(reader.operator).view:
                 return None
         return None
 
     def _axes(self, cut: Op, op: Op) -> tuple[int, ...] | None:
-        """Which of height and width (0, 1) the cut dimensions are; None where a view does more than add one."""
+        """Image axes (0: height, 1: width) of the split dimensions; None if a view does more than add an axis."""
         assert op.inputs[0] is not None
         batches, images = cut.outputs[0].type.max_shape, four(op.inputs[0].type.max_shape)
         count = len(constants_of(self._flow.instance(cut), 1))
@@ -82,10 +82,10 @@ class _Dilation(Fuser):
 
     def _spreads(self, cut: Op, join: Op, axes: tuple[int, ...]) -> list[_Spread]:
         spreads = [_Spread(), _Spread()]
-        given, cropped = self._flow.instance(cut), self._flow.instance(join)
+        space_to_batch, batch_to_space = self._flow.instance(cut), self._flow.instance(join)
         for index, axis in enumerate(axes):
-            before, after = constants_of(given, 2)[2 * index], constants_of(cropped, 2)[2 * index]
-            spreads[axis] = _Spread(constants_of(given, 1)[index], before, after)
+            before, after = constants_of(space_to_batch, 2)[2 * index], constants_of(batch_to_space, 2)[2 * index]
+            spreads[axis] = _Spread(constants_of(space_to_batch, 1)[index], before, after)
         return spreads
 
     def _convolution(
@@ -98,16 +98,16 @@ class _Dilation(Fuser):
         shapes = [_as_image(v.type.max_shape, axes) for v in (source, result)]
         sizes, outputs = (shape[1:3] for shape in shapes)
         before, after, dilations = [], [], []
-        for axis, (spread, over, reach) in enumerate(
+        for axis, (spread, extent, reach) in enumerate(
             zip(spreads, (window.height, window.width), window.reach, strict=True)
         ):
-            whole = (reach - 1) * spread.block + 1
-            before.append(spread.padding + over.padding * spread.block - spread.crop)
-            after.append(max(0, outputs[axis] - 1 + whole - sizes[axis] - before[-1]))
+            span = (reach - 1) * spread.block + 1
+            before.append(spread.padding + extent.padding * spread.block - spread.crop)
+            after.append(max(0, outputs[axis] - 1 + span - sizes[axis] - before[-1]))
             dilations.append((steps.dilation_height, steps.dilation_width)[axis] * spread.block)
         if min(before) < 0:
             return None
-        wide = replace(
+        dilated_steps = replace(
             steps,
             same=False,
             dilation_height=dilations[0],
@@ -117,16 +117,16 @@ class _Dilation(Fuser):
         )
         nodes: list[Op] = []
         image = self._viewed(op, source, shapes[0], nodes)
-        plain = result.type.max_shape == shapes[1]
-        made = result if plain else Value(self._ids.take(), result.name, result.type.with_shape(shapes[1]))
-        attributes = replace(op.attributes, steps=wide)
-        fused = replace(op, inputs=(image, *op.inputs[1:]), outputs=(made,), attributes=attributes)
+        is_image = result.type.max_shape == shapes[1]
+        convolved = result if is_image else Value(self._ids.take(), result.name, result.type.with_shape(shapes[1]))
+        attributes = replace(op.attributes, steps=dilated_steps)
+        fused = replace(op, inputs=(image, *op.inputs[1:]), outputs=(convolved,), attributes=attributes)
         if not is_legal(fused, self._constants):
             return None
-        self._gone.update(one.id for one in joined)
+        self._gone.update(member.id for member in joined)
         nodes.append(fused)
-        if not plain:
-            nodes.append(view(op, self._ids.take(), made, result))
+        if not is_image:
+            nodes.append(view(op, self._ids.take(), convolved, result))
         return nodes
 
     def _viewed(self, op: Op, value: Value, shape: tuple[int, ...], nodes: list[Op]) -> Value:
@@ -138,7 +138,7 @@ class _Dilation(Fuser):
 
 
 def _as_image(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int, int]:
-    """The shape with a dimension of 1 beside the one that is cut, where there are three."""
+    """NHWC shape of an image; a shape of rank 3 gets a dimension of 1 as the axis that is not split."""
     if len(shape) == 4:
         return four(shape)
     n, length, channels = shape

@@ -1,4 +1,4 @@
-"""Channels that are known for every input, or that nothing uses, are not computed."""
+"""Removes dead channels: those of constant value, and those that no result depends on."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from tflmgen.passes.range_analysis import Ranges
 
 
 def drop_channels(module: Module, ranges: Ranges, multiple: int = 1) -> Module:
-    """Leaves channels out of the int8 and int16 tensors between layers, as far as they can be; see channels.
+    """Removes the dead channels (see dead_channels) of int8 and int16 tensors between layers.
 
-    What a channel that is one number would add to the sums of a layer goes into the layer's bias. Exact: sums of
-    integers are the same in any order, and no sum can overflow.
+    The bias of a layer takes in the contribution of constant channels. Bit-exact: integer sums do not depend on the
+    order, and no sum can overflow.
     """
-    kept = kept_channels(module, ranges, multiple)
-    if not kept:
+    remaining = kept_channels(module, ranges, multiple)
+    if not remaining:
         return module
-    dropper = _Dropper(module, ranges, kept)
+    dropper = _Dropper(module, ranges, remaining)
     dropped = dropper.pool.into(dropper.run(module))
     return replace(dropped, narrowed=dropper.narrowed, removed=(*module.removed, *dropper.removed))
 
 
 class _Dropper(Rewriter):
-    def __init__(self, module: Module, ranges: Ranges, kept: dict[Value, Integers]) -> None:
+    def __init__(self, module: Module, ranges: Ranges, remaining: dict[Value, Integers]) -> None:
         super().__init__()
         self.pool = Pool(module)
         self.narrowed = dict(module.narrowed)
         self.removed: list[Removed] = []
         self._ranges = ranges
-        self._kept = kept
+        self._remaining = remaining
         self._before: dict[Value, Value] = {}
 
     def node(self, node: Node) -> Sequence[Node]:
         if not isinstance(node, Op):
             return (self.regions(node),)
         old = replace(node, inputs=tuple(None if v is None else self._before.get(v, v) for v in node.inputs))
-        if not any(v in self._kept for v in (*old.inputs, *old.outputs)):
+        if not any(v in self._remaining for v in (*old.inputs, *old.outputs)):
             return (node,)
         new = replace(node, outputs=tuple(self._narrow(v) for v in node.outputs))
         traits = traits_of(new.operator)
@@ -64,52 +64,52 @@ class _Dropper(Rewriter):
         return (new,)
 
     def _narrow(self, value: Value) -> Value:
-        kept = self._kept.get(value)
-        if kept is None:
+        remaining = self._remaining.get(value)
+        if remaining is None:
             return value
-        kind = value.type.with_shape((*value.type.shape[:-1], len(kept)))
-        new = Value(self.pool.ids.take(), value.name, kind)
+        type_ = value.type.with_shape((*value.type.shape[:-1], len(remaining)))
+        new = Value(self.pool.ids.take(), value.name, type_)
         self.mapping[value], self._before[new] = new, value
-        whole = self.narrowed.pop(value.id, None)
-        if whole is None:
-            self.narrowed[new.id] = Narrowed(tuple(kept.tolist()), channels_of(value.type))
+        earlier = self.narrowed.pop(value.id, None)
+        if earlier is None:
+            self.narrowed[new.id] = Narrowed(tuple(remaining.tolist()), channels_of(value.type))
         else:
-            self.narrowed[new.id] = replace(whole, kept=tuple(whole.kept[i] for i in kept))
+            self.narrowed[new.id] = replace(earlier, kept=tuple(earlier.kept[i] for i in remaining))
         return new
 
     def _channels(self, value: Value) -> Integers:
-        """The channels of a value that stay."""
-        return self._kept.get(value, np.arange(channels_of(value.type)))
+        """Indices of the remaining channels of a value."""
+        return self._remaining.get(value, np.arange(channels_of(value.type)))
 
     def _sliced(self, value: Value | None, result: Value) -> Value | None:
-        """An operand of an element-wise operator, cut where it is a constant with the channels of the result."""
+        """Operand of an element-wise operator; a constant with the result's channels loses the dead ones."""
         array = self.pool.array(value)
-        if value is None or array is None or not array.ndim or array.shape[-1] == 1 or result not in self._kept:
+        if value is None or array is None or not array.ndim or array.shape[-1] == 1 or result not in self._remaining:
             return value
-        return self._constant(array[..., self._kept[result]], value)
+        return self._constant(array[..., self._remaining[result]], value)
 
     def _parts(self, old: Op, new: Op) -> tuple[Value | None, ...]:
-        """The operands of a concatenation, constants cut, those without channels left out."""
-        stays = self._channels(old.outputs[0])
+        """Operands of a concatenation: constants lose their dead channels; operands without channels are omitted."""
+        remaining = self._channels(old.outputs[0])
         along = old.outputs[0].type.shape[-1] != (old.inputs[0] or old.outputs[0]).type.shape[-1]
-        found: list[Value | None] = []
+        operands: list[Value | None] = []
         first = 0
         for before, value in zip(old.inputs, new.inputs, strict=True):
             assert before is not None
             channels = channels_of(before.type)
             array = self.pool.array(value)
             if array is not None and value is not None:
-                inside = stays[(stays >= first) & (stays < first + channels)] - first
-                value = self._constant(array[..., inside], value) if len(inside) else None
-            found += [value] if value is not None else []
+                local = remaining[(remaining >= first) & (remaining < first + channels)] - first
+                value = self._constant(array[..., local], value) if len(local) else None
+            operands += [value] if value is not None else []
             first += channels if along else 0
-        return tuple(found)
+        return tuple(operands)
 
-    def _constant(self, array: NDArray[Any], like: Value) -> Value:
-        return self.pool.add(array, replace(like, type=replace(like.type, shape=array.shape)))
+    def _constant(self, array: NDArray[Any], template: Value) -> Value:
+        return self.pool.add(array, replace(template, type=replace(template.type, shape=array.shape)))
 
     def _weighted(self, old: Op, new: Op) -> Op:
-        """A layer with the rows and columns of its weights that stay."""
+        """A layer with the weights of the remaining output and input channels, and the adjusted bias."""
         traits, value, bias = traits_of(old.operator), old.inputs[1], old.inputs[2] if len(old.inputs) > 2 else None
         axis, columns_axis = traits.channel_axis, traits.depth_axis
         array, source = self.pool.array(value), old.inputs[0]
@@ -119,23 +119,23 @@ class _Dropper(Rewriter):
         assert axis is not None
         instance = instance_of(old.inputs, [v.type for v in old.outputs], old.attributes, self.pool.constants)
         rows = self._channels(old.outputs[0])
-        given = self.pool.array(bias)
+        bias_array = self.pool.array(bias)
         shift = np.zeros(len(rows), np.int64)
         if columns_axis is not None:
-            known, gains = known_inputs(old, instance, self._ranges.of(source))
+            is_known, gains = known_inputs(old, instance, self._ranges.of(source))
             columns = array.shape[columns_axis]
-            stays = np.isin(np.arange(columns) % channels_of(source.type), self._channels(source))
-            shift = (gains * (known & ~stays))[rows].sum(axis=1)
-            array = np.compress(stays, array, axis=columns_axis)
+            is_kept = np.isin(np.arange(columns) % channels_of(source.type), self._channels(source))
+            shift = (gains * (is_known & ~is_kept))[rows].sum(axis=1)
+            array = np.compress(is_kept, array, axis=columns_axis)
         array = np.take(array, rows, axis=axis)
         weights = self.pool.add(array, replace(value, type=_cut(value.type, array.shape, axis, rows)))
-        values = shift if given is None else np.ravel(given)[rows].astype(np.int64) + shift
+        values = shift if bias_array is None else np.ravel(bias_array)[rows].astype(np.int64) + shift
         if bias is None and not shift.any():
             return replace(new, inputs=(new.inputs[0], weights, *new.inputs[2:]))
-        wide = DType.INT64 if source.type.dtype is DType.INT16 else DType.INT32
-        like = bias if bias is not None else Value(0, f"{value.name} bias", TensorType(wide, rows.shape))
-        kind = _cut(like.type, rows.shape, 0, rows)
-        return replace(new, inputs=(new.inputs[0], weights, self.pool.add(values, replace(like, type=kind))))
+        bias_dtype = DType.INT64 if source.type.dtype is DType.INT16 else DType.INT32
+        bias_template = bias if bias is not None else Value(0, f"{value.name} bias", TensorType(bias_dtype, rows.shape))
+        kind = _cut(bias_template.type, rows.shape, 0, rows)
+        return replace(new, inputs=(new.inputs[0], weights, self.pool.add(values, replace(bias_template, type=kind))))
 
     def _note(self, old: Op, new: Op) -> None:
         output, macs = old.outputs[0], macs_of(old) - macs_of(new)
@@ -143,14 +143,14 @@ class _Dropper(Rewriter):
         if not len(dead) and not macs:
             return
         interval = self._ranges.of(output)
-        known = 0 if interval is None else int(interval.known[dead].sum())
-        whole = self.narrowed.get(new.outputs[0].id)
-        of = whole.channels if whole else channels_of(output.type)
-        self.removed.append(Removed("channels", output.name, old.origin, len(dead), of, known, macs))
+        constant_count = 0 if interval is None else int(interval.known[dead].sum())
+        earlier = self.narrowed.get(new.outputs[0].id)
+        of = earlier.channels if earlier else channels_of(output.type)
+        self.removed.append(Removed("channels", output.name, old.origin, len(dead), of, constant_count, macs))
 
 
 def _cut(kind: TensorType, shape: tuple[int, ...], axis: int, rows: Integers) -> TensorType:
-    """The type of a constant of which `rows` along `axis` are left."""
+    """Type of a constant after selecting `rows` along `axis`, per-channel quantisation included."""
     quantization = kind.quantization
     if quantization is not None and quantization.per_channel and quantization.axis == axis:
         points = quantization.zero_points

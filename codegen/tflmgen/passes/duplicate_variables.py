@@ -1,4 +1,4 @@
-"""Loop variables that always hold the same value become one."""
+"""Merges loop variables that always hold the same value."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tflmgen.passes.common_subexpressions import expression
 
 
 def merge_variables(module: Module) -> Module:
-    """Merges loop variables that begin equal and stay equal.
+    """Merges loop variables with equal initial values and equal next values.
 
-    Optimistic: variables with equal initial values are taken for equal until the body, numbered under that assumption,
-    gives them different next values (partition refinement: Alpern, Wegman and Zadeck, Detecting Equality of Variables
-    in Programs, 1988).
+    Optimistic: variables with equal initial values are assumed equal until value numbering of the body under this
+    assumption gives different next values (partition refinement: Alpern, Wegman and Zadeck, Detecting Equality of
+    Variables in Programs, 1988).
     """
     return _Duplicates().run(module)
 
@@ -37,18 +37,18 @@ class _Duplicates(Rewriter):
         if not isinstance(node, While):
             return (node,)
         leader = _leaders(node)
-        mapping = {v: one for v, one in leader.items() if v != one}
+        mapping = {v: equal for v, equal in leader.items() if v != equal}
         if not mapping:
             return (node,)
         output = dict(zip(node.variables, node.outputs, strict=True))
-        self.mapping.update((output[v], output[one]) for v, one in mapping.items())
+        self.mapping.update((output[v], output[equal]) for v, equal in mapping.items())
         node = with_regions(node, [substitute(block, mapping) for block in (node.condition, node.body)])
         assert isinstance(node, While)
         return (keep(node, [i for i, v in enumerate(node.variables) if v not in mapping]),)
 
 
 def _leaders(node: While) -> dict[Value, Value]:
-    """Each variable's first equal one."""
+    """Variable -> the first variable that it equals."""
     leader = _first(node.variables, node.inits)
     while True:
         numbers = _numbers(node.body, leader)
@@ -66,12 +66,12 @@ def _first(variables: Sequence[Value], keys: Sequence[Hashable]) -> dict[Value, 
 
 
 def _numbers(body: Block, leader: dict[Value, Value]) -> dict[Value, Value]:
-    """Value -> an equal one, given that each variable equals its leader. Control flow inside is never found equal."""
-    mapping = {v: one for v, one in leader.items() if v != one}
-    known: dict[Hashable, tuple[Value, ...]] = {}
+    """Value -> an equal value, assuming that each variable equals its leader. Nested control flow is never equal."""
+    mapping = {v: equal for v, equal in leader.items() if v != equal}
+    expressions: dict[Hashable, tuple[Value, ...]] = {}
     for node in body.nodes:
         node = resolve_operands(node, mapping)
         if isinstance(node, Op):
-            first = known.setdefault(expression(node), node.outputs)
-            mapping.update((v, one) for v, one in zip(node.outputs, first, strict=True) if v != one)
+            equal_outputs = expressions.setdefault(expression(node), node.outputs)
+            mapping.update((v, equal) for v, equal in zip(node.outputs, equal_outputs, strict=True) if v != equal)
     return mapping

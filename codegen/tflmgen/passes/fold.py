@@ -1,4 +1,4 @@
-"""Operators on constants are evaluated at compile time, as their kernels would."""
+"""Constant folding: evaluates operators on constants at compile time, bit for bit as their kernels."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from tflmgen.kernels import Operators, fold, instance_of
 from tflmgen.passes.constant_pool import Pool
 
 GROWTH_LIMIT = 4096
-"""Bytes by which a folded result may exceed the operator's inputs, unless it only widens their elements."""
+"""Bytes by which a folded result may exceed the operator's constant inputs; results of equal elements have no limit."""
 
 
 def fold_pass(operators: Operators) -> Callable[[Module], Module]:
-    """The pass that evaluates the table's `operators` on constants."""
+    """The pass that folds constants with the evaluators of the table `operators`."""
 
     def fold_constants(module: Module) -> Module:
-        """Replaces the outputs of operators whose values are known by constants.
+        """Replaces outputs of operators on constants by constants.
 
-        What makes much out of little (FILL, BROADCAST_TO) stays an operator: flash is dearer than its run time.
+        Operators with outputs much larger than their inputs (FILL, BROADCAST_TO) stay, since flash costs more than
+        their run time.
         """
         pool = Pool(module)
         return pool.into(_Fold(pool, operators).run(module))
@@ -48,7 +49,7 @@ class _Fold(Rewriter):
 
 
 def _is_small(op: Op) -> bool:
-    """Whether the result replaces constants of its size; inputs that aren't constant stay where they are."""
+    """Whether the result takes at most GROWTH_LIMIT bytes more than the constants that it replaces."""
     inputs = [v.type for v in op.inputs if v is not None and v.is_constant]
     outputs = [v.type for v in op.outputs]
     widens = sum(t.elements for t in outputs) <= sum(t.elements for t in inputs)

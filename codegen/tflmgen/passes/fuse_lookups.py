@@ -1,4 +1,4 @@
-"""Several operators that together map each int8 to an int8 become one table."""
+"""Fuses groups of operators that map each int8 element to an int8 element into one lookup table."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tflmgen.passes.fusion import RegionFuser
 
 TABLE = TensorType(DType.INT8, (ENTRIES,))
 LEAST_ELEMENTS = 16
-"""From how many elements on a table is worth its 256 bytes of flash, if none of the operators has one itself."""
+"""Elements from which a table is worth its 256 bytes of flash, if none of the fused operators has a table anyway."""
 
 
 def fuse_lookups(module: Module) -> Module:
-    """Replaces element-wise operators between one int8 value and another by a LOOKUP of what they compute.
+    """Replaces element-wise operators between two int8 values by a LOOKUP, also through floats.
 
-    Also through floats, where all operators are exact. The result is theirs bit for bit, since they are evaluated for
-    every int8: swish and hard-swish that are spelled out, rescalings one after another, gates of constants.
+    Bit-exact, since the operators are evaluated for all 256 inputs. Examples: decomposed swish and hard-swish,
+    consecutive requantisations, gates by constants.
     """
     fusing = _Lookups(module)
     return fusing.pool.into(fusing.run(module))
@@ -33,7 +33,7 @@ class _Lookups(RegionFuser):
         super().__init__(module)
         self.pool = Pool(module)
 
-    def _takes(self, op: Op) -> bool:
+    def _is_fusible(self, op: Op) -> bool:
         operands = [v for v in op.inputs if v is not None]
         result = op.outputs[0].type
         if traits_of(op.operator).view:
@@ -44,10 +44,12 @@ class _Lookups(RegionFuser):
             return True
         kinds = [v.type for v in operands] + [result]
         simple = all(_is_simple(t) for t in kinds)
-        return simple and all(self._is_one(v) or (not v.is_constant and v.type.shape == result.shape) for v in operands)
+        return simple and all(
+            self._is_uniform(v) or (not v.is_constant and v.type.shape == result.shape) for v in operands
+        )
 
-    def _is_one(self, value: Value) -> bool:
-        """Whether it is a constant whose elements are all one number."""
+    def _is_uniform(self, value: Value) -> bool:
+        """Whether the value is a constant with equal elements."""
         return self._flow.number(value) is not None
 
     def _fused(self, op: Op, region: Region) -> Op | None:
@@ -65,27 +67,27 @@ class _Lookups(RegionFuser):
         return fused if is_legal(fused, self.pool.constants) else None
 
     def _table(self, region: Region) -> Array | None:
-        """The result for every int8; None where one isn't known at compile time."""
-        known: dict[Value, Array] = {region.source: np.arange(-128, 128).astype(np.int8)}
+        """Outputs of the region for all 256 inputs, int8[256]; None if they can't be evaluated."""
+        arrays_of: dict[Value, Array] = {region.source: np.arange(-128, 128).astype(np.int8)}
         for op in region.ops:
             if traits_of(op.operator).view and op.inputs[0] is not None:
-                known[op.outputs[0]] = known[op.inputs[0]]
+                arrays_of[op.outputs[0]] = arrays_of[op.inputs[0]]
                 continue
-            arrays = [known[v] if v in known else self._constant(v) for v in op.inputs if v is not None]
+            arrays = [arrays_of[v] if v in arrays_of else self._constant(v) for v in op.inputs if v is not None]
             types = tuple(replace(v.type, shape=a.shape) for v, a in zip(op.inputs, arrays, strict=True) if v)
             result = replace(op.outputs[0].type, shape=(ENTRIES,))
-            made = fold(op.operator, OperatorInstance(types, (result,), tuple(arrays), op.attributes))
-            if made is None:
+            results = fold(op.operator, OperatorInstance(types, (result,), tuple(arrays), op.attributes))
+            if results is None:
                 return None
-            known[op.outputs[0]] = made[0].reshape(ENTRIES)
-        return known[region.result]
+            arrays_of[op.outputs[0]] = results[0].reshape(ENTRIES)
+        return arrays_of[region.result]
 
     def _constant(self, value: Value) -> Array:
-        """A constant table, or the one number of any other constant."""
+        """Elements of a constant table; of any other constant, its common element as an array of 1."""
         array = np.asarray(self._flow.array(value))
         return array if value.type == TABLE else array.reshape(-1)[:1]
 
 
 def _is_simple(kind: TensorType) -> bool:
-    """Whether elements are floats, or quantised with one scale."""
+    """Whether the type is float, or quantised per tensor."""
     return kind.is_static and (kind.dtype is DType.FLOAT32 or (kind.dtype is DType.INT8 and per_tensor(kind)))

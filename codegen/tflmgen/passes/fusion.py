@@ -1,4 +1,4 @@
-"""What passes share that look at the operators around each operator."""
+"""Base classes of passes that fuse operators with their neighbours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tflmgen.passes.fused_regions import Region, Regions
 
 
 class Fuser(Rewriter, ABC):
-    """Rewrites operator by operator. `_gone` are the ids of those that are part of an earlier one by now."""
+    """Rewrites operator by operator; `_gone` holds the ids of operators that an earlier one has absorbed."""
 
     def __init__(self, module: Module) -> None:
         super().__init__()
@@ -27,15 +27,15 @@ class Fuser(Rewriter, ABC):
 
     @abstractmethod
     def op(self, op: Op) -> Sequence[Node]:
-        """What stands in the place of an operator, whose operands are resolved."""
+        """Replacement of an operator, whose operands are resolved."""
 
 
 class RegionFuser(Fuser):
-    """Rewrites the largest region of operators that ends with an operator and that `_fused` makes one of."""
+    """Replaces the largest region that ends with an operator and that `_fused` accepts by one operator."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
-        self._regions = Regions(module, self._flow, self._takes)
+        self._regions = Regions(module, self._flow, self._is_fusible)
 
     def op(self, op: Op) -> Sequence[Node]:
         for region in reversed(list(self._regions.ending_with(op))):
@@ -45,9 +45,9 @@ class RegionFuser(Fuser):
         return (op,)
 
     @abstractmethod
-    def _takes(self, op: Op) -> bool:
+    def _is_fusible(self, op: Op) -> bool:
         """Whether an operator may be part of a region."""
 
     @abstractmethod
     def _fused(self, op: Op, region: Region) -> Op | None:
-        """The operator that computes what a region does, which ends with `op`."""
+        """One operator for the region that ends with `op`; None if there is none."""

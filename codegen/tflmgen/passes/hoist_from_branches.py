@@ -1,4 +1,4 @@
-"""What both branches of an If compute is computed before it, once in the code."""
+"""Hoists operators that both branches of an If compute, which saves code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tflmgen.ir import Block, If, Module, Node, Op, Rewriter, Value, definitions
 from tflmgen.passes.common_subexpressions import expression
 
 SLACK = 16
-"""Bytes by which the outputs of what moves may exceed its inputs: they live from before the If on."""
+"""Bytes by which the outputs of a hoisted operator may exceed its inputs: they are live from before the If."""
 
 
 def share_branches(module: Module) -> Module:
@@ -23,26 +23,28 @@ class _Shared(Rewriter):
         if not isinstance(node, If):
             return (node,)
         moved: list[Node] = []
-        then, orelse = node.then, node.orelse
-        while pair := _pair(then, orelse):
-            one, other = pair
-            moved.append(one)
-            then = _without(then, one)
-            orelse = substitute(_without(orelse, other), dict(zip(other.outputs, one.outputs, strict=True)))
-        return (*moved, replace(node, then=then, orelse=orelse))
+        then_block, else_block = node.then, node.orelse
+        while pair := _pair(then_block, else_block):
+            kept, duplicate = pair
+            moved.append(kept)
+            then_block = _without(then_block, kept)
+            else_block = substitute(
+                _without(else_block, duplicate), dict(zip(duplicate.outputs, kept.outputs, strict=True))
+            )
+        return (*moved, replace(node, then=then_block, orelse=else_block))
 
 
-def _pair(then: Block, orelse: Block) -> tuple[Op, Op] | None:
-    """The first operator of `then` that may move, with its equal in `orelse`."""
-    candidates = _outer(then)
-    for key, other in _outer(orelse).items():
+def _pair(then_block: Block, else_block: Block) -> tuple[Op, Op] | None:
+    """An operator of `then_block` that may move, and its equal in `else_block`; else None."""
+    candidates = _outer(then_block)
+    for key, op in _outer(else_block).items():
         if key in candidates:
-            return candidates[key], other
+            return candidates[key], op
     return None
 
 
 def _outer(block: Block) -> dict[Hashable, Op]:
-    """The operators that read nothing of the block itself and don't make more bytes than they read."""
+    """Operators of a block that read only outer values and write at most SLACK bytes more than they read, by key."""
     inside = set(definitions_in(block))
     return {
         expression(node): node

@@ -1,4 +1,4 @@
-"""Operators that give back one of their inputs."""
+"""Removes operators that return one of their inputs unchanged."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SELECTS = frozenset({"SELECT", "SELECT_V2"})
 
 
 def drop_identities(module: Module) -> Module:
-    """Replaces x AND x, x AND true, MAXIMUM(x, x), SELECT(c, x, x), x + 0, views back to a former shape and the like
+    """Replaces x AND x, x AND true, MAXIMUM(x, x), SELECT(c, x, x), x + 0, views back to an earlier shape and similar
     by x.
 
-    The branches of an If on NOT x change places.
+    An If on NOT x becomes an If on x with exchanged branches.
     """
     return _Identities(Pool(module)).run(module)
 
@@ -43,8 +43,8 @@ class _Identities(Rewriter):
         return (node,)
 
     def _same(self, op: Op) -> Value | None:
-        """The value that the output equals, if its type is the same."""
-        first, *rest = op.inputs or (None,)
+        """Value that the output equals (its type may still differ); else None."""
+        first, *others = op.inputs or (None,)
         if first is None:
             return None
         if traits_of(op.operator).view:
@@ -57,36 +57,36 @@ class _Identities(Rewriter):
         traits = traits_of(op.operator)
         if traits.same_if_typed:
             return first if first.type.is_static else None
-        if traits.idempotent and first == rest[0]:
+        if traits.idempotent and first == others[0]:
             return first
         if op.operator in SELECTS:
-            return self._selected(first, rest)
+            return self._selected(first, others)
         return self._neutral(op, traits)
 
     def _neutral(self, op: Op, traits: Traits) -> Value | None:
-        """The operand that the other one leaves as it is, or that decides alone; not of what has a scale."""
+        """Operand that the result equals, as the other one is neutral or it is itself absorbing; not if quantised."""
         fused = getattr(op.attributes, "activation", Activation.NONE)
         if fused is not Activation.NONE or op.outputs[0].type.quantization is not None:
             return None
         first, second = op.inputs[0], op.inputs[-1]
-        for operand, other in ((first, second), (second, first))[: 2 if traits.commutative else 1]:
-            array = self._pool.array(other)
+        for operand, constant in ((first, second), (second, first))[: 2 if traits.commutative else 1]:
+            array = self._pool.array(constant)
             if array is None or not array.size:
                 continue
             if traits.neutral is not None and (array == traits.neutral).all():
                 return operand
             if traits.absorbing is not None and (array == traits.absorbing).all():
-                return other
+                return constant
         return None
 
     def _selected(self, condition: Value, choices: Sequence[Value | None]) -> Value | None:
-        known = self._uniform(condition)
-        if choices[0] == choices[1] or known is not None:
-            return choices[0] if known is not False else choices[1]
+        decided = self._uniform(condition)
+        if choices[0] == choices[1] or decided is not None:
+            return choices[0] if decided is not False else choices[1]
         return None
 
     def _uniform(self, value: Value | None) -> bool | None:
-        """What every element of a bool constant is."""
+        """The common element of a bool constant; else None."""
         array = self._pool.array(value)
         if array is None or not array.size or not (array.all() or not array.any()):
             return None

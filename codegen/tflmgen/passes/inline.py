@@ -1,4 +1,4 @@
-"""Functions become part of their caller where that costs nothing."""
+"""Inlines functions where that costs no code."""
 
 from __future__ import annotations
 
@@ -8,36 +8,38 @@ from dataclasses import replace
 
 from tflmgen.ir import Call, Function, Ids, Module, Node, Op, Rewriter, clone, substitute, walk
 
-TINY = 2
-"""Operators in a function that is copied to a few call sites."""
-FEW = 4
-"""Call sites that such a function may have."""
+MAX_COPIED_OPERATORS = 2
+"""Operators at most in a function that is copied to several call sites."""
+MAX_COPIED_SITES = 4
+"""Call sites at most of a function that is copied to several of them."""
 
 
 def inline(module: Module) -> Module:
-    """Replaces Calls of a function that has one call site and no signature, or that is tiny, by its body."""
+    """Replaces Calls by the function's body, for functions with one call site and no signature, and for tiny ones."""
     sites = Counter(node.function for f in module.functions for node in walk(f.body) if isinstance(node, Call))
     entries = {s.function for s in module.signatures}
     moved = {name for name, count in sites.items() if count == 1 and name not in entries}
-    chosen = {f.name for f in module.functions if f.name in moved or _is_cheap(f, sites[f.name])}
-    if not chosen & sites.keys():
+    inlinable = {f.name for f in module.functions if f.name in moved or _is_cheap(f, sites[f.name])}
+    if not inlinable & sites.keys():
         return module
-    inlined = _Inline(Ids(module), chosen, moved).run(module)
-    # The values of a body that was moved must not stay behind.
+    inlined = _Inline(Ids(module), inlinable, moved).run(module)
+    # A moved body must not be defined twice.
     return replace(inlined, functions=tuple(f for f in inlined.functions if f.name not in moved))
 
 
 def _is_cheap(function: Function, sites: int) -> bool:
-    """Functions that call others aren't: chains of them would grow exponentially."""
+    """Whether a function is tiny. One that calls others is not: inlining chains would grow exponentially."""
     nodes = function.body.nodes
-    return len(nodes) <= TINY and sites <= FEW and all(isinstance(node, Op) for node in nodes)
+    return (
+        len(nodes) <= MAX_COPIED_OPERATORS and sites <= MAX_COPIED_SITES and all(isinstance(node, Op) for node in nodes)
+    )
 
 
 class _Inline(Rewriter):
-    def __init__(self, ids: Ids, chosen: set[str], moved: set[str]) -> None:
+    def __init__(self, ids: Ids, inlinable: set[str], moved: set[str]) -> None:
         super().__init__()
         self._ids = ids
-        self._chosen = chosen
+        self._inlinable = inlinable
         self._moved = moved
         self._functions: dict[str, Function] = {}
 
@@ -47,7 +49,7 @@ class _Inline(Rewriter):
         return function
 
     def node(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, Call) or node.function not in self._chosen:
+        if not isinstance(node, Call) or node.function not in self._inlinable:
             return (self.regions(node),)
         callee = self._functions[node.function]
         arguments = dict(zip(callee.inputs, node.inputs, strict=True))

@@ -1,4 +1,4 @@
-"""Loop variables that never change are not variables: their uses read the initial value, which may be a constant."""
+"""Replaces loop variables that never change by their initial value, which may be a constant."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from tflmgen.ir import Module, Node, Rewriter, While, keep, substitute, with_reg
 
 
 def substitute_invariants(module: Module) -> Module:
-    """Drops each variable whose next value is itself or its initial value; what read it or the loop's output reads that
-    initial value."""
+    """Drops each variable whose next value is itself or its initial value, and uses the initial value instead."""
     return _Invariants().run(module)
 
 

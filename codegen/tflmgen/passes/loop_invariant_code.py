@@ -1,4 +1,4 @@
-"""Loop-invariant code moves before its loop where that takes no memory."""
+"""Moves loop-invariant code before its loop where that takes no memory."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from tflmgen.ir import (
 from tflmgen.kernels import traits_of
 
 SLACK = 16
-"""Bytes by which the code moved out of one loop may enlarge what lives through it: a few scalars."""
+"""Bytes by which code moved out of one loop may enlarge the live values of the loop: a few scalars."""
 
 
 def hoist(module: Module) -> Module:
-    """Moves operators whose inputs a loop doesn't change before the loop, out of its condition and its body.
+    """Moves operators with loop-invariant inputs out of a loop's condition and body.
 
-    Only groups that leave no more bytes live through the loop than before (and SLACK): a group is an operator that the
-    rest of the loop reads, with the invariant operators that it alone needs. No kernel traps, so that it does no harm
-    to run what a loop without iterations would not have run; what may return an error stays.
+    Operators move in groups: one that the rest of the loop reads, with the invariant operators that only it needs. A
+    group moves if the bytes live through the loop grow by at most SLACK. Operators that may return an error stay;
+    other kernels never trap, so that running them before a loop without iterations is harmless.
     """
     return replace(module, functions=tuple(replace(f, body=_block(f.body, frozenset())) for f in module.functions))
 
 
 def _block(block: Block, live_after: frozenset[Value]) -> Block:
     live = live_after.union(block.results)
-    kept: list[Node] = []
+    nodes: list[Node] = []
     for node in reversed(block.nodes):
         reads = _reads(node)
         inner = live.union(reads, node.variables) if isinstance(node, While) else live
@@ -45,41 +45,41 @@ def _block(block: Block, live_after: frozenset[Value]) -> Block:
         moved: Sequence[Node] = ()
         if isinstance(node, While):
             moved, node = _hoist(node, live)
-        kept += [node, *reversed(moved)]
+        nodes += [node, *reversed(moved)]
         live = live.union(reads)
-    return replace(block, nodes=tuple(reversed(kept)))
+    return replace(block, nodes=tuple(reversed(nodes)))
 
 
 def _reads(node: Node) -> set[Value]:
-    """The values that a node and its regions read, those that they define themselves included."""
+    """Values that a node and its regions read, including those defined inside."""
     return {*operands_of(node), *(v for region in blocks_of(node) for v in uses_in(region))}
 
 
 def _hoist(node: While, live_after: frozenset[Value]) -> tuple[list[Node], While]:
-    """The nodes to run before the loop, in order, and the loop without them."""
+    """Nodes to run before the loop, in order, and the loop without them."""
     inside = {*node.variables, *definitions_in(node.condition), *definitions_in(node.body)}
     candidates: list[Node] = []
-    for one in (*node.condition.nodes, *node.body.nodes):
-        if _may_move(one) and inside.isdisjoint(_free(one)):
-            candidates.append(one)
-            inside.difference_update(one.outputs)
+    for candidate in (*node.condition.nodes, *node.body.nodes):
+        if _may_move(candidate) and inside.isdisjoint(_free(candidate)):
+            candidates.append(candidate)
+            inside.difference_update(candidate.outputs)
     before = _through(node, (), live_after)
     moved: set[int] = set()
     for last in candidates:
         group = moved | _needs(last, candidates)
-        nodes = [one for one in candidates if one.id in group]
+        nodes = [candidate for candidate in candidates if candidate.id in group]
         if group != moved and _through(node, nodes, live_after) <= before + SLACK:
             moved = group
-    hoisted = [one for one in candidates if one.id in moved]
+    hoisted = [candidate for candidate in candidates if candidate.id in moved]
     condition, body = (
-        replace(block, nodes=tuple(one for one in block.nodes if one.id not in moved))
+        replace(block, nodes=tuple(candidate for candidate in block.nodes if candidate.id not in moved))
         for block in (node.condition, node.body)
     )
     return hoisted, replace(node, condition=condition, body=body)
 
 
 def _may_move(node: Node) -> bool:
-    """Straight code and Ifs of straight code; a While before a loop without iterations could run for ever."""
+    """Whether the node is straight-line code or an If of it. A While, run without its loop, might never end."""
     return (isinstance(node, Op) and not traits_of(node.operator).may_fail) or (
         isinstance(node, If) and all(_may_move(inner) for block in blocks_of(node) for inner in block.nodes)
     )
@@ -90,18 +90,18 @@ def _free(node: Node) -> set[Value]:
 
 
 def _needs(node: Node, candidates: Sequence[Node]) -> set[int]:
-    """The ids of `node` and of the candidates that it reads, directly or not."""
-    needed = {node.id}
+    """Ids of `node` and of the candidates that it depends on, transitively."""
+    ids = {node.id}
     reads = _free(node)
-    for one in reversed(candidates):
-        if not reads.isdisjoint(one.outputs):
-            needed.add(one.id)
-            reads |= _free(one)
-    return needed
+    for candidate in reversed(candidates):
+        if not reads.isdisjoint(candidate.outputs):
+            ids.add(candidate.id)
+            reads |= _free(candidate)
+    return ids
 
 
 def _through(loop: While, moved: Sequence[Node], live_after: Iterable[Value]) -> int:
-    """Bytes from outside that live through the loop once `moved` stands before it."""
+    """Bytes of outer values live through the loop after `moved` has been placed before it."""
     ids = {node.id for node in moved}
     roots: dict[Value, Value] = {}
     for node in moved:

@@ -1,6 +1,6 @@
-"""How many iterations the user allows each loop: --max-iterations N for all, LOOP=N for one of them.
+"""The user's iteration limits of loops: --max-iterations N for all, LOOP=N for one.
 
-A loop is named as the file names it: SUBGRAPH:OPERATOR, the indices of its WHILE, or its body's subgraph.
+LOOP is SUBGRAPH:OPERATOR, the indices of the WHILE in the file, or the name of its body's subgraph.
 """
 
 from __future__ import annotations
@@ -11,65 +11,73 @@ from dataclasses import dataclass, field
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.ir import Module, While, walk
 
-MOST = 2**32 - 1
-"""Generated code counts iterations in 32 bits."""
+MAX_LIMIT = 2**32 - 1
+"""Largest limit: generated code counts iterations in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopLimits:
-    """Most iterations per entry of a loop: `everywhere` (None: any number), except in the loops that are `named`."""
+    """Largest number of iterations per entry of a loop.
 
-    everywhere: int | None = None
-    named: Mapping[str, int] = field(default_factory=dict)
+    default  for loops without a limit of their own; None: unlimited
+    by_loop  name of a loop -> its limit
+    """
+
+    default: int | None = None
+    by_loop: Mapping[str, int] = field(default_factory=dict)
 
 
 def parse_limits(texts: Iterable[str]) -> LoopLimits:
-    """The limits of a command line. Raises UsageError for a text that is neither N nor LOOP=N, N from 0 to MOST."""
-    everywhere, named = None, {}
+    """Parses --max-iterations options. Raises UsageError for a text that is neither N nor LOOP=N."""
+    default, by_loop = None, {}
     for text in texts:
         name, equals, number = text.rpartition("=")
-        if not (number.isascii() and number.isdigit()) or int(number) > MOST or (equals and not name):
-            raise UsageError(f"--max-iterations {text}: wants N, or LOOP=N for one loop; N from 0 to {MOST}")
+        if not (number.isascii() and number.isdigit()) or int(number) > MAX_LIMIT or (equals and not name):
+            raise UsageError(
+                f"--max-iterations {text}: requires N, or LOOP=N for one loop, with N from 0 to {MAX_LIMIT}"
+            )
         if equals:
-            named[name] = int(number)
+            by_loop[name] = int(number)
         else:
-            everywhere = int(number)
-    return LoopLimits(everywhere, named)
+            default = int(number)
+    return LoopLimits(default, by_loop)
 
 
 def check_names(limits: LoopLimits, module: Module) -> None:
-    """Raises ModelError for names of loops that `module`, as it was imported, has none of."""
-    known = [name for loop in _loops(module) for name in _names(loop)]
-    choice = f"Its loops are {', '.join(dict.fromkeys(known))}" if known else "It has no loops"
+    """Raises ModelError for names that no loop of the imported `module` has."""
+    names = [name for loop in _loops(module) for name in _names(loop)]
+    advice = f"Its loops are {', '.join(dict.fromkeys(names))}" if names else "It has no loops"
     problems = [
-        Problem(Location(module.path), f"--max-iterations names a loop '{name}' that the model does not have", choice)
-        for name in limits.named
-        if name not in known
+        Problem(Location(module.path), f"--max-iterations names a loop '{name}' that the model does not have", advice)
+        for name in limits.by_loop
+        if name not in names
     ]
     if problems:
         raise ModelError(problems)
 
 
 def limits_by_loop(limits: LoopLimits, module: Module) -> dict[int, int]:
-    """While.id -> most iterations, for the loops that need a check.
+    """While.id -> largest number of iterations, for the loops that need a run-time check.
 
-    Raises ModelError for loops whose number of iterations is known, and is more than they may run.
+    Raises ModelError for loops whose known number of iterations exceeds their limit.
     """
-    found, problems = {}, []
+    limits_by_id, problems = {}, []
     for loop in _loops(module):
-        named = [limits.named[name] for name in _names(loop) if name in limits.named]
-        limit = min(named) if named else limits.everywhere
+        own_limits = [limits.by_loop[name] for name in _names(loop) if name in limits.by_loop]
+        limit = min(own_limits) if own_limits else limits.default
         if limit is None:
             continue
         if loop.trips is None:
-            found[loop.id] = limit
+            limits_by_id[loop.id] = limit
         elif loop.trips > limit:
             origin = loop.origin
-            where = Location(module.path, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name)
-            problems.append(Problem(where, f"runs {loop.trips} iterations, --max-iterations allows {limit}"))
+            location = Location(
+                module.path, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name
+            )
+            problems.append(Problem(location, f"runs {loop.trips} iterations, --max-iterations allows {limit}"))
     if problems:
         raise ModelError(problems)
-    return found
+    return limits_by_id
 
 
 def _loops(module: Module) -> Iterator[While]:

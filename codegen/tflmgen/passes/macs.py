@@ -1,4 +1,4 @@
-"""How many multiply-accumulates an operator takes as its shapes give them, padding included."""
+"""Multiply-accumulates of operators from their shapes, padding included."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tflmgen.kernels import traits_of
 
 
 def macs_of(op: Op) -> int:
-    """Of a layer with weights; 0 for any other operator."""
+    """Multiply-accumulates of a layer with weights; 0 for any other operator."""
     weights = op.inputs[1] if traits_of(op.operator).channel_axis is not None else None
     if weights is None:
         return 0
@@ -18,10 +18,10 @@ def macs_of(op: Op) -> int:
 
 
 def macs_by_operator(module: Module) -> Counter[tuple[int, int]]:
-    """Of the file's layers with weights, by subgraph and operator, every copy of them counted."""
-    found: Counter[tuple[int, int]] = Counter()
+    """(subgraph, operator) of the file -> multiply-accumulates of a layer with weights, summed over its copies."""
+    macs: Counter[tuple[int, int]] = Counter()
     for function in module.functions:
         for node in walk(function.body):
             if isinstance(node, Op):
-                found[node.origin.subgraph, node.origin.operator] += macs_of(node)
-    return found
+                macs[node.origin.subgraph, node.origin.operator] += macs_of(node)
+    return macs

@@ -1,4 +1,4 @@
-"""Products with a constant matrix become FULLY_CONNECTED."""
+"""Replaces matrix products with a constant by FULLY_CONNECTED."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tflmgen.passes.def_use import Dataflow, is_legal
 
 
 def use_fully_connected(module: Module) -> Module:
-    """Replaces BATCH_MATMUL of rows by one constant matrix: its kernels are faster, and what is added is its bias.
+    """Replaces BATCH_MATMUL by one constant matrix: FULLY_CONNECTED has faster kernels, and a bias for an ADD.
 
-    Not where something else reads the matrix the other way round, which then would be stored twice.
+    A matrix that another operator reads in the other orientation stays, since it would be stored twice.
     """
     using = _Products(module)
     return using.pool.into(using.run(module))
@@ -45,7 +45,7 @@ class _Products(Rewriter):
         return fused if is_legal(fused, self.pool.constants) else None
 
     def _weights(self, op: Op) -> Value | None:
-        """The matrix as [columns, rows]; None if it is not known, or would be stored twice."""
+        """The matrix as [columns, rows]; None if it is not constant, or would be stored twice."""
         value, array = op.inputs[1], self._flow.array(op.inputs[1])
         if value is None or array is None:
             return None
@@ -64,7 +64,7 @@ class _Products(Rewriter):
 
 
 def _is_alike(reader: Op | None, op: Op) -> bool:
-    """Whether an operator uses the matrix as `op` does."""
+    """Whether an operator uses the matrix in the same orientation as `op`."""
     if reader is None or reader.operator != op.operator or reader.attributes != op.attributes:
         return False
     return reader.inputs[1] == op.inputs[1] != reader.inputs[0]

@@ -1,4 +1,4 @@
-"""TRANSPOSEs after one another are one; one that moves no element is a view."""
+"""Merges consecutive TRANSPOSEs, and replaces those that move no element by views."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tflmgen.passes.permutation import Permutation, compose, is_identity, moves_
 
 
 def fuse_transposes(module: Module) -> Module:
-    """Replaces TRANSPOSE of TRANSPOSE by one or none, and one that only moves dimensions of size 1 by a RESHAPE."""
+    """Replaces two TRANSPOSEs by one or none, and a TRANSPOSE that only moves dimensions of size 1 by a RESHAPE."""
     passed = _Transposes(module)
     return passed.pool.into(passed.run(module))
 
@@ -26,10 +26,10 @@ class _Transposes(Rewriter):
     def node(self, node: Node) -> Sequence[Node]:
         if not isinstance(node, Op) or node.operator != "TRANSPOSE":
             return (self.regions(node),)
-        found = transposed(self._flow, node)
-        if found is None:
+        transpose = transposed(self._flow, node)
+        if transpose is None:
             return (node,)
-        source, permutation = found
+        source, permutation = transpose
         inner = self._inner(source, permutation)
         if inner is not None:
             source, permutation = inner
@@ -43,10 +43,10 @@ class _Transposes(Rewriter):
         return (replace(node, inputs=(source, self.pool.table(permutation))),)
 
     def _inner(self, source: Value, permutation: Permutation) -> tuple[Value, Permutation] | None:
-        """Both TRANSPOSEs in one, where that leaves one less."""
-        found = transposition(self._flow, source)
-        if found is None:
+        """Source and composed permutation of two TRANSPOSEs if merging them removes one; else None."""
+        inner = transposition(self._flow, source)
+        if inner is None:
             return None
-        first, whole = resolve(found[0], self.mapping), compose(found[1], permutation)
-        free = is_identity(whole) or moves_nothing(first.type.shape, whole)
-        return (first, whole) if free or self._flow.only_reader(source) else None
+        source_value, composed = resolve(inner[0], self.mapping), compose(inner[1], permutation)
+        is_free = is_identity(composed) or moves_nothing(source_value.type.shape, composed)
+        return (source_value, composed) if is_free or self._flow.only_reader(source) else None

@@ -1,7 +1,7 @@
-"""Depthwise convolutions over the parts of a channel SPLIT, joined again, are one depthwise convolution.
+"""Merges depthwise convolutions over the parts of a channel SPLIT into one depthwise convolution.
 
-Mixed depthwise convolution (Tan & Le, "MixConv: Mixed Depthwise Convolutional Kernels", 2019) gives each group of
-channels a filter of another size. Streaming networks cut each group to its filter's last rows.
+Mixed depthwise convolution (Tan & Le, "MixConv: Mixed Depthwise Convolutional Kernels", 2019) uses filters of
+different sizes for groups of channels. Streaming networks slice each group to the last rows that its filter needs.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tflmgen.passes.def_use import Dataflow
 
 
 def merge_mixed_depthwise(module: Module) -> Module:
-    """Merges SPLIT -> DEPTHWISE_CONV_2D, each perhaps over a slice of rows -> CONCATENATION, all along the channels.
+    """Merges SPLIT -> DEPTHWISE_CONV_2D (each perhaps over a slice of rows) -> CONCATENATION, along the channels.
 
-    The shorter filters get rows of zeros, which add nothing in integers. Only where this costs no more
-    multiplications than bytes that are copied without it.
+    Shorter filters get rows of zeros, which do not change integer sums. The merge is done if it adds at most one
+    multiplication per byte whose copying it saves.
     """
     merge = _Mixed(module)
     return merge.pool.into(merge.run(module))
@@ -30,7 +30,12 @@ def merge_mixed_depthwise(module: Module) -> Module:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The convolution of some channels: it reads `part` of the split from row `start` on."""
+    """The convolution of one group of channels.
+
+    part    the output of the SPLIT that it reads
+    start   first row of `part` that it reads
+    copied  bytes copied for the group without the merge
+    """
 
     convolution: Op
     part: Value
@@ -65,7 +70,7 @@ class _Mixed(Rewriter):
         return nodes
 
     def _slice(self, op: Op, result: Value, first: int) -> Op:
-        """The channels of the joined result, from `first` on, that are also returned by themselves."""
+        """SLICE of the merged result from channel `first`, for a group's result that is read on its own."""
         bounds = TensorType(DType.INT32, (4,))
         begin = self.pool.add(np.array([0, 0, 0, first]), Value(0, "", bounds))
         size = self.pool.add(np.array(result.type.max_shape), Value(0, "", bounds))
@@ -74,18 +79,18 @@ class _Mixed(Rewriter):
         return replace(op, id=self.pool.ids.take(), operator="SLICE", inputs=inputs, outputs=(output,), attributes=None)
 
     def _groups(self, op: Op) -> tuple[Value, Sequence[_Group]] | None:
-        """What is split, and the convolutions of its parts."""
+        """Source of the SPLIT, and the convolutions of its parts; None if the pattern does not match."""
         groups = [self._group(value) for value in op.inputs]
-        found = [group for group in groups if group is not None]
-        if len(found) < len(groups) or len(found) < 2 or op.attributes.axis not in (-1, 3):
+        valid_groups = [group for group in groups if group is not None]
+        if len(valid_groups) < len(groups) or len(valid_groups) < 2 or op.attributes.axis not in (-1, 3):
             return None
-        split = self._flow.made_by(found[0].part, "SPLIT", "SPLIT_V")
-        if split is None or split.outputs != tuple(g.part for g in found):
+        split = self._flow.made_by(valid_groups[0].part, "SPLIT", "SPLIT_V")
+        if split is None or split.outputs != tuple(g.part for g in valid_groups):
             return None
         source = split.inputs[1 if split.operator == "SPLIT" else 0]
-        if source is None or not _along_channels(source.type, found):
+        if source is None or not _along_channels(source.type, valid_groups):
             return None
-        return source, found
+        return source, valid_groups
 
     def _group(self, value: Value | None) -> _Group | None:
         convolution = self._used_once(value, "DEPTHWISE_CONV_2D")
@@ -103,29 +108,29 @@ class _Mixed(Rewriter):
         return _Group(convolution, part, start, copied + part.type.bytes)
 
     def _used_once(self, value: Value | None, *operators: str) -> Op | None:
-        """What makes a value that is read once, if it is one of these operators."""
+        """Producer of a value that is read once if it is one of these operators; else None."""
         return self._flow.made_by(value, *operators) if value is not None and self._flow.is_read_once(value) else None
 
     def _convolution(self, op: Op, source: Value, groups: Sequence[_Group]) -> Op | None:
         first = groups[0].convolution
         filters = [self.pool.array(g.convolution.inputs[1]) for g in groups]
-        known = [np.asarray(f) for f in filters if f is not None]
-        if len(known) < len(groups) or any(g.convolution.attributes != first.attributes for g in groups):
+        arrays = [np.asarray(f) for f in filters if f is not None]
+        if len(arrays) < len(groups) or any(g.convolution.attributes != first.attributes for g in groups):
             return None
-        widths = {f.shape[2] for f in known}
-        multipliers = {f.shape[3] // g.part.type.max_shape[3] for g, f in zip(groups, known, strict=True)}
+        widths = {f.shape[2] for f in arrays}
+        multipliers = {f.shape[3] // g.part.type.max_shape[3] for g, f in zip(groups, arrays, strict=True)}
         if len(widths) > 1 or len(multipliers) > 1:
             return None
-        rows = max(g.start + f.shape[1] for g, f in zip(groups, known, strict=True))
+        rows = max(g.start + f.shape[1] for g, f in zip(groups, arrays, strict=True))
         height, stride = source.type.max_shape[1], first.attributes.steps.stride_height
         if (height - rows) // stride + 1 != op.outputs[0].type.max_shape[1]:
             return None
-        joined = np.zeros((1, rows, known[0].shape[2], sum(f.shape[3] for f in known)), np.int8)
-        ends = accumulate(f.shape[3] for f in known)
-        for group, array, end in zip(groups, known, ends, strict=True):
+        joined = np.zeros((1, rows, arrays[0].shape[2], sum(f.shape[3] for f in arrays)), np.int8)
+        ends = accumulate(f.shape[3] for f in arrays)
+        for group, array, end in zip(groups, arrays, ends, strict=True):
             joined[:, group.start : group.start + array.shape[1], :, end - array.shape[3] : end] = array
         positions = op.outputs[0].type.elements // joined.shape[3]
-        if (joined.size - sum(f.size for f in known)) * positions > sum(g.copied for g in groups):
+        if (joined.size - sum(f.size for f in arrays)) * positions > sum(g.copied for g in groups):
             return None
         bias = self._bias(groups)
         if bias is None:
@@ -134,24 +139,26 @@ class _Mixed(Rewriter):
         return replace(first, id=op.id, inputs=(source, weights, bias), outputs=op.outputs)
 
     def _bias(self, groups: Sequence[_Group]) -> Value | None:
-        """The groups' biases, one after the other; zeros for a group without. None where one isn't known."""
-        parts, like = [], None
+        """Concatenated biases of the groups, zeros for a group without one; None if one is not constant."""
+        parts, template = [], None
         for group in groups:
             convolution = group.convolution
             bias = convolution.inputs[2] if len(convolution.inputs) > 2 else None
             array = self.pool.array(bias)
-            if bias is not None and (array is None or (like is not None and like.type.dtype is not bias.type.dtype)):
+            if bias is not None and (
+                array is None or (template is not None and template.type.dtype is not bias.type.dtype)
+            ):
                 return None
-            like = bias or like
+            template = bias or template
             parts.append(np.zeros(_channel_count(convolution), np.int64) if array is None else np.ravel(array))
         joined = np.concatenate(parts)
-        if like is None:
+        if template is None:
             return self.pool.add(joined, Value(0, "", TensorType(DType.INT32, joined.shape)))
-        return self.pool.add(joined, _constant(like, joined.shape, None))
+        return self.pool.add(joined, _constant(template, joined.shape, None))
 
 
 def _is_plain(convolution: Op) -> bool:
-    """Whether zeros may be added to an integer convolution's filter: no padding, no dilation, weights known."""
+    """Whether an integer convolution's filter may be extended by zeros: no padding or dilation, constant weights."""
     steps, weights, data = convolution.attributes.steps, convolution.inputs[1], convolution.inputs[0]
     return (
         data is not None
@@ -166,7 +173,7 @@ def _is_plain(convolution: Op) -> bool:
 
 
 def _along_channels(source: TensorType, groups: Sequence[_Group]) -> bool:
-    """Whether the groups' parts lie side by side in the channels of `source`, and what is computed is of one type."""
+    """Whether the parts are consecutive channels of `source`, and all results have one type."""
     first = groups[0].convolution.outputs[0].type
     if any(g.part.type.max_shape[:3] != source.max_shape[:3] for g in groups) or len(source.shape) != 4:
         return False
@@ -182,17 +189,17 @@ def _channel_count(convolution: Op) -> int:
 
 
 def _per_channel(groups: Sequence[_Group]) -> Quantization:
-    """The quantisation per channel of the joined filters."""
+    """Per-channel quantisation of the concatenated filters."""
     scales: list[float] = []
     for group in groups:
         value = group.convolution.inputs[1]
-        given = value.type.quantization.scales if value is not None and value.type.quantization is not None else ()
+        own_scales = value.type.quantization.scales if value is not None and value.type.quantization is not None else ()
         count = _channel_count(group.convolution)
-        scales += given if len(given) == count else [*given] * count
+        scales += own_scales if len(own_scales) == count else [*own_scales] * count
     return Quantization(tuple(scales), (0,) * len(scales), OUTPUT_CHANNELS)
 
 
-def _constant(like: Value | None, shape: tuple[int, ...], quantization: Quantization | None) -> Value:
-    """What a constant made for `like` is named and typed after."""
-    assert like is not None
-    return Value(0, like.name, replace(like.type, shape=shape, quantization=quantization))
+def _constant(template: Value | None, shape: tuple[int, ...], quantization: Quantization | None) -> Value:
+    """`template` with another shape and quantisation, as the template of a new constant."""
+    assert template is not None
+    return Value(0, template.name, replace(template.type, shape=shape, quantization=quantization))

@@ -1,4 +1,4 @@
-"""TRANSPOSEs move behind the operators that do not care, to where they meet their inverse or what is smaller."""
+"""Sinks TRANSPOSEs below layout-agnostic operators, until they meet their inverse or a smaller tensor."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tflmgen.passes.permuted import Moved, Untransposed, move_before
 
 
 def sink_transposes(module: Module) -> Module:
-    """Computes on the elements as they lie before a TRANSPOSE, where fewer elements are transposed in all.
+    """Computes on untransposed values where that reduces the total of transposed elements.
 
-    Element-wise operators, reductions, PAD and CONCATENATION take their operands in any order of dimensions: what
-    converters put around each of them (channels first or last) goes away. Integers stay the same bit for bit; a float
-    sum over several dimensions may add in another order.
+    Element-wise operators, reductions, PAD and CONCATENATION accept any order of dimensions, so that the TRANSPOSEs
+    that converters put around them (channels first or last) disappear. Integer results do not change; a float sum over
+    several dimensions may add in another order.
     """
     sinking = _Sinking(module)
     functions = tuple(replace(f, body=sinking.block(f.body)) for f in module.functions)
@@ -26,15 +26,21 @@ def sink_transposes(module: Module) -> Module:
 
 @dataclass
 class _Web:
-    """TRANSPOSEs that go, what is computed before them instead, and what has to be transposed after all."""
+    """A set of TRANSPOSEs to remove, with its consequences.
+
+    values            transposed value -> the same contents before the TRANSPOSE
+    moved             id of an operator -> its version on untransposed values
+    absorbed          id of a TRANSPOSE -> its composed source
+    transposed_again  values that must be transposed after all, for their readers
+    """
 
     values: dict[Value, Untransposed] = field(default_factory=dict)
     moved: dict[int, Moved] = field(default_factory=dict)
     absorbed: dict[int, Untransposed] = field(default_factory=dict)
-    needed: set[Value] = field(default_factory=set)
+    transposed_again: set[Value] = field(default_factory=set)
 
-    def need(self, values: Iterable[Value]) -> None:
-        self.needed.update(v for v in values if v in self.values)
+    def require(self, values: Iterable[Value]) -> None:
+        self.transposed_again.update(v for v in values if v in self.values)
 
 
 class _Sinking:
@@ -53,25 +59,25 @@ class _Sinking:
         return block
 
     def _web(self, block: Block, root: Op) -> _Web | None:
-        """What follows from the root's going; None where that costs more, or as much."""
+        """Consequences of removing the TRANSPOSE `root`; None if as many elements are transposed afterwards."""
         roots = {root.id: root}
         while True:
             web = self._closure(block, roots)
-            more = [op for op in self._partners(block, web) if op.id not in roots]
-            if not more:
+            partners = [op for op in self._partners(block, web) if op.id not in roots]
+            if not partners:
                 break
-            roots.update((op.id, op) for op in more)
-        before = sum(self._cost(op) for op in block.nodes if isinstance(op, Op) and self._goes(op, roots, web))
-        after = sum(_elements(web.values[v], v) for v in web.needed)
-        after += sum(_elements(one, op.outputs[0]) for op, one in _absorbed(block, web))
+            roots.update((op.id, op) for op in partners)
+        before = sum(self._cost(op) for op in block.nodes if isinstance(op, Op) and self._is_removed(op, roots, web))
+        after = sum(_elements(web.values[v], v) for v in web.transposed_again)
+        after += sum(_elements(untransposed, op.outputs[0]) for op, untransposed in _absorbed(block, web))
         return web if after < before else None
 
-    def _goes(self, op: Op, roots: dict[int, Op], web: _Web) -> bool:
+    def _is_removed(self, op: Op, roots: dict[int, Op], web: _Web) -> bool:
         return op.id in roots or op.id in web.absorbed
 
     def _cost(self, op: Op) -> int:
-        found = transposed(self._flow, op)
-        return 0 if found is None else _elements(Untransposed(*found), op.outputs[0])
+        transpose = transposed(self._flow, op)
+        return 0 if transpose is None else _elements(Untransposed(*transpose), op.outputs[0])
 
     def _closure(self, block: Block, roots: dict[int, Op]) -> _Web:
         web = _Web()
@@ -80,37 +86,41 @@ class _Sinking:
             if node.id in roots:
                 self._root(web, node)
             elif not reads or not isinstance(node, Op):
-                web.need(reads)
-            elif node.operator == "TRANSPOSE" and (found := transposed(self._flow, node)) is not None:
-                inner = web.values[found[0]]
-                web.absorbed[node.id] = Untransposed(inner.value, compose(inner.permutation, found[1]))
+                web.require(reads)
+            elif node.operator == "TRANSPOSE" and (transpose := transposed(self._flow, node)) is not None:
+                inner = web.values[transpose[0]]
+                web.absorbed[node.id] = Untransposed(inner.value, compose(inner.permutation, transpose[1]))
             elif (moved := move_before(node, web.values, self._flow, self.pool)) is not None:
                 web.moved[node.id] = moved
                 if not is_identity(moved.permutation):
                     web.values[node.outputs[0]] = Untransposed(moved.value, moved.permutation)
             else:
-                web.need(reads)
+                web.require(reads)
             for region in blocks_of(node):
-                web.need(uses_in(region))
-        web.need(block.results)
+                web.require(uses_in(region))
+        web.require(block.results)
         return web
 
     def _root(self, web: _Web, node: Node) -> None:
-        found = transposition(self._flow, node.outputs[0])
-        if found is not None:
-            source, permutation = found
+        transpose = transposition(self._flow, node.outputs[0])
+        if transpose is not None:
+            source, permutation = transpose
             if source in web.values:
                 inner = web.values[source]
                 source, permutation = inner.value, compose(inner.permutation, permutation)
             web.values[node.outputs[0]] = Untransposed(source, permutation)
 
     def _partners(self, block: Block, web: _Web) -> Iterable[Op]:
-        """TRANSPOSEs of the block whose output meets a value of the web in an operator that stays behind it."""
-        wanted = {v for node in block.nodes for v in operands_of(node) if web.needed & set(operands_of(node))}
+        """TRANSPOSEs whose output meets a value of the web in an operator that still needs transposed operands."""
+        operands = {
+            v for node in block.nodes for v in operands_of(node) if web.transposed_again & set(operands_of(node))
+        }
         return [
             node
             for node in block.nodes
-            if isinstance(node, Op) and node.operator == "TRANSPOSE" and wanted & set(node.outputs) - web.values.keys()
+            if isinstance(node, Op)
+            and node.operator == "TRANSPOSE"
+            and operands & set(node.outputs) - web.values.keys()
         ]
 
     def _rebuilt(self, block: Block, web: _Web) -> Block:
@@ -122,11 +132,13 @@ class _Sinking:
                 nodes += self._transposed(node, web.absorbed[node.id], node.outputs[0])
             elif not (isinstance(node, Op) and node.operator == "TRANSPOSE" and node.outputs[0] in web.values):
                 nodes.append(node)
-            nodes += [op for v in node.outputs if v in web.needed for op in self._transposed(node, web.values[v], v)]
+            nodes += [
+                op for v in node.outputs if v in web.transposed_again for op in self._transposed(node, web.values[v], v)
+            ]
         return replace(block, nodes=tuple(nodes))
 
     def _transposed(self, node: Node, source: Untransposed, result: Value) -> Sequence[Op]:
-        """`result`, made of what it is a permutation of; a view where that moves nothing."""
+        """Operator that transposes `source` to `result`; a view if that moves no element."""
         number = self.pool.ids.take()
         inputs = source.value, self.pool.table(source.permutation)
         op = Op(number, "TRANSPOSE", inputs, (result,), None, node.origin)
@@ -139,5 +151,5 @@ def _absorbed(block: Block, web: _Web) -> Iterable[tuple[Op, Untransposed]]:
 
 
 def _elements(source: Untransposed, result: Value) -> int:
-    """Elements that move in transposing `source` to `result`."""
+    """Number of elements moved by transposing `source` to `result`."""
     return 0 if moves_nothing(source.value.type.shape, source.permutation) else result.type.elements

@@ -1,4 +1,4 @@
-"""Views behind an operator move behind element-wise operators that follow, so that these meet what they can join."""
+"""Sinks views below element-wise operators, so that these are adjacent to operators that can absorb them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ CONSTANT_OPERAND = frozenset({"ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "SUB"})
 
 
 def delay_views(module: Module) -> Module:
-    """Exchanges a view and the activation, or the arithmetic with constants, that alone reads it.
+    """Exchanges a view with its only reader if that is an activation or arithmetic with a constant.
 
-    Only after operators that can take these in, and for constants along the last dimension, which the view must keep.
+    Only below an operator that can absorb the reader, and only for constants that are scalar or per channel, with a
+    last dimension that the view keeps.
     """
     return _Views(module).run(module)
 
@@ -43,24 +44,24 @@ class _Views(Fuser):
         return moved, replace(view, inputs=(before, *view.inputs[1:]), outputs=(result,))
 
     def _follows(self, source: Value, view: Op) -> bool:
-        """Whether the view is all that reads what an operator gives that can take more in."""
+        """Whether the view is the only reader of an operator that can absorb others."""
         maker = self._flow.maker.get(source)
         return maker is not None and traits_of(maker.operator).clamped and self._flow.only_reader(source) == view
 
     def _is_free(self, reader: Op, viewed: Value, source: Value) -> bool:
-        """Whether an operator does the same to the elements under either shape."""
+        """Whether an operator computes the same elements before and after the view."""
         if reader.outputs[0].type.shape != viewed.type.shape:
             return False
         if traits_of(reader.operator).clamp is not None:
             return True
         if reader.operator not in CONSTANT_OPERAND:
             return False
-        others = [v for v in reader.inputs if v != viewed]
+        constants = [v for v in reader.inputs if v != viewed]
         channels = viewed.type.max_shape[-1:]
         same_channels = channels == source.type.max_shape[-1:]
-        return len(others) == 1 and all(
+        return len(constants) == 1 and all(
             v is not None
             and v.is_constant
             and (v.type.elements == 1 or (same_channels and v.type.max_shape == channels))
-            for v in others
+            for v in constants
         )

@@ -1,4 +1,4 @@
-"""Normalisations and softmaxes of rows that are spelled out in several operators become one."""
+"""Fuses decomposed normalisations and softmaxes of rows into one operator."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from tflmgen.passes.def_use import Dataflow, is_legal
 from tflmgen.passes.fused_regions import Region, Regions
 from tflmgen.passes.real_evaluation import ARITHMETIC, ELEMENTWISE, REDUCTIONS, Array, evaluate, is_real
 
-TAKEN = ELEMENTWISE | REDUCTIONS.keys() | {"BROADCAST_TO"}
+FUSIBLE = ELEMENTWISE | REDUCTIONS.keys() | {"BROADCAST_TO"}
 SAMPLES = 8
-"""Inputs that regions are compared on, each with a mean and a spread of its own."""
+"""Number of sample inputs for comparing regions, each with its own mean and spread."""
 TOLERANCE = 1e-6
 
 
 def fuse_normalization(module: Module) -> Module:
-    """Replaces float operators that together normalise contiguous rows, or are the softmax of them, by one operator.
+    """Replaces groups of float operators that compute a normalisation or a softmax of contiguous rows.
 
     Layer, group and instance normalisation with gain and bias along a row, RMS and L2 normalisation, SOFTMAX and
-    LOG_SOFTMAX. They are recognised by their values: however the sums are arranged, whatever views stand between.
+    LOG_SOFTMAX. They are recognised by their values, independently of the order of operations and of views between.
     """
     fusing = _Normalization(module)
     return fusing.pool.into(fusing.run(module))
 
 
-def _takes(op: Op) -> bool:
+def _is_fusible(op: Op) -> bool:
     """Whether an operator may be part of a normalisation."""
-    return (op.operator in TAKEN or traits_of(op.operator).view) and is_real(op)
+    return (op.operator in FUSIBLE or traits_of(op.operator).view) and is_real(op)
 
 
 class _Normalization(Rewriter):
@@ -40,17 +40,17 @@ class _Normalization(Rewriter):
         super().__init__()
         self.pool = Pool(module)
         self._flow = Dataflow(module)
-        regions = Regions(module, self._flow, _takes)
+        regions = Regions(module, self._flow, _is_fusible)
         self._fused: dict[int, Op] = {}
-        taken: set[int] = set()
-        # From the end, so that a gain and a bias after a normalisation belong to it.
+        covered: set[int] = set()
+        # Last operators first, so that a region includes the gain and bias after a normalisation.
         for op in reversed(list(self._flow.maker.values())):
-            if op.operator not in ARITHMETIC or op.id in taken:
+            if op.operator not in ARITHMETIC or op.id in covered:
                 continue
             for region in reversed(list(regions.ending_with(op))):
                 if region.source.type.elements == op.outputs[0].type.elements and (fused := self._match(region)):
                     self._fused[op.id] = fused
-                    taken.update(one.id for one in region.ops)
+                    covered.update(covered_op.id for covered_op in region.ops)
                     break
 
     def node(self, node: Node) -> Sequence[Node]:
@@ -80,11 +80,11 @@ class _Normalization(Rewriter):
             return None
         exps = np.exp(samples - samples.max(axis=-1, keepdims=True))
         soft = exps / exps.sum(axis=-1, keepdims=True)
-        for name, wanted, attributes in (
+        for name, expected, attributes in (
             ("SOFTMAX", soft, SoftmaxAttributes(1.0)),
             ("LOG_SOFTMAX", np.log(soft), None),
         ):
-            if _agree(results, wanted):
+            if _agree(results, expected):
                 fused = replace(last, operator=name, inputs=(region.source,), attributes=attributes)
                 return fused if is_legal(fused, self.pool.constants) else None
         return None
@@ -94,19 +94,19 @@ class _Normalization(Rewriter):
             normal = _normalized(samples, attributes)
             affine = _affine(normal, results)
             if affine is not None:
-                return self._made(region, attributes, *affine)
+                return self._build(region, attributes, *affine)
         return None
 
     def _candidates(self, region: Region, depth: int) -> Iterator[NormalizeAttributes]:
-        """The normalisations that the region's constants allow."""
+        """Normalisations to try, with epsilons from the region's constants."""
         added = [v for op in region.ops if op.operator == "ADD" for v in op.inputs]
-        known = {number for v in added if (number := self._flow.number(v)) is not None and number >= 0}
-        for epsilon in sorted({0.0, *known}, reverse=True):
+        epsilons = {number for v in added if (number := self._flow.number(v)) is not None and number >= 0}
+        for epsilon in sorted({0.0, *epsilons}, reverse=True):
             for factor in (1.0 / depth, 1.0):
                 for centred in (True, False):
                     yield NormalizeAttributes(depth, epsilon, float(np.float32(factor)), centred)
 
-    def _made(self, region: Region, attributes: NormalizeAttributes, gain: Array, bias: Array) -> Op | None:
+    def _build(self, region: Region, attributes: NormalizeAttributes, gain: Array, bias: Array) -> Op | None:
         last = region.ops[-1]
         kind = TensorType(DType.FLOAT32, (attributes.depth,))
         source = region.source
@@ -117,13 +117,13 @@ class _Normalization(Rewriter):
 
 
 def _depth(op: Op) -> int:
-    """How many elements a reduction makes one of."""
+    """Number of elements that a reduction combines into one."""
     source = op.inputs[0]
     return source.type.elements // max(1, op.outputs[0].type.elements) if source is not None else 0
 
 
 def _samples(rows: int, depth: int) -> Array:
-    """Inputs by rows: zeros, and from spreads where an epsilon counts to where it doesn't; always the same."""
+    """Deterministic sample inputs [SAMPLES, rows, depth]: zeros, and spreads below and above typical epsilons."""
     rng = np.random.default_rng(1)
     spreads = np.geomspace(1e-4, 10, SAMPLES)[:, None, None] * rng.uniform(0.5, 2, (SAMPLES, rows, 1))
     spreads[0] = 0.0
@@ -138,15 +138,15 @@ def _normalized(samples: Array, attributes: NormalizeAttributes) -> Array:
 
 
 def _affine(normal: Array, results: Array) -> tuple[Array, Array] | None:
-    """(gain, bias) along a row that make `results` of `normal`, by least squares; None if there are none."""
-    mean, other = normal.mean(axis=(0, 1)), results.mean(axis=(0, 1))
+    """(gain, bias) per element of a row with results = normal * gain + bias, by least squares; else None."""
+    mean, right = normal.mean(axis=(0, 1)), results.mean(axis=(0, 1))
     spread = np.square(normal - mean).sum(axis=(0, 1))
     if not spread.all():
         return None
-    gain = ((normal - mean) * (results - other)).sum(axis=(0, 1)) / spread
-    bias = other - gain * mean
+    gain = ((normal - mean) * (results - right)).sum(axis=(0, 1)) / spread
+    bias = right - gain * mean
     return (gain, bias) if _agree(results, normal * gain + bias) else None
 
 
-def _agree(one: Array, other: Array | float) -> bool:
-    return bool(np.all(np.abs(one - other) <= TOLERANCE * np.maximum(1.0, np.abs(other))))
+def _agree(first: Array, second: Array | float) -> bool:
+    return bool(np.all(np.abs(first - second) <= TOLERANCE * np.maximum(1.0, np.abs(second))))

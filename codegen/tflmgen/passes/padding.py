@@ -1,4 +1,4 @@
-"""Zeros that a PAD puts around an image become padding of the convolution or pool that reads it."""
+"""Fuses a PAD of an image into the padding of the convolutions and pools that read it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ Pair = tuple[int, int]
 
 
 def fuse_padding(module: Module) -> Module:
-    """Removes PADs of height and width that only convolutions and pools read, which then pad by themselves.
+    """Removes PADs of height and width if only convolutions and pools read them, which then pad themselves.
 
-    Only zeros; and before MAX_POOL_2D, whose own padding takes no part in a maximum, what no element is less than.
-    Views between the two move before the PAD if they add or drop dimensions of size 1. The result is exact.
+    The padding must be 0; before MAX_POOL_2D it may be any lower bound of the elements. Views in between move before
+    the PAD if they add or drop dimensions of size 1. Bit-exact.
     """
     return _Padding(module).run(module)
 
 
 @dataclass(frozen=True, slots=True)
 class _Padded:
-    """What an operator would read in place of its padded input: a value, as an image, and the padding around it.
+    """Unpadded input of an operator.
 
-    zeros: of a pool's, whether the padding is pixels like others.
+    source         the value before the PAD
+    image          its NHWC shape
+    before, after  padding of (height, width)
+    zeros          of a pool: the padding counts as pixels of value 0
     """
 
     source: Value
@@ -57,31 +60,31 @@ class _Padding(Fuser):
         return *views, _with_padding(op, source, padded)
 
     def _padded(self, op: Op) -> _Padded | None:
-        """What `op` may read instead, if all that read its padded input can do the same."""
-        found = self._alone(op)
-        if found is None or op.inputs[0] is None:
+        """Unpadded input of `op` if all readers of its padded input can read an unpadded one; else None."""
+        padded = self._padded_input(op)
+        if padded is None or op.inputs[0] is None:
             return None
         readers = self._flow.readers(op.inputs[0]) or ()
-        return found if readers and all(self._alone(reader) is not None for reader in readers) else None
+        return padded if readers and all(self._padded_input(reader) is not None for reader in readers) else None
 
-    def _alone(self, op: Op) -> _Padded | None:
+    def _padded_input(self, op: Op) -> _Padded | None:
         if traits_of(op.operator).window is None:
             return None
-        read = op.inputs[0]
-        at = read
-        while (between := self._flow.view(at)) is not None:
-            at = between.inputs[0]
-            if at is None or self._flow.only_reader(at) != between:
+        value = op.inputs[0]
+        index = value
+        while (between := self._flow.view(index)) is not None:
+            index = between.inputs[0]
+            if index is None or self._flow.only_reader(index) != between:
                 return None
-        pad = self._flow.maker.get(at) if at is not None else None
+        pad = self._flow.maker.get(index) if index is not None else None
         if (
             pad is None
             or not traits_of(pad.operator).pads
-            or read is None
-            or (pad.inputs[0] or read).type.quantization != read.type.quantization
+            or value is None
+            or (pad.inputs[0] or value).type.quantization != value.type.quantization
         ):
             return None
-        padded, fits = self._image(pad, read), self._fits(op, pad)
+        padded, fits = self._image(pad, value), self._fits(op, pad)
         if padded is None or fits is None:
             return None
         padded = replace(padded, zeros=fits)
@@ -89,7 +92,7 @@ class _Padding(Fuser):
         return padded if is_legal(_with_padding(op, image, padded), self._constants) else None
 
     def _image(self, pad: Op, read: Value) -> _Padded | None:
-        """The padding of height and width alone, and what it lies around, in the dimensions of `read`."""
+        """Source and padding of a PAD of height and width, in the dimensions of `read`; else None."""
         source, sides = pad.inputs[0], paddings(self._flow.instance(pad))
         assert source is not None
         larger = pad.outputs[0].type.max_shape
@@ -105,10 +108,7 @@ class _Padding(Fuser):
         return _Padded(source, four(image), befores, afters)
 
     def _fits(self, op: Op, pad: Op) -> bool | None:
-        """Whether what PAD fills in counts as pixels of zero; False: no more than the operator's own padding.
-
-        None where it is neither.
-        """
+        """Meaning of the fill value: True: pixels of 0 of a pool; False: the operator's own padding; None: neither."""
         source = pad.inputs[0]
         assert source is not None
         quantization = source.type.quantization
@@ -118,20 +118,20 @@ class _Padding(Fuser):
             return False if filled == zero else None
         if op.attributes.zeros:
             return None
-        least = np.finfo(np.float32).min if source.type.dtype.is_float else source.type.dtype.limits[0]
-        never_wins = filled is not None and (filled <= least or (filled == zero and self._is_positive(source)))
+        lowest = np.finfo(np.float32).min if source.type.dtype.is_float else source.type.dtype.limits[0]
+        never_wins = filled is not None and (filled <= lowest or (filled == zero and self._is_positive(source)))
         if op.operator == "MAX_POOL_2D" and never_wins:
             return False
         return True if filled == zero and not _window(op).reaches_out else None
 
     def _is_positive(self, value: Value) -> bool:
-        """Whether no element can be less than zero."""
+        """Whether all elements are at least 0, as after RELU."""
         op = self._flow.maker.get(self._flow.through_views(value))
         return op is not None and getattr(op.attributes, "activation", None) in POSITIVE
 
 
 def _with_padding(op: Op, image: Value, padded: _Padded) -> Op:
-    """The operator on `image` with all padding, its own included, as explicit padding."""
+    """The operator on `image` with its own padding and that of the PAD as explicit padding."""
     window = _window(op)
     before, after = [], []
     spans = zip(
@@ -142,9 +142,9 @@ def _with_padding(op: Op, image: Value, padded: _Padded) -> Op:
         padded.before,
         strict=True,
     )
-    for over, stride, reach, size, outer in spans:
-        before.append(outer + over.padding)
-        after.append(max(0, (over.output - 1) * stride + reach - size - before[-1]))
+    for total, stride, reach, size, outer in spans:
+        before.append(outer + total.padding)
+        after.append(max(0, (total.output - 1) * stride + reach - size - before[-1]))
     steps = replace(window.steps, same=False, before=(before[0], before[1]), after=(after[0], after[1]))
     attributes = replace(op.attributes, steps=steps)
     if padded.zeros:

@@ -1,4 +1,4 @@
-"""Permutations of dimensions, as TRANSPOSE has them: axis `p[j]` of the input becomes axis j of the output."""
+"""Permutations of dimensions in TRANSPOSE's convention: axis `p[j]` of the input becomes axis j of the output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Permutation = tuple[int, ...]
 
 
 def compose(first: Permutation, second: Permutation) -> Permutation:
-    """The one permutation that two after one another are."""
+    """The permutation equal to `first` followed by `second`."""
     return tuple(first[axis] for axis in second)
 
 
@@ -29,13 +29,13 @@ def permuted(shape: Sequence[Dim], permutation: Permutation) -> tuple[Dim, ...]:
 
 
 def moves_nothing(shape: Sequence[Dim], permutation: Permutation) -> bool:
-    """Whether only dimensions of size 1 change places: the elements stay where they are."""
+    """Whether only dimensions of size 1 are moved, so that no element is."""
     long = [axis for axis in permutation if shape[axis] != 1]
     return long == sorted(long)
 
 
 def transposition(flow: Dataflow, value: Value | None) -> tuple[Value, Permutation] | None:
-    """The value that `value` is a TRANSPOSE of, and how; None where it is none, or changes its quantisation."""
+    """Source and permutation of a transposed value; None if it is no TRANSPOSE, or changes the quantisation."""
     op = flow.made_by(value, "TRANSPOSE")
     return None if op is None else transposed(flow, op)
 
@@ -49,6 +49,6 @@ def transposed(flow: Dataflow, op: Op) -> tuple[Value, Permutation] | None:
 
 
 def view(op: Op, number: int, source: Value, result: Value) -> Op:
-    """A RESHAPE of `source` to `result`, in the place of `op`."""
+    """A RESHAPE of `source` to `result` that replaces `op`."""
     attributes = Dimensions(result.type.max_shape)
     return Op(number, "RESHAPE", (source,), (result,), attributes, op.origin)

@@ -1,4 +1,4 @@
-"""What operators become if their operands come before a TRANSPOSE instead of after it."""
+"""Rewrites operators on transposed operands as operators on the untransposed ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tflmgen.passes.permutation import Permutation, inverse, is_identity, moves_
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """An operator before the TRANSPOSE: the nodes that compute `value`, of which the old output is a permutation."""
+    """An operator on untransposed operands: its nodes, and `value`, of which the old output is a permutation."""
 
     nodes: tuple[Op, ...]
     value: Value
@@ -32,7 +32,7 @@ class Untransposed:
 
 
 def move_before(op: Op, web: Mapping[Value, Untransposed], flow: Dataflow, pool: Pool) -> Moved | None:
-    """What computes `op` from the untransposed values of `web`; None where it isn't that simple."""
+    """`op` on the untransposed values of `web`; None if it has no such form."""
     operands = [v for v in op.inputs if v is not None]
     permutations = {web[v].permutation for v in operands if v in web}
     if len(op.outputs) != 1 or len(permutations) != 1 or not all(_is_plain(v) for v in (*operands, *op.outputs)):
@@ -46,17 +46,17 @@ def move_before(op: Op, web: Mapping[Value, Untransposed], flow: Dataflow, pool:
         return None
     source, changed, result = web[first].value, op, permutation
     if traits.reduces:
-        gone = axes(flow.instance(op)) or frozenset()
-        changed = replace(op, inputs=(source, pool.table(sorted(permutation[axis] for axis in gone))))
+        reduced = axes(flow.instance(op)) or frozenset()
+        changed = replace(op, inputs=(source, pool.table(sorted(permutation[axis] for axis in reduced))))
         if not op.attributes.keep_dims:
-            kept = [axis for j, axis in enumerate(permutation) if j not in gone]
-            result = tuple(sorted(kept).index(axis) for axis in kept)
+            remaining_axes = [axis for j, axis in enumerate(permutation) if j not in reduced]
+            result = tuple(sorted(remaining_axes).index(axis) for axis in remaining_axes)
     elif traits.pads:
         sides = paddings(flow.instance(op))
         table = np.array([sides[j] for j in inverse(permutation)])
-        like = op.inputs[1]
-        assert like is not None
-        changed = replace(op, inputs=(source, pool.add(table, like), *op.inputs[2:]))
+        template = op.inputs[1]
+        assert template is not None
+        changed = replace(op, inputs=(source, pool.add(table, template), *op.inputs[2:]))
     elif op.operator == "CONCATENATION" and all(v in web for v in operands):
         axis = permutation[op.attributes.axis]
         attributes = replace(op.attributes, axis=axis)
@@ -74,11 +74,11 @@ def _is_plain(value: Value) -> bool:
 
 
 def _moved(op: Op, permutation: Permutation, before: tuple[Op, ...], pool: Pool) -> Moved | None:
-    """The operator with an output of its own, unless that is the old one unchanged."""
+    """The operator with a new output, or with the old one if that is not permuted."""
     old = op.outputs[0]
     if not is_identity(permutation):
         shape = permuted(old.type.shape, inverse(permutation))
-        # Not the file's tensor of this name: elsewhere values are compared with those, by their names.
+        # A new name, since `test --layers` compares values with the file's tensors by name.
         new = Value(pool.ids.take(), f"{old.name}/untransposed", old.type.with_shape(shape))
         op = replace(op, id=pool.ids.take(), outputs=(new,))
     return Moved((*before, op), op.outputs[0], permutation) if is_legal(op, pool.constants) else None
@@ -94,26 +94,26 @@ def _elementwise(op: Op, web: Mapping[Value, Untransposed], permutation: Permuta
         if operand is None or operand in web:
             inputs.append(web[operand].value if operand is not None else None)
             continue
-        one = _adapted(op, operand, permutation, pool)
-        if one is None:
+        adapted = _adapted(op, operand, permutation, pool)
+        if adapted is None:
             return None
-        views.extend(one[1:])
-        inputs.append(one[0])
+        views.extend(adapted[1:])
+        inputs.append(adapted[0])
     return _moved(replace(op, inputs=tuple(inputs)), permutation, tuple(views), pool)
 
 
 def _adapted(op: Op, operand: Value, permutation: Permutation, pool: Pool) -> tuple[Value] | tuple[Value, Op] | None:
-    """An operand that a TRANSPOSE would make of what broadcasts to it: a constant, or a view of the same elements."""
+    """A broadcast operand in the untransposed order of dimensions: a constant, or a view that moves no element."""
     shape = operand.type.max_shape
     padded = (1,) * (len(permutation) - len(shape)) + shape
     if operand.type.elements == 1:
         return (operand,)
-    back = inverse(permutation)
-    wanted = Value(0, operand.name, operand.type.with_shape(permuted(padded, back)))
+    inverse_axes = inverse(permutation)
+    target_shape = Value(0, operand.name, operand.type.with_shape(permuted(padded, inverse_axes)))
     array = pool.array(operand)
     if array is not None:
-        return (pool.add(np.transpose(array.reshape(padded), back), wanted),)
-    if not moves_nothing(padded, back):
+        return (pool.add(np.transpose(array.reshape(padded), inverse_axes), target_shape),)
+    if not moves_nothing(padded, inverse_axes):
         return None
-    result = replace(wanted, id=pool.ids.take())
+    result = replace(target_shape, id=pool.ids.take())
     return result, view(op, pool.ids.take(), operand, result)

@@ -1,4 +1,4 @@
-"""The passes over the graph, in order. Each is a pure function Module -> Module in a file of its own."""
+"""The passes over the graph, in order. Each is a pure function Module -> Module in its own file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Pass = Callable[[Module], Module]
 
 
 def without_ranges(operators: Operators = OPERATORS) -> tuple[Pass, ...]:
-    """All passes but range analysis, on graphs of the table's `operators`."""
+    """All passes except range analysis, for graphs with the operators of a table."""
     return (
         freeze_variables,
         inline,
@@ -84,7 +84,7 @@ def without_ranges(operators: Operators = OPERATORS) -> tuple[Pass, ...]:
 
 
 def with_ranges(multiple: int, operators: Operators = OPERATORS) -> tuple[Pass, ...]:
-    """All passes; tensors that lose channels keep a multiple of so many where they can, with 0 all of them."""
+    """All passes; tensors with dead channels keep a multiple of `multiple` channels where possible; 0: keep all."""
     *passes, last = without_ranges(operators)
     return (*passes, range_pass(multiple), last)
 
@@ -93,16 +93,16 @@ WITHOUT_RANGES = without_ranges()
 PIPELINE = with_ranges(1)
 
 MAX_ROUNDS = 50
-"""Rounds over the pipeline; each but the last changed something, and real models need a handful."""
+"""Rounds over the pipeline at most; every round but the last changes something, and real models need a handful."""
 
 
 def run_passes(module: Module, pipeline: tuple[Pass, ...] = PIPELINE) -> Module:
-    """Runs the passes one after another until a round changes nothing, verifying the graph before and after each."""
+    """Runs rounds of all passes until a round changes nothing. Verifies the graph before and after each pass."""
     verify(module, "import")
     for _ in range(MAX_ROUNDS):
         before = module.functions
-        for one in pipeline:
-            module = verify(one(module), one.__name__)
+        for pass_ in pipeline:
+            module = verify(pass_(module), pass_.__name__)
         if module.functions == before:
             break
     return module

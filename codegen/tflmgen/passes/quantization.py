@@ -1,4 +1,4 @@
-"""QUANTIZE after DEQUANTIZE: no way through floats is needed."""
+"""Removes QUANTIZE after DEQUANTIZE, so that no floats are computed in between."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import replace
 from tflmgen.ir import DType, Module, Node, Op, Rewriter, Value
 
 GREATEST_SCALE = 1e30
-"""Up to here no dequantised 16-bit element overflows."""
+"""Largest scale for which no dequantised 16-bit element overflows float32."""
 
 
 def cancel_quantization(module: Module) -> Module:
-    """Replaces QUANTIZE(DEQUANTIZE(x)) by x where both have one type, and by one step from int8 to int8.
+    """Replaces QUANTIZE(DEQUANTIZE(x)) by x if the types are equal, and by one requantisation from int8 to int8.
 
-    The first is exact: scale * n has a relative error of at most 2**-24, the quotient by scale of 2**-23, so that it
-    rounds to n for |n| < 2**16.
+    The first is bit-exact: scale * n has a relative error of at most 2**-24, and its quotient by scale one of at most
+    2**-23, so that it rounds to n for |n| < 2**16.
     """
     return _Cancel().run(module)
 

@@ -1,4 +1,4 @@
-"""Floats that are only quantised on the other side of control flow cross it quantised."""
+"""Moves QUANTIZE across the boundaries of control flow, so that quantised values cross them instead of floats."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tflmgen.ir import Block, Ids, If, Module, Node, Op, Rewriter, Value, While,
 def narrow(module: Module) -> Module:
     """Moves QUANTIZE into the branches of an If, or before a loop and to the end of its body.
 
-    An output that only QUANTIZEs to one type read becomes an output of that type; so does a loop variable that only
-    they read inside and after the loop. Only where a DEQUANTIZE makes the float, so that the two meet.
+    An output, or a loop variable, that only QUANTIZEs to one type read gets that type. Only if a DEQUANTIZE produces
+    the float, so that the two cancel.
     """
     return _Narrow(module).run(module)
 
@@ -32,8 +32,8 @@ class _Narrow(Rewriter):
     def _note(self, node: Node) -> None:
         if isinstance(node, Op) and node.operator == "QUANTIZE":
             for value in operands_of(node):
-                known = self._readers.setdefault(value, node if value.type.is_static else None)
-                if known is not None and known.outputs[0].type != node.outputs[0].type:
+                reader = self._readers.setdefault(value, node if value.type.is_static else None)
+                if reader is not None and reader.outputs[0].type != node.outputs[0].type:
                     self._readers[value] = None
             return
         self._readers.update((value, None) for value in operands_of(node))
@@ -56,19 +56,22 @@ class _Narrow(Rewriter):
         return (node,)
 
     def _if(self, node: If) -> If:
-        then, orelse = self.block(node.then), self.block(node.orelse)
+        then_block, else_block = self.block(node.then), self.block(node.orelse)
         outputs = list(node.outputs)
         for index, output in enumerate(node.outputs):
             reader = self._readers.get(output)
-            if reader is None or self._dequantized.isdisjoint((then.results[index], orelse.results[index])):
+            if reader is None or self._dequantized.isdisjoint((then_block.results[index], else_block.results[index])):
                 continue
-            outputs[index] = self._narrowed[output] = self._like(reader, output)
-            then, orelse = self._quantize_result(then, index, reader), self._quantize_result(orelse, index, reader)
-        return replace(node, then=then, orelse=orelse, outputs=tuple(outputs))
+            outputs[index] = self._narrowed[output] = self._quantized_value(reader, output)
+            then_block, else_block = (
+                self._quantize_result(then_block, index, reader),
+                self._quantize_result(else_block, index, reader),
+            )
+        return replace(node, then=then_block, orelse=else_block, outputs=tuple(outputs))
 
     def _while(self, node: While) -> Sequence[Node]:
         before: list[Node] = []
-        chosen: dict[int, Op] = {}
+        readers_by_index: dict[int, Op] = {}
         variables, inits, outputs = list(node.variables), list(node.inits), list(node.outputs)
         for index, variable in enumerate(node.variables):
             reader = self._readers.get(variable)
@@ -76,13 +79,13 @@ class _Narrow(Rewriter):
             if reader is None or after is None or after.outputs[0].type != reader.outputs[0].type:
                 continue
             if node.body.results[index] in self._dequantized:
-                chosen[index] = reader
-                variables[index] = self._narrowed[variable] = self._like(reader, variable)
-                outputs[index] = self._narrowed[node.outputs[index]] = self._like(reader, outputs[index])
+                readers_by_index[index] = reader
+                variables[index] = self._narrowed[variable] = self._quantized_value(reader, variable)
+                outputs[index] = self._narrowed[node.outputs[index]] = self._quantized_value(reader, outputs[index])
                 before.append(self._quantize(inits[index], reader))
                 inits[index] = before[-1].outputs[0]
         condition, body = self.block(node.condition), self.block(node.body)
-        for index, reader in chosen.items():
+        for index, reader in readers_by_index.items():
             body = self._quantize_result(body, index, reader)
         loop = replace(
             node,
@@ -100,8 +103,8 @@ class _Narrow(Rewriter):
         return replace(block, nodes=(*block.nodes, op), results=results)
 
     def _quantize(self, value: Value, reader: Op) -> Op:
-        return replace(reader, id=self._ids.take(), inputs=(value,), outputs=(self._like(reader, value),))
+        return replace(reader, id=self._ids.take(), inputs=(value,), outputs=(self._quantized_value(reader, value),))
 
-    def _like(self, reader: Op, value: Value) -> Value:
-        """A new value of the type that `reader` quantises to."""
+    def _quantized_value(self, reader: Op, value: Value) -> Value:
+        """A new value with the output type of the QUANTIZE `reader`."""
         return Value(self._ids.take(), value.name, reader.outputs[0].type)

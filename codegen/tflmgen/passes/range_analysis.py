@@ -1,9 +1,9 @@
-"""Which elements each value of a module can have, for every input: an abstract interpretation with intervals.
+"""Value-range analysis: intervals of the elements of each value over all inputs, by abstract interpretation.
 
-Cousot and Cousot, Abstract Interpretation: A Unified Lattice Model for Static Analysis of Programs (1977): a branch of
-an If that can be taken adds its results to the other's; the variables of a While grow to a fixed point, bounds that
-keep moving are given up (widening), and two more turns take back what the loop's own condition excludes (narrowing).
-Functions are interpreted anew for different arguments, up to a number of times.
+Cousot and Cousot, Abstract Interpretation: A Unified Lattice Model for Static Analysis of Programs (1977). The results
+of an If are the join of its possible branches. The variables of a While grow to a fixed point: bounds that keep moving
+are widened to the type's range, and two more iterations narrow them by the loop's condition. A function is interpreted
+separately for different arguments, up to CONTEXTS times.
 """
 
 from __future__ import annotations
@@ -18,37 +18,38 @@ from tflmgen.ir import Block, Call, If, Module, Node, Op, Value, While, constant
 from tflmgen.kernels import Interval, channels_of, instance_of, of_array, output_ranges, whole
 from tflmgen.passes.refine_by_comparison import refined
 
-PATIENCE = 3
-"""Turns of a loop before bounds that still move are given up."""
-LAST = 12
-"""Turns after which nothing is known of any variable."""
+WIDENING_AFTER = 3
+"""Iterations of a loop after which moving bounds are widened to the type's range."""
+GIVE_UP_AFTER = 12
+"""Iterations of a loop after which all its variables become unknown."""
 NARROWINGS = 2
 CONTEXTS = 8
-"""Different arguments for which one function is interpreted; further calls can have any."""
+"""Argument tuples for which a function is interpreted separately; further calls are taken as unknown arguments."""
 
-Known = Interval | None
+MaybeInterval = Interval | None
 Scope = dict[Value, Interval]
 
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """What is known of a module's values; of those that are missing, all that their types allow.
+    """Result of the analysis.
 
-    operands  of each Op that can run, by its id, its inputs there: inside a branch they may be less than elsewhere
-    never     ids of the Whiles whose condition is false at its first test
+    values    interval per channel; a missing value has its type's range
+    operands  id of each reachable Op -> intervals of its inputs at that point, narrowed by enclosing conditions
+    never     ids of Whiles whose condition is false at the first test
     """
 
     values: Mapping[Value, Interval]
-    operands: Mapping[int, tuple[Known, ...]]
+    operands: Mapping[int, tuple[MaybeInterval, ...]]
     never: frozenset[int]
 
-    def of(self, value: Value) -> Known:
-        """The interval of each channel; None where nothing is known, floats among them."""
+    def of(self, value: Value) -> MaybeInterval:
+        """Interval per channel of a value; None if unknown, as for floats."""
         return self.values.get(value)
 
 
 def analyze_ranges(module: Module) -> Ranges:
-    """Intervals of all integers that signatures can reach. Their inputs and persistent variables can be anything."""
+    """Intervals of all integer values reachable from signatures, for arbitrary inputs and persistent variables."""
     analysis = _Analysis(module)
     for name in dict.fromkeys(signature.function for signature in module.signatures):
         analysis.call(name, [whole(v.type) for v in module.function(name).inputs], True)
@@ -62,41 +63,41 @@ class _Analysis:
         self._makers = {
             v: node for f in module.functions for node in walk(f.body) if isinstance(node, Op) for v in node.outputs
         }
-        self._of_constants: dict[Value, Known] = {}
-        self._calls: dict[str, dict[tuple[bool, tuple[Known, ...]], Sequence[Known]]] = {}
-        self._ops: dict[tuple[int, tuple[Known, ...]], Sequence[Known]] = {}
+        self._of_constants: dict[Value, MaybeInterval] = {}
+        self._calls: dict[str, dict[tuple[bool, tuple[MaybeInterval, ...]], Sequence[MaybeInterval]]] = {}
+        self._ops: dict[tuple[int, tuple[MaybeInterval, ...]], Sequence[MaybeInterval]] = {}
         self.found: Scope = {}
-        self.operands: dict[int, tuple[Known, ...]] = {}
+        self.operands: dict[int, tuple[MaybeInterval, ...]] = {}
         self.skipped: set[int] = set()
         self.entered: set[int] = set()
 
-    def call(self, name: str, arguments: Sequence[Known], record: bool) -> Sequence[Known]:
-        function, known = self._functions[name], self._calls.setdefault(name, {})
-        if len(known) >= CONTEXTS and (record, tuple(arguments)) not in known:
+    def call(self, name: str, arguments: Sequence[MaybeInterval], record: bool) -> Sequence[MaybeInterval]:
+        function, results = self._functions[name], self._calls.setdefault(name, {})
+        if len(results) >= CONTEXTS and (record, tuple(arguments)) not in results:
             arguments = [whole(v.type) for v in function.inputs]
         key = record, tuple(arguments)
-        if key not in known:
+        if key not in results:
             scope = _scope(function.inputs, arguments)
             if record:
                 self._record(scope)
-            known[key] = self._block(function.body, scope, record)
-        return known[key]
+            results[key] = self._block(function.body, scope, record)
+        return results[key]
 
-    def _block(self, block: Block, scope: Scope, record: bool) -> Sequence[Known]:
-        """The results of a block; `scope` gains what it defines."""
+    def _block(self, block: Block, scope: Scope, record: bool) -> Sequence[MaybeInterval]:
+        """Intervals of a block's results; adds the block's definitions to `scope`."""
         for node in block.nodes:
-            made = _scope(node.outputs, self._node(node, scope, record))
-            scope.update(made)
+            defined = _scope(node.outputs, self._node(node, scope, record))
+            scope.update(defined)
             if record:
-                self._record(made)
+                self._record(defined)
         return [self._read(v, scope) for v in block.results]
 
-    def _record(self, made: Scope) -> None:
-        for value, interval in made.items():
+    def _record(self, intervals: Scope) -> None:
+        for value, interval in intervals.items():
             before = self.found.get(value)
             self.found[value] = interval if before is None else before.join(interval)
 
-    def _read(self, value: Value, scope: Scope) -> Known:
+    def _read(self, value: Value, scope: Scope) -> MaybeInterval:
         if not value.is_constant:
             return scope.get(value)
         if value not in self._of_constants:
@@ -104,7 +105,7 @@ class _Analysis:
             self._of_constants[value] = None if array is None else of_array(array, value.type)
         return self._of_constants[value]
 
-    def _node(self, node: Node, scope: Scope, record: bool) -> Sequence[Known]:
+    def _node(self, node: Node, scope: Scope, record: bool) -> Sequence[MaybeInterval]:
         if isinstance(node, Op):
             return self._op(node, scope, record)
         if isinstance(node, If):
@@ -113,7 +114,7 @@ class _Analysis:
             return self.call(node.function, [self._read(v, scope) for v in node.inputs], record)
         return self._while(node, scope, record)
 
-    def _op(self, op: Op, scope: Scope, record: bool) -> Sequence[Known]:
+    def _op(self, op: Op, scope: Scope, record: bool) -> Sequence[MaybeInterval]:
         inputs = tuple(None if v is None else self._read(v, scope) for v in op.inputs)
         if record:
             before = self.operands.get(op.id, inputs)
@@ -125,7 +126,7 @@ class _Analysis:
             self._ops[key] = output_ranges(op.operator, instance, inputs)
         return self._ops[key]
 
-    def _if(self, node: If, scope: Scope, record: bool) -> Sequence[Known]:
+    def _if(self, node: If, scope: Scope, record: bool) -> Sequence[MaybeInterval]:
         test = self._read(node.condition, scope)
         decided = None if test is None or not test.known.all() else bool(test.low[0])
         results = []
@@ -136,25 +137,25 @@ class _Analysis:
         return [_join(*choices) for choices in zip(*results, strict=True)]
 
     def _assuming(self, condition: Value, truth: bool, scope: Scope) -> Scope:
-        """A copy of the scope, with what follows for operands of comparisons from what a condition is."""
+        """A copy of the scope, narrowed by the assumption that `condition` is `truth`."""
         inside = dict(scope)
         refined(condition, truth, self._makers, inside, self._read)
         return inside
 
-    def _while(self, node: While, scope: Scope, record: bool) -> Sequence[Known]:
+    def _while(self, node: While, scope: Scope, record: bool) -> Sequence[MaybeInterval]:
         inits = [self._read(v, scope) for v in node.inits]
         pinned = self._counters(node)
         state = self._pinned(node, inits, pinned)
-        for turn in range(LAST + 1):
+        for turn in range(GIVE_UP_AFTER + 1):
             following = self._turn(node, state, scope, False)
             if following is None:
                 break
             grown = self._pinned(node, [_join(a, b) for a, b in zip(state, following, strict=True)], pinned)
             if grown == state:
                 break
-            if turn == LAST:
+            if turn == GIVE_UP_AFTER:
                 state = self._pinned(node, [whole(v.type) for v in node.variables], pinned)
-            elif turn >= PATIENCE:
+            elif turn >= WIDENING_AFTER:
                 state = [_widened(a, b, v) for a, b, v in zip(state, grown, node.variables, strict=True)]
             else:
                 state = grown
@@ -174,23 +175,27 @@ class _Analysis:
         return [after.get(v) for v in node.variables]
 
     def _counters(self, node: While) -> Mapping[Value, Interval]:
-        """What variables that count, and do not wrap, can be inside a loop whose number of turns is known."""
+        """Ranges of counting variables that do not overflow, inside a loop with a known number of iterations."""
         if not node.trips:
             return {}
         last = node.trips - 1
-        found = counters(node, self._constants).items()
-        ends = {variable: (c.start, c.after(last)) for variable, c in found if c.fits(last)}
+        counting = counters(node, self._constants).items()
+        ends = {variable: (c.start, c.after(last)) for variable, c in counting if c.fits(last)}
         return {v: Interval(np.array([min(pair)]), np.array([max(pair)])) for v, pair in ends.items()}
 
-    def _pinned(self, node: While, state: Sequence[Known], pinned: Mapping[Value, Interval]) -> list[Known]:
+    def _pinned(
+        self, node: While, state: Sequence[MaybeInterval], pinned: Mapping[Value, Interval]
+    ) -> list[MaybeInterval]:
         return [pinned.get(v, interval) for v, interval in zip(node.variables, state, strict=True)]
 
-    def _turn(self, node: While, state: Sequence[Known], scope: Scope, record: bool) -> Sequence[Known] | None:
-        """What the body makes of the variables; None where the condition can't be true."""
-        made = _scope(node.variables, state)
+    def _turn(
+        self, node: While, state: Sequence[MaybeInterval], scope: Scope, record: bool
+    ) -> Sequence[MaybeInterval] | None:
+        """Intervals of the body's results for one iteration; None if the condition can't be true."""
+        variables = _scope(node.variables, state)
         if record:
-            self._record(made)
-        inside = {**scope, **made}
+            self._record(variables)
+        inside = {**scope, **variables}
         if node.trips is None:
             test = self._block(node.condition, inside, record)[0]
             if test is not None and not test.high.any():
@@ -198,28 +203,28 @@ class _Analysis:
             inside = self._assuming(node.condition.results[0], True, inside)
         return self._block(node.body, inside, record)
 
-    def _after(self, node: While, state: Sequence[Known], scope: Scope) -> Scope:
-        """The variables once the condition is false."""
+    def _after(self, node: While, state: Sequence[MaybeInterval], scope: Scope) -> Scope:
+        """Scope after the loop: its variables, narrowed by a false condition."""
         inside = {**scope, **_scope(node.variables, state)}
         self._block(node.condition, inside, False)
         return self._assuming(node.condition.results[0], False, inside)
 
 
-def _scope(values: Sequence[Value], intervals: Sequence[Known]) -> Scope:
+def _scope(values: Sequence[Value], intervals: Sequence[MaybeInterval]) -> Scope:
     return {v: interval for v, interval in zip(values, intervals, strict=True) if interval is not None}
 
 
-def _join(first: Known, *others: Known) -> Known:
-    for other in others:
-        first = None if first is None or other is None else first.join(other)
+def _join(first: MaybeInterval, *further: MaybeInterval) -> MaybeInterval:
+    for interval in further:
+        first = None if first is None or interval is None else first.join(interval)
     return first
 
 
-def _widened(before: Known, after: Known, value: Value) -> Known:
-    """Bounds that have moved go as far as the type."""
-    most = whole(value.type)
-    if before is None or after is None or most is None:
+def _widened(before: MaybeInterval, after: MaybeInterval, value: Value) -> MaybeInterval:
+    """Widening: bounds that have moved become those of the type."""
+    type_range = whole(value.type)
+    if before is None or after is None or type_range is None:
         return None
     assert len(before.low) == channels_of(value.type)
-    low = np.where(after.low < before.low, most.low, after.low)
-    return Interval(low, np.where(after.high > before.high, most.high, after.high))
+    low = np.where(after.low < before.low, type_range.low, after.low)
+    return Interval(low, np.where(after.high > before.high, type_range.high, after.high))

@@ -1,4 +1,4 @@
-"""What float operators compute, on real numbers: to recognise functions by their values."""
+"""Evaluates float operators in float64, to recognise functions by their values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARITHMETIC: Mapping[str, Function] = {
     "MUL": np.multiply,
     "SUB": np.subtract,
 }
-"""Operators with an attribute `activation`."""
+"""Binary operators with an attribute `activation`."""
 
 ELEMENTS: Mapping[str, Function] = {
     "ABS": np.abs,
@@ -49,13 +49,13 @@ ELEMENTWISE = frozenset({*ARITHMETIC, *ELEMENTS})
 
 
 def is_real(op: Op) -> bool:
-    """Whether an operator computes floats of floats, all of shapes that are known."""
+    """Whether all operands and results are floats of static shape."""
     numbers = [v.type for v in (*op.inputs, *op.outputs) if v is not None and v.type.dtype.is_float]
     return len(op.outputs) == 1 and bool(numbers) and all(t.dtype is DType.FLOAT32 and t.is_static for t in numbers)
 
 
 def evaluate(region: Region, x: Array, flow: Dataflow) -> Array:
-    """The region's result for `x`, a value for its source. Operators: ELEMENTWISE, REDUCTIONS, views, BROADCAST_TO."""
+    """Result of a region for the source value `x`. Its operators: ELEMENTWISE, REDUCTIONS, views, BROADCAST_TO."""
     values: dict[Value, Array] = {region.source: x.reshape(region.source.type.max_shape)}
     with np.errstate(all="ignore"):
         for op in region.ops:
@@ -64,7 +64,7 @@ def evaluate(region: Region, x: Array, flow: Dataflow) -> Array:
 
 
 def on_elements(region: Region, x: Array, flow: Dataflow) -> Array:
-    """The result where all operators are element-wise and all constants one number: a function of one real."""
+    """Results of a region of element-wise operators and scalar constants, a function of one real, at the points `x`."""
     values: dict[Value, Array] = {region.source: x}
     with np.errstate(all="ignore"):
         for op in region.ops:
@@ -97,6 +97,6 @@ def _result(op: Op, values: Mapping[Value, Array], flow: Dataflow) -> Array:
     if op.operator == "BROADCAST_TO":
         return np.broadcast_to(operand(0), shape)
     if op.operator in REDUCTIONS:
-        gone = tuple(sorted(axes(flow.instance(op)) or ()))
-        return np.asarray(REDUCTIONS[op.operator](operand(0), axis=gone)).reshape(shape)
+        reduced_axes = tuple(sorted(axes(flow.instance(op)) or ()))
+        return np.asarray(REDUCTIONS[op.operator](operand(0), axis=reduced_axes)).reshape(shape)
     return _element(op, [operand(i) for i in range(len(op.inputs))])

@@ -1,4 +1,4 @@
-"""What follows for operands of comparisons where the outcome is known, as it is inside a branch or a loop's body."""
+"""Narrows intervals of a comparison's operands by its known outcome, inside a branch or a loop's body."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Scope = dict[Value, Interval]
 Reader = Callable[[Value, Scope], Interval | None]
 
 PLAIN = (DType.INT16, DType.INT32, DType.INT64)
-"""Types that are compared as they are."""
+"""Element types that comparisons do not requantise."""
 
 
 def refined(condition: Value, truth: bool, makers: Mapping[Value, Op], scope: Scope, read: Reader) -> None:
-    """Narrows the intervals in `scope` of what `condition` compares, given that it is `truth`; one element each."""
+    """Narrows the intervals in `scope` of the operands of `condition`, given that it is `truth`; one element each."""
     op = makers.get(condition)
     if op is None:
         return
@@ -32,14 +32,19 @@ def refined(condition: Value, truth: bool, makers: Mapping[Value, Op], scope: Sc
 
 
 def _compared(op: Op, comparison: Comparison, scope: Scope, read: Reader) -> None:
-    one, other = op.inputs
-    if one is None or other is None or one.type.dtype not in PLAIN or not one.type.elements == other.type.elements == 1:
+    left, right = op.inputs
+    if (
+        left is None
+        or right is None
+        or left.type.dtype not in PLAIN
+        or not left.type.elements == right.type.elements == 1
+    ):
         return
-    a, b = read(one, scope), read(other, scope)
+    a, b = read(left, scope), read(right, scope)
     if a is None or b is None:
         return
     if comparison in (Comparison.GREATER, Comparison.GREATER_EQUAL):
-        one, other, a, b, comparison = other, one, b, a, comparison.mirrored
+        left, right, a, b, comparison = right, left, b, a, comparison.mirrored
     if comparison is Comparison.EQUAL:
         low, high = np.maximum(a.low, b.low), np.minimum(a.high, b.high)
         new = Interval(low, high), Interval(low, high)
@@ -48,16 +53,16 @@ def _compared(op: Op, comparison: Comparison, scope: Scope, read: Reader) -> Non
     else:
         gap = 1 if comparison is Comparison.LESS else 0
         new = Interval(a.low, np.minimum(a.high, b.high - gap)), Interval(np.maximum(b.low, a.low + gap), b.high)
-    for value, interval in zip((one, other), new, strict=True):
-        # Nothing left: what is assumed can't be. That is another one's to use.
+    for value, interval in zip((left, right), new, strict=True):
+        # An empty interval means that the assumption is impossible; the branch is removed elsewhere.
         if not value.is_constant and (interval.low <= interval.high).all():
             scope[value] = interval
 
 
-def _without(interval: Interval, other: Interval) -> Interval:
-    """`interval`, shorter by one end that is the one number that it can't be."""
-    known = other.known
+def _without(interval: Interval, excluded: Interval) -> Interval:
+    """`interval` without the single number of `excluded`, if that is one of its ends."""
+    is_single = excluded.known
     return Interval(
-        np.where(known & (interval.low == other.low), interval.low + 1, interval.low),
-        np.where(known & (interval.high == other.high), interval.high - 1, interval.high),
+        np.where(is_single & (interval.low == excluded.low), interval.low + 1, interval.low),
+        np.where(is_single & (interval.high == excluded.high), interval.high - 1, interval.high),
     )

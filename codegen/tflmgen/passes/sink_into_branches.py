@@ -1,4 +1,4 @@
-"""What only one branch of an If needs is computed in that branch, when it runs."""
+"""Moves operators that only one branch of an If needs into that branch."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from tflmgen.ir import Block, If, Module, Node, Op, Value, blocks_of, operands_of, uses_in, with_regions
 
 SLACK = 16
-"""Bytes by which an operator's inputs may exceed its outputs, which then need not live until the branch."""
+"""Bytes by which the inputs that then live until the branch may exceed the operator's outputs, which no longer do."""
 
 Place = tuple[int, int]
-"""Index of a node in its block, and of a region in it; -1: the node itself."""
+"""(index of a node in its block, index of one of its regions; -1: the node itself)."""
 
 
 def sink(module: Module) -> Module:
@@ -22,24 +22,24 @@ def _block(block: Block) -> Block:
     nodes: list[Node | None] = list(block.nodes)
     if any(isinstance(node, If) for node in nodes):
         _sink(block, nodes)
-    kept = (with_regions(node, [_block(region) for region in blocks_of(node)]) for node in nodes if node is not None)
-    return replace(block, nodes=tuple(kept))
+    rebuilt = (with_regions(node, [_block(region) for region in blocks_of(node)]) for node in nodes if node is not None)
+    return replace(block, nodes=tuple(rebuilt))
 
 
 def _sink(block: Block, nodes: list[Node | None]) -> None:
-    """Replaces the operators that move by None, and the Ifs that they move into."""
+    """Moves operators within `nodes`: replaces them by None, and their Ifs by ones that contain them."""
     users: dict[Value, set[Place]] = {value: {(len(nodes), -1)} for value in block.results}
     for index in reversed(range(len(nodes))):
         node = nodes[index]
         assert node is not None
         place = _destination(node, nodes, users) if isinstance(node, Op) else None
         if place is not None:
-            at, region = place
-            target = nodes[at]
+            if_index, region = place
+            target = nodes[if_index]
             assert target is not None
             regions = list(blocks_of(target))
             regions[region] = replace(regions[region], nodes=(node, *regions[region].nodes))
-            nodes[at], nodes[index] = with_regions(target, regions), None
+            nodes[if_index], nodes[index] = with_regions(target, regions), None
         for value in operands_of(node):
             users.setdefault(value, set()).add(place or (index, -1))
         for number, inner in enumerate(blocks_of(node)):
@@ -51,10 +51,10 @@ def _destination(op: Op, nodes: list[Node | None], users: dict[Value, set[Place]
     places = {place for output in op.outputs for place in users.get(output, ())}
     if len(places) != 1:
         return None
-    ((at, region),) = places
-    if region < 0 or not isinstance(nodes[at], If):
+    ((index, region),) = places
+    if region < 0 or not isinstance(nodes[index], If):
         return None
-    # Inputs that something at the If or after it reads live until there anyway.
-    longer = {v for v in operands_of(op) if not v.is_constant and all(user < at for user, _ in users.get(v, ()))}
+    # Inputs with a reader at or after the If are live until there in any case.
+    longer = {v for v in operands_of(op) if not v.is_constant and all(user < index for user, _ in users.get(v, ()))}
     fits = sum(v.type.bytes for v in longer) <= sum(v.type.bytes for v in op.outputs) + SLACK
-    return (at, region) if fits else None
+    return (index, region) if fits else None

@@ -1,4 +1,4 @@
-"""A function that is called with different constants becomes one function for each."""
+"""Function specialisation: a copy of a function per set of constant arguments."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import replace
 
 from tflmgen.ir import Call, Function, Ids, Module, Node, Rewriter, Value, clone, walk
 
-WORTH = 16
-"""Least bytes of a constant that is worth a copy of the function: weights are, a counter isn't."""
+MIN_CONSTANT_BYTES = 16
+"""Smallest constant, in bytes, that justifies a copy of the function: weights do, a counter doesn't."""
 NODES_LIMIT = 200
-"""Nodes that all copies of one function may have together."""
+"""Largest total number of nodes in the copies of one function."""
 
 Key = tuple[Value | None, ...]
 
 
 def specialize(module: Module) -> Module:
-    """Copies functions so that each copy gets the same large constants from all its call sites.
+    """Copies functions so that all call sites of a copy pass the same large constants.
 
-    Without that, weights that the sites pass as arguments would be copied from flash to RAM at each call.
+    Otherwise weights passed as arguments would be copied from flash to RAM at each call.
     """
     entries = {s.function for s in module.signatures}
     keys: dict[str, list[Key]] = {}
@@ -27,15 +27,15 @@ def specialize(module: Module) -> Module:
             if isinstance(node, Call) and _key(node) not in keys.setdefault(node.function, []):
                 keys[node.function].append(_key(node))
     names: dict[tuple[str, Key], str] = {}
-    taken = {f.name for f in module.functions}
+    used_names = {f.name for f in module.functions}
     for function in module.functions:
         groups = keys.get(function.name, [])
         size = len(groups) * sum(1 for _ in walk(function.body))
         if function.name not in entries and len(groups) > 1 and size <= NODES_LIMIT:
             for number, key in enumerate(groups):
-                name = _free_name(function.name, number, taken)
+                name = _free_name(function.name, number, used_names)
                 names[function.name, key] = name
-                taken.add(name)
+                used_names.add(name)
     if not names:
         return module
     specializer = _Specializer(names)
@@ -46,13 +46,13 @@ def specialize(module: Module) -> Module:
 
 
 def _key(call: Call) -> Key:
-    return tuple(v if v.is_constant and v.type.bytes >= WORTH else None for v in call.inputs)
+    return tuple(v if v.is_constant and v.type.bytes >= MIN_CONSTANT_BYTES else None for v in call.inputs)
 
 
-def _free_name(name: str, number: int, taken: set[str]) -> str:
+def _free_name(name: str, number: int, used_names: set[str]) -> str:
     if number == 0:
         return name
-    while f"{name}_{number}" in taken:
+    while f"{name}_{number}" in used_names:
         number += 1
     return f"{name}_{number}"
 

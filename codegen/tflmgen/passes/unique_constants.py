@@ -1,4 +1,4 @@
-"""Equal constants are one value, so that equality of values is equality of what they hold."""
+"""Merges equal constants, so that constants are equal if and only if their contents are."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def unify_constants(module: Module) -> Module:
     for function in module.functions:
         for value in uses_in(function.body):
             if value.constant is not None and value not in mapping:
-                one = first.setdefault((value.type, module.constants[value.constant]), value)
-                if one != value:
-                    mapping[value] = one
+                representative = first.setdefault((value.type, module.constants[value.constant]), value)
+                if representative != value:
+                    mapping[value] = representative
     functions = tuple(replace(f, body=substitute(f.body, mapping)) for f in module.functions)
     return replace(module, functions=functions)

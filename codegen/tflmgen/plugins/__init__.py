@@ -1,7 +1,7 @@
 """Custom operators that others add: Python files given on the command line, and installed packages.
 
 In: paths and entry points. Out: Operators for the table.
-Decided here: how faults of a plug-in are reported as the plug-in's.
+Decided here: the attribution of a plug-in's faults to the plug-in.
 """
 
 from tflmgen.plugins.plugin_loader import installed_names, load_operators

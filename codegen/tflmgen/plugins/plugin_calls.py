@@ -1,4 +1,4 @@
-"""The methods of a plug-in's operators, called so that their faults are told as the plug-in's."""
+"""Calls of plug-in methods that report their faults as faults of the plug-in."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tflmgen.kernels import Operator, Options, Rule, Shape, State
 
 
 class PluginError(TflmgenError):
-    """A plug-in is broken; the text says which, where and how."""
+    """A faulty plug-in; the text names its file, line and fault."""
 
 
-def blame(path: Path, error: BaseException) -> str:
-    """What went wrong in a plug-in, with the last line of it that took part."""
-    own = path.resolve()
-    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).resolve() == own:
+def describe_fault(path: Path, error: BaseException) -> str:
+    """Text of an exception in a plug-in, with the plug-in's innermost line."""
+    plugin_file = path.resolve()
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).resolve() == plugin_file:
         return f"{path}: line {error.lineno}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == own]
-    where = f"{path}: line {lines[-1]}" if lines else f"{path}"
-    return f"{where}: {type(error).__name__}: {' '.join(str(error).split())}"
+    lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == plugin_file]
+    location = f"{path}: line {lines[-1]}" if lines else f"{path}"
+    return f"{location}: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def guarded_row(row: Operator, cls: type, path: Path) -> Operator:
-    """`row` with its functions guarded and their results checked."""
+    """`row` with functions that check their results and raise PluginError for every fault."""
     calls = _Calls(row, cls.__name__, path)
     state = row.state and calls.state
     rules = tuple(Rule(rule.sentence, calls.rule(rule)) for rule in row.rules)
@@ -45,7 +45,7 @@ class _Calls:
         self._headers = {file.name for file in row.files}
 
     def attributes(self, options: Options | None) -> Any:
-        """ValueError is a sentence for the user, and goes through."""
+        """Attributes of the options. ValueError passes: its text is a sentence for the user."""
         try:
             return self._row.attributes(options)
         except ValueError:
@@ -53,7 +53,7 @@ class _Calls:
         except KeyError as error:
             raise ValueError(f"the custom options lack {error}") from None
         except Exception as error:
-            raise PluginError(blame(self._path, error)) from error
+            raise PluginError(describe_fault(self._path, error)) from error
 
     def rule(self, rule: Rule) -> Callable[[OperatorInstance], bool]:
         return lambda op: bool(self._call(rule.holds, op))
@@ -72,8 +72,8 @@ class _Calls:
             raise self._wrong("state", "a tuple of State", states)
         for state in states:
             if len(state.initial) not in (0, state.type.bytes):
-                wanted = f"{state.type.bytes} bytes of initial contents for {state.type}"
-                raise self._wrong("state", wanted, f"{len(state.initial)} bytes")
+                expected = f"{state.type.bytes} bytes of initial contents for {state.type}"
+                raise self._wrong("state", expected, f"{len(state.initial)} bytes")
         return states
 
     def kernel(self, op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
@@ -93,9 +93,9 @@ class _Calls:
                 raise self._wrong(
                     "kernel", f"operands of {len(op.inputs)} inputs and {len(op.outputs)} outputs", operand
                 )
-        given = {operand.index for operand in kernel.operands if isinstance(operand, Output)}
-        if given != set(range(len(op.outputs))):
-            raise self._wrong("kernel", f"an operand for each of {len(op.outputs)} outputs", sorted(given))
+        written = {operand.index for operand in kernel.operands if isinstance(operand, Output)}
+        if written != set(range(len(op.outputs))):
+            raise self._wrong("kernel", f"an operand for each of {len(op.outputs)} outputs", sorted(written))
         return kernel
 
     def _call(self, function: Callable[[OperatorInstance], Any], op: OperatorInstance) -> Any:
@@ -104,10 +104,10 @@ class _Calls:
         except TflmgenError:
             raise
         except Exception as error:
-            raise PluginError(blame(self._path, error)) from error
+            raise PluginError(describe_fault(self._path, error)) from error
 
-    def _wrong(self, method: str, wanted: str, found: object) -> PluginError:
-        return PluginError(f"{self._path}: {self._name}.{method}() gives {found!r}, but should give {wanted}")
+    def _wrong(self, method: str, expected: str, actual: object) -> PluginError:
+        return PluginError(f"{self._path}: {self._name}.{method}() must return {expected}; it returns {actual!r}")
 
 
 def _is_dim(value: object) -> bool:

@@ -50,7 +50,7 @@ LONGEST = 400
 MEDIAN = 120
 
 NAMES_OPERATORS = {
-    "int8 tables: a function per operator": "kernels.numeric.int8_tables kernels.numeric.quantize_math",
+    "names that the schema gives to activations": "kernels.numeric.quantize_math",
     "data about other programs: the file format": ("frontend.tflite.names frontend.tflite.versions"),
     "importer of control flow and of dimensions known at run time: recognises and makes operators": (
         "frontend.bidirectional frontend.case_operators frontend.import_block frontend.import_build "
@@ -58,11 +58,10 @@ NAMES_OPERATORS = {
         "frontend.trips"
     ),
     "passes that replace a pattern of certain operators by others": (
-        "passes.activation passes.activation_functions passes.affine passes.apply_ranges passes.attention "
-        "passes.channel_links passes.dilation passes.drop_channels passes.embedding_tables passes.fuse_lookups "
-        "passes.identities passes.matrix_products passes.merge_transposes passes.mixed_depthwise "
-        "passes.move_transposes passes.move_views passes.normalization passes.padding passes.permutation "
-        "passes.permuted passes.quantization passes.quantize_boundaries passes.real_evaluation "
+        "passes.activation_functions passes.affine passes.attention passes.channel_links passes.dilation "
+        "passes.drop_channels passes.embedding_tables passes.fuse_lookups passes.identities passes.matrix_products "
+        "passes.merge_transposes passes.mixed_depthwise passes.move_transposes passes.normalization passes.padding "
+        "passes.permutation passes.permuted passes.quantization passes.quantize_boundaries "
         "passes.refine_by_comparison"
     ),
 }

@@ -126,6 +126,23 @@ def test_clamps_clamp() -> None:
             np.testing.assert_array_equal(found, np.clip(x, *operator.traits.clamp.bounds))
 
 
+def test_real_functions_are_what_folding_computes() -> None:
+    tested = set()
+    for name, operator in OPERATORS.items():
+        call = instance(operator, DType.FLOAT32, (2, 3, 4))
+        found = None if operator.real is None or call is None else evaluated(name, call, list(call.constants))
+        if call is not None and operator.real is not None and found is not None:
+            with np.errstate(all="ignore"):
+                wanted = operator.real(call, [np.asarray(array, np.float64) for array in call.constants])
+            np.testing.assert_allclose(found, wanted, rtol=1e-6, err_msg=name)
+            tested.add(name)
+    assert tested >= {"ADD", "SUB", "MUL", "NEG", "ABS", "SQUARE", "SQRT", "RELU", "MAXIMUM", "SQUARED_DIFFERENCE"}
+
+
+def test_what_is_spelled_out_has_a_real_function() -> None:
+    assert all(row.real is not None and row.traits.unary for row in OPERATORS.values() if row.traits.spelled_out)
+
+
 def test_nothing_is_known_of_an_operator_that_says_nothing() -> None:
     assert traits_of("CUSTOM:Nobody") == Traits()
     assert not any(getattr(Traits(), field.name) for field in fields(Traits) if field.name != "row_wise")

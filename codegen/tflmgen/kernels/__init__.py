@@ -11,8 +11,8 @@ from tflmgen.kernels.folding.evaluate import fold
 from tflmgen.kernels.folding.fold_elements import Array
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.instance import instance_of
-from tflmgen.kernels.numeric.int8_tables import TABLES
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, activation_range
+from tflmgen.kernels.numeric.real_functions import Real, Reals
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis
 from tflmgen.kernels.numeric.weights import is_hybrid, is_int16
 from tflmgen.kernels.numeric.window import Steps, Window, four
@@ -45,7 +45,7 @@ from tflmgen.kernels.operators.reshape import Dimensions
 from tflmgen.kernels.operators.slice import Masks, entries_of, rows_cut
 from tflmgen.kernels.operators.softmax import SoftmaxAttributes
 from tflmgen.kernels.operators.transpose import permutation_of
-from tflmgen.kernels.operators.unary import PLAIN, Alpha, Approximation
+from tflmgen.kernels.operators.unary import Alpha, Approximation
 from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of, of_array, whole
 from tflmgen.kernels.ranges.range_weighted import reaches_out, weights_of
 from tflmgen.kernels.ranges.transfer import output_ranges, table_of
@@ -84,13 +84,11 @@ __all__ = [
     "OPERATORS",
     "OUTPUT_CHANNELS",
     "PERMUTATIONS",
-    "PLAIN",
     "PRESENT",
     "QUANTIZED_PER_TENSOR",
     "SAME_QUANTIZATION",
     "STATIC",
     "TABLE",
-    "TABLES",
     "TUNING",
     "WINOGRAD",
     "Activation",
@@ -114,6 +112,8 @@ __all__ = [
     "Operator",
     "Operators",
     "Options",
+    "Real",
+    "Reals",
     "RowWindow",
     "Rule",
     "Selection",

@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tflmgen.ir import Dim, DType, Kernel, OperatorInstance, Pieces, Target, TensorType, View
+from tflmgen.kernels.numeric.real_functions import Real
 from tflmgen.kernels.ranges.intervals import Transfer
 from tflmgen.kernels.traits import UNKNOWN, Traits
 
@@ -70,6 +71,7 @@ class Operator:
     kernel      the call that computes it, or a View; called only where every rule holds
     value_range which elements the outputs can have, from those that the inputs can have; where nothing is declared, of
     what moves elements (`Traits.moves`) by moving, of a function of one element (`Traits.unary`) by its fold
+    real        output 0 on real numbers, for operators of floats that passes may recognise in groups
     updates     inputs that are variable tensors; after its own outputs an Op has their new contents, in this order
     fold        the outputs as arrays, evaluated at compile time as the kernel would; None where an operand is not known
     state       what it keeps, called only where every rule holds. The kernel has the contents as further inputs after
@@ -89,6 +91,7 @@ class Operator:
     kernel: Callable[[OperatorInstance, Target], Kernel | View | Pieces]
     fold: Callable[[OperatorInstance], Sequence[NDArray[Any]] | None] | None = None
     value_range: Transfer | None = None
+    real: Real | None = None
     updates: tuple[int, ...] = ()
     state: Callable[[OperatorInstance], tuple[State, ...]] | None = None
     fault: str = ""

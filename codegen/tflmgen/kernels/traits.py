@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 from tflmgen.ir import OperatorInstance
 from tflmgen.kernels.numeric.quantize_math import Activation
@@ -115,8 +116,12 @@ class Traits:
     clamp           it does nothing but clamp to this range
     compares        its output is whether the operands compare so
     commutative     operands may change places
+    tabled          its kernel of int8 is a table of the 256 results
     tabulable       its elements may become entries of a table: evaluated for every int8, also through floats
     idempotent      f(x, x) is x
+    extreme         it gives the greater of its two operands (1), or the lesser (-1)
+    selects         input 0 chooses between inputs 1 and 2, element by element
+    spelled_out     attributes with which converters spell it out in several operators, to be recognised by its values
     neutral         f(x, neutral) is x, but for quantised elements and a fused activation
     absorbing       f(x, absorbing) is absorbing
     """
@@ -146,10 +151,19 @@ class Traits:
     clamp: Activation | None = None
     compares: Comparison | None = None
     commutative: bool = False
+    tabled: bool = False
     tabulable: bool = False
     idempotent: bool = False
+    extreme: int = 0
+    selects: bool = False
+    spelled_out: tuple[Any, ...] = ()
     neutral: int | None = None
     absorbing: int | None = None
+
+    @property
+    def is_arithmetic(self) -> bool:
+        """Whether it combines the elements of its operands, under a fused activation."""
+        return self.elementwise and self.clamped
 
     @property
     def is_row_wise_by_shape(self) -> bool:

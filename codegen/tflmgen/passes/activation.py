@@ -91,7 +91,8 @@ class _Activation(Fuser):
         clamp = traits_of(op.operator).clamp
         if clamp is not None:
             return None if source is None or source.type != kind else (source, _range(clamp, kind))
-        if op.operator not in ("MAXIMUM", "MINIMUM"):
+        extreme = traits_of(op.operator).extreme
+        if not extreme:
             return None
         for source_operand, bound_operand in (op.inputs, op.inputs[::-1]):
             bound = self._flow.number(bound_operand)
@@ -104,7 +105,7 @@ class _Activation(Fuser):
             ):
                 continue
             type_low, type_high = _limits(kind)
-            return source_operand, (bound, type_high) if op.operator == "MAXIMUM" else (type_low, bound)
+            return source_operand, (bound, type_high) if extreme > 0 else (type_low, bound)
         return None
 
 

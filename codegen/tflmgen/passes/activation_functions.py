@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from tflmgen.ir import Module, Op, resolve
-from tflmgen.kernels import Alpha, Approximation, traits_of
+from tflmgen.ir import Module, Op, OperatorInstance, resolve
+from tflmgen.kernels import OPERATORS, Alpha, Reals, traits_of
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fused_regions import Region
 from tflmgen.passes.fusion import RegionFuser
-from tflmgen.passes.real_evaluation import ELEMENTWISE, Array, is_real, on_elements
+from tflmgen.passes.real_evaluation import is_element_function, is_real, on_elements, real_function
 
 POINTS = np.concatenate([np.linspace(-12, 12, 2401), np.linspace(-80, 80, 321)])
 """Sample points for comparing functions: dense from -12 to 12, around every bend, and sparse from -80 to 80."""
@@ -22,29 +21,11 @@ TOLERANCE = 1e-6
 """Largest deviation relative to max(1, |value|): above the effect of rounding constants to float32."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFunction:
-    """An element-wise operator with attributes, and its function on real numbers."""
+Spelling = tuple[str, Any]
+"""An element-wise operator and its attributes."""
 
-    operator: str
-    function: Callable[[Array], Array]
-    attributes: Any = None
-
-
-def _gelu(x: Array) -> Array:
-    return np.array([0.5 * v * math.erfc(-v / math.sqrt(2)) for v in x])
-
-
-KNOWN_FUNCTIONS = (
-    KnownFunction("HARD_SWISH", lambda x: x * np.clip(x + 3, 0, 6) / 6),
-    KnownFunction("SILU", lambda x: x / (1 + np.exp(-x))),
-    KnownFunction(
-        "GELU", lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))), Approximation(True)
-    ),
-    KnownFunction("GELU", _gelu, Approximation(False)),
-    KnownFunction("ABS", np.abs),
-    KnownFunction("RELU", lambda x: np.maximum(x, 0)),
-    KnownFunction("RELU6", lambda x: np.clip(x, 0, 6)),
+SPELLED_OUT: tuple[Spelling, ...] = tuple(
+    (name, attributes) for name, row in OPERATORS.items() for attributes in row.traits.spelled_out
 )
 
 
@@ -61,7 +42,7 @@ class _Functions(RegionFuser):
     def _is_fusible(self, op: Op) -> bool:
         if traits_of(op.operator).view:
             return is_real(op)
-        if op.operator not in ELEMENTWISE or not is_real(op):
+        if not (is_element_function(op) and is_real(op)):
             return False
         operands = [v for v in op.inputs if v is not None]
         shape = op.outputs[0].type.shape
@@ -71,17 +52,20 @@ class _Functions(RegionFuser):
         if region.source.type.shape != op.outputs[0].type.shape:
             return None
         values = on_elements(region, POINTS, self._flow)
-        for candidate in (*KNOWN_FUNCTIONS, *_leaky(values)):
-            expected = candidate.function(POINTS)
+        for name, attributes in (*SPELLED_OUT, *_leaky(values)):
+            function = real_function(name)
+            assert function is not None
+            with np.errstate(all="ignore"):
+                expected = function(OperatorInstance((), (), (), attributes), [POINTS])
             if np.all(np.abs(values - expected) <= TOLERANCE * np.maximum(1.0, np.abs(expected))):
                 inputs = (resolve(region.source, self.mapping),)
-                fused = Op(op.id, candidate.operator, inputs, op.outputs, candidate.attributes, op.origin)
+                fused = Op(op.id, name, inputs, op.outputs, attributes, op.origin)
                 return fused if is_legal(fused, self._constants) else None
         return None
 
 
-def _leaky(values: Array) -> Iterator[KnownFunction]:
+def _leaky(values: Reals) -> Iterator[Spelling]:
     """LEAKY_RELU with the slope of the values below 0, if that is finite."""
     slope = float(np.float32(-values[np.argmin(np.abs(POINTS + 1))]))
     if math.isfinite(slope):
-        yield KnownFunction("LEAKY_RELU", lambda x: np.where(x < 0, slope * x, x), Alpha(slope))
+        yield "LEAKY_RELU", Alpha(slope)

@@ -17,7 +17,6 @@ from tflmgen.passes.def_use import Dataflow, is_legal
 Array = NDArray[Any]
 
 
-ARITHMETIC = ("ADD", "DIV", "MUL", "SUB")
 FACTORS = ("DIV", "MUL")
 
 
@@ -56,7 +55,11 @@ class _Affine(Rewriter):
     def _fold_reader(self, op: Op) -> Op | None:
         """The layer with the arithmetic of its only reader folded in; None if that is not possible."""
         reader = self._flow.only_reader(op.outputs[0]) if traits_of(op.operator).channel_axis is not None else None
-        if reader is None or reader.operator not in ARITHMETIC or op.attributes.activation is not Activation.NONE:
+        if (
+            reader is None
+            or not traits_of(reader.operator).is_arithmetic
+            or op.attributes.activation is not Activation.NONE
+        ):
             return None
         constant, is_first = self._operand(reader, op.outputs[0])
         weights = self._weights(op, is_scaled=reader.operator in FACTORS or is_first)

@@ -91,7 +91,7 @@ class _RangeRewriter(Rewriter):
 
     def _same(self, op: Op) -> Value | None:
         """Input that equals the operator's output for every element in range; else None."""
-        if op.operator in ("MAXIMUM", "MINIMUM"):
+        if traits_of(op.operator).extreme:
             return self._dominant_operand(op)
         source, output = op.inputs[0] if op.inputs else None, op.outputs[0]
         interval = self._operand(op, 0)
@@ -125,11 +125,12 @@ class _RangeRewriter(Rewriter):
 
     def _dominant_operand(self, op: Op) -> Value | None:
         """Operand of MAXIMUM or MINIMUM that the result always equals; else None."""
+        is_maximum = traits_of(op.operator).extreme > 0
         for index, operand in enumerate(op.inputs):
             a, b = self._operand(op, index), self._operand(op, 1 - index)
             if operand is None or a is None or b is None or operand.type != op.outputs[0].type:
                 continue
-            if (a.low >= b.high if op.operator == "MAXIMUM" else a.high <= b.low).all():
+            if (a.low >= b.high if is_maximum else a.high <= b.low).all():
                 return operand
         return None
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import DType, Module, Op, OperatorInstance, TensorType, Value, resolve
-from tflmgen.kernels import ENTRIES, TABLES, Array, fold, per_tensor, traits_of
+from tflmgen.kernels import ENTRIES, Array, fold, per_tensor, traits_of
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fused_regions import Region
@@ -40,8 +40,9 @@ class _Lookups(RegionFuser):
             return operands[0].type.quantization == result.quantization
         if not traits_of(op.operator).tabulable or len(op.outputs) != 1:
             return False
-        if op.operator == "LOOKUP":
-            return True
+        if traits_of(op.operator).unary:
+            # What belongs to the function, such as a table, is no operand.
+            operands = operands[:1]
         kinds = [v.type for v in operands] + [result]
         simple = all(_is_simple(t) for t in kinds)
         return simple and all(
@@ -56,7 +57,7 @@ class _Lookups(RegionFuser):
         source, result = region.source.type, op.outputs[0].type
         if source.shape != result.shape or not all(t.dtype is DType.INT8 and per_tensor(t) for t in (source, result)):
             return None
-        tables = any(o.operator in (*TABLES, "LOOKUP") for o in region.ops)
+        tables = any(traits_of(o.operator).tabled for o in region.ops)
         if source.elements < LEAST_ELEMENTS and not tables:
             return None
         table = self._table(region)

@@ -11,8 +11,6 @@ from tflmgen.ir import If, Module, Node, Op, Rewriter, Value
 from tflmgen.kernels import Activation, Traits, traits_of
 from tflmgen.passes.constant_pool import Pool
 
-SELECTS = frozenset({"SELECT", "SELECT_V2"})
-
 
 def drop_identities(module: Module) -> Module:
     """Replaces x AND x, x AND true, MAXIMUM(x, x), SELECT(c, x, x), x + 0, views back to an earlier shape and similar
@@ -59,7 +57,7 @@ class _Identities(Rewriter):
             return first if first.type.is_static else None
         if traits.idempotent and first == others[0]:
             return first
-        if op.operator in SELECTS:
+        if traits.selects:
             return self._selected(first, others)
         return self._neutral(op, traits)
 

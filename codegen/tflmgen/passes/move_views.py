@@ -10,8 +10,6 @@ from tflmgen.kernels import traits_of
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 
-CONSTANT_OPERAND = frozenset({"ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "SUB"})
-
 
 def delay_views(module: Module) -> Module:
     """Exchanges a view with its only reader if that is an activation or arithmetic with a constant.
@@ -52,9 +50,10 @@ class _Views(Fuser):
         """Whether an operator computes the same elements before and after the view."""
         if reader.outputs[0].type.shape != viewed.type.shape:
             return False
-        if traits_of(reader.operator).clamp is not None:
+        traits = traits_of(reader.operator)
+        if traits.clamp is not None:
             return True
-        if reader.operator not in CONSTANT_OPERAND:
+        if not (traits.is_arithmetic or traits.extreme):
             return False
         constants = [v for v in reader.inputs if v != viewed]
         channels = viewed.type.max_shape[-1:]

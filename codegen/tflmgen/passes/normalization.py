@@ -8,13 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import DType, Module, Node, Op, Rewriter, TensorType, Value, resolve
-from tflmgen.kernels import NormalizeAttributes, SoftmaxAttributes, traits_of
+from tflmgen.kernels import NormalizeAttributes, Reals, SoftmaxAttributes, traits_of
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow, is_legal
 from tflmgen.passes.fused_regions import Region, Regions
-from tflmgen.passes.real_evaluation import ARITHMETIC, ELEMENTWISE, REDUCTIONS, Array, evaluate, is_real
+from tflmgen.passes.real_evaluation import evaluate, is_real, real_function
 
-FUSIBLE = ELEMENTWISE | REDUCTIONS.keys() | {"BROADCAST_TO"}
 SAMPLES = 8
 """Number of sample inputs for comparing regions, each with its own mean and spread."""
 TOLERANCE = 1e-6
@@ -32,7 +31,7 @@ def fuse_normalization(module: Module) -> Module:
 
 def _is_fusible(op: Op) -> bool:
     """Whether an operator may be part of a normalisation."""
-    return (op.operator in FUSIBLE or traits_of(op.operator).view) and is_real(op)
+    return (real_function(op.operator) is not None or traits_of(op.operator).view) and is_real(op)
 
 
 class _Normalization(Rewriter):
@@ -45,7 +44,7 @@ class _Normalization(Rewriter):
         covered: set[int] = set()
         # Last operators first, so that a region includes the gain and bias after a normalisation.
         for op in reversed(list(self._flow.maker.values())):
-            if op.operator not in ARITHMETIC or op.id in covered:
+            if not traits_of(op.operator).is_arithmetic or op.id in covered:
                 continue
             for region in reversed(list(regions.ending_with(op))):
                 if region.source.type.elements == op.outputs[0].type.elements and (fused := self._match(region)):
@@ -60,7 +59,7 @@ class _Normalization(Rewriter):
         return (replace(fused, inputs=tuple(v and resolve(v, self.mapping) for v in fused.inputs)),)
 
     def _match(self, region: Region) -> Op | None:
-        depths = {_depth(op) for op in region.ops if op.operator in REDUCTIONS}
+        depths = {_depth(op) for op in region.ops if traits_of(op.operator).reduces}
         if len(depths) != 1 or (depth := depths.pop()) < 2:
             return None
         rows = region.source.type.elements // depth
@@ -74,7 +73,7 @@ class _Normalization(Rewriter):
             return self._softmax(region, depth, samples, results)
         return self._normalization(region, depth, samples, results)
 
-    def _softmax(self, region: Region, depth: int, samples: Array, results: Array) -> Op | None:
+    def _softmax(self, region: Region, depth: int, samples: Reals, results: Reals) -> Op | None:
         last = region.ops[-1]
         if depth != region.source.type.max_shape[-1] or region.source.type.shape != last.outputs[0].type.shape:
             return None
@@ -89,7 +88,7 @@ class _Normalization(Rewriter):
                 return fused if is_legal(fused, self.pool.constants) else None
         return None
 
-    def _normalization(self, region: Region, depth: int, samples: Array, results: Array) -> Op | None:
+    def _normalization(self, region: Region, depth: int, samples: Reals, results: Reals) -> Op | None:
         for attributes in self._candidates(region, depth):
             normal = _normalized(samples, attributes)
             affine = _affine(normal, results)
@@ -106,7 +105,7 @@ class _Normalization(Rewriter):
                 for centred in (True, False):
                     yield NormalizeAttributes(depth, epsilon, float(np.float32(factor)), centred)
 
-    def _build(self, region: Region, attributes: NormalizeAttributes, gain: Array, bias: Array) -> Op | None:
+    def _build(self, region: Region, attributes: NormalizeAttributes, gain: Reals, bias: Reals) -> Op | None:
         last = region.ops[-1]
         kind = TensorType(DType.FLOAT32, (attributes.depth,))
         source = region.source
@@ -122,7 +121,7 @@ def _depth(op: Op) -> int:
     return source.type.elements // max(1, op.outputs[0].type.elements) if source is not None else 0
 
 
-def _samples(rows: int, depth: int) -> Array:
+def _samples(rows: int, depth: int) -> Reals:
     """Deterministic sample inputs [SAMPLES, rows, depth]: zeros, and spreads below and above typical epsilons."""
     rng = np.random.default_rng(1)
     spreads = np.geomspace(1e-4, 10, SAMPLES)[:, None, None] * rng.uniform(0.5, 2, (SAMPLES, rows, 1))
@@ -130,14 +129,14 @@ def _samples(rows: int, depth: int) -> Array:
     return (rng.normal(size=(SAMPLES, rows, depth)) + rng.normal(size=(SAMPLES, rows, 1))) * spreads
 
 
-def _normalized(samples: Array, attributes: NormalizeAttributes) -> Array:
+def _normalized(samples: Reals, attributes: NormalizeAttributes) -> Reals:
     centred = samples - samples.mean(axis=-1, keepdims=True) if attributes.centred else samples
     squares = np.square(centred).sum(axis=-1, keepdims=True) * attributes.factor + attributes.epsilon
     with np.errstate(all="ignore"):
         return np.asarray(centred / np.sqrt(squares))
 
 
-def _affine(normal: Array, results: Array) -> tuple[Array, Array] | None:
+def _affine(normal: Reals, results: Reals) -> tuple[Reals, Reals] | None:
     """(gain, bias) per element of a row with results = normal * gain + bias, by least squares; else None."""
     mean, right = normal.mean(axis=(0, 1)), results.mean(axis=(0, 1))
     spread = np.square(normal - mean).sum(axis=(0, 1))
@@ -148,5 +147,5 @@ def _affine(normal: Array, results: Array) -> tuple[Array, Array] | None:
     return (gain, bias) if _agree(results, normal * gain + bias) else None
 
 
-def _agree(first: Array, second: Array | float) -> bool:
+def _agree(first: Reals, second: Reals | float) -> bool:
     return bool(np.all(np.abs(first - second) <= TOLERANCE * np.maximum(1.0, np.abs(second))))

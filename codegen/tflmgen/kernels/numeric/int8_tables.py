@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tflmgen.kernels.numeric.fixed_point import (
     wrap,
 )
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier, round_half_away
+from tflmgen.kernels.numeric.real_functions import Real
 from tflmgen.kernels.rules import input_type, scale, zero_point
 
 INTEGER_BITS = 4
@@ -30,45 +31,27 @@ RSQRT_BITS = header_constant("inverse_sqrt.h", "TFLMGEN_INVERSE_SQRT_BITS")
 Table = list[int]
 
 
-def _of_real(function: Callable[[float], float]) -> Callable[[OperatorInstance], Table]:
+def of_real(function: Real) -> Callable[[OperatorInstance], Table]:
     """A function of reals in single precision, from input scale to output scale."""
 
     def table(op: OperatorInstance) -> Table:
         in_scale, in_point = np.float32(scale(input_type(op, 0))), zero_point(input_type(op, 0))
         inverse, out_point = np.float32(1) / np.float32(scale(op.outputs[0])), zero_point(op.outputs[0])
-        results = []
-        for value in range(-128, 128):
-            real = np.float32(function(float(in_scale * np.float32(value - in_point))))
-            scaled = float(real * inverse)
-            rounded = round_half_away(min(max(scaled, -1e9), 1e9))
-            results.append(saturate(rounded + out_point, 8))
-        return results
+        inputs = in_scale * (np.arange(-128, 128) - in_point).astype(np.float32)
+        with np.errstate(all="ignore"):
+            scaled = function(op, [inputs.astype(np.float64)]).astype(np.float32) * inverse
+        rounded = (round_half_away(value) for value in np.clip(scaled.astype(np.float64), -1e9, 1e9).tolist())
+        return [saturate(value + out_point, 8) for value in rounded]
 
     return table
 
 
-def log(x: float) -> float:
-    """Where there is no logarithm, the least output."""
-    return math.log(x) if x > 0 else -math.inf
+def tanh_table(op: OperatorInstance) -> Table:
+    return _saturating_sigmoid(op, tanh, 31 - 7, 0)
 
 
-def gelu(x: float, approximate: bool) -> float:
-    """x times the normal distribution up to x, or the usual approximation by tanh, in LiteRT's single precision."""
-    one = np.float32(x)
-    if approximate:
-        argument = np.float32(math.sqrt(2.0 / math.pi)) * (one + np.float32(0.044715) * one * one * one)
-        factor = np.float32(1) + np.float32(math.tanh(float(argument)))
-    else:
-        factor = np.float32(math.erfc(float(-one * np.float32(math.sqrt(0.5)))))
-    return float(np.float32(0.5) * one * factor)
-
-
-def exp(x: float) -> float:
-    return math.exp(x) if x < 88.0 else math.inf
-
-
-def _elu(x: float) -> float:
-    return float(np.float32(math.exp(x)) - np.float32(1)) if x < 0 else x
+def logistic_table(op: OperatorInstance) -> Table:
+    return _saturating_sigmoid(op, logistic, 31 - 8, -128)
 
 
 def _saturating_sigmoid(op: OperatorInstance, function: Callable[[int, int], int], shift: int, point: int) -> Table:
@@ -87,7 +70,7 @@ def _saturating_sigmoid(op: OperatorInstance, function: Callable[[int, int], int
     return results
 
 
-def _slopes(op: OperatorInstance, positive: float, negative: float) -> Table:
+def slopes_table(op: OperatorInstance, positive: float, negative: float) -> Table:
     """Elements from the zero point up and below it times a factor each."""
     up, down = quantize_multiplier(positive), quantize_multiplier(negative)
     results = []
@@ -119,19 +102,19 @@ def rsqrt_scale(op: OperatorInstance) -> float:
     return 1.0 / (math.sqrt(scale(input_type(op, 0))) * scale(op.outputs[0]))
 
 
-def _relu6(op: OperatorInstance) -> Table:
+def relu6_table(op: OperatorInstance) -> Table:
     low, high = zero_point(input_type(op, 0)), six_of(op)
     return [min(max(value, low), high) for value in range(-128, 128)]
 
 
-def _clamped(op: OperatorInstance, least: float, greatest: float) -> Table:
+def clamped_table(op: OperatorInstance, least: float, greatest: float) -> Table:
     """The input on the output's scale, between two real numbers."""
-    scaled, result = _slopes(op, rescale_of(op), rescale_of(op)), op.outputs[0]
+    scaled, result = slopes_table(op, rescale_of(op), rescale_of(op)), op.outputs[0]
     low, high = (round_half_away(v / scale(result)) + zero_point(result) for v in (least, greatest))
     return [saturate(min(max(value, low), high), 8) for value in scaled]
 
 
-def _rsqrt(op: OperatorInstance) -> Table:
+def rsqrt_table(op: OperatorInstance) -> Table:
     """Where the root does not exist, the greatest output."""
     multiplier, shift = quantize_multiplier(rsqrt_scale(op))
     results = []
@@ -157,7 +140,7 @@ def hard_swish_factors(op: OperatorInstance) -> tuple[tuple[int, int], tuple[int
     return factors[0], factors[1]
 
 
-def _hard_swish(op: OperatorInstance) -> Table:
+def hard_swish_table(op: OperatorInstance) -> Table:
     """x * relu6(x + 3) / 6 in 16-bit fixed point."""
     (out_multiplier, out_shift), (relu_multiplier, relu_shift) = hard_swish_factors(op)
     results = []
@@ -175,21 +158,3 @@ def _hard_swish(op: OperatorInstance) -> Table:
         towards_zero = product >> 15 if product >= 0 else -(-product >> 15)
         results.append(saturate(rounding_divide(towards_zero, -out_shift) + zero_point(op.outputs[0]), 8))
     return results
-
-
-TABLES: Mapping[str, Callable[[OperatorInstance], Table]] = {
-    "TANH": lambda op: _saturating_sigmoid(op, tanh, 31 - 7, 0),
-    "LOGISTIC": lambda op: _saturating_sigmoid(op, logistic, 31 - 8, -128),
-    "RELU": lambda op: _slopes(op, rescale_of(op), 0.0),
-    "RELU6": _relu6,
-    "LEAKY_RELU": lambda op: _slopes(op, *slopes_of(op)),
-    "ABS": lambda op: _slopes(op, rescale_of(op), -rescale_of(op)),
-    "ELU": _of_real(_elu),
-    "EXP": _of_real(exp),
-    "LOG": _of_real(log),
-    "GELU": lambda op: _of_real(lambda x: gelu(x, op.attributes.approximate))(op),
-    "RELU_N1_TO_1": lambda op: _clamped(op, -1.0, 1.0),
-    "RELU_0_TO_1": lambda op: _clamped(op, 0.0, 1.0),
-    "RSQRT": _rsqrt,
-    "HARD_SWISH": _hard_swish,
-}

@@ -19,6 +19,7 @@ from tflmgen.kernels.numeric.quantize_math import (
     parse_activation,
     quantize_multiplier,
 )
+from tflmgen.kernels.numeric.real_functions import of_elements
 from tflmgen.kernels.operator import Operator, Options, Rule
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary
 from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, Transfer
@@ -234,6 +235,7 @@ def _row(
         rules,
         infer_binary,
         _kernel(name, fields),
+        real=of_elements(function),
         fold=fold,
         value_range=_value_range(function, fold, fits),
         traits=replace(traits, tabulable=True),

@@ -9,6 +9,7 @@ import numpy as np
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import Fold, any_elements, plain
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
+from tflmgen.kernels.numeric.real_functions import Real, of_elements
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.binary import (
     BROADCASTS,
@@ -101,6 +102,7 @@ def _prelu_types_fit(op: OperatorInstance) -> bool:
 def _plain(
     name: str,
     *rules: Rule,
+    real: Real | None = None,
     fold: Fold | None = None,
     value_range: Transfer | None = None,
     traits: Traits = ELEMENTWISE,
@@ -113,6 +115,7 @@ def _plain(
         (*BROADCASTS, *rules),
         infer_binary,
         plain_kernel(name, PLAIN_HEADER),
+        real=real,
         fold=fold,
         value_range=value_range,
         traits=traits,
@@ -164,20 +167,22 @@ OPERATORS = (
         "maximum",
         NUMBERS,
         SAME_QUANTIZATION,
+        real=of_elements(np.maximum),
         fold=any_elements(lambda a, b: np.where(a > b, a, b)),
         value_range=growing(np.maximum),
-        traits=EXTREME,
+        traits=replace(EXTREME, extreme=1),
     ),
     _plain(
         "minimum",
         NUMBERS,
         SAME_QUANTIZATION,
+        real=of_elements(np.minimum),
         fold=any_elements(lambda a, b: np.where(a < b, a, b)),
         value_range=growing(np.minimum),
-        traits=EXTREME,
+        traits=replace(EXTREME, extreme=-1),
     ),
-    _plain("atan2", one_type(DType.FLOAT32)),
-    _plain("pow", one_type(DType.FLOAT32, DType.INT32)),
+    _plain("atan2", one_type(DType.FLOAT32), real=of_elements(np.arctan2)),
+    _plain("pow", one_type(DType.FLOAT32, DType.INT32), real=of_elements(np.power)),
     _plain("bitwise_xor", one_type(*SHIFTED, DType.BOOL)),
     _plain("right_shift", one_type(*SHIFTED)),
     Operator(
@@ -188,8 +193,19 @@ OPERATORS = (
         SQUARED_DIFFERENCE_RULES,
         infer_binary,
         _squared_difference,
+        real=of_elements(lambda a, b: np.square(a - b)),
         fold=plain(lambda a, b: (a - b) * (a - b)),
         traits=ELEMENTWISE,
     ),
-    Operator("PRELU", no_attributes, (2, 2), 1, PRELU_RULES, infer_binary, _prelu, traits=ELEMENTWISE),
+    Operator(
+        "PRELU",
+        no_attributes,
+        (2, 2),
+        1,
+        PRELU_RULES,
+        infer_binary,
+        _prelu,
+        real=of_elements(lambda x, slope: np.where(x < 0, x * slope, x)),
+        traits=ELEMENTWISE,
+    ),
 )

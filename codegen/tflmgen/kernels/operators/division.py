@@ -9,6 +9,7 @@ import numpy as np
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import whole_division
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
+from tflmgen.kernels.numeric.real_functions import of_elements
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.arithmetic import output_limits, parse
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary, plain_kernel
@@ -71,7 +72,15 @@ FLOOR_RULES = (
 
 OPERATORS = (
     Operator(
-        "DIV", parse, (2, 2), 1, DIV_RULES, infer_binary, _div, traits=replace(ELEMENTWISE, clamped=True, neutral=1)
+        "DIV",
+        parse,
+        (2, 2),
+        1,
+        DIV_RULES,
+        infer_binary,
+        _div,
+        real=of_elements(np.divide),
+        traits=replace(ELEMENTWISE, clamped=True, neutral=1),
     ),
     *(
         Operator(

@@ -8,6 +8,7 @@ import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import Array
+from tflmgen.kernels.numeric.real_functions import of_elements, silu
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel
 from tflmgen.kernels.operators.quantize import same_shape
@@ -49,7 +50,7 @@ OPERATORS = (
         same_shape,
         _lookup,
         fold=_fold_lookup,
-        traits=Traits(unary=True, by_rows=True, channels_apart=True, tabulable=True),
+        traits=Traits(unary=True, tabled=True, by_rows=True, channels_apart=True, tabulable=True),
     ),
     Operator(
         "SILU",
@@ -59,6 +60,7 @@ OPERATORS = (
         (*COMMON, one_type(DType.FLOAT32)),
         same_shape,
         _silu,
-        traits=replace(UNARY, by_rows=True),
+        real=of_elements(silu),
+        traits=replace(UNARY, by_rows=True, spelled_out=(None,)),
     ),
 )

@@ -1,68 +1,50 @@
-"""Functions of one element with their rules and kernels: float32 and plain integers, int8 by table, int16."""
+"""Functions of one quantised element: kernels of int16, and the rules on scales."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.kernels.folding.fold_elements import Fold, plain
-from tflmgen.kernels.folding.fold_quantized import tabled
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params
 from tflmgen.kernels.numeric.int8_tables import (
     RSQRT_BITS,
-    TABLES,
-    exp,
-    gelu,
     hard_swish_factors,
     rescale_of,
     rsqrt_scale,
-    six_of,
     slopes_of,
 )
 from tflmgen.kernels.numeric.int16_tables import interpolated_table
-from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, Activation, quantize_multiplier
-from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, quantize_multiplier
+from tflmgen.kernels.numeric.real_functions import Real, Reals
+from tflmgen.kernels.operator import Rule
 from tflmgen.kernels.operators.binary import Fields
-from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
-from tflmgen.kernels.operators.quantize import same_shape, unary_overlaps
-from tflmgen.kernels.operators.unary import PLAIN, parse_alpha, parse_approximation, plain_unary
-from tflmgen.kernels.rules import (
-    COMMON,
-    SAME_QUANTIZATION,
-    input_type,
-    one_type,
-    per_tensor,
-    scale,
-    tensors,
-    zero_point,
-)
-from tflmgen.kernels.traits import UNARY, Traits
+from tflmgen.kernels.operators.quantize import unary_overlaps
+from tflmgen.kernels.rules import input_type, scale, zero_point
 
 HEADER = "quantized_unary.h"
 
 Factory = Callable[[OperatorInstance], Kernel]
 
 
-def _int16_kernel(op: OperatorInstance, function: str, fields: Fields, struct: str = "") -> Kernel:
+def unary_s16(op: OperatorInstance, function: str, fields: Fields, struct: str = "") -> Kernel:
     params = Params(struct or function, (("elements", input_type(op, 0).elements), *fields))
     return Kernel(function, HEADER, (Input(0), Output(0)), params, unary_overlaps(op))
 
 
-def _two_slopes(op: OperatorInstance, positive: float, negative: float) -> Kernel:
+def two_slopes_s16(op: OperatorInstance, positive: float, negative: float) -> Kernel:
     fields: Fields = ()
     for name, factor in (("positive", positive), ("negative", negative)):
         multiplier, shift = quantize_multiplier(factor)
         fields += ((f"multiplier_{name}", multiplier), (f"shift_{name}", shift))
-    return _int16_kernel(op, "tflmgen_two_slopes_s16", fields)
+    return unary_s16(op, "tflmgen_two_slopes_s16", fields)
 
 
-def _rsqrt(op: OperatorInstance) -> Kernel:
+def rsqrt_s16(op: OperatorInstance) -> Kernel:
     multiplier, shift = quantize_multiplier(rsqrt_scale(op))
-    return _int16_kernel(op, "tflmgen_rsqrt_s16", (("multiplier", multiplier), ("shift", shift)))
+    return unary_s16(op, "tflmgen_rsqrt_s16", (("multiplier", multiplier), ("shift", shift)))
 
 
 def exact_log2(value: float) -> int | None:
@@ -96,7 +78,7 @@ def sigmoid_table() -> NDArray[np.float64]:
     return table
 
 
-def _sigmoid(name: str, greatest_shift: int) -> Factory:
+def sigmoid_s16(name: str, greatest_shift: int) -> Factory:
     """LOGISTIC and TANH of int16."""
 
     def kernel(op: OperatorInstance) -> Kernel:
@@ -110,12 +92,12 @@ def _sigmoid(name: str, greatest_shift: int) -> Factory:
     return kernel
 
 
-def _interpolated(function: Callable[[OperatorInstance, float], float]) -> Factory:
+def interpolated_s16(function: Real) -> Factory:
     """A function of reals by a table, as LiteRT has it."""
 
     def kernel(op: OperatorInstance) -> Kernel:
-        def each(values: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.array([function(op, float(value)) for value in values])
+        def each(values: Reals) -> Reals:
+            return function(op, [values])
 
         scales = np.float32(scale(input_type(op, 0))), 0, np.float32(scale(op.outputs[0]))
         table = ConstantArray.of("table", interpolated_table(each, *scales), DType.INT16)
@@ -126,36 +108,11 @@ def _interpolated(function: Callable[[OperatorInstance, float], float]) -> Facto
     return kernel
 
 
-INT16: Mapping[str, Factory] = {
-    "EXP": _interpolated(lambda _, x: exp(x)),
-    "GELU": _interpolated(lambda op, x: gelu(x, op.attributes.approximate)),
-    "RELU": lambda op: _two_slopes(op, rescale_of(op), 0.0),
-    "RELU6": lambda op: _int16_kernel(op, "tflmgen_clamp_s16", (("least", 0), ("greatest", six_of(op)))),
-    "LEAKY_RELU": lambda op: _two_slopes(op, *slopes_of(op)),
-    "ABS": lambda op: _two_slopes(op, rescale_of(op), -rescale_of(op)),
-    "RSQRT": _rsqrt,
-    "LOGISTIC": _sigmoid("logistic", 0),
-    "TANH": _sigmoid("tanh", 1),
-}
-
-
-def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
-    plain = plain_unary(name)
-
-    def kernel(op: OperatorInstance, target: Target) -> Kernel:
-        dtype = input_type(op, 0).dtype
-        if dtype is DType.INT8:
-            return lookup_kernel(op, table_operand(TABLES[name](op)), target)
-        return INT16[name](op) if dtype is DType.INT16 else plain(op, target)
-
-    return kernel
-
-
 def _quantized(op: OperatorInstance) -> bool:
     return input_type(op, 0).dtype in (DType.INT8, DType.INT16)
 
 
-def _where_quantized(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+def where_quantized(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
     return Rule(sentence, lambda op: not _quantized(op) or holds(op))
 
 
@@ -184,115 +141,38 @@ def _shifts_fit(op: OperatorInstance) -> bool:
     return _fits(factor) and quantize_multiplier(factor)[1] <= GREATEST_SHIFT[input_type(op, 0).dtype]
 
 
-_RATIO = _where_quantized("the input's scale is less than 2^23 (int8) or 2^16 (int16) times the output's", _shifts_fit)
-
-SPECIAL: Mapping[str, tuple[Rule, ...]] = {
-    "RELU": (_RATIO,),
-    "ABS": (_RATIO,),
-    "RELU6": (SAME_QUANTIZATION,),
-    "EXP": (
-        _where_quantized(
-            "the scale of an int16 input is at most 1/512, so that no exponential is infinite",
-            lambda op: input_type(op, 0).dtype is not DType.INT16 or scale(input_type(op, 0)) <= 2.0**-9,
-        ),
-    ),
-    "RELU_N1_TO_1": (_RATIO,),
-    "RELU_0_TO_1": (_RATIO,),
-    "LEAKY_RELU": (
-        Rule("the slope is a finite number", lambda op: math.isfinite(op.attributes.alpha)),
-        _RATIO,
-        _where_quantized("the rescaled slope is less than 2^30", lambda op: _fits(slopes_of(op)[1])),
-    ),
-    "RSQRT": (
-        _where_quantized("the scales leave 11 bits of the result", lambda op: _fits(rsqrt_scale(op), RSQRT_BITS)),
-    ),
-    "TANH": (
-        _where_quantized(
-            "a quantised output has scale 1/128 and zero point 0 (int8), or scale 1/32768 (int16)",
-            _output_is({DType.INT8: -7, DType.INT16: -15}, {DType.INT8: 0, DType.INT16: 0}),
-        ),
-        _where_quantized("the input's scale is at most 1", lambda op: scale(input_type(op, 0)) <= 1.0),
-    ),
-    "LOGISTIC": (
-        _where_quantized(
-            "a quantised output has scale 1/256 and zero point -128 (int8), or scale 1/32768 (int16)",
-            _output_is({DType.INT8: -8, DType.INT16: -15}, {DType.INT8: -128, DType.INT16: 0}),
-        ),
-        _where_quantized("the input's scale is at most 1", lambda op: scale(input_type(op, 0)) <= 1.0),
-    ),
-    "HARD_SWISH": (
-        _where_quantized(
-            "the input's scale is less than 128 times the output's, and more than a 256th of it",
-            lambda op: -15 <= hard_swish_factors(op)[0][1] <= 0,
-        ),
-    ),
-}
+RATIO = where_quantized("the input's scale is less than 2^23 (int8) or 2^16 (int16) times the output's", _shifts_fit)
 
 
-def _rules(name: str) -> tuple[Rule, ...]:
-    types = PLAIN[name] + (DType.INT8,) * (name in TABLES) + (DType.INT16,) * (name in INT16)
-    shared: tuple[Rule, ...] = (*COMMON, one_type(*types))
-    if DType.INT8 in types:
-        shared += (
-            _where_quantized(
-                "int8 and int16 tensors are quantised, with one scale", lambda op: all(map(per_tensor, tensors(op)))
-            ),
-        )
-    if DType.INT16 in types:
-        shared += (
-            Rule(
-                "the zero points of int16 tensors are 0",
-                lambda op: input_type(op, 0).dtype is not DType.INT16 or all(zero_point(t) == 0 for t in tensors(op)),
-            ),
-        )
-    return shared + SPECIAL.get(name, ())
+def _int16_scale_is_small(op: OperatorInstance) -> bool:
+    return input_type(op, 0).dtype is not DType.INT16 or scale(input_type(op, 0)) <= 2.0**-9
 
 
-_PARSERS = {"LEAKY_RELU": parse_alpha, "GELU": parse_approximation}
+SMALL_SCALE = where_quantized(
+    "the scale of an int16 input is at most 1/512, so that no exponential is infinite", _int16_scale_is_small
+)
 
-CLAMPS = {"RELU": Activation.RELU, "RELU6": Activation.RELU6, "RELU_N1_TO_1": Activation.RELU_N1_TO_1}
+SLOPES_FIT = (
+    Rule("the slope is a finite number", lambda op: math.isfinite(op.attributes.alpha)),
+    RATIO,
+    where_quantized("the rescaled slope is less than 2^30", lambda op: _fits(slopes_of(op)[1])),
+)
 
-TABULABLE = {*TABLES, "NEG", "SQRT", "SQUARE", "RELU", "ABS"}
-"""Functions that a float32 kernel computes exactly, and those of int8."""
+ROOT_FITS = where_quantized("the scales leave 11 bits of the result", lambda op: _fits(rsqrt_scale(op), RSQRT_BITS))
 
-BY_ROWS = {*CLAMPS, "RELU_0_TO_1", "LEAKY_RELU", "HARD_SWISH", "LOGISTIC", "TANH"}
+TANH_OUTPUT = where_quantized(
+    "a quantised output has scale 1/128 and zero point 0 (int8), or scale 1/32768 (int16)",
+    _output_is({DType.INT8: -7, DType.INT16: -15}, {DType.INT8: 0, DType.INT16: 0}),
+)
 
+LOGISTIC_OUTPUT = where_quantized(
+    "a quantised output has scale 1/256 and zero point -128 (int8), or scale 1/32768 (int16)",
+    _output_is({DType.INT8: -8, DType.INT16: -15}, {DType.INT8: -128, DType.INT16: 0}),
+)
 
-def _traits(name: str) -> Traits:
-    return replace(
-        UNARY, by_rows=name in BY_ROWS, tabulable=name in TABULABLE, channels_apart=True, clamp=CLAMPS.get(name)
-    )
+AT_MOST_1 = where_quantized("the input's scale is at most 1", lambda op: scale(input_type(op, 0)) <= 1.0)
 
-
-FOLDS = {
-    "NEG": plain(np.negative),
-    "ABS": plain(np.abs),
-    "SQUARE": plain(np.square),
-    "SQRT": plain(np.sqrt),
-    "FLOOR": plain(np.floor),
-    "CEIL": plain(np.ceil),
-    "RELU": plain(lambda x: np.where(x < 0, np.float32(0), x)),
-    "LOGICAL_NOT": plain(np.logical_not),
-}
-
-
-def _fold(name: str) -> Fold | None:
-    """What libm makes of a constant is left to the kernel."""
-    fold = FOLDS.get(name)
-    return tabled(TABLES[name], fold) if name in TABLES else fold
-
-
-OPERATORS = tuple(
-    Operator(
-        name,
-        _PARSERS.get(name, no_attributes),
-        (1, 1),
-        1,
-        _rules(name),
-        same_shape,
-        _kernel(name),
-        fold=_fold(name),
-        traits=_traits(name),
-    )
-    for name in PLAIN
+HARD_SWISH_SCALES = where_quantized(
+    "the input's scale is less than 128 times the output's, and more than a 256th of it",
+    lambda op: -15 <= hard_swish_factors(op)[0][1] <= 0,
 )

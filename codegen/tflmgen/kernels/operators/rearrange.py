@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from tflmgen.ir import DType, Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import Nest, broadcast_shape, broadcast_strides, normalize_axis, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
@@ -185,6 +187,7 @@ OPERATORS = (
         BROADCAST_RULES,
         _where_constant(_broadcast_shape),
         _plain(_broadcast_nest),
+        real=lambda op, operands: np.broadcast_to(operands[0], op.outputs[0].max_shape),
         traits=replace(BY_AXIS, same_if_typed=True, moves=True),
     ),
     Operator(

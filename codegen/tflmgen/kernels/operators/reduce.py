@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, 
 from tflmgen.kernels.folding.fold_elements import Array, Fold, of_constants, operands, result
 from tflmgen.kernels.folding.fold_quantized import requantized
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
+from tflmgen.kernels.numeric.real_functions import Real, Reals
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.option_fields import present
@@ -190,12 +191,22 @@ def _reduction(function: Callable[..., Any]) -> Fold:
     return of_constants(evaluate)
 
 
+def _real(function: Callable[..., Any]) -> Real:
+    def evaluate(op: OperatorInstance, operands: Sequence[Reals]) -> Reals:
+        gone = tuple(sorted(axes(op) or ()))
+        return np.asarray(function(operands[0], axis=gone)).reshape(op.outputs[0].max_shape)
+
+    return evaluate
+
+
 def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
     """A reduction in the elements' own type, where NumPy would widen."""
     return lambda array, axis: function(array, axis=axis, dtype=array.dtype)
 
 
-def _row(name: str, *dtypes: DType, fold: Fold | None, value_range: Transfer | None) -> Operator:
+def _row(
+    name: str, *dtypes: DType, fold: Fold | None, value_range: Transfer | None, real: Real | None = None
+) -> Operator:
     """One operator. Sums and means rescale int8 and int16; the extremes leave them as they are."""
 
     def quantization_fits(op: OperatorInstance) -> bool:
@@ -243,6 +254,7 @@ def _row(name: str, *dtypes: DType, fold: Fold | None, value_range: Transfer | N
         rules,
         infer,
         _kernel(name),
+        real=real,
         fold=fold,
         value_range=value_range,
         traits=replace(BY_AXIS, reduces=True, takes_nothing=True),
@@ -257,11 +269,11 @@ _FOLD_SUM, _FOLD_PROD = _reduction(_wrapping(np.sum)), _reduction(_wrapping(np.p
 _FOLD_MAX, _FOLD_MIN = _reduction(_fold_extreme(np.max, 0)), _reduction(_fold_extreme(np.min, 1))
 
 OPERATORS = (
-    _row("MEAN", *_MEANS, fold=None, value_range=_sum_range(is_mean=True)),
-    _row("SUM", *_NUMBERS, fold=_FOLD_SUM, value_range=_sum_range(is_mean=False)),
-    _row("REDUCE_MAX", *_NUMBERS, fold=_FOLD_MAX, value_range=_extreme_range),
-    _row("REDUCE_MIN", *_NUMBERS, fold=_FOLD_MIN, value_range=_extreme_range),
-    _row("REDUCE_PROD", *_PRODUCTS, fold=_FOLD_PROD, value_range=None),
+    _row("MEAN", *_MEANS, fold=None, value_range=_sum_range(is_mean=True), real=_real(np.mean)),
+    _row("SUM", *_NUMBERS, fold=_FOLD_SUM, value_range=_sum_range(is_mean=False), real=_real(np.sum)),
+    _row("REDUCE_MAX", *_NUMBERS, fold=_FOLD_MAX, value_range=_extreme_range, real=_real(np.max)),
+    _row("REDUCE_MIN", *_NUMBERS, fold=_FOLD_MIN, value_range=_extreme_range, real=_real(np.min)),
+    _row("REDUCE_PROD", *_PRODUCTS, fold=_FOLD_PROD, value_range=None, real=_real(np.prod)),
     _row("REDUCE_ANY", DType.BOOL, fold=_reduction(np.any), value_range=_extreme_range),
     _row("REDUCE_ALL", DType.BOOL, fold=_reduction(np.all), value_range=_extreme_range),
 )

@@ -86,7 +86,7 @@ def _operator(name: str, shapes: Shapes, *rules: Rule) -> Operator:
         kernel,
         fold=_fold_rows if shapes is _by_rows else _fold,
         value_range=_value_range,
-        traits=replace(ELEMENTWISE, aligns_leading=shapes is _by_rows),
+        traits=replace(ELEMENTWISE, selects=True, aligns_leading=shapes is _by_rows),
     )
 
 

@@ -8,27 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.operator import Options
 from tflmgen.kernels.operators.binary import SUFFIX, Fields
 from tflmgen.kernels.operators.quantize import unary_overlaps
 from tflmgen.kernels.rules import input_type
 
 HEADER = "unary.h"
-
-PLAIN: dict[str, tuple[DType, ...]] = {
-    "NEG": (DType.FLOAT32, DType.INT32, DType.INT64),
-    "ABS": (DType.FLOAT32, DType.INT32),
-    "SIGN": (DType.FLOAT32, DType.INT32),
-    "SQUARE": (DType.FLOAT32, DType.INT32),
-    "LOGICAL_NOT": (DType.BOOL,),
-    **dict.fromkeys(
-        ("SQRT", "RSQRT", "EXP", "LOG", "SIN", "COS", "FLOOR", "CEIL", "ROUND", "RELU", "RELU6", "RELU_N1_TO_1"),
-        (DType.FLOAT32,),
-    ),
-    **dict.fromkeys(("RELU_0_TO_1", "LEAKY_RELU", "ELU", "TANH", "HARD_SWISH", "LOGISTIC", "GELU"), (DType.FLOAT32,)),
-}
-"""The types whose elements the function takes as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +48,7 @@ def unary_kernel(
 
 
 def plain_unary(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
-    """The kernel of operator `name` on the types of PLAIN."""
+    """The kernel of operator `name` on elements that stand for themselves."""
 
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
         del target

@@ -1,0 +1,70 @@
+"""Functions of real numbers that operators compute, of arrays of float64.
+
+From these follow tables of int8 and int16 functions, and what passes recognise spelled out in other operators. Where
+LiteRT rounds to single precision midway, so do they: its tables then come out bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir import OperatorInstance
+
+Reals = NDArray[np.float64]
+
+Real = Callable[[OperatorInstance, Sequence[Reals]], Reals]
+"""Output 0 of an operator on real numbers, given every input; what is no number is NaN or infinite."""
+
+
+def of_elements(function: Callable[..., Any]) -> Real:
+    """A function of one element of each input, and the fused activation, if any."""
+
+    def evaluate(op: OperatorInstance, operands: Sequence[Reals]) -> Reals:
+        results = np.asarray(function(*operands))
+        activation = getattr(op.attributes, "activation", None)
+        return results if activation is None else np.asarray(np.clip(results, *activation.bounds))
+
+    return evaluate
+
+
+def log(x: Reals) -> Reals:
+    """Where there is no logarithm, the least number."""
+    positive = x > 0
+    return np.where(positive, np.log(np.where(positive, x, 1.0)), -np.inf)
+
+
+def elu(x: Reals) -> Reals:
+    powers = np.exp(np.minimum(x, 0.0)).astype(np.float32) - np.float32(1)
+    return np.where(x < 0, powers, x)
+
+
+def gelu(x: Reals, approximate: bool) -> Reals:
+    """x times the normal distribution up to x, or the usual approximation by tanh, in LiteRT's single precision."""
+    single = x.astype(np.float32)
+    if approximate:
+        cube = np.float32(0.044715) * single * single * single
+        factor = np.float32(1) + _tanh(np.float32(math.sqrt(2.0 / math.pi)) * (single + cube))
+    else:
+        factor = _erfc(-single * np.float32(math.sqrt(0.5)))
+    return np.asarray(np.float32(0.5) * single * factor, np.float64)
+
+
+_erfc = np.vectorize(lambda x: np.float32(math.erfc(x)), otypes=[np.float32])
+_tanh = np.vectorize(lambda x: np.float32(math.tanh(x)), otypes=[np.float32])
+
+
+def logistic(x: Reals) -> Reals:
+    return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def hard_swish(x: Reals) -> Reals:
+    return np.asarray(x * np.clip(x + 3.0, 0.0, 6.0) / 6.0)
+
+
+def silu(x: Reals) -> Reals:
+    return np.asarray(x / (1.0 + np.exp(-x)))

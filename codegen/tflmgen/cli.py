@@ -27,7 +27,8 @@ app = typer.Typer(
 )
 command = partial(app.command, cls=Command)
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A TensorFlow Lite file, model.tflite.")]
+# Files are tried when they are opened: one that may not be read is bad input (1), like one that is absent.
+Model = Annotated[Path, typer.Argument(readable=False, metavar="MODEL", help="A TensorFlow Lite file, model.tflite.")]
 BoardName = Annotated[
     str,
     typer.Option(
@@ -38,7 +39,7 @@ BoardName = Annotated[
     ),
 ]
 OptionalInputs = Annotated[
-    Path | None, typer.Option("--inputs", metavar="IN.npz", help="Inputs of the counted invokes.")
+    Path | None, typer.Option("--inputs", readable=False, metavar="IN.npz", help="Inputs of the counted invokes.")
 ]
 Report = Annotated[
     Path | None,
@@ -100,7 +101,10 @@ def run(
     inputs: Annotated[
         Path,
         typer.Option(
-            "--inputs", metavar="IN.npz", help="One array per input name, or sets: s0_in_0, s0_in_1, s1_in_0 and so on."
+            "--inputs",
+            readable=False,
+            metavar="IN.npz",
+            help="One array per input name, or sets: s0_in_0, s0_in_1, s1_in_0 and so on.",
         ),
     ],
     outputs: Annotated[
@@ -128,6 +132,7 @@ def compare(
         Path | None,
         typer.Option(
             "--vectors",
+            readable=False,
             metavar="V.npz",
             help="Inputs and expected outputs. Without: seeded inputs, compared with the host build and TFLite Micro.",
         ),
@@ -358,7 +363,11 @@ def operators(
     plugin: Annotated[
         list[Path] | None,
         typer.Option(
-            "--plugin", metavar="FILE.py", show_default=False, help="Also list this plug-in's operators. Repeatable."
+            "--plugin",
+            readable=False,
+            metavar="FILE.py",
+            show_default=False,
+            help="Also list this plug-in's operators. Repeatable.",
         ),
     ] = None,
     output: OutputOptions,

@@ -53,6 +53,7 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
         ),
         "plugin": typer.Option(
             "--plugin",
+            readable=False,
             metavar="FILE.py",
             show_default=False,
             help="A Python file that defines custom operators. Repeatable.",

@@ -57,6 +57,11 @@ def test_models_that_are_none(folder: Path) -> None:
         assert path in _fails("inspect", path)
 
 
+def test_paths_are_not_tried_before_they_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert tflmgen("inspect", "adder.tflite", "--board", "mps2_an386").code == 0
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
 def test_a_model_that_may_not_be_read(folder: Path) -> None:
     (folder / "adder.tflite").chmod(0)

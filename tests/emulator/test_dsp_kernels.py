@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from differential import mixed, weighted
 from support import conv_cases, dsp_cases
-from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, Run, check_on, kernel_for
+from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, Run, check_on, kernel_for, kernels_for
 from support.kernel_harness import Array, Case, broken_rules, claims, run_kernels
 from support.padded_cases import explicitly_padded
 from support.recurrent_sizes import lstm, lstm_any_cells, svdf_in
@@ -86,8 +86,7 @@ def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]]
     fast = [run for run in cases if kernel_for(run[0], machine).variant in VARIANTS]
     runs = []
     for (case, values), expected in zip(fast, run_kernels(fast), strict=True):
-        chosen = kernel_for(case, machine)
-        for kernel in (chosen, *chosen.alternatives):
+        for kernel in kernels_for(case, machine):
             more = (replace(o, distance=o.distance + o.multiple) for o in claims(kernel) if o.multiple > 1)
             overlaps = None, *claims(kernel), *more
             runs += [Run(case, values, expected, overlap, kernel) for overlap in overlaps]

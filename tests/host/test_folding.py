@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from support.kernel_harness import HOST, Case, Tensor, broken_rules, constant, make_case, run_kernels, tensor
 from support.litert import run_litert
 from tflmgen.ir.kernel import Kernel
+from tflmgen.ir.kernel_choice import KernelChoice
 from tflmgen.kernels.folding.evaluate import fold
 from tflmgen.kernels.table import OPERATORS
 
@@ -171,7 +172,7 @@ def test_folding_equals_the_kernels(cases: Callable[[], list[Case]]) -> None:
         got = evaluated(case, values)
         if got is None:
             assert case.operator in ("CAST", "QUANTIZE"), case
-        elif isinstance(OPERATORS[case.operator].kernel(case.instance, HOST), Kernel):
+        elif isinstance(OPERATORS[case.operator].kernel(case.instance, HOST), Kernel | KernelChoice):
             given = [None if item.data is not None else v for item, v in zip(case.inputs, values, strict=True) if item]
             runs.append((case, given))
             folded.append(got)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from support.kernel_harness import Case, broken_rules, make_case, run_kernels, tensor
 from tflmgen.ir.kernel import Target
-from tflmgen.kernels.table import OPERATORS
 
 ALL = np.arange(-128, 128, dtype=np.int8)
 SCALES = [(0.0292, -2, 0.01288, -10), (0.5, 3, 0.5, 4), (0.1, 0, 0.003, 127), (1e-3, -128, 2.0, 0), (0.3, 5, 0.2, 5)]
@@ -43,6 +42,5 @@ def test_a_table_is_made_where_it_pays(features: set[str], optimize: str, least:
     target = Target("m", frozenset(features), optimize)
     functions = []
     for count in (least - 1, least):
-        kernel = OPERATORS["REQUANTIZE"].kernel(requantize(count, SCALES[0]).instance, target)
-        functions.append(getattr(kernel, "function", ""))
+        functions.append(requantize(count, SCALES[0]).choice_for(target).kernel.function)
     assert functions == ["tflmgen_requantize_float_s8", "tflmgen_lookup_s8"]

@@ -14,6 +14,7 @@ from unittest import mock
 import numpy as np
 from tflmgen.compiler import compile_model
 from tflmgen.ir.kernel import Kernel, Target
+from tflmgen.ir.kernel_choice import KernelChoice
 from tflmgen.ir.program import KernelCall, walk_instructions
 from tflmgen.kernels.costs.families import family_of
 from tflmgen.kernels.operators import (
@@ -225,14 +226,14 @@ def only(name: str) -> Iterator[None]:
     """
     numbers = itertools.count()
 
-    def chooser(kernels: Iterable[Kernel], _: Target) -> Kernel:
+    def chooser(kernels: Iterable[Kernel], _: Target) -> KernelChoice:
         found = list(kernels)
-        others = [other for kernel in found for other in kernel.alternatives]
+        others = [other for kernel in found for other in kernel.smaller]
         wanted = _of_family(name, found) or _of_family(name, others)
         first = (
             next(numbers) % len(wanted) if wanted and name.startswith(("depthwise3x3", "fully_connected_mve")) else 0
         )
-        return replace((wanted or found)[first], alternatives=(), backward=None)
+        return KernelChoice.of(replace((wanted or found)[first], backward=None))
 
     with contextlib.ExitStack() as stack:
         for module in CHOOSERS:

@@ -15,9 +15,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Output, Overlap, Scratch, Target
-from tflmgen.kernels.table import OPERATORS
 
-from support.kernel_harness import KERNELS, POISON, WARNINGS, Array, Case, _argument, c_value, facing, offsets
+from support.kernel_harness import (
+    KERNELS,
+    POISON,
+    WARNINGS,
+    Array,
+    Case,
+    _argument,
+    c_value,
+    facing,
+    offsets,
+)
 
 GUARD = 32
 
@@ -154,9 +163,13 @@ class Run:
 
 
 def kernel_for(case: Case, machine: Machine) -> Kernel:
-    kernel = OPERATORS[case.operator].kernel(case.instance, machine.target)
-    assert isinstance(kernel, Kernel)
-    return kernel
+    return case.choice_for(machine.target).kernel
+
+
+def kernels_for(case: Case, machine: Machine) -> list[Kernel]:
+    """The kernel and its alternatives."""
+    choice = case.choice_for(machine.target)
+    return [costed.kernel for costed in (choice.chosen, *choice.alternatives)]
 
 
 def check_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str = "-O2") -> None:

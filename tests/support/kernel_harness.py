@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from tflmgen.ir import DType, KernelChoice, Quantization, TensorType
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Null, OperatorInstance, Output, Overlap, Scratch, Target
-from tflmgen.ir.types import DType, Quantization, TensorType
 from tflmgen.kernels.operator import INTERMEDIATES
 from tflmgen.kernels.table import OPERATORS
 from tflmgen.passes.constant_pool import encode
@@ -85,9 +85,13 @@ class Case:
     def kernel(self) -> Kernel:
         """The call; the case must satisfy every support rule."""
         assert not (broken := broken_rules(self)), broken
-        kernel = OPERATORS[self.operator].kernel(self.instance, self.target)
-        assert isinstance(kernel, Kernel)
-        return kernel
+        return self.choice_for(self.target).kernel
+
+    def choice_for(self, target: Target) -> KernelChoice:
+        """The call on a processor, and those that it was chosen among."""
+        found = OPERATORS[self.operator].kernel(self.instance, target)
+        assert isinstance(found, Kernel | KernelChoice)
+        return KernelChoice.of(found) if isinstance(found, Kernel) else found
 
 
 def quantization(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from tflmgen.ir.kernel import Kernel, Pieces, View
+from tflmgen.ir.kernel_choice import KernelChoice
 from tflmgen.kernels.table import OPERATORS
 
 from support.kernel_harness import HOST, Array, Case, broken_rules, check_against
@@ -14,7 +15,8 @@ from support.kernel_harness import HOST, Array, Case, broken_rules, check_agains
 def selected(case: Case) -> Kernel | View | Pieces:
     """What the operator becomes; the case must satisfy every support rule."""
     assert not (broken := broken_rules(case)), broken
-    return OPERATORS[case.operator].kernel(case.instance, HOST)
+    found = OPERATORS[case.operator].kernel(case.instance, HOST)
+    return found.kernel if isinstance(found, KernelChoice) else found
 
 
 def is_view(case: Case) -> bool:

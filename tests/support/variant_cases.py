@@ -16,7 +16,7 @@ from tflmgen.ir.types import TensorType
 from tflmgen.kernels.dsp import depthwise3x3_dsp
 
 from support import dsp_cases, int16_cases
-from support.emulated_kernels import M0, M4, M55, Machine, kernel_for
+from support.emulated_kernels import M0, M4, M55, Machine, kernels_for
 from support.kernel_harness import KERNELS, Array, Case, Tensor, broken_rules, claims, facing
 from support.padded_cases import explicitly_padded
 from support.recurrent_sizes import lstm, svdf_in
@@ -181,8 +181,8 @@ def chosen_for(family: Family, functions: Collection[str], monkeypatch: pytest.M
         case, values = makers[draw % len(makers)](rng)
         if broken_rules(case):
             continue
-        first = kernel_for(case, family.machine)
-        found = [(k, o) for k in (first, *first.alternatives) for o in (None, *claims(k))]
+        kernels = kernels_for(case, family.machine)
+        found = [(k, o) for k in kernels for o in (None, *claims(k))]
         names = {facing(kernel, overlap).function for kernel, overlap in found} & missing.keys()
         yield from ((case, values, k, o) for k, o in found if facing(k, o).function in names)
         missing -= Counter(names)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support import conv_cases, dsp_cases
-from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, kernel_for
+from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, kernels_for
 from support.kernel_harness import Array, Case, broken_rules
 from support.padded_cases import explicitly_padded
 from support.recurrent_sizes import lstm, svdf_in
@@ -76,8 +76,7 @@ def considered() -> dict[tuple[str, str], Kernel]:
         patch.setattr(choice, "estimate", looked_up)
         for machine in MACHINES:
             for case in _cases(machine):
-                chosen = kernel_for(case, machine)
-                for kernel in (chosen, *chosen.alternatives):
+                for kernel in kernels_for(case, machine):
                     note(kernel, machine.target.core)
     return found
 

@@ -10,6 +10,7 @@ import pytest
 from support.kernel_harness import constant, make_case, tensor
 from support.repository import ROOT
 from tflmgen.ir.kernel import Kernel, Params, Scratch, Target
+from tflmgen.ir.kernel_choice import CostedKernel, KernelChoice
 from tflmgen.kernels import choice as fast
 from tflmgen.kernels.costs.estimate import CORES, FAMILIES, cycles_of, cycles_table, estimate
 from tflmgen.kernels.costs.families import CALL, family_of
@@ -109,11 +110,11 @@ def test_chosen_kernels_take_few_cycles_more_than_the_best(core: str) -> None:
         calls = [RECORDED["calls"][index] for index in candidates]
         recorded = {f"tflmgen_{function}": cycles[core] for function, _, cycles in calls}
         found = fast.fastest([kernel(function, **numbers) for function, numbers, _ in calls], Target(core))
-        chosen, best = chosen + recorded[found.function], best + min(recorded.values())
+        chosen, best = chosen + recorded[found.kernel.function], best + min(recorded.values())
     assert chosen <= (1 + WITHIN) * best
 
 
-def choose(monkeypatch: pytest.MonkeyPatch, **costs: int) -> Kernel:
+def choose(monkeypatch: pytest.MonkeyPatch, **costs: int) -> KernelChoice:
     known = {f"tflmgen_{name}": cost for name, cost in costs.items()}
     monkeypatch.setattr(fast, "estimate", lambda one, _: known.get(one.function))
     scratch = {"small": Scratch(100), "large": Scratch(400), "portable": Scratch(0)}
@@ -123,29 +124,29 @@ def choose(monkeypatch: pytest.MonkeyPatch, **costs: int) -> Kernel:
 
 def test_fewest_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = choose(monkeypatch, small=900, large=500, portable=800)
-    assert chosen.function == "tflmgen_large"
-    assert [one.function for one in chosen.considered] == ["tflmgen_portable", "tflmgen_small"]
-    assert [one.function for one in chosen.alternatives] == ["tflmgen_small", "tflmgen_portable"]
+    assert chosen.kernel.function == "tflmgen_large"
+    assert [one.kernel.function for one in chosen.considered] == ["tflmgen_portable", "tflmgen_small"]
+    assert [one.kernel.function for one in chosen.alternatives] == ["tflmgen_small", "tflmgen_portable"]
 
 
 def test_the_first_where_cycles_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert choose(monkeypatch, small=549, large=500, portable=501).function == "tflmgen_small"
-    assert choose(monkeypatch, small=551, large=500, portable=501).function == "tflmgen_large"
+    assert choose(monkeypatch, small=549, large=500, portable=501).kernel.function == "tflmgen_small"
+    assert choose(monkeypatch, small=551, large=500, portable=501).kernel.function == "tflmgen_large"
 
 
 def test_a_portable_one_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = choose(monkeypatch, small=900, large=500)
-    assert chosen.function == "tflmgen_large"
-    assert [one.function for one in chosen.considered] == ["tflmgen_small"]
+    assert chosen.kernel.function == "tflmgen_large"
+    assert [one.kernel.function for one in chosen.considered] == ["tflmgen_small"]
 
 
 def test_the_first_where_one_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert choose(monkeypatch, large=500, portable=100).function == "tflmgen_small"
+    assert choose(monkeypatch, large=500, portable=100).kernel.function == "tflmgen_small"
 
 
 def test_kernels_without_a_model_count_by_their_products() -> None:
-    assert cycles_of(kernel("some")) == 600
-    assert cycles_of(replace(kernel("some"), cycles=70)) == 70
+    assert cycles_of(KernelChoice.of(kernel("some"))) == 600
+    assert cycles_of(KernelChoice(CostedKernel(kernel("some"), 70))) == 70
 
 
 def test_floats_have_costs_where_there_is_a_floating_point_unit() -> None:
@@ -155,8 +156,7 @@ def test_floats_have_costs_where_there_is_a_floating_point_unit() -> None:
         [tensor("float32", ())],
     )
     found = {
-        features: replace(case, target=Target("cortex-m4", frozenset(features))).kernel
-        for features in (("dsp", "fpu"), ("dsp",))
+        features: case.choice_for(Target("cortex-m4", frozenset(features))) for features in (("dsp", "fpu"), ("dsp",))
     }
-    assert [made.variant for made in found.values()] == ["fpu", "portable"]
-    assert [made.cycles > 0 for made in found.values()] == [True, False]
+    assert [made.kernel.variant for made in found.values()] == ["fpu", "portable"]
+    assert [made.chosen.cycles > 0 for made in found.values()] == [True, False]

@@ -8,7 +8,7 @@ from tflmgen.kernels.choice import fastest
 
 def test_a_kernel_keeps_its_own_alternatives() -> None:
     split = Kernel("split", "k.h", (Scratch(64),), variant="dsp")
-    whole = Kernel("whole", "k.h", (Scratch(512),), variant="dsp", alternatives=(split,))
+    whole = Kernel("whole", "k.h", (Scratch(512),), variant="dsp", smaller=(split,))
     portable = Kernel("portable", "k.h", ())
     found = fastest([whole, portable], Target("cortex-m4", frozenset({"dsp"})))
-    assert [kernel.function for kernel in (found, *found.alternatives)] == ["whole", "split", "portable"]
+    assert [costed.kernel.function for costed in (found.chosen, *found.alternatives)] == ["whole", "split", "portable"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.kernel_harness import Case, constant, make_case, tensor
-from tflmgen.ir.kernel import Kernel, Target
-from tflmgen.kernels.table import OPERATORS
+from tflmgen.ir.kernel import Target
 
 M4 = Target("cortex-m4", frozenset({"dsp"}))
 
@@ -21,9 +20,7 @@ def fully_connected(
 
 
 def variant(case: Case) -> str:
-    kernel = OPERATORS["FULLY_CONNECTED"].kernel(case.instance, M4)
-    assert isinstance(kernel, Kernel)
-    return kernel.variant
+    return case.choice_for(M4).kernel.variant
 
 
 @pytest.mark.parametrize(

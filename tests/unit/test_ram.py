@@ -148,4 +148,4 @@ def test_rows_that_begin_between_words_get_portable_kernels() -> None:
     for operator in operators:
         made = kernels.kernel(operator, 0, aligned=False, choice=0)
         assert made is not None
-        assert made.variant == "portable"
+        assert made.kernel.variant == "portable"

@@ -27,6 +27,7 @@ from tflmgen.ir import (
     Computation,
     Fixed,
     Kernel,
+    KernelChoice,
     Loop,
     Module,
     Op,
@@ -34,6 +35,7 @@ from tflmgen.ir import (
     Program,
     Removed,
     RowStream,
+    Selected,
     StateVariable,
     Value,
     walk,
@@ -265,7 +267,7 @@ def _step(op: Op, index: int, parent: int, function: str, selection: Selection, 
         "variant": variant,
         "macs": called.macs if called else 0,
         **(layer_of(op) if not isinstance(kernel, RowStream) else {}),
-        **_choice(kernel),
+        **_choice(selection.kernels[op.id]),
         **({"stages": stages} if (stages := stages_of(op, selection, index, sources.stage_lines)) else {}),
         "line": sources.lines.get(index),
     }
@@ -278,12 +280,15 @@ def _named(kernel: Computation) -> tuple[str | None, str]:
     return ("", STREAM_VARIANT) if isinstance(kernel, RowStream) else (None, "view")
 
 
-def _choice(kernel: Computation) -> Json:
+def _choice(choice: Selected) -> Json:
     """What a kernel was expected to take, and those that it was preferred to, the next best one first."""
-    if not isinstance(kernel, Kernel) or not kernel.cycles:
+    if not isinstance(choice, KernelChoice) or not choice.chosen.cycles:
         return {}
-    others = [{"kernel": k.function, "variant": k.variant, "cycles": k.cycles} for k in kernel.considered]
-    return {"expected": {"cycles": kernel.cycles}, "considered": others}
+    others = [
+        {"kernel": other.kernel.function, "variant": other.kernel.variant, "cycles": other.cycles}
+        for other in choice.considered
+    ]
+    return {"expected": {"cycles": choice.chosen.cycles}, "considered": others}
 
 
 def _copies(storage: Storage) -> Iterator[Json]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tflmgen.compiler import ram_curve
 from tflmgen.explore import Choice
-from tflmgen.ir import Kernel, LineMove, Op, RowStream, walk
+from tflmgen.ir import Called, LineMove, Op, RowStream, walk
 from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.project import board_for
 from tflmgen.terminal import Column, Console, Table, count
@@ -30,10 +30,10 @@ def pareto_command(path: Path, board_name: str, options: BuildOptions, output: O
 
 def _point(choice: Choice) -> dict[str, int]:
     plans = list(_plans(choice))
-    kernels = [kernel for kernel in choice.best.selection.kernels.values() if isinstance(kernel, Kernel | RowStream)]
+    called = [call for call in choice.best.selection.computations if isinstance(call, Called)]
     return {
         "ram_bytes": choice.bytes,
-        "macs": sum(kernel.macs for kernel in kernels),
+        "macs": sum(call.macs for call in called),
         "extra_cycles": choice.cost,
         "row_calls": sum(len(plan.order) for plan in plans),
         "bytes_moved": sum(move.bytes for plan in plans for move in _moves(plan)),

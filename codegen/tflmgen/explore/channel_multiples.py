@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflmgen.ir import Module
-from tflmgen.kernels import TUNING, Selector, cycles_of
+from tflmgen.kernels import TUNING, Selector
 from tflmgen.passes import macs_by_operator, run_passes, with_ranges, without_ranges
 
 MULTIPLES = {"mve": (4, 8, 16), "dsp": (2, 4)}
@@ -51,4 +51,4 @@ def _fastest(module: Module, narrowest: Module, selector: Selector) -> Module:
 
 
 def _cycles(module: Module, selector: Selector) -> int:
-    return sum(map(cycles_of, selector.select(module).kernels.values()))
+    return selector.select(module).cycles

@@ -13,7 +13,7 @@ from tflmgen.explore.search import Candidate, best_candidate, ladder
 from tflmgen.explore.streams.choose import Streams
 from tflmgen.explore.streams.stream_calls import row_streams
 from tflmgen.ir import Module
-from tflmgen.kernels import TUNING, Selection, Selector, cycles_of, without_overlap
+from tflmgen.kernels import TUNING, Selection, Selector, without_overlap
 from tflmgen.options import Optimize
 from tflmgen.schedule import Step, walk_items
 
@@ -102,7 +102,7 @@ def _ways(modules: Sequence[Module], selector: Selector, most: int | None = None
     A module costs what it takes more than the first one, each with the fastest kernels.
     """
     selections = [_selection(module, selector) for module in modules]
-    totals = [sum(map(cycles_of, selection.kernels.values())) for selection in selections]
+    totals = [selection.cycles for selection in selections]
     pairs = zip(modules, selections, totals, strict=True)
     ways = [_ways_of(module, fastest, max(0, total - totals[0]), selector, most) for module, fastest, total in pairs]
     return heapq.merge(*ways, key=lambda way: way.cost)
@@ -123,7 +123,7 @@ def _ways_of(module: Module, fastest: Selection, base: int, selector: Selector, 
 def _smallest(plain: Choice, selector: Selector) -> Choice:
     """The way of least RAM that slows the model down by no more than is allowed."""
     streams = Streams(plain.module, plain.best.selection, selector.target)
-    allowed = sum(map(cycles_of, plain.best.selection.kernels.values())) * TUNING.slowdown
+    allowed = plain.best.selection.cycles * TUNING.slowdown
 
     def is_allowed(way: Way | Choice) -> bool:
         return way.cost <= allowed or not allowed

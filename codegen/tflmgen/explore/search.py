@@ -8,8 +8,8 @@ from itertools import product
 
 from tflmgen.explore.peak_order import order_for_peak
 from tflmgen.explore.update_order import update_last
-from tflmgen.ir import Kernel, Module, Value
-from tflmgen.kernels import TUNING, Selection, cycles_of
+from tflmgen.ir import KernelChoice, Module, Value
+from tflmgen.kernels import TUNING, Selection
 from tflmgen.memory import (
     JOINS,
     Layout,
@@ -57,7 +57,7 @@ def best_candidate(module: Module, selection: Selection) -> Candidate:
     """The best plan of the fastest kernels, and then of slower ones as long as they save memory."""
     rungs = ladder(module, selection)
     best = next(rungs)
-    bound, total = _packing_bound(module), _cycles(selection)
+    bound, total = _packing_bound(module), selection.cycles
     for rung in rungs:
         within = best.layout.arena.bytes <= bound
         if within and not _is_worth_it(rung, best, total):
@@ -82,7 +82,7 @@ def ladder(module: Module, selection: Selection) -> Iterator[Candidate]:
     kernels: Selection | None = selection
     while kernels is not None:
         best = min(_plans(kernels, orders, variables), key=lambda candidate: candidate.cost)
-        yield replace(best, order_proved=by_peak.is_proved, slower=_cycles(kernels) - _cycles(selection))
+        yield replace(best, order_proved=by_peak.is_proved, slower=kernels.cycles - selection.cycles)
         kernels = _slower(best)
 
 
@@ -100,7 +100,7 @@ def _plans(
     distances that may be exceeded by multiples only, if these come out."""
     joins = JOINS if has_pieces(selection) else JOINS[:1]
     aparts = (False, True) if has_backward(selection) else (False,)
-    closes = (False, True) if any(has_multiples(kernel) for kernel in selection.kernels.values()) else (False,)
+    closes = (False, True) if any(has_multiples(kernel) for kernel in selection.computations) else (False,)
     for (scheduled, liveness), join, apart, close in product(orders, joins, aparts, closes):
         storage = assign(scheduled, selection, liveness, variables, join, apart, close)
         layout = lay_out(storage, scheduled.steps)
@@ -115,17 +115,13 @@ def _slower(candidate: Candidate) -> Selection | None:
     fullest = frozenset(candidate.layout.arena.fullest)
     for function in candidate.schedule.functions:
         for item, _ in walk_items(function.body):
-            kernel = kernels[item.op.id] if isinstance(item, Step) and item.index in fullest else None
-            if isinstance(item, Step) and isinstance(kernel, Kernel) and kernel.alternatives:
-                following, *others = kernel.alternatives
-                kernels[item.op.id] = replace(following, alternatives=tuple(others))
+            choice = kernels[item.op.id] if isinstance(item, Step) and item.index in fullest else None
+            slower = choice.slower if isinstance(choice, KernelChoice) else None
+            if isinstance(item, Step) and slower is not None:
+                kernels[item.op.id] = slower
     return replace(candidate.selection, kernels=kernels) if kernels != candidate.selection.kernels else None
 
 
 def _is_worth_it(rung: Candidate, best: Candidate, total: int) -> bool:
     more = rung.slower - best.slower
     return rung.slower * TUNING.slower_share <= total or 2 * more * best.bytes <= (best.bytes - rung.bytes) * total
-
-
-def _cycles(selection: Selection) -> int:
-    return sum(map(cycles_of, selection.kernels.values()))

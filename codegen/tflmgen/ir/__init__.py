@@ -29,7 +29,6 @@ from tflmgen.ir.graph import (
 )
 from tflmgen.ir.json_form import module_json
 from tflmgen.ir.kernel import (
-    Considered,
     ConstantArray,
     Input,
     Kernel,
@@ -47,6 +46,7 @@ from tflmgen.ir.kernel import (
     Target,
     View,
 )
+from tflmgen.ir.kernel_choice import CostedKernel, KernelChoice, Selected
 from tflmgen.ir.program import (
     Access,
     Argument,
@@ -107,8 +107,8 @@ __all__ = [
     "Call",
     "Called",
     "Computation",
-    "Considered",
     "ConstantArray",
+    "CostedKernel",
     "DType",
     "Dim",
     "Fixed",
@@ -123,6 +123,7 @@ __all__ = [
     "Invoke",
     "Kernel",
     "KernelCall",
+    "KernelChoice",
     "Line",
     "LineMove",
     "Loop",
@@ -159,6 +160,7 @@ __all__ = [
     "RowStream",
     "Running",
     "Scratch",
+    "Selected",
     "Signature",
     "Slot",
     "StateVariable",

@@ -103,22 +103,12 @@ class Params:
 
 
 @dataclass(frozen=True, slots=True)
-class Considered:
-    """A kernel that was not chosen, with its estimate."""
-
-    function: str
-    variant: str
-    cycles: int
-
-
-@dataclass(frozen=True, slots=True)
 class Kernel:
     """One C call that computes one operator.
 
-    error: the status to return where the C function returns false; empty where it returns nothing. cycles: the
-    estimate of one call, 0 where there is none. considered: the kernels that were not chosen. alternatives: the
-    same computed more slowly, but perhaps in less memory, the fastest first. backward: the same on the same
-    operands from the last element to the first, for an output that lies over its input and behind it.
+    error: the status to return where the C function returns false; empty where it returns nothing. backward: the same
+    on the same operands from the last element to the first, for an output that lies over its input and behind it.
+    smaller: slower kernels that compute the same with less scratch, the fastest first.
     """
 
     function: str
@@ -129,10 +119,8 @@ class Kernel:
     macs: int = 0
     variant: str = "portable"
     error: str = ""
-    cycles: int = 0
-    considered: tuple[Considered, ...] = ()
-    alternatives: tuple[Kernel, ...] = ()
     backward: Kernel | None = None
+    smaller: tuple[Kernel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Decided here: support rules, shapes, compile-time folding, value ranges, packed 
 """
 
 from tflmgen.kernels.accepted import ANY, Signature, Types, accepted_types
+from tflmgen.kernels.choice import scratch_bytes
 from tflmgen.kernels.costs.estimate import cycles_of
 from tflmgen.kernels.flash_budget import WINOGRAD
 from tflmgen.kernels.folding.evaluate import fold
@@ -159,6 +160,7 @@ __all__ = [
     "reference_runtimes",
     "rows_cut",
     "scale",
+    "scratch_bytes",
     "static_shape",
     "table_of",
     "traits_of",

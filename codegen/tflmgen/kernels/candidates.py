@@ -127,9 +127,9 @@ def fast_grouped(op: OperatorInstance, window: Window, layer: Layer, target: Tar
 
 
 def _with_macs(kernel: Kernel, macs: int) -> Kernel:
-    others = tuple(_with_macs(other, macs) for other in kernel.alternatives)
+    others = tuple(_with_macs(other, macs) for other in kernel.smaller)
     backward = kernel.backward and _with_macs(kernel.backward, macs)
-    return replace(kernel, macs=macs, alternatives=others, backward=backward)
+    return replace(kernel, macs=macs, smaller=others, backward=backward)
 
 
 def fast_depthwise(op: OperatorInstance, window: Window, layer: Layer, target: Target) -> list[Kernel]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from tflmgen.ir import Considered, Kernel, Scratch, Target
+from tflmgen.ir import CostedKernel, Kernel, KernelChoice, Scratch, Target
 from tflmgen.kernels.costs.estimate import estimate
 
 NEAR = 1.1
@@ -15,33 +14,31 @@ LITTLE = 16
 """Bytes of scratch that a slower kernel without any is not worth."""
 
 
-def fastest(kernels: Iterable[Kernel], target: Target) -> Kernel:
+def fastest(kernels: Iterable[Kernel], target: Target) -> KernelChoice:
     """The kernel of fewest estimated cycles, or the first one where those aren't known of all but a portable one.
 
-    Of kernels that are NEAR that, the first one. Its alternatives, which may take less memory, are its own, the others
-    for the same instruction set, and the portable one where that has less scratch.
+    Of kernels that are NEAR that, the first one. Its alternatives, which may take less memory, are its own smaller
+    forms, the others for the same instruction set, and the portable one where that has less scratch.
     """
-    estimated = [_estimated(kernel, target.core) for kernel in kernels]
-    first, *others = estimated
-    known = [kernel for kernel in estimated if kernel.cycles]
-    if known and all(kernel.cycles or kernel.variant == "portable" for kernel in estimated):
-        fewest = min(kernel.cycles for kernel in known)
-        first = next(kernel for kernel in known if kernel.cycles <= NEAR * fewest)
-        others = sorted((kernel for kernel in known if kernel is not first), key=lambda kernel: kernel.cycles)
-        others += [kernel for kernel in estimated if not kernel.cycles]
-    own = [_estimated(kernel, target.core) for kernel in first.alternatives]
-    same = [*own, *(kernel for kernel in others if kernel.variant == first.variant)]
-    portable = [kernel for kernel in others if kernel.variant == "portable"]
-    if min(_scratch(kernel) for kernel in (first, *same)) > LITTLE:
-        same += portable
-    considered = tuple(Considered(k.function, k.variant, k.cycles) for k in others if k.cycles)
-    return replace(first, alternatives=tuple(same), considered=considered)
+    estimated = [_costed(kernel, target.core) for kernel in kernels]
+    chosen, *others = estimated
+    known = [costed for costed in estimated if costed.cycles]
+    if known and all(costed.cycles or costed.kernel.variant == "portable" for costed in estimated):
+        fewest = min(costed.cycles for costed in known)
+        chosen = next(costed for costed in known if costed.cycles <= NEAR * fewest)
+        others = sorted((costed for costed in known if costed is not chosen), key=lambda costed: costed.cycles)
+        others += [costed for costed in estimated if not costed.cycles]
+    smaller = [_costed(kernel, target.core) for kernel in chosen.kernel.smaller]
+    alternatives = [*smaller, *(other for other in others if other.kernel.variant == chosen.kernel.variant)]
+    if min(scratch_bytes(costed.kernel) for costed in (chosen, *alternatives)) > LITTLE:
+        alternatives += [other for other in others if other.kernel.variant == "portable"]
+    return KernelChoice(chosen, tuple(alternatives), tuple(other for other in others if other.cycles))
 
 
-def _scratch(kernel: Kernel) -> int:
+def scratch_bytes(kernel: Kernel) -> int:
+    """Bytes of arena that a call takes beside its operands."""
     return sum(operand.bytes for operand in kernel.operands if isinstance(operand, Scratch))
 
 
-def _estimated(kernel: Kernel, core: str) -> Kernel:
-    cycles = estimate(kernel, core)
-    return replace(kernel, cycles=cycles) if cycles else kernel
+def _costed(kernel: Kernel, core: str) -> CostedKernel:
+    return CostedKernel(kernel, estimate(kernel, core) or 0)

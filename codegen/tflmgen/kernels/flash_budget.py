@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from tflmgen.ir import (
     Called,
-    Computation,
-    Considered,
     ConstantArray,
+    CostedKernel,
     Input,
-    Kernel,
+    KernelChoice,
     Module,
     Op,
     Pieces,
     RowStream,
+    Selected,
     View,
     walk,
 )
@@ -23,11 +23,11 @@ from tflmgen.ir import (
 WINOGRAD = "winograd"
 """The variant of kernels with larger weights."""
 
-Kernels = Mapping[int, Computation]
+Kernels = Mapping[int, Selected]
 
 
 def within_flash(
-    module: Module, kernels: Kernels, most: int, without: Callable[[Op], Kernel | View | Pieces]
+    module: Module, kernels: Kernels, most: int, without: Callable[[Op], KernelChoice | View | Pieces]
 ) -> tuple[Kernels, tuple[str, ...]]:
     """`kernels` with weights of at most `most` bytes in all, as far as the larger ones decide; notes for the user.
 
@@ -36,51 +36,53 @@ def within_flash(
     """
     operators = [node for f in module.functions for node in walk(f.body) if isinstance(node, Op)]
     chosen = dict(kernels)
-    larger: dict[int, Kernel] = {}
+    larger: dict[int, KernelChoice] = {}
     for op in operators:
-        kernel = chosen[op.id]
-        if isinstance(kernel, Kernel) and kernel.variant == WINOGRAD:
-            chosen[op.id] = larger[op.id] = replace(kernel, alternatives=())
+        choice = chosen[op.id]
+        if isinstance(choice, KernelChoice) and choice.kernel.variant == WINOGRAD:
+            chosen[op.id] = larger[op.id] = replace(choice, alternatives=())
     if not larger:
         return chosen, ("--winograd makes no operator faster here",)
     if _flash(module, operators, chosen) <= most:
         return chosen, ()
-    plain = {op.id: other for op in operators if op.id in larger and isinstance(other := without(op), Kernel)}
+    plain = {op.id: other for op in operators if op.id in larger and isinstance(other := without(op), KernelChoice)}
     refused = []
-    for number in sorted(plain, key=lambda number: (_worth(larger[number], plain[number]), number)):
+    for number in sorted(plain, key=lambda number: (_worth(larger[number].chosen, plain[number].chosen), number)):
         if _flash(module, operators, chosen) <= most:
             break
-        chosen[number] = _instead(plain[number], larger[number])
+        chosen[number] = replace(plain[number], considered=(larger[number].chosen, *plain[number].considered))
         refused.append(number)
     names = ", ".join(f"{op.origin.subgraph}.{op.origin.operator}" for op in operators if op.id in refused)
     return chosen, (f"--winograd: the flash does not hold the larger weights of {names}; computed without",)
 
 
-def _worth(kernel: Kernel, other: Kernel) -> float:
+def _worth(larger: CostedKernel, other: CostedKernel) -> float:
     """Cycles saved for a byte."""
-    return (other.cycles - kernel.cycles) / max(1, sum(map(len, _packed(kernel))) - sum(map(len, _packed(other))))
-
-
-def _instead(kernel: Kernel, refused: Kernel) -> Kernel:
-    known = Considered(refused.function, refused.variant, refused.cycles)
-    return replace(kernel, considered=(known, *kernel.considered))
+    more = sum(map(len, _packed(larger.kernel))) - sum(map(len, _packed(other.kernel)))
+    return (other.cycles - larger.cycles) / max(1, more)
 
 
 def _flash(module: Module, operators: list[Op], kernels: Kernels) -> int:
     """Bytes of all constants; equal ones are stored once."""
-    packed = {data for kernel in kernels.values() if isinstance(kernel, Called) for data in _packed(kernel)}
-    plain = {name for op in operators for name in _plain(op, kernels[op.id])}
+    called = {op: call for op in operators if (call := _called(kernels[op.id])) is not None}
+    packed = {data for call in called.values() for data in _packed(call)}
+    plain = {name for op, call in called.items() for name in _plain(op, call)}
     return sum(map(len, packed)) + sum(len(module.constants[name]) for name in plain)
 
 
-def _packed(called: Called) -> Iterator[bytes]:
-    kernels = [call.kernel for call in called.calls] if isinstance(called, RowStream) else [called]
+def _called(selected: Selected) -> Called | None:
+    call = selected.kernel if isinstance(selected, KernelChoice) else selected
+    return call if isinstance(call, Called) else None
+
+
+def _packed(call: Called) -> Iterator[bytes]:
+    kernels = [row.kernel for row in call.calls] if isinstance(call, RowStream) else [call]
     return (operand.data for kernel in kernels for operand in kernel.operands if isinstance(operand, ConstantArray))
 
 
-def _plain(op: Op, kernel: Computation) -> Iterator[str]:
+def _plain(op: Op, call: Called) -> Iterator[str]:
     """The model's own constants that a kernel reads."""
-    for operand in kernel.operands if isinstance(kernel, Called) else ():
+    for operand in call.operands:
         value = op.inputs[operand.index] if isinstance(operand, Input) and operand.index < len(op.inputs) else None
         if value is not None and value.constant is not None:
             yield value.constant

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.ir import Dim, DType, Kernel, OperatorInstance, Pieces, Target, TensorType, View
+from tflmgen.ir import Dim, DType, Kernel, KernelChoice, OperatorInstance, Pieces, Target, TensorType, View
 from tflmgen.kernels.numeric.real_functions import Real
 from tflmgen.kernels.ranges.intervals import Transfer
 from tflmgen.kernels.traits import UNKNOWN, Traits
@@ -88,7 +88,7 @@ class Operator:
     outputs: int
     rules: tuple[Rule, ...]
     infer: Callable[[OperatorInstance], tuple[Shape | None, ...]]
-    kernel: Callable[[OperatorInstance, Target], Kernel | View | Pieces]
+    kernel: Callable[[OperatorInstance, Target], Kernel | KernelChoice | View | Pieces]
     fold: Callable[[OperatorInstance], Sequence[NDArray[Any]] | None] | None = None
     value_range: Transfer | None = None
     real: Real | None = None

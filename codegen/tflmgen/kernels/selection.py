@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -10,16 +10,19 @@ from types import MappingProxyType
 from tflmgen.ir import (
     Computation,
     Kernel,
+    KernelChoice,
     Module,
     Op,
     OperatorInstance,
     Part,
     Pieces,
     RowStream,
+    Selected,
     Target,
     View,
     walk,
 )
+from tflmgen.kernels.costs.estimate import cycles_of
 from tflmgen.kernels.flash_budget import within_flash
 from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.operator import Operators
@@ -30,11 +33,22 @@ from tflmgen.kernels.table import OPERATORS
 class Selection:
     """Op.id -> what computes it. notes: what the user should know of the choice."""
 
-    kernels: Mapping[int, Computation]
+    kernels: Mapping[int, Selected]
     notes: tuple[str, ...] = ()
 
     def of(self, op: Op) -> Computation:
-        return self.kernels[op.id]
+        """What computes an operator."""
+        return _computation(self.kernels[op.id])
+
+    @property
+    def computations(self) -> Iterator[Computation]:
+        """What computes each operator."""
+        return map(_computation, self.kernels.values())
+
+    @property
+    def cycles(self) -> int:
+        """The estimated cycles of all operators, each called once."""
+        return sum(map(cycles_of, self.kernels.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +60,7 @@ class Selector:
 
     def select(self, module: Module, streams: Mapping[int, RowStream] = MappingProxyType({})) -> Selection:
         """What computes every Op of the module; `streams` compute those that no table has, by Op.id."""
-        kernels: dict[int, Computation] = {}
+        kernels: dict[int, Selected] = {}
         for function in module.functions:
             for node in walk(function.body):
                 if isinstance(node, Op):
@@ -56,13 +70,13 @@ class Selector:
         without = replace(self, target=replace(self.target, winograd=0))
         return Selection(*within_flash(module, kernels, self.target.winograd, partial(without._kernel, module)))
 
-    def _kernel(self, module: Module, op: Op) -> Kernel | View | Pieces:
+    def _kernel(self, module: Module, op: Op) -> KernelChoice | View | Pieces:
         kernel = self.operators[op.operator].kernel(_instance(module, op), self.target)
         source = op.inputs[kernel.input] if isinstance(kernel, View) else None
         if isinstance(kernel, View) and source is not None and source.is_constant:
             # A constant has no place in RAM that the output could rename.
             return Pieces((Part(0, 0, kernel.input, 0, source.type.bytes),))
-        return kernel
+        return KernelChoice.of(kernel) if isinstance(kernel, Kernel) else kernel
 
 
 def without_overlap(selection: Selection) -> Selection:
@@ -72,10 +86,15 @@ def without_overlap(selection: Selection) -> Selection:
     )
 
 
-def _without_overlap(kernel: Computation) -> Computation:
-    if isinstance(kernel, Kernel):
-        return replace(kernel, overlaps=(), alternatives=(), backward=None)
-    return replace(kernel, overlaps=()) if isinstance(kernel, RowStream) else kernel
+def _without_overlap(selected: Selected) -> Selected:
+    if isinstance(selected, KernelChoice):
+        kernel = replace(selected.kernel, overlaps=(), backward=None)
+        return replace(selected, chosen=replace(selected.chosen, kernel=kernel), alternatives=())
+    return replace(selected, overlaps=()) if isinstance(selected, RowStream) else selected
+
+
+def _computation(selected: Selected) -> Computation:
+    return selected.kernel if isinstance(selected, KernelChoice) else selected
 
 
 def _instance(module: Module, op: Op) -> OperatorInstance:

@@ -200,12 +200,12 @@ def _add_scratch(
 
 def has_pieces(selection: Selection) -> bool:
     """Whether a choice of `join` makes a difference."""
-    return any(isinstance(kernel, Pieces) for kernel in selection.kernels.values())
+    return any(isinstance(kernel, Pieces) for kernel in selection.computations)
 
 
 def has_backward(selection: Selection) -> bool:
     """Whether a choice of `apart` makes a difference."""
-    return any(_can_go_backward(kernel) for kernel in selection.kernels.values())
+    return any(_can_go_backward(kernel) for kernel in selection.computations)
 
 
 def _can_go_backward(kernel: Computation) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tflmgen.explore.streams.push_rows import PUSH
-from tflmgen.ir import Input, Kernel, Op, OperatorInstance, Output, Target, TensorType, Value
+from tflmgen.ir import Input, Kernel, KernelChoice, Op, OperatorInstance, Output, Target, TensorType, Value
 from tflmgen.kernels import (
     OPERATORS,
     Sliding,
@@ -61,12 +61,12 @@ class RowOperator:
         first = tick * self.window.steps.stride_height - self.window.height.padding
         return max(-first, 0), max(first + self.window.reach[0] - self.input_height, 0)
 
-    def kernel(self, tick: int, target: Target) -> Kernel | None:
+    def kernel(self, tick: int, target: Target) -> KernelChoice | None:
         """What computes one tick; Input(i) are the operator's own, of which the data inputs begin at needs[tick]."""
         if self.op.operator == PUSH:
-            return Kernel("", "", (Input(0), Output(0)))
+            return KernelChoice.of(Kernel("", "", (Input(0), Output(0))))
         if self.reduces:
-            return pool_by_rows(self.instance, tick)
+            return KernelChoice.of(pool_by_rows(self.instance, tick))
         first, end = self.needs[tick]
         inputs = tuple(
             _rows(type_, end - first) if type_ is not None and index in self.data else type_
@@ -76,8 +76,9 @@ class RowOperator:
         if self.window is not None:
             attributes = replace(attributes, steps=self._steps(self.window, tick))
         instance = replace(self.instance, inputs=inputs, outputs=(_rows(self.output, 1),), attributes=attributes)
-        made = OPERATORS[self.op.operator].kernel(instance, target)
-        return made if isinstance(made, Kernel) and not made.error else None
+        found = OPERATORS[self.op.operator].kernel(instance, target)
+        choice = KernelChoice.of(found) if isinstance(found, Kernel) else found
+        return choice if isinstance(choice, KernelChoice) and not choice.kernel.error else None
 
     def _steps(self, window: Window, tick: int) -> Steps:
         """The same window with the padding that this tick meets written out."""

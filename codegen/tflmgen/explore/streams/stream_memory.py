@@ -117,7 +117,7 @@ def _streams(
     source = next(v for op in ops for v in op.inputs if v is not None and not v.is_constant and v not in made)
     into, out = live.root(source).type.bytes, ops[-1].outputs[0].type.bytes
     calls = CALL * sum(operator.ticks for operator in wiring.operators)
-    whole = sum(map(cycles_of, map(selection.of, ops))) if selection is not None else 0
+    whole = sum(cycles_of(selection.kernels[op.id]) for op in ops) if selection is not None else 0
     for found in estimates(wiring, kernels):
         together = max(into + found.distance, out) if live.dies(source, end) else out
         total = live.through(first, end) + found.work + min(together, into + out)

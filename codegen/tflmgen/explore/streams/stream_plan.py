@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflmgen.explore.streams.lines import Lines, lay_lines
-from tflmgen.explore.streams.row_kernels import Choice, RowKernels, scratch_bytes
+from tflmgen.explore.streams.row_kernels import Choice, RowKernels
 from tflmgen.explore.streams.row_order import INPUT, RowOrder, Rows, Wiring, order_rows
 from tflmgen.explore.streams.row_slices import row_bytes
-from tflmgen.ir import Kernel, Line, LineMove, RowCall, Running, Scratch
-from tflmgen.kernels import TUNING, cycles_of
+from tflmgen.ir import CostedKernel, Kernel, Line, LineMove, RowCall, Running, Scratch
+from tflmgen.kernels import TUNING, cycles_of, scratch_bytes
 from tflmgen.memory import Block, peak, place
 
 WORD = 4
@@ -49,7 +49,7 @@ def plan_stream(wiring: Wiring, kernels: RowKernels, choice: Choice) -> StreamPl
     """The plan of a stream; None where an operator has no kernel for single rows."""
     planner = _Planner(wiring, kernels)
     found = planner.kernels(choice)
-    return planner.plan(found) if found is not None else None
+    return planner.plan([costed.kernel for costed in found]) if found is not None else None
 
 
 def estimates(wiring: Wiring, kernels: RowKernels) -> Iterator[Estimate]:
@@ -61,13 +61,13 @@ def estimates(wiring: Wiring, kernels: RowKernels) -> Iterator[Estimate]:
     choice = [0] * len(wiring.operators)
     least: int | None = None
     while (found := planner.kernels(choice)) is not None:
-        blocks = planner.blocks(found).blocks
+        blocks = planner.blocks([costed.kernel for costed in found]).blocks
         work, fullest = peak(((b.bytes, b.steps) for b in blocks), len(found))
         if least is None or work < least:
             least = work
             cycles = sum(map(cycles_of, found))
             yield Estimate(tuple(choice), work, planner.distance(), cycles)
-        slower = {planner.stage(tick) for tick in fullest if scratch_bytes(found[tick])}
+        slower = {planner.stage(tick) for tick in fullest if scratch_bytes(found[tick].kernel)}
         slower = {stage for stage in slower if choice[stage] < planner.most(stage)}
         if not slower:
             return
@@ -103,7 +103,7 @@ class _Planner:
         """The slowest choice for an operator."""
         return self._source.most(self._wiring.operators[stage], self._aligned[stage])
 
-    def kernels(self, choice: Sequence[int]) -> list[Kernel] | None:
+    def kernels(self, choice: Sequence[int]) -> list[CostedKernel] | None:
         """The kernel of each tick."""
         found = []
         for tick in self._order.ticks:

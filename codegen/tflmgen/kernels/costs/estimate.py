@@ -11,7 +11,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from tflmgen.ir import Called, Computation, Kernel
+from tflmgen.ir import CostedKernel, Kernel, KernelChoice, RowStream, Selected
 from tflmgen.kernels.costs.families import FAMILIES, family_of
 from tflmgen.kernels.costs.term import Numbers
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX
@@ -67,10 +67,12 @@ def estimate(kernel: Kernel, core: str) -> int | None:
     return max(1, round(sum(cycles[term] * counts[term] for term in cycles)))
 
 
-def cycles_of(kernel: Computation) -> int:
+def cycles_of(selected: Selected | CostedKernel) -> int:
     """The estimated cycles of an operator; where there is no cost model, about what its products take."""
-    known = kernel.cycles if isinstance(kernel, Kernel) else 0
-    return known or (PER_MAC * kernel.macs if isinstance(kernel, Called) else 0)
+    costed = selected.chosen if isinstance(selected, KernelChoice) else selected
+    if isinstance(costed, CostedKernel):
+        return costed.cycles or PER_MAC * costed.kernel.macs
+    return PER_MAC * costed.macs if isinstance(costed, RowStream) else 0
 
 
 def numbers_of(kernel: Kernel) -> Numbers:

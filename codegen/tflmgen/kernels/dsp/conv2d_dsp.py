@@ -63,7 +63,7 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     macs = op.outputs[0].elements * terms
     kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, overlaps, macs, "dsp")
-    kernel = replace(kernel, alternatives=_split(op, window, layer, special, kernel))
+    kernel = replace(kernel, smaller=_split(op, window, layer, special, kernel))
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 

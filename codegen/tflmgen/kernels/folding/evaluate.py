@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import OperatorInstance, Target, View
+from tflmgen.ir import KernelChoice, OperatorInstance, Target, View
 from tflmgen.kernels.folding.fold_moves import moved
 from tflmgen.kernels.operator import Operator, Operators
 from tflmgen.kernels.table import OPERATORS
@@ -30,7 +30,8 @@ def fold(name: str, op: OperatorInstance, operators: Operators = OPERATORS) -> S
             return moved(view, op)
         if not entry.traits.moves or any(array is None for array in op.constants):
             return None
-        return moved(entry.kernel(op, Target("generic")), op)
+        kernel = entry.kernel(op, Target("generic"))
+        return moved(kernel.kernel if isinstance(kernel, KernelChoice) else kernel, op)
 
 
 def _view_of_constant(entry: Operator, op: OperatorInstance) -> View | None:

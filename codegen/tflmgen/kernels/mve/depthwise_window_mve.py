@@ -52,7 +52,7 @@ def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> 
         return Kernel(function, HEADER, operands, fields, over_input, macs, "mve")
 
     if three and window.steps.stride_width == 1:
-        return replace(kernel(True), alternatives=(kernel(False),))
+        return replace(kernel(True), smaller=(kernel(False),))
     return kernel(False)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Kernel, OperatorInstance, Target
+from tflmgen.ir import DType, Kernel, KernelChoice, OperatorInstance, Target
 from tflmgen.kernels.candidates import fast_add, fast_mul
 from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.folding.fold_elements import Array, Fold, arithmetic, clamp_bounds
@@ -83,8 +83,8 @@ def output_limits(op: OperatorInstance, activation: Activation) -> Fields:
 
 def _kernel(
     name: str, quantized_fields: Callable[[OperatorInstance], Fields]
-) -> Callable[[OperatorInstance, Target], Kernel]:
-    def kernel(op: OperatorInstance, target: Target) -> Kernel:
+) -> Callable[[OperatorInstance, Target], KernelChoice]:
+    def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
         fast: list[Kernel] = []
         if op.outputs[0].dtype is DType.INT8:
             assert op.outputs[0].quantization is not None

@@ -15,6 +15,7 @@ from tflmgen.ir import (
     DType,
     Input,
     Kernel,
+    KernelChoice,
     Null,
     Operand,
     OperatorInstance,
@@ -138,7 +139,7 @@ def real_multipliers(op: OperatorInstance) -> list[float]:
     return [scale(input_type(op, 0)) * right / scale(op.outputs[0]) for right in scales]
 
 
-def kernel(op: OperatorInstance, target: Target) -> Kernel:
+def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     portable = portable_kernel(op)
     if "mve" in target.features and portable.function == "tflmgen_batch_matmul_s8":
         fast = batch_matmul_mve(portable)

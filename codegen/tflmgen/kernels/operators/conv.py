@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_conv2d, fast_grouped, fast_int16, on_fpu
 from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.dsp.int16_layers import conv2d_int16, int16_layer
@@ -69,7 +69,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
     return ((input_type(op, 0).shape[0], over.height.output, over.width.output, input_type(op, 1).shape[0]),)
 
 
-def kernel(op: OperatorInstance, target: Target) -> Kernel:
+def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     if stays_packed(op, target):
         channels, over = static_shape(input_type(op, 1))[0], window_of(op)
         padding: Fields = (("padding_value", zero_point(input_type(op, 0))),)

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_conv2d, fast_grouped, fast_int16, on_fpu
 from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.dsp.int16_layers import conv2d_int16, depthwise_int16, int16_layer
@@ -50,7 +50,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
     return ((input_type(op, 0).shape[0], over.height.output, over.width.output, input_type(op, 1).shape[3]),)
 
 
-def kernel(op: OperatorInstance, target: Target) -> Kernel:
+def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
     return fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.ir import DType, Kernel, OperatorInstance, Target
+from tflmgen.ir import DType, Kernel, KernelChoice, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import plain
 from tflmgen.kernels.folding.fold_quantized import tabled
 from tflmgen.kernels.numeric.int8_tables import (
@@ -123,7 +123,7 @@ class Function:
             traits=traits,
         )
 
-    def _kernel(self, op: OperatorInstance, target: Target) -> Kernel:
+    def _kernel(self, op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
         dtype = input_type(op, 0).dtype
         if dtype is DType.INT8 and self.int8 is not None:
             return lookup_kernel(op, table_operand(self.int8(op)), target)

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Target, dim_max
+from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target, dim_max
 from tflmgen.kernels.candidates import fast_fully_connected, fast_int16, on_fpu
 from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.dsp.int16_layers import fully_connected_int16, int16_layer
@@ -75,7 +75,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
     return ((input_type(op, 0).elements // depth, units),)
 
 
-def kernel(op: OperatorInstance, target: Target) -> Kernel:
+def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     if stays_packed(op, target):
         return _packed_kernel(op)
     return fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Target
+from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import Array
 from tflmgen.kernels.numeric.real_functions import of_elements, silu
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
@@ -19,7 +19,7 @@ from tflmgen.kernels.traits import UNARY, Traits
 ENTRIES = 256
 
 
-def _lookup(op: OperatorInstance, target: Target) -> Kernel:
+def _lookup(op: OperatorInstance, target: Target) -> KernelChoice:
     return lookup_kernel(op, Input(1), target)
 
 

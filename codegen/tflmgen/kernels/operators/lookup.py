@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ir import (
+    ConstantArray,
+    DType,
+    Input,
+    Kernel,
+    KernelChoice,
+    Operand,
+    OperatorInstance,
+    Output,
+    Overlap,
+    Params,
+    Target,
+)
 from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.rules import input_type
@@ -16,7 +28,7 @@ def table_operand(results: ArrayLike) -> ConstantArray:
     return ConstantArray.of("table", np.array(results), DType.INT8)
 
 
-def lookup_kernel(op: OperatorInstance, table: Operand, target: Target) -> Kernel:
+def lookup_kernel(op: OperatorInstance, table: Operand, target: Target) -> KernelChoice:
     """output 0 = table[input 0 + 128]."""
 
     def kernel(variant: str, header: str) -> Kernel:

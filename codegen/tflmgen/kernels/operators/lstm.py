@@ -18,6 +18,7 @@ from tflmgen.ir import (
     DType,
     Input,
     Kernel,
+    KernelChoice,
     Null,
     Operand,
     OperatorInstance,
@@ -95,7 +96,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
     return ((*input_type(op, 0).shape[:-1], sizes_of(op).outputs),)
 
 
-def kernel(op: OperatorInstance, target: Target) -> Kernel:
+def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     sizes = sizes_of(op)
     sequence: ParamFields = (
         ("batches", sizes.batches),

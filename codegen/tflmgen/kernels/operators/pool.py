@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Target
+from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, parse_activation
@@ -63,8 +63,8 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
     return ((shape[0], over.height.output, over.width.output, shape[3]),)
 
 
-def _kernel(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
-    def kernel(op: OperatorInstance, target: Target) -> Kernel:
+def _kernel(kind: str) -> Callable[[OperatorInstance, Target], KernelChoice]:
+    def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
         output, activation = op.outputs[0], op.attributes.activation
         least, greatest = activation.bounds
         if output.quantization is not None and output.dtype is not DType.FLOAT32:

@@ -12,6 +12,7 @@ from tflmgen.ir import (
     DType,
     Input,
     Kernel,
+    KernelChoice,
     OperatorInstance,
     Output,
     Overlap,
@@ -98,7 +99,7 @@ def thresholds(result: TensorType) -> NDArray[np.int64]:
     return low
 
 
-def _quantize(op: OperatorInstance, target: Target) -> Kernel:
+def _quantize(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     source, result = input_type(op, 0), op.outputs[0]
     least = LEAST_ELEMENTS[target.optimize]
     if (source.dtype, result.dtype) == (DType.INT8, DType.INT8) and source.elements >= least:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target, TensorType
+from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Params, Target, TensorType
 from tflmgen.kernels.folding.fold_elements import Array, dequantize, quantize
 from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
@@ -31,7 +31,7 @@ def requantized(op: OperatorInstance, values: Array) -> Array:
     return values
 
 
-def _kernel(op: OperatorInstance, target: Target) -> Kernel:
+def _kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     source, result = input_type(op, 0), op.outputs[0]
     if source.elements >= _least_elements(target):
         table = table_operand(requantized(op, np.arange(-128, 128, dtype=np.int8)))

@@ -12,6 +12,7 @@ from tflmgen.ir import (
     DType,
     Input,
     Kernel,
+    KernelChoice,
     Operand,
     OperatorInstance,
     Output,
@@ -70,7 +71,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
     return ((*input_type(op, 0).shape[:-1], _units(op)),)
 
 
-def kernel(op: OperatorInstance, target: Target) -> Kernel:
+def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
     batches, steps, channels = _extents(op)
     units, activation = _units(op), op.attributes.activation
     least, greatest = (activation or Activation.NONE).bounds

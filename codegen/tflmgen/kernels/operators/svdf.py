@@ -17,6 +17,7 @@ from tflmgen.ir import (
     DType,
     Input,
     Kernel,
+    KernelChoice,
     Null,
     Operand,
     OperatorInstance,
@@ -68,7 +69,7 @@ def _factors(op: OperatorInstance) -> tuple[float, float]:
     return source * weights / state, state * time_weights / scale(op.outputs[0])
 
 
-def kernel(op: OperatorInstance, target: Target) -> Kernel:
+def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     sizes = size_fields(op)
     macs = products(op)
     bias: Operand = Null() if op.inputs[BIAS] is None else Input(BIAS)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, Null, OperatorInstance, Output, Target
+from tflmgen.ir import DType, Input, Kernel, KernelChoice, Null, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_transpose_conv
 from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.numeric.int8_layer import layer_of
@@ -70,7 +70,7 @@ def _fields(op: OperatorInstance) -> Fields:
     return tuple(fields.items())
 
 
-def kernel(op: OperatorInstance, target: Target) -> Kernel:
+def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
     return fastest([*_fast_kernels(op, target), portable_kernel(op)], target)
 
 

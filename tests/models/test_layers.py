@@ -16,7 +16,7 @@ from tflmgen.backend.c_library import Sources, emit
 from tflmgen.commands.test import sets_of
 from tflmgen.commands.test_layers import _match_by_key, _trace_layers
 from tflmgen.compare import layers
-from tflmgen.compare.layers import HEAD, Expected, Layer, LayersError, compared, first_difference
+from tflmgen.compare.layers import HEAD, Expected, Layer, LayersError, comparable_pairs, first_difference
 from tflmgen.compare.verdict import Tolerance
 from tflmgen.ir.graph import Narrowed, Origin
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
@@ -114,7 +114,7 @@ def test_another_build_tells_the_iteration(loop: Path, monkeypatch: pytest.Monke
     (right, *_), _ = _trace_layers(plain, host, vectors, options, session, console)
     monkeypatch.setattr(layers, "emit", wrong_kernel("MUL", 7, call=1))
     (wrong, *_), _ = _trace_layers(plain, host, vectors, options, session, console)
-    found = first_difference(compared(wrong, _match_by_key(wrong, right)), Tolerance(0, 0))
+    found = first_difference(comparable_pairs(wrong, _match_by_key(wrong, right)), Tolerance(0, 0))
     assert found is not None
     assert (found.layer.tensor, found.layer.iterations, found.index) == ("product", (1,), (7,))
 
@@ -134,7 +134,7 @@ def test_tensors_that_lack_channels(kept: tuple[int, ...] | None, expected: list
     mine = one_layer([1, 2, 3] if kept else [1, 9, 2, 3], kept)
     assert mine.shape == (1, 4)
     other = one_layer(expected, theirs)
-    found = first_difference(compared([mine], {0: Expected(other.array, other.narrowed)}), Tolerance(0, 0))
+    found = first_difference(comparable_pairs([mine], {0: Expected(other.array, other.narrowed)}), Tolerance(0, 0))
     assert found is not None
     assert (found.index, found.count, found.expected, found.actual) == ((0, 3), 1, "4", "3")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from tflmgen.emulators.execute import MOST_RESTARTS, run_sets
+from tflmgen.emulators.execute import MAX_RESTARTS, run_sets
 from tflmgen.emulators.npz import VectorSet
 from tflmgen.emulators.session import EmulatorError, Invocation, RestartError
 from tflmgen.ir.graph import Port, Signature
@@ -54,5 +54,5 @@ def test_results_are_those_of_an_undisturbed_run(fails: tuple[int, ...]) -> None
 
 
 def test_restarts_without_end_are_an_error() -> None:
-    with pytest.raises(EmulatorError, match=rf"{MOST_RESTARTS + 1} times in set 1. A watchdog"):
+    with pytest.raises(EmulatorError, match=rf"{MAX_RESTARTS + 1} times in set 1. A watchdog"):
         run(range(1, 50), stateful=False)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tflmgen.emulators.invoke_cost import Cycles, OperatorCount, Tally, executed
+from tflmgen.emulators.invoke_cost import Cycles, OperatorCount, Tally, join_counts
 from tflmgen.emulators.step_counts import executions
 from tflmgen.emulators.step_runs import mark_steps
 
@@ -89,7 +89,7 @@ def test_functions_run_as_often_as_they_are_called() -> None:
 
 def test_operators_that_ran_in_the_plans_order() -> None:
     counts = {5: Tally(40, Cycles(50, 60)), -1: Tally(3, Cycles(4, 5)), 1: Tally(2, Cycles(2, 3))}
-    found = executed(BRANCH, counts, {1: 1, 3: 0, 5: 1, 6: 1}, {})
+    found = join_counts(BRANCH, counts, {1: 1, 3: 0, 5: 1, 6: 1}, {})
     assert (found.instructions, found.cycles) == (45, Cycles(56, 68))
     assert found.operators == (
         OperatorCount(1, 1, 2, Cycles(2, 3)),
@@ -101,7 +101,7 @@ def test_operators_that_ran_in_the_plans_order() -> None:
 def test_a_stream_is_divided_as_its_stages_are_to_each_other() -> None:
     shares = {5: [Tally(10, Cycles(1, 2)), Tally(0, Cycles(0, 0)), Tally(20, Cycles(2, 2))]}
     counts = {5: Tally(40, Cycles(50, 61))}
-    (found,) = executed(plan(step(5, "operator", 0)), counts, {5: 1}, shares).operators or ()
+    (found,) = join_counts(plan(step(5, "operator", 0)), counts, {5: 1}, shares).operators or ()
     assert found.stages == (Tally(13, Cycles(17, 31)), Tally(0, Cycles(0, 0)), Tally(27, Cycles(33, 30)))
 
 

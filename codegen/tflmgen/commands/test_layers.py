@@ -20,10 +20,10 @@ from tflmgen.compare import (
     NoReferenceError,
     OracleError,
     Tolerance,
-    compared,
+    comparable_pairs,
     first_difference,
     junit_xml,
-    last_of_each,
+    last_values,
     read_layers,
     tflm_tensors,
     with_layers,
@@ -138,7 +138,7 @@ def _compare(
     try:
         with console.progress(f"Running {TFLM}"):
             expected = _tflm(model, plain, vectors, traced, session.timeout)
-        name, why_not, layers = TFLM, "", [last_of_each(traced_set) for traced_set in traced]
+        name, why_not, layers = TFLM, "", [last_values(traced_set) for traced_set in traced]
     except OracleError as error:
         why_not = str(error)
         if board.is_host:
@@ -153,7 +153,7 @@ def _compare(
     sets = []
     for number, (set_layers, reference_values) in enumerate(zip(layers, expected, strict=True)):
         label = vectors.sets[number].label
-        pairs = compared(set_layers, reference_values)
+        pairs = comparable_pairs(set_layers, reference_values)
         difference = first_difference(pairs, tolerance)
         sets.append(
             LayerCheck(f"{number}: {label}" if label else str(number), name, len(pairs), len(set_layers), difference)
@@ -169,7 +169,7 @@ def _tflm(
     expected = []
     for number, layers in enumerate(traced):
         places, tensors = [], []
-        for place, layer in enumerate(last_of_each(layers)):
+        for place, layer in enumerate(last_values(layers)):
             candidates = [t for t in graphs[layer.origin.subgraph].tensors if t.name == layer.tensor]
             has_run = _is_in_place(layer, graphs)
             if has_run and len(candidates) == 1 and tuple(candidates[0].shape) == layer.shape:

@@ -1,7 +1,7 @@
-"""Is what the firmware computes right? Outputs against vectors, the host build, or TFLite Micro.
+"""Comparison of the firmware's outputs with vectors, the host build, or TFLite Micro.
 
 In: outputs of runs and of references. Out: verdicts per output, and the first tensor that differs.
-Decided here: tolerances: integers exactly, floats within what the user allows.
+Decided here: tolerances; integers must be equal, floats within the user's limits.
 """
 
 from tflmgen.compare.junit import Case, junit_xml
@@ -9,9 +9,9 @@ from tflmgen.compare.layers import (
     Expected,
     Layer,
     LayerDifference,
-    compared,
+    comparable_pairs,
     first_difference,
-    last_of_each,
+    last_values,
     read_layers,
     with_layers,
 )
@@ -32,13 +32,13 @@ __all__ = [
     "OracleError",
     "Reference",
     "Tolerance",
-    "compared",
+    "comparable_pairs",
     "difference",
     "find_references",
     "first_difference",
     "junit_xml",
     "largest_distance",
-    "last_of_each",
+    "last_values",
     "read_layers",
     "tflm_tensors",
     "with_layers",

@@ -1,7 +1,8 @@
-"""The intermediate values of a run, in the order in which operators wrote them, and where two runs first differ.
+"""Intermediate values of a run, in the order of writing, and the first difference between two runs.
 
-The firmware of `tflmgen test --layers` shows each operator's outputs right after it ran, in the very plan that ships:
-in place, over dying inputs and with its fusions. What fusions and views have removed has no value to show.
+The firmware of `tflmgen test --layers` sends each operator's outputs right after the operator, with the same plan as
+the product: in place, overlapping dying inputs, and with fused operators. Tensors removed by fusions and views are
+not sent.
 """
 
 from __future__ import annotations
@@ -35,25 +36,25 @@ from tflmgen.kernels import header_constant
 from tflmgen.options import BuildOptions
 
 LOOP, ITERATION = (header_constant("memory.h", f"TFLMGEN_LAYER_{name}") for name in ("LOOP", "ITERATION"))
-"""In the place of an output's number where a loop begins, and where each of its iterations does."""
+"""Values of the output field that mark the start of a loop, and the start of each of its iterations."""
 
 HEAD = struct.Struct("<IIHI")
-"""Of a LAYER frame: its number, the step, the output, the offset of its bytes."""
+"""Header of a LAYER frame: frame number, step, output, byte offset."""
 
 Array = NDArray[Any]
 
 
 class LayersError(TflmgenError):
-    """Intermediate values can't be had, or not all of them arrived."""
+    """Intermediate values are not available, or some were lost in transmission."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One output of one operator, each time that it ran.
+    """One output of one execution of an operator.
 
-    iterations: those of the loops around it, from 0
-    regions: the Ifs and Whiles that it ran in; None in a function, of which the caller isn't known
-    narrowed: which channels of the file's tensor these are, if not all
+    iterations  iteration of each enclosing loop, from 0
+    regions     enclosing Ifs and Whiles; None inside a function, whose caller is unknown
+    narrowed    the channels of the file's tensor that `array` holds, if not all
     """
 
     origin: Origin
@@ -65,7 +66,7 @@ class Layer:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the file's tensor."""
+        """Shape of the file's tensor, dead channels included."""
         shape = self.array.shape
         return shape if self.narrowed is None else (*shape[:-1], self.narrowed.channels)
 
@@ -76,7 +77,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class LayerDifference:
-    """The first of `count` wrong elements out of `total` of a layer."""
+    """Difference of one layer: its first wrong element, and the number of wrong elements out of `total`."""
 
     layer: Layer
     index: tuple[int, ...]
@@ -88,12 +89,12 @@ class LayerDifference:
     def __str__(self) -> str:
         origin = self.layer.origin
         subgraph = f"subgraph {origin.subgraph}" + (f" '{origin.subgraph_name}'" if origin.subgraph_name else "")
-        where = f"{subgraph}, operator {origin.operator} ({origin.operator_name}), tensor '{self.layer.tensor}'"
+        location = f"{subgraph}, operator {origin.operator} ({origin.operator_name}), tensor '{self.layer.tensor}'"
         if self.layer.iterations:
-            where += f", iteration {'.'.join(map(str, self.layer.iterations))}"
+            location += f", iteration {'.'.join(map(str, self.layer.iterations))}"
         index = f"[{','.join(map(str, self.index))}]"
         return (
-            f"{where}: {self.count} of {self.total} wrong, the first at {index}: expected {self.expected}, "
+            f"{location}: {self.count} of {self.total} wrong, the first at {index}: expected {self.expected}, "
             f"got {self.actual}"
         )
 
@@ -107,7 +108,7 @@ class _Step:
 
 
 def with_layers(compilation: Compilation, options: BuildOptions) -> Compilation:
-    """The same plan in C that shows its intermediate values."""
+    """The same plan with C code that sends intermediate values."""
     name, sha256 = compilation.name, compilation.module.sha256
     sources = emit(compilation.program, name, sha256, options.text, options.progress_hook, layers=True)
     return replace(compilation, sources=sources)
@@ -115,38 +116,40 @@ def with_layers(compilation: Compilation, options: BuildOptions) -> Compilation:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a layer is compared with; `narrowed` as a Layer has it."""
+    """Reference value of a layer; `narrowed` as in Layer."""
 
     array: Array
     narrowed: Narrowed | None = None
 
 
 def read_layers(program: Program, frames: Sequence[bytes], narrowed: Mapping[int, Narrowed]) -> list[Layer]:
-    """The values that one invoke of `program` showed, in order; LayersError where frames are missing.
+    """Values sent by one invoke of `program`, in order. Raises LayersError if frames are missing.
 
-    `narrowed` is the Module's.
+    narrowed  Module.narrowed
     """
     steps: dict[int, _Step] = {}
     for function in program.functions:
         steps.update(_steps(function.body, (), () if function.is_entry else None))
     trips: dict[int, int] = {}
-    found: list[Layer] = []
-    for step, output, data in _joined(frames):
+    layers: list[Layer] = []
+    for step, output, data in _joined_frames(frames):
         if output in (LOOP, ITERATION):
             trips[step] = -1 if output == LOOP else trips[step] + 1
             continue
-        one = steps[step]
-        value = one.outputs[output]
+        traced_step = steps[step]
+        value = traced_step.outputs[output]
         if value.type.dtype is DType.INT4:
             continue
         array = np.frombuffer(data, value.type.dtype.numpy).reshape(value.type.max_shape)
-        iterations = tuple(trips[loop] for loop in one.loops)
-        found.append(Layer(one.origin, value.name, iterations, one.regions, array, narrowed.get(value.id)))
-    return found
+        iterations = tuple(trips[loop] for loop in traced_step.loops)
+        layers.append(
+            Layer(traced_step.origin, value.name, iterations, traced_step.regions, array, narrowed.get(value.id))
+        )
+    return layers
 
 
-def _joined(frames: Sequence[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    """(step, output, bytes) of each value, put together from the frames that it takes."""
+def _joined_frames(frames: Sequence[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    """(step, output, bytes) of each value, reassembled from its frames."""
     parts: list[bytes] = []
     last: tuple[int, int] | None = None
     for expected, frame in enumerate(frames):
@@ -165,31 +168,36 @@ def _joined(frames: Sequence[bytes]) -> Iterator[tuple[int, int, bytes]]:
 def _steps(
     body: Iterable[Instruction], loops: tuple[int, ...], regions: tuple[Origin, ...] | None
 ) -> Iterator[tuple[int, _Step]]:
-    for one in body:
-        if isinstance(one, KernelCall):
-            outputs = tuple(a.access.value for a in one.arguments if isinstance(a, OutputArgument))
-            yield one.step, _Step(one.origin, outputs, loops, regions)
-        elif isinstance(one, Assembly):
-            yield one.step, _Step(one.origin, tuple(access.value for access in one.outputs), loops, regions)
-        elif isinstance(one, Branch | Loop):
-            inside = None if regions is None else (*regions, one.origin)
-            if isinstance(one, Branch):
-                yield from _steps((*one.then, *one.orelse), loops, inside)
+    for instruction in body:
+        if isinstance(instruction, KernelCall):
+            outputs = tuple(a.access.value for a in instruction.arguments if isinstance(a, OutputArgument))
+            yield instruction.step, _Step(instruction.origin, outputs, loops, regions)
+        elif isinstance(instruction, Assembly):
+            yield (
+                instruction.step,
+                _Step(instruction.origin, tuple(access.value for access in instruction.outputs), loops, regions),
+            )
+        elif isinstance(instruction, Branch | Loop):
+            inner_regions = None if regions is None else (*regions, instruction.origin)
+            if isinstance(instruction, Branch):
+                yield from _steps((*instruction.then, *instruction.orelse), loops, inner_regions)
             else:
-                yield from _steps((*one.condition, *one.body), (*loops, one.step), inside)
+                yield from _steps(
+                    (*instruction.condition, *instruction.body), (*loops, instruction.step), inner_regions
+                )
 
 
-def last_of_each(layers: Sequence[Layer]) -> list[Layer]:
-    """The last value of each tensor, in the order of these."""
+def last_values(layers: Sequence[Layer]) -> list[Layer]:
+    """The last value of each tensor, in order of writing."""
     last = {(layer.origin.subgraph, layer.tensor): layer for layer in layers}
-    kept = {id(layer) for layer in last.values()}
-    return [layer for layer in layers if id(layer) in kept]
+    ids = {id(layer) for layer in last.values()}
+    return [layer for layer in layers if id(layer) in ids]
 
 
-def compared(layers: Sequence[Layer], expected: Mapping[int, Expected]) -> list[tuple[Layer, Array]]:
-    """The layers that have something to be compared with: `expected[i]`, of the type and size of layer i.
+def comparable_pairs(layers: Sequence[Layer], expected: Mapping[int, Expected]) -> list[tuple[Layer, Array]]:
+    """(layer, reference) for each layer i with a reference `expected[i]` of its type and size.
 
-    Where either lacks channels, those that both have.
+    If one of both lacks channels, both are reduced to their common channels.
     """
     pairs = (_common(layer, expected[i]) for i, layer in enumerate(layers) if i in expected)
     return [
@@ -200,20 +208,20 @@ def compared(layers: Sequence[Layer], expected: Mapping[int, Expected]) -> list[
 
 
 def _common(layer: Layer, expected: Expected) -> tuple[Layer, Array]:
-    mine, theirs = layer.narrowed, expected.narrowed
-    one = mine or theirs
-    if one is None:
+    own, reference = layer.narrowed, expected.narrowed
+    narrowed = own or reference
+    if narrowed is None:
         return layer, expected.array
-    every = range(one.channels)
-    kept = [every if side is None else side.kept for side in (mine, theirs)]
-    both = tuple(sorted(set(kept[0]).intersection(kept[1])))
-    columns = [[side.index(channel) for channel in both] for side in kept]
-    array, other = (a[..., c] for a, c in zip((layer.array, expected.array), columns, strict=True))
-    return replace(layer, array=array, narrowed=Narrowed(both, one.channels)), other
+    all_channels = range(narrowed.channels)
+    channel_lists = [all_channels if channels is None else channels.kept for channels in (own, reference)]
+    common = tuple(sorted(set(channel_lists[0]).intersection(channel_lists[1])))
+    columns = [[channels.index(channel) for channel in common] for channels in channel_lists]
+    array, reference_array = (a[..., c] for a, c in zip((layer.array, expected.array), columns, strict=True))
+    return replace(layer, array=array, narrowed=Narrowed(common, narrowed.channels)), reference_array
 
 
 def first_difference(pairs: Iterable[tuple[Layer, Array]], tolerance: Tolerance) -> LayerDifference | None:
-    """The first layer that differs from what is expected, at its first wrong element; None where all agree."""
+    """The first layer that differs from its reference, at its first wrong element; None if all agree."""
     for layer, expected in pairs:
         wrong = wrong_elements(expected, layer.array, tolerance)
         if wrong.any():

@@ -1,4 +1,4 @@
-"""What a firmware's outputs are compared with where there are no golden vectors: the host build, and TFLite Micro."""
+"""References for a firmware's outputs without golden vectors: the host build, and TFLite Micro."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VECTORS = "vectors"
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Expected outputs of each set; none, and `unused` says why, where there is no such reference."""
+    """Expected outputs of each set; or none, with the reason in `unused`."""
 
     name: str
     outputs: Sequence[Sequence[NDArray[Any]]] = ()
@@ -32,7 +32,7 @@ class Reference:
 
 
 class NoReferenceError(TflmgenError):
-    """There is nothing that a test could compare with."""
+    """No reference is available."""
 
 
 def find_references(
@@ -44,7 +44,7 @@ def find_references(
     session: SessionOptions,
     console: Console,
 ) -> list[Reference]:
-    """The references for seeded sets, the unused ones too. NoReferenceError if none can be used."""
+    """References for seeded sets, unavailable ones included. Raises NoReferenceError if all are unavailable."""
     references = []
     if not board.is_host:
         host = plan_for(model, HOST, options)
@@ -61,17 +61,17 @@ def find_references(
     except OracleError as error:
         references.append(Reference(TFLM, unused=str(error)))
     if all(reference.unused for reference in references):
-        why = "; ".join(f"{reference.name}: {reference.unused}" for reference in references)
-        raise NoReferenceError(f"{model}: nothing to compare with. {why}. Give --vectors")
+        reasons = "; ".join(f"{reference.name}: {reference.unused}" for reference in references)
+        raise NoReferenceError(f"{model}: nothing to compare with. {reasons}. Give --vectors")
     return references
 
 
 def _checked(
     outputs: Sequence[Sequence[NDArray[Any]]], compilation: Compilation, sets: Sequence[VectorSet]
 ) -> Reference:
-    """The outputs as a reference, if they have the shapes and types that the file declares."""
-    for arrays, one in zip(outputs, sets, strict=True):
-        ports = compilation.module.signatures[one.signature].outputs
+    """The outputs as a reference. Raises OracleError if their shapes or types differ from those of the file."""
+    for arrays, vector_set in zip(outputs, sets, strict=True):
+        ports = compilation.module.signatures[vector_set.signature].outputs
         declared = [(port.type.dtype.numpy, port.type.max_shape) for port in ports]
         if [(array.dtype, array.shape) for array in arrays] != declared:
             raise OracleError("its outputs have other shapes or types than the file declares")

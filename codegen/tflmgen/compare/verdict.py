@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """A float may differ from the expected e by at most absolute + relative * |e|."""
+    """Tolerance of floats: |actual - expected| <= absolute + relative * |expected|."""
 
     absolute: float = 1e-5
     relative: float = 1e-5
@@ -22,7 +22,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The worst of `count` wrong elements out of `total`: its index, what was expected and what came."""
+    """`count` wrong elements out of `total`, with the index and values of the worst one."""
 
     count: int
     total: int
@@ -31,12 +31,14 @@ class Difference:
     actual: str
 
     def __str__(self) -> str:
-        where = f"[{','.join(map(str, self.index))}]"
-        return f"{self.count} of {self.total} wrong, the worst at {where}: expected {self.expected}, got {self.actual}"
+        location = f"[{','.join(map(str, self.index))}]"
+        return (
+            f"{self.count} of {self.total} wrong, the worst at {location}: expected {self.expected}, got {self.actual}"
+        )
 
 
 def difference(expected: Array, actual: Array, tolerance: Tolerance) -> Difference | None:
-    """How `actual` differs, None where it does not. Both have one type. NaN equals NaN, inf the same inf."""
+    """Difference of two arrays of the same type; None if they agree. NaN equals NaN, inf equals the same inf."""
     if expected.shape != actual.shape:
         shapes = f"shape {list(expected.shape)}", f"shape {list(actual.shape)}"
         return Difference(max(expected.size, 1), max(expected.size, 1), (), *shapes)
@@ -49,17 +51,17 @@ def difference(expected: Array, actual: Array, tolerance: Tolerance) -> Differen
 
 
 def wrong_elements(expected: Array, actual: Array, tolerance: Tolerance) -> NDArray[np.bool_]:
-    """Which elements of `actual`, of the shape and type of `expected`, differ by more than they may."""
+    """Mask of the elements of `actual` outside the tolerance; both arrays have the same shape and type."""
     gap = distance(expected, actual)
     if expected.dtype.kind != "f":
         return np.asarray(gap != 0)
     with np.errstate(invalid="ignore", over="ignore"):
-        allowed = tolerance.absolute + tolerance.relative * np.abs(expected.astype(np.float64))
-    return np.asarray(~(gap <= np.where(np.isfinite(expected), allowed, 0.0)))
+        tolerated = tolerance.absolute + tolerance.relative * np.abs(expected.astype(np.float64))
+    return np.asarray(~(gap <= np.where(np.isfinite(expected), tolerated, 0.0)))
 
 
 def distance(expected: Array, actual: Array) -> Array:
-    """|expected - actual| of each element, exact for integers; 0 for NaN and NaN, inf for a NaN against a number."""
+    """|expected - actual| per element, exact for integers; 0 for two NaNs, inf for a NaN and a number."""
     if expected.dtype.kind == "f":
         with np.errstate(invalid="ignore", over="ignore"):
             gap = np.abs(expected.astype(np.float64) - actual.astype(np.float64))
@@ -72,7 +74,7 @@ def distance(expected: Array, actual: Array) -> Array:
 
 
 def largest_distance(expected: Array, actual: Array) -> float:
-    """The largest distance() of all elements; 0 where there are none, inf for other shapes."""
+    """Maximum of distance() over all elements; 0 for empty arrays, inf for different shapes."""
     if expected.shape != actual.shape:
         return math.inf
     return float(distance(expected, actual).max(initial=0))

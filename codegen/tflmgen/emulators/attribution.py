@@ -1,9 +1,8 @@
-"""Which step of the plan each instruction of a firmware belongs to, by the firmware's debug information.
+"""Attributes each instruction of a firmware to a step of the plan, by the firmware's debug information.
 
-The generated C has one line per step of the plan, and the compiler inlines kernels into it. DWARF (version 5, sections
-2.17, 3.3 and 6.2) tells for each instruction its line, and for each inlined function the line of its call: an
-instruction belongs to the step at the innermost of these lines that lies in the generated C. Shared code has no line
-there; at run time it belongs to the step that called it.
+The generated C has one line per step, and the compiler inlines kernels into it. DWARF (version 5, sections 2.17, 3.3
+and 6.2) gives each instruction's line, and each inlined function's call line. An instruction belongs to the step at
+the innermost of these lines in the generated C. Shared code has no such line; it is counted for the calling step.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class AttributionError(TflmgenError):
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """From `start` up to `end` all instructions are of `line` of file `file`."""
+    """One row of the line table: instructions in [start, end) come from `line` of `file`."""
 
     start: int
     end: int
@@ -35,7 +34,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """A function, inlined or not, with its address ranges; `call_line` in `call_file` is where it is inlined."""
+    """A function with its address ranges; an inlined one has the file and line of its call."""
 
     ranges: tuple[tuple[int, int], ...]
     call_file: str
@@ -44,9 +43,9 @@ class _Scope:
 
 
 def attribute(elf: Path, source: str, lines: Mapping[int, int]) -> dict[int, int]:
-    """The step of each instruction that comes from file `source` (its name), by address; NO_STEP for those of no step.
+    """Address of each instruction from the file named `source` -> its step; NO_STEP outside all steps.
 
-    lines  step -> line of `source` where its code begins
+    lines  step -> first line of its code in `source`
     """
     from elftools.common.exceptions import DWARFError, ELFError
     from elftools.elf.elffile import ELFFile
@@ -96,22 +95,22 @@ class _Reader:
                     for address in range(max(start, row.start), min(end, row.end), 2):
                         line = self._line(scope, row, address)
                         if line is not None:
-                            at = bisect_right(ordered, line) - 1
-                            steps[address] = self._starts[ordered[at]] if at >= 0 else NO_STEP
+                            position = bisect_right(ordered, line) - 1
+                            steps[address] = self._starts[ordered[position]] if position >= 0 else NO_STEP
         return steps
 
     def _line(self, scope: _Scope, row: _Row, address: int) -> int | None:
-        """The innermost line of the source at an address of `scope`."""
+        """Innermost line in the source file at an address of `scope`; None if there is none."""
         for inner in scope.inner:
             if any(start <= address < end for start, end in inner.ranges):
-                found = self._line(inner, row, address)
-                if found is not None:
-                    return found
+                line = self._line(inner, row, address)
+                if line is not None:
+                    return line
                 return inner.call_line if inner.call_file == self._source else None
         return row.line if row.file == self._source else None
 
     def _scopes(self, die: Any, file: Any) -> Iterator[_Scope]:
-        """The functions in `die`, those in blocks too."""
+        """Functions in `die`, including those in lexical blocks."""
         for child in die.iter_children():
             if child.tag in ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine"):
                 ranges = tuple(self._ranges(child))
@@ -140,7 +139,7 @@ class _Reader:
 
 
 def _rows(program: Any, file: Any) -> Iterator[_Row]:
-    """The line table; of rows at one address only the last has a length."""
+    """Rows of the line table; of several rows at one address only the last is not empty."""
     before = None
     for entry in program.get_entries():
         state = entry.state

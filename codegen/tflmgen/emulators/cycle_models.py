@@ -1,4 +1,4 @@
-"""The cost models of the counting plugin (firmware/count/cost_*.c), by core."""
+"""Cycle models of the counting plugin (firmware/count/cost_*.c), by core."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from tflmgen.emulators.invoke_cost import Cycles
 
 @dataclass(frozen=True, slots=True)
 class CycleModel:
-    """`name` is the plugin's. Where the model gives a range, `low` and `high` say in a few words what its ends mean,
-    and `uses_low` which of them is the one figure to print.
+    """A cycle model; `name` is the plugin's name for it.
+
+    low, high  descriptions of the ends of the model's range; empty if it gives a single figure
+    uses_low   whether the low end is the figure to print
     """
 
     name: str
@@ -22,7 +24,7 @@ class CycleModel:
         return cycles.low if self.uses_low else cycles.high
 
     def explain(self, cycles: Cycles) -> str:
-        """The range in words; empty where the model gives but one figure."""
+        """Description of the range; empty if the model gives a single figure."""
         return f"{cycles.low:,} {self.low} to {cycles.high:,} {self.high}" if self.low else ""
 
 
@@ -48,4 +50,4 @@ CYCLE_MODELS = {
     "cortex-m55": _M55,
     "cortex-m85": _M55,
 }
-"""By GCC's name of the core; a core without published timings takes those of its nearest relative."""
+"""GCC's name of a core -> its model; a core without published timings has that of its nearest relative."""

@@ -1,4 +1,4 @@
-"""Runs sets of inputs in a session."""
+"""Runs input sets in a session."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ STATUS = {
 }
 
 
-MOST_RESTARTS = 3
-"""In a row, without a set that ran in between."""
+MAX_RESTARTS = 3
+"""Consecutive restarts of the board without a completed set after which the run fails."""
 
 
 class StatusError(TflmgenError):
@@ -31,7 +31,7 @@ class StatusError(TflmgenError):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outputs of one set, and what the invoke cost."""
+    """Outputs of one set, and the cost of its invoke."""
 
     outputs: tuple[NDArray[Any], ...]
     invocation: Invocation
@@ -44,12 +44,13 @@ def run_sets(
     stateful: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[Result]:
-    """Invoke the sets in order: on one instance if `stateful`, else each from the model's initial state.
+    """Invokes the sets in order: in sequence if `stateful`, else each from the model's initial state.
 
-    Where the board restarts, the set is run again, and if `stateful` those before it.
+    If the board restarts, the set is repeated, after the preceding ones if `stateful`. Raises EmulatorError after
+    MAX_RESTARTS restarts in one set, and StatusError if the C code returns an error code.
     """
     results: list[Result] = []
-    furthest = restarts = 0
+    completed = restarts = 0
     while (number := len(results)) < len(sets):
         progress(f"Running set {number + 1} of {len(sets)} {session.place}")
         try:
@@ -58,28 +59,28 @@ def run_sets(
             results.append(run_set(session, signatures, sets[number], f"set {number}"))
         except RestartError as error:
             restarts += 1
-            if restarts > MOST_RESTARTS:
+            if restarts > MAX_RESTARTS:
                 raise EmulatorError(f"{error}, {restarts} times in set {number}. A watchdog, or its supply?") from error
             session.reopen()
             results = [] if stateful else results
-        if len(results) > furthest:
-            furthest, restarts = len(results), 0
+        if len(results) > completed:
+            completed, restarts = len(results), 0
     return results
 
 
-def run_set(session: Session, signatures: Sequence[Signature], one: VectorSet, where: str) -> Result:
-    """Invoke one set in the state that the model is in. StatusError if the C returns an error code."""
-    inputs = signatures[one.signature].inputs
-    dims = [port.type.dynamic_dims(array.shape) for port, array in zip(inputs, one.inputs, strict=True)]
-    invocation = session.invoke(one.signature, [array.tobytes() for array in one.inputs], dims)
+def run_set(session: Session, signatures: Sequence[Signature], vector_set: VectorSet, label: str) -> Result:
+    """Invokes one set from the model's current state. Raises StatusError if the C code returns an error code."""
+    inputs = signatures[vector_set.signature].inputs
+    dims = [port.type.dynamic_dims(array.shape) for port, array in zip(inputs, vector_set.inputs, strict=True)]
+    invocation = session.invoke(vector_set.signature, [array.tobytes() for array in vector_set.inputs], dims)
     if invocation.status != 0:
         code = STATUS.get(invocation.status, str(invocation.status))
-        key = signatures[one.signature].key
-        raise StatusError(f"{session.model}: {where}{f', signature {key!r}' if key else ''}: the model returned {code}")
-    ports = signatures[one.signature].outputs
+        key = signatures[vector_set.signature].key
+        raise StatusError(f"{session.model}: {label}{f', signature {key!r}' if key else ''}: the model returned {code}")
+    ports = signatures[vector_set.signature].outputs
     return Result(tuple(map(_array, invocation.outputs, invocation.dims, ports)), invocation)
 
 
 def _array(data: bytes, dims: Sequence[int], port: Port) -> NDArray[Any]:
-    """The output in its actual shape."""
+    """Output as an array of its run-time shape."""
     return np.frombuffer(data, dtype=port.type.dtype.numpy).reshape(port.type.actual_shape(dims))

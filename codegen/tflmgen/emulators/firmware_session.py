@@ -1,4 +1,4 @@
-"""A session with the firmware of a model: built in a folder of its own, or running on an attached board."""
+"""Session with a model's firmware: built in a temporary folder, or running on an attached board."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tflmgen.terminal import Console
 
 
 class OtherFirmwareError(TflmgenError):
-    """The attached board runs something else than what it was asked for."""
+    """The attached board runs another firmware than that of the model and options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ def running(
     console: Console,
     count: bool = False,
 ) -> Iterator[Running]:
-    """The model's firmware, built in a folder of its own that goes away afterwards, and running.
+    """Builds the model's firmware in a temporary folder and runs it while the context lasts.
 
-    count  count what each invoke executes
+    count  count the instructions of each invoke
 
-    With a port, the firmware of the board there, which must be the model's. OtherFirmwareError if it isn't.
+    With a port, uses the firmware on the board there. Raises OtherFirmwareError if that is not the model's.
     """
     if session.port is not None and board.uart is not None:
         with open_port(session.port, board.uart.baud, session.timeout) as attached:
@@ -68,8 +68,8 @@ def running(
         plan = compilation.plan if count else None
         opened = open_session(board, directory, elf, emulator, session.timeout, renode=renode, count=plan)
         with ExitStack() as stack:
-            what = f"Compiling {compilation.name} for host" if board.is_host else f"Starting {board.id}"
-            with console.progress(what):
+            activity = f"Compiling {compilation.name} for host" if board.is_host else f"Starting {board.id}"
+            with console.progress(activity):
                 connected = stack.enter_context(opened)
             yield Running(compilation, connected, firmware)
 
@@ -79,6 +79,6 @@ def _check_firmware(
 ) -> None:
     name, path = compilation.name, compilation.module.path
     if (attached.model, attached.fingerprint) != (name, compilation.sources.fingerprint):
-        other = f"model '{attached.model}'" if attached.model != name else f"another build of '{name}'"
+        mismatch = f"model '{attached.model}'" if attached.model != name else f"another build of '{name}'"
         advice = command_line("flash", Path(path), board.argument, options)
-        raise OtherFirmwareError(f"{port}: the board runs {other}. Flash it: {advice}")
+        raise OtherFirmwareError(f"{port}: the board runs {mismatch}. Flash it: {advice}")

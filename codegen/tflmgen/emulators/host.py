@@ -17,11 +17,11 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 class HostBuildError(TflmgenError):
-    """The host's compiler refuses the project; the text is the compiler's."""
+    """The host's compiler rejects the project; the text is the compiler's."""
 
 
 def compile_host(project: Path, program: Path, sanitize: bool = False) -> None:
-    """Compile the libraries of the project in folder `project` with a server around its model into `program`."""
+    """Compiles the libraries of the project in folder `project`, with a server of the protocol, to `program`."""
     name = read_about(project).get("name")
     if name is None:
         raise HostBuildError(f"{project}: not a project that tflmgen made")
@@ -31,14 +31,14 @@ def compile_host(project: Path, program: Path, sanitize: bool = False) -> None:
     link = str(files("tflmgen.firmware").joinpath("runtime/link_host.c"))
     command = [str(find_host_compiler()), *FLAGS, *(SANITIZERS if sanitize else ()), *includes]
     command += [f"-DTFLMGEN_HOST_MODEL={name}_model", *sources, link, "-o", str(program), "-lm"]
-    done = run_tool(command)
-    if done.returncode != 0:
-        raise HostBuildError(f"{project}: {command[0]} cannot compile it\n{done.stderr}")
+    process = run_tool(command)
+    if process.returncode != 0:
+        raise HostBuildError(f"{project}: {command[0]} cannot compile it\n{process.stderr}")
 
 
 @contextmanager
 def run_host(project: Path, sanitize: bool = False) -> Iterator[PipeStream]:
-    """The project's model, compiled into a temporary folder and running."""
+    """Compiles the project's model into a temporary folder and runs it while the context lasts."""
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         program = Path(folder) / "firmware"
         compile_host(project, program, sanitize)

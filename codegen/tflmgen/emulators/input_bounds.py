@@ -1,4 +1,4 @@
-"""What inputs at hand need of a model whose inputs have open dimensions."""
+"""Bounds of a model's dynamic input dimensions from the shapes of given inputs."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from tflmgen.frontend import Model, Shape, Signature, TensorKey, read_model
 
 
 def shapes_of_inputs(model_path: Path, inputs: Path, key: str | None) -> dict[TensorKey, Shape]:
-    """Tensor -> the largest shape that sets of the file need for it, for inputs not all of which have the stored one.
+    """Dynamic input tensor -> its largest shape in the file `inputs` (.npz), if that exceeds the stored shape.
 
-    `key` is the signature's of sets that name none. What doesn't fit the model is left to who reads the file for good.
+    key  signature of sets that name none
+
+    Arrays that don't fit the model are ignored; read_vectors() reports them later.
     """
     model = read_model(model_path)
     shapes: dict[TensorKey, set[Shape]] = {}
-    for tensor_key, shape in _given(model, read_shapes(inputs), key):
+    for tensor_key, shape in _inputs_of(model, read_shapes(inputs), key):
         tensor = model.subgraphs[tensor_key[0]].tensors[tensor_key[1]]
         signature = tensor.shape_signature or ()
         if -1 in signature and len(shape) == len(tensor.shape):
             usable = (size if dim < 0 else dim for dim, size in zip(signature, shape, strict=True))
             shapes.setdefault(tensor_key, {tensor.shape}).add(tuple(usable))
-    # The stored shape is among them, with at least 1 where the file leaves a dimension open.
-    return {key: tuple(map(max, *found)) for key, found in shapes.items() if len(found) > 1}
+    # The candidates include the stored shape, whose dynamic dimensions are at least 1.
+    return {key: tuple(map(max, *candidates)) for key, candidates in shapes.items() if len(candidates) > 1}
 
 
-def _given(
+def _inputs_of(
     model: Model, shapes: dict[str, tuple[int, ...]], key: str | None
 ) -> Iterator[tuple[TensorKey, tuple[int, ...]]]:
     signatures = model.signatures or (Signature("", 0, (), ()),)

@@ -1,4 +1,4 @@
-"""What an invoke cost: instructions, estimated cycles, and both for each operator of the plan."""
+"""Cost of an invoke: instructions and estimated cycles, in total and per operator of the plan."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tflmgen.errors import TflmgenError
 
 
 class CountError(TflmgenError):
-    """What an invoke executes cannot be counted."""
+    """The instructions of an invoke cannot be counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """Estimated cycles; docs/understand/counting.md says for each core what the ends of the range mean."""
+    """Estimated cycles as a range; docs/understand/counting.md explains its ends per core."""
 
     low: int
     high: int
 
-    def __add__(self, other: Cycles) -> Cycles:
-        return Cycles(self.low + other.low, self.high + other.high)
+    def __add__(self, addend: Cycles) -> Cycles:
+        return Cycles(self.low + addend.low, self.high + addend.high)
 
 
 NO_CYCLES = Cycles(0, 0)
@@ -32,8 +32,8 @@ class Tally:
     instructions: int
     cycles: Cycles
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(self.instructions + other.instructions, self.cycles + other.cycles)
+    def __add__(self, addend: Tally) -> Tally:
+        return Tally(self.instructions + addend.instructions, self.cycles + addend.cycles)
 
 
 NOTHING = Tally(0, NO_CYCLES)
@@ -41,9 +41,9 @@ NOTHING = Tally(0, NO_CYCLES)
 
 @dataclass(frozen=True, slots=True)
 class OperatorCount:
-    """What one step of the plan cost in one invoke: `executions` times, `instructions` in all, callees included.
+    """Cost of one step of the plan in one invoke, over all its executions, callees included.
 
-    stages: of a stream, what its operators cost; together, what the stream did.
+    stages  cost per stage of row streaming; their sum is the step's cost
     """
 
     step: int
@@ -55,8 +55,11 @@ class OperatorCount:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """One invoke. `operators` are those that ran, in the plan's order; what they lack of `instructions` is control
-    flow, copies at its boundaries, and entry and exit. It and `cycles` are None where they are not counted.
+    """Cost of one invoke.
+
+    cycles     None if not estimated
+    operators  executed operators in the plan's order; None if not counted. The rest of `instructions` is control flow,
+               copies at its boundaries, entry and exit
     """
 
     instructions: int
@@ -65,44 +68,44 @@ class Executed:
 
 
 Counts = Mapping[int, Tally]
-"""What each step of the plan cost in one invoke, -1 all that is no step's. The sum is all that was executed."""
+"""Step -> its cost in one invoke; -1: everything outside steps. The sum is the cost of the invoke."""
 
 
 Shares = Mapping[int, Sequence[Tally]]
-"""By the step of a stream what each of its stages cost, in a firmware like the one that is counted."""
+"""Step with row streaming -> cost of each of its stages, measured in an equivalent firmware with marks."""
 
 
-def executed(plan: Mapping[str, Any], counts: Counts, runs: Mapping[int, int], shares: Shares) -> Executed:
-    """The counts of an invoke laid beside the plan; `runs`: how often each step ran."""
+def join_counts(plan: Mapping[str, Any], counts: Counts, runs: Mapping[int, int], shares: Shares) -> Executed:
+    """Joins the counts of an invoke with the plan; `runs`: step -> number of executions."""
     operators = []
     for step in plan["steps"]:
         index = step["index"]
         if step["kind"] == "operator" and runs.get(index):
             tally = counts.get(index, NOTHING)
-            stages = _divided(tally, shares.get(index, ()))
+            stages = _split_tally(tally, shares.get(index, ()))
             operators.append(OperatorCount(index, runs[index], tally.instructions, tally.cycles, stages))
     total = sum(counts.values(), NOTHING)
     return Executed(total.instructions, total.cycles, tuple(operators))
 
 
-def _divided(whole: Tally, shares: Sequence[Tally]) -> tuple[Tally, ...]:
-    """The whole in parts that are to each other as the shares are."""
-    low, high = whole.cycles.low, whole.cycles.high
+def _split_tally(total: Tally, shares: Sequence[Tally]) -> tuple[Tally, ...]:
+    """`total` split in proportion to the shares."""
+    low, high = total.cycles.low, total.cycles.high
     return tuple(
         Tally(instructions, Cycles(*cycles))
         for instructions, *cycles in zip(
-            _parts(whole.instructions, [share.instructions for share in shares]),
-            _parts(low, [share.cycles.low for share in shares]),
-            _parts(high, [share.cycles.high for share in shares]),
+            _proportional_parts(total.instructions, [share.instructions for share in shares]),
+            _proportional_parts(low, [share.cycles.low for share in shares]),
+            _proportional_parts(high, [share.cycles.high for share in shares]),
             strict=True,
         )
     )
 
 
-def _parts(whole: int, shares: Sequence[int]) -> list[int]:
-    """Integers whose sum is the whole: the differences of its rounded running shares."""
-    total, running, parts = max(1, sum(shares)), 0, []
+def _proportional_parts(total: int, shares: Sequence[int]) -> list[int]:
+    """Integers in proportion to the shares whose sum is `total`: differences of rounded cumulative shares."""
+    share_sum, running, parts = max(1, sum(shares)), 0, []
     for share in shares:
         before, running = running, running + share
-        parts.append((whole * running + total // 2) // total - (whole * before + total // 2) // total)
+        parts.append((total * running + share_sum // 2) // share_sum - (total * before + share_sum // 2) // share_sum)
     return parts

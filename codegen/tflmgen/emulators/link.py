@@ -35,40 +35,40 @@ NOT_OPEN = 3
 
 
 class Stream(Protocol):
-    """Bytes to and from a device."""
+    """Byte stream to and from a device."""
 
     def read(self, timeout: float) -> bytes:
-        """What has arrived, waiting up to `timeout` seconds for the first byte; b"" if none came.
+        """Received bytes; waits up to `timeout` seconds for the first one, and returns b"" if none arrives.
 
-        Raises EOFError once the other side is gone.
+        Raises EOFError after the other side has closed.
         """
 
     def write(self, data: bytes) -> None:
-        """Send `data`. It may be lost; raises EOFError once the other side is gone."""
+        """Sends `data`, which may be lost. Raises EOFError after the other side has closed."""
 
 
 class LinkError(Exception):
-    """The device could not be talked to."""
+    """Communication with the device failed."""
 
 
 class LinkTimeoutError(LinkError):
-    """No right answer came in time."""
+    """No valid reply arrived in time."""
 
 
 class LinkClosedError(LinkError):
-    """The device is gone."""
+    """The device has disconnected."""
 
 
 class RefusedError(LinkError):
-    """The device understood the request and will not do it: unknown, or an index or range that does not exist."""
+    """The device rejects the request: unknown type, or an index or range out of bounds."""
 
 
 class DeviceRestartedError(LinkError):
-    """The device has started anew since the last HELLO, and lost inputs, outputs and state."""
+    """The device has restarted since the last HELLO and lost inputs, outputs and state."""
 
 
 class DeviceFaultError(LinkError):
-    """The firmware ran into a processor fault. `address` is 0 where the core does not know it."""
+    """The firmware raised a processor fault. `address` is 0 if the core does not report it."""
 
     def __init__(self, exception: int, pc: int, lr: int, cfsr: int, address: int) -> None:
         super().__init__(f"fault: exception {exception}, pc 0x{pc:08x}, lr 0x{lr:08x}, cfsr 0x{cfsr:08x}")
@@ -93,7 +93,7 @@ class SignatureInfo:
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """`bytes` is the capacity; `row_bytes`, unless 0, those for each element of the dimensions that vary."""
+    """An input or output: capacity in bytes; `row_bytes`, unless 0: bytes per index of its dynamic dimensions."""
 
     name: str
     bytes: int
@@ -102,7 +102,7 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True)
 class Invoked:
-    """`stack_bytes` of `stack_room` were used by the invoke; `cycles` is 0 on a core without a cycle counter."""
+    """Reply to INVOKE: stack used out of the stack available, in bytes; `cycles` is 0 without a cycle counter."""
 
     status: int
     stack_bytes: int
@@ -124,16 +124,16 @@ def encode(frame: Frame) -> bytes:
 
 
 class Decoder:
-    """Finds the frames in what arrives; whatever is not a whole, right frame is dropped."""
+    """Incremental decoder of received bytes into frames; drops everything that is no valid frame."""
 
     def __init__(self) -> None:
         self._raw: bytes | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
         frames = []
-        first, *rest = data.split(SYNC)
+        first, *remaining = data.split(SYNC)
         pieces = [] if self._raw is None else [self._raw + first]
-        for piece in [*pieces, *rest]:
+        for piece in [*pieces, *remaining]:
             frame = self._frame(piece)
             # A piece that is a frame is done with; one that is not yet may become one when more arrives.
             self._raw = piece if frame is None and len(piece) <= 2 * (PAYLOAD + 6) else None
@@ -153,12 +153,11 @@ class Decoder:
 
 
 class Client:
-    """Stop and wait: one request at a time, sent again until its reply comes or `patience` seconds have passed.
+    """Stop-and-wait client: one request at a time, repeated until its reply arrives or `patience` seconds have passed.
 
-    `layers` are the payloads of the LAYER frames of the last INVOKE, in order.
-
-    `retry` is the first wait in seconds before a request is sent again. Each further wait is twice as long, up to 4
-    times `retry`, or 16 times for an INVOKE, which may take long.
+    layers  payloads of the LAYER frames of the last INVOKE, in order
+    retry   seconds before the first repetition; each further wait doubles, up to 4 times `retry`, or 16 times for
+            INVOKE, which may take long
     """
 
     def __init__(self, stream: Stream, patience: float, retry: float = 0.5) -> None:
@@ -190,11 +189,11 @@ class Client:
         return TensorInfo(data[8:].decode(errors="replace"), size, row)
 
     def set_dims(self, signature: int, index: int, dims: Sequence[int]) -> None:
-        """Say what the dimensions of input `index` are from now on that are known at run time only."""
+        """Sets the dynamic dimensions of input `index` for the following invokes."""
         self.request(Request.ROWS, struct.pack(f"<HBH{len(dims)}i", signature, False, index, *dims))
 
     def dims(self, signature: int, index: int) -> tuple[int, ...]:
-        """Those of output `index` after the last invoke."""
+        """Dynamic dimensions of output `index` after the last invoke."""
         data = self.request(Request.ROWS, struct.pack("<HBH", signature, True, index))
         return struct.unpack(f"<{len(data) // 4}i", data)
 
@@ -202,7 +201,7 @@ class Client:
         self.request(Request.RESET)
 
     def write(self, signature: int, index: int, data: bytes) -> None:
-        """Put `data` into the first bytes of input `index`."""
+        """Writes `data` to the first bytes of input `index`."""
         step = PAYLOAD - 8
         for offset in range(0, len(data), step):
             head = struct.pack("<HHI", signature, index, offset)
@@ -213,7 +212,7 @@ class Client:
         return Invoked(*struct.unpack("<BIII", self.request(Request.INVOKE, struct.pack("<H", signature))))
 
     def read(self, signature: int, index: int, size: int) -> bytes:
-        """The first `size` bytes of output `index`."""
+        """Reads the first `size` bytes of output `index`."""
         parts = []
         for offset in range(0, size, PAYLOAD):
             count = min(PAYLOAD, size - offset)
@@ -221,11 +220,11 @@ class Client:
         return b"".join(parts)
 
     def request(self, kind: Request, payload: bytes = b"", first_wait: float | None = None) -> bytes:
-        """The payload of the reply to one request."""
+        """Sends one request and returns the payload of its reply."""
         self._sequence = (self._sequence + 1) % 256
         frame = encode(Frame(kind, self._sequence, payload))
         wait = self._retry if first_wait is None else first_wait
-        longest = wait * (16 if kind is Request.INVOKE else 4)
+        max_wait = wait * (16 if kind is Request.INVOKE else 4)
         deadline = time.monotonic() + self._patience
         while True:
             try:
@@ -238,9 +237,9 @@ class Client:
             if time.monotonic() >= max(deadline, self._heard + self._patience):
                 raise LinkTimeoutError(f"no answer to {kind.name}")
             self.retransmissions += 1
-            wait = min(2 * wait, longest)
+            wait = min(2 * wait, max_wait)
 
-    def _await(self, kind: Request, until: float) -> bytes | None:
+    def _await(self, kind: Request, deadline: float) -> bytes | None:
         while True:
             while self._arrived:
                 frame = self._arrived.pop(0)
@@ -258,7 +257,7 @@ class Client:
                     raise RefusedError(f"the device refused {kind.name}, reason {frame.payload.hex()}")
                 if frame.type == kind | REPLY:
                     return frame.payload
-            left = until - time.monotonic()
-            if left <= 0:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
                 return None
-            self._arrived += self._decoder.feed(self._stream.read(left))
+            self._arrived += self._decoder.feed(self._stream.read(remaining))

@@ -28,16 +28,16 @@ from tflmgen.project import write_whole
 Array = NDArray[Any]
 
 DAMAGED = (ValueError, EOFError, MemoryError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile)
-"""What zipfile and NumPy raise for bytes that make no sense to them."""
+"""Exceptions that zipfile and NumPy raise for malformed files."""
 
 
 class VectorsError(TflmgenError):
-    """A file of inputs or expected outputs that cannot be used; the text names the file and the array."""
+    """An invalid file of inputs or expected outputs; the text names the file and the array."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorSet:
-    """One invoke: the number of its signature, its inputs, and the outputs to expect (empty where not asked for)."""
+    """Data of one invoke: index of the signature, inputs, and expected outputs (empty if not requested)."""
 
     label: str
     signature: int
@@ -47,40 +47,40 @@ class VectorSet:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Invokes in order, on one instance if `stateful`; `simple` is the form of the file."""
+    """Input sets in order; `stateful`: state carries over between sets; `simple`: the simple form of the file."""
 
     sets: tuple[VectorSet, ...]
     stateful: bool = False
     simple: bool = False
 
 
-def choose_signature(signatures: Sequence[Signature], key: str | None, where: str) -> int:
-    """The number of the signature called `key`, or of the only one."""
+def choose_signature(signatures: Sequence[Signature], key: str | None, label: str) -> int:
+    """Index of the signature `key`, or of the only one. Raises UsageError if there is no such signature."""
     keys = [signature.key for signature in signatures]
     if key in keys:
         return keys.index(key)
-    known = ", ".join(f"'{k}'" for k in keys)
+    listed = ", ".join(f"'{k}'" for k in keys)
     if key is not None:
-        raise VectorsError(f"{where}: the model has no signature '{key}', only {known}")
+        raise VectorsError(f"{label}: the model has no signature '{key}', only {listed}")
     if len(keys) > 1:
-        raise VectorsError(f"{where}: the model has several signatures: choose one of {known} with --signature")
+        raise VectorsError(f"{label}: the model has several signatures: choose one of {listed} with --signature")
     return 0
 
 
 def read_vectors(path: Path, signatures: Sequence[Signature], key: str | None, expected: bool) -> Vectors:
-    """The sets of a file, checked against the model's signatures; with expected outputs if `expected`."""
+    """Input sets of a file, with expected outputs if `expected`. Raises VectorsError if they don't fit the model."""
     return _Reader(path, _read_arrays(path), signatures, key, expected).read()
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """The shapes of a file's arrays, by name."""
+    """Array name -> shape, for all arrays of a file."""
     return {name: array.shape for name, array in _read_arrays(path).items()}
 
 
 def write_outputs(
     path: Path, vectors: Vectors, signatures: Sequence[Signature], outputs: Sequence[Sequence[Array]]
 ) -> None:
-    """Write the outputs of each set, in the form that `vectors` had; the file appears whole or not at all."""
+    """Writes the outputs of each set atomically, in the form of `vectors`."""
     if vectors.simple:
         names = [port.name for port in signatures[vectors.sets[0].signature].outputs]
         arrays = dict(zip(names, outputs[0], strict=True))
@@ -116,11 +116,11 @@ def _read_array(path: Path, archive: zipfile.ZipFile, member: str) -> Array:
 
 
 def _has_shape(array: Array, type_: TensorType) -> bool:
-    """Whether the shape fits: a dimension known at run time only may be anything up to its bound."""
+    """Whether the shape fits; a dynamic dimension may have any size up to its bound."""
     dynamic = type_.dynamic_axes
     return len(array.shape) == len(type_.shape) and all(
-        size <= most if axis in dynamic else size == most
-        for axis, (size, most) in enumerate(zip(array.shape, type_.max_shape, strict=True))
+        size <= maximum if axis in dynamic else size == maximum
+        for axis, (size, maximum) in enumerate(zip(array.shape, type_.max_shape, strict=True))
     )
 
 
@@ -147,15 +147,15 @@ class _Reader:
         return Vectors((VectorSet("", number, inputs, expected),), simple=True)
 
     def _count(self) -> int:
-        numbers = [int(found[1]) for name in self._arrays if (found := re.match(r"s(\d+)_(?:in|out)_\d+$", name))]
+        numbers = [int(match[1]) for name in self._arrays if (match := re.match(r"s(\d+)_(?:in|out)_\d+$", name))]
         value = self._scalar("n_sets", max(numbers, default=-1) + 1)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise VectorsError(f"{self._path}: array 'n_sets' must be a whole number from 1 on, and is {value!r}")
         return value
 
     def _set(self, k: int) -> VectorSet:
-        own = self._scalar(f"s{k}_sig", None)
-        key = self._key if own is None else str(own)
+        own_key = self._scalar(f"s{k}_sig", None)
+        key = self._key if own_key is None else str(own_key)
         number = choose_signature(self._signatures, key, f"{self._path}: set {k}")
         signature = self._signatures[number]
         inputs = self._ports(signature.inputs, [f"s{k}_in_{i}" for i in range(len(signature.inputs))], "input")
@@ -177,21 +177,23 @@ class _Reader:
         return tuple(self._port(port, name, role) for port, name in zip(ports, names, strict=True))
 
     def _port(self, port: Port, name: str, role: str) -> Array:
-        what = f"{role} '{port.name}'" if port.name != name else role
-        wanted = port.type.dtype.numpy
+        label = f"{role} '{port.name}'" if port.name != name else role
+        dtype = port.type.dtype.numpy
         if name not in self._arrays:
-            raise VectorsError(f"{self._path}: array '{name}' is missing: {what} is {port.type}{self._present(role)}")
+            raise VectorsError(
+                f"{self._path}: array '{name}' is missing: {label} is {port.type}{self._contents_hint(role)}"
+            )
         array = self._arrays[name]
-        if array.dtype.newbyteorder("=") != wanted.newbyteorder("=") or not _has_shape(array, port.type):
-            got = f"{array.dtype}[{','.join(map(str, array.shape))}]"
-            raise VectorsError(f"{self._path}: array '{name}' is {got}, but {what} is {port.type}")
-        return np.ascontiguousarray(array, dtype=wanted).reshape(array.shape)
+        if array.dtype.newbyteorder("=") != dtype.newbyteorder("=") or not _has_shape(array, port.type):
+            actual = f"{array.dtype}[{','.join(map(str, array.shape))}]"
+            raise VectorsError(f"{self._path}: array '{name}' is {actual}, but {label} is {port.type}")
+        return np.ascontiguousarray(array, dtype=dtype).reshape(array.shape)
 
-    def _present(self, role: str) -> str:
+    def _contents_hint(self, role: str) -> str:
         names = sorted(self._arrays)
         if not names:
             return ". The file holds no arrays"
         if role == "output":
             return ""
-        shown = ", ".join(f"'{name}'" for name in names[:8])
-        return f". The file holds {shown}{' ...' if len(names) > 8 else ''}"
+        listed = ", ".join(f"'{name}'" for name in names[:8])
+        return f". The file holds {listed}{' ...' if len(names) > 8 else ''}"

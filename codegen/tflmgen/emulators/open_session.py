@@ -34,14 +34,15 @@ def open_session(
     renode: str | None = None,
     count: Mapping[str, Any] | None = None,
 ) -> Iterator[Session]:
-    """The model of the project in `project_dir`, running on `board`; it ends with the context, whatever happens.
+    """Runs the model of the project in `project_dir` on `board` while the context lasts.
 
-    firmware  the ELF file; None for the host, which compiles the project by itself, with `sanitize` under sanitizers
-    emulator  auto, renode or qemu: auto takes Renode where it is installed, else QEMU, and a note says so; for a board
-              with MVE it takes QEMU in any case
-    timeout   seconds for each answer; an emulator's own start has a limit of its own
-    renode    Renode's program, as find_renode() takes it
-    count     the project's plan: count what each invoke executes (not on the host); auto is QEMU then, by operator
+    firmware  ELF file; None for the host, which compiles the project itself
+    emulator  auto, renode or qemu; auto is QEMU for a board with MVE, else Renode if installed, else QEMU with a note
+    timeout   seconds per reply; the start of an emulator has its own limit
+    sanitize  compile for the host with the address and undefined-behaviour sanitizers
+    renode    path of Renode, as for find_renode()
+    count     the project's plan, to count the instructions of each invoke (not on the host); auto is then QEMU, which
+              counts per operator
     """
     if board.is_host:
         with run_host(project_dir, sanitize) as pipe:
@@ -50,12 +51,12 @@ def open_session(
     if firmware is None:
         raise EmulatorError(f"{project_dir}: no firmware to run")
     if count is not None and emulator == "auto" and board.qemu is not None:
-        emulator = "qemu"  # which counts by operator
-    chosen, program, notes = _choose(board, emulator, renode)
+        emulator = "qemu"  # it counts per operator
+    emulator_name, program, notes = _choose(board, emulator, renode)
     with ExitStack() as stack:
         stream: Stream
         meter: Meter | None = None
-        if chosen == RENODE and program is not None:
+        if emulator_name == RENODE and program is not None:
             hooks: Sequence[str] = ()
             if count is not None:
                 counter = stack.enter_context(renode_counter(firmware))
@@ -68,20 +69,20 @@ def open_session(
                 arguments, meter = plugin.arguments, plugin
             stream = stack.enter_context(run_qemu(board, firmware, arguments))
         advice = ""
-        if chosen == RENODE and _needs_mve(board):
+        if emulator_name == RENODE and _needs_mve(board):
             advice = f"{NO_MVE}: try --emulator qemu" if board.qemu is not None else NO_MVE
-        yield Session(stream, chosen, timeout, firmware, notes, meter, advice=advice)
+        yield Session(stream, emulator_name, timeout, firmware, notes, meter, advice=advice)
 
 
 @contextmanager
 def open_port(port: str, baud: int, timeout: float) -> Iterator[Session]:
-    """The model that runs on the board at serial port `port`."""
+    """Session with the model that runs on the board at serial port `port`."""
     with open_serial(port, baud) as stream:
         yield Session(stream, port, timeout, retry=first_wait(baud), place=f"at {port}")
 
 
 def _choose(board: Board, emulator: str, renode: str | None) -> tuple[str, Path | None, tuple[str, ...]]:
-    """Which emulator, Renode's program, and what the user should know of the choice."""
+    """Emulator to use, path of Renode if it is that, and notes for the user."""
     if emulator == "qemu":
         if board.qemu is None:
             raise EmulatorError(f"board {board.id} has no QEMU machine")

@@ -1,4 +1,4 @@
-"""A child process that never outlives us, its own children included, and the stream of its input and output."""
+"""Child processes that never outlive tflmgen, with all their descendants, and their input and output as a stream."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 END_LIMIT = 5.0
-"""Seconds that a killed process and its children may take to go."""
+"""Seconds to wait for a killed process and its children to end."""
 
 
 class Child:
-    """A running process and the file that holds what it says."""
+    """A running process and its log file."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
         self.process = process
         self._log = log
 
-    def said(self) -> str:
-        """What the process has written so far."""
+    def output(self) -> str:
+        """The process's log so far."""
         self._log.seek(0)
         return self._log.read().decode(errors="replace").strip()
 
     def end(self) -> str:
-        """How the process has ended; empty if it has not within a second."""
+        """Description of the process's end; empty if it does not end within a second."""
         try:
             code = self.process.wait(timeout=1)
         except subprocess.TimeoutExpired:
@@ -37,13 +37,13 @@ class Child:
         return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
     def last_words(self) -> str:
-        """What the process has said, and its exit code if it has ended."""
+        """The process's log, and its exit code if it has ended."""
         end = self.end()
-        return f"{self.said()} ({end})".strip() if end else self.said()
+        return f"{self.output()} ({end})".strip() if end else self.output()
 
 
 class PipeStream:
-    """A link.Stream over the standard input and output of a child that open_child() gave pipes."""
+    """A link.Stream over the standard input and output of a child with pipes."""
 
     def __init__(self, child: Child) -> None:
         assert child.process.stdin is not None
@@ -73,17 +73,17 @@ class PipeStream:
 def open_child(
     command: Sequence[str], piped: bool = True, environment: Mapping[str, str] | None = None
 ) -> Iterator[Child]:
-    """Run `command` for as long as the context lasts; then it is killed with all that it has started.
+    """Runs `command` while the context lasts, then kills it with all its descendants.
 
     piped  standard output is a pipe; else it goes to the log, as standard error does
 
-    Standard input is a pipe in any case. If we are killed it ends, which tells those who read it, and where possible
-    the kernel kills the process. Once the context has ended, no child holds a file or writes to a folder any more.
+    Standard input is always a pipe, which closes if tflmgen is killed; where possible, the kernel kills the process
+    too. After the context, no descendant holds a file or writes to a folder.
     """
     guard = shutil.which("setpriv")
     guarded = [guard, "--pdeathsig", "KILL", *command] if guard else list(command)
     pipe = subprocess.PIPE
-    alive, held = os.pipe()  # `held` stays open in the process and its children; `alive` ends once all have gone
+    ended, inherited = os.pipe()  # `held` stays open in the process and its children; `alive` ends once all have gone
     try:
         with (
             tempfile.TemporaryFile() as log,
@@ -95,25 +95,25 @@ def open_child(
                 bufsize=0,
                 env=environment,
                 start_new_session=True,
-                pass_fds=(held,),
+                pass_fds=(inherited,),
             ) as process,
         ):
             try:
-                os.close(held)
-                held = -1
+                os.close(inherited)
+                inherited = -1
                 yield Child(process, log)
             finally:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
-                select.select([alive], [], [], END_LIMIT)
+                select.select([ended], [], [], END_LIMIT)
     finally:
-        os.close(alive)
-        if held >= 0:
-            os.close(held)
+        os.close(ended)
+        if inherited >= 0:
+            os.close(inherited)
 
 
 @contextmanager
 def open_pipe(command: Sequence[str]) -> Iterator[PipeStream]:
-    """Run `command` as open_child() does; the stream of its input and output."""
+    """Runs `command` as open_child() does; yields the stream of its standard input and output."""
     with open_child(command) as child:
         yield PipeStream(child)

@@ -1,4 +1,4 @@
-"""Counts what each invoke executes in QEMU, by step of the plan."""
+"""Counts the instructions of each invoke in QEMU, per step of the plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.emulators.attribution import attribute
-from tflmgen.emulators.invoke_cost import Executed, executed
+from tflmgen.emulators.invoke_cost import Executed, join_counts
 from tflmgen.emulators.link import Invoked
 from tflmgen.emulators.qemu_plugin import Plugin, plugin
 from tflmgen.emulators.session import Dims
@@ -19,7 +19,7 @@ Plan = Mapping[str, Any]
 
 
 class QemuCounter:
-    """A session.Meter for the session with a QEMU that `arguments` were given to."""
+    """A session.Meter for a QEMU started with `arguments`."""
 
     def __init__(self, plan: Plan, counting: Plugin, runs: StepRuns) -> None:
         self.arguments = counting.arguments
@@ -33,12 +33,12 @@ class QemuCounter:
     def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:  # noqa: ARG002
         """See session.Meter."""
         runs, shares = self._runs.invoke(signature, inputs, dims)
-        return executed(self._plan, self._counting.read(), runs, shares)
+        return join_counts(self._plan, self._counting.read(), runs, shares)
 
 
 @contextmanager
 def qemu_counter(board: Board, elf: Path, project: Path, plan: Plan, timeout: float) -> Iterator[QemuCounter]:
-    """For the firmware `elf` of the project in folder `project`, whose plan is `plan`."""
+    """Counter for the firmware `elf` of the project in folder `project` with the plan `plan`."""
     lines = {step["index"]: step["line"] for step in plan["steps"] if step.get("line")}
     steps = attribute(elf, f"{read_about(project)['name']}.c", lines)
     with plugin(board.core, elf, steps) as counting, step_runs(board, project, plan, timeout) as runs:

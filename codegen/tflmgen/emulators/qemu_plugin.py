@@ -1,4 +1,4 @@
-"""The plugin for QEMU that counts what invokes execute (firmware/count), compiled when it is first used."""
+"""QEMU plugin that counts the instructions of invokes (firmware/count), compiled on first use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FROM, TO = "tflmgen_count_from", "tflmgen_count_to"
 
 
 class Plugin:
-    """The plugin in one run of QEMU, which `arguments` start."""
+    """The plugin in one run of QEMU; `arguments` are those of QEMU that load it."""
 
     def __init__(self, arguments: Sequence[str], output: Path) -> None:
         self.arguments = tuple(arguments)
@@ -30,7 +30,7 @@ class Plugin:
         self._position = 0
 
     def read(self) -> Counts:
-        """The counts of the invokes after the last one read, one or one per row, together. They must have ended."""
+        """Summed counts of the invokes since the last read (one, or one per row). All must have ended."""
         with self._output.open(encoding="ascii") as file:
             file.seek(self._position)
             lines = file.readlines()
@@ -46,7 +46,10 @@ class Plugin:
 
 @contextmanager
 def plugin(core: str, elf: Path, steps: Mapping[int, int]) -> Iterator[Plugin]:
-    """For a firmware; `steps`: address of an instruction -> the step that it counts for, and all up to the next one."""
+    """Plugin for a firmware.
+
+    steps  address -> step that this instruction, and all up to the next address in `steps`, count for
+    """
     marks = count_marks(elf)
     if core not in CYCLE_MODELS:
         raise CountError(f"no cost model for {core}")
@@ -61,7 +64,7 @@ def plugin(core: str, elf: Path, steps: Mapping[int, int]) -> Iterator[Plugin]:
 
 
 def count_marks(elf: Path) -> tuple[int, int]:
-    """The addresses of the call of the invoke in a firmware, and of the instruction behind it."""
+    """Address of the call of the invoke function, and of the instruction after it."""
     symbols = read_elf(elf).symbols
     if not {FROM, TO} <= symbols.keys():
         raise CountError(f"{elf}: the firmware has no symbols {FROM} and {TO}")
@@ -69,7 +72,7 @@ def count_marks(elf: Path) -> tuple[int, int]:
 
 
 def build_plugin() -> Path:
-    """The compiled plugin, from the user's cache if it is there. Needs a C compiler for this computer."""
+    """Path of the compiled plugin in the user's cache, compiled if missing. Needs a C compiler for the host."""
     root = files("tflmgen.firmware").joinpath("count")
     sources = {entry.name: entry.read_bytes() for entry in root.iterdir() if entry.name.endswith((".c", ".h"))}
     interface = _interface()
@@ -81,20 +84,20 @@ def build_plugin() -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     compiler = find_host_compiler()
     with tempfile.TemporaryDirectory(dir=cache) as folder, as_file(root) as source_folder:
-        made = Path(folder) / compiled.name
+        built = Path(folder) / compiled.name
         names = [str(source_folder / name) for name in sorted(sources) if name.endswith(".c")]
-        command = [str(compiler), *FLAGS, f"-DTFLMGEN_PLUGIN_API={interface}", *names, "-o", str(made)]
-        done = run_tool(command)
-        if done.returncode != 0:
-            raise CountError(f"{compiler} cannot compile the counting plugin\n{done.stderr}")
-        made.replace(compiled)
+        command = [str(compiler), *FLAGS, f"-DTFLMGEN_PLUGIN_API={interface}", *names, "-o", str(built)]
+        process = run_tool(command)
+        if process.returncode != 0:
+            raise CountError(f"{compiler} cannot compile the counting plugin\n{process.stderr}")
+        built.replace(compiled)
     return compiled
 
 
 def _interface() -> int:
-    """The version of the plugin interface that the installed QEMU has; see firmware/count/qemu_plugin.h."""
+    """Version of the plugin interface of the installed QEMU; see firmware/count/qemu_plugin.h."""
     command = [str(find_program("qemu-system-arm")), "--version"]
     text = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    found = re.search(r"version (\d+)\.(\d+)", text)
-    version = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.search(r"version (\d+)\.(\d+)", text)
+    version = (int(match[1]), int(match[2])) if match else (0, 0)
     return 1 if version < (8, 2) else 2 if version < (9, 1) else 3

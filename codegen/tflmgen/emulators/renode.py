@@ -23,14 +23,14 @@ sysbus LoadELF {firmware}
 connector Connect {uart} protocol
 start
 """
-"""Renode listens last: whoever gets a connection talks to a machine that is complete."""
+"""Renode script. It listens last, so that an accepted connection reaches a complete machine."""
 
 START_LIMIT = 60.0
-"""Seconds until Renode must listen: some ten times what it takes on a computer that does nothing else."""
+"""Seconds until Renode must listen: about ten times its start on an idle computer."""
 
 LAST_LINES = 8
 LAST_COLUMNS = 200
-"""How much of Renode's log an error shows."""
+"""Lines of Renode's log in an error message, and characters per line."""
 
 
 class RenodeError(TflmgenError):
@@ -38,7 +38,7 @@ class RenodeError(TflmgenError):
 
 
 class SocketStream:
-    """A link.Stream over a TCP connection to Renode, whose log explains its end."""
+    """A link.Stream over a TCP connection to Renode; its log goes into the error if it ends."""
 
     def __init__(self, connection: socket.socket, process: Child) -> None:
         self._connection, self._process = connection, process
@@ -68,9 +68,9 @@ class SocketStream:
 def run_renode(
     program: Path, board: Board, project: Path, firmware: Path, hooks: Sequence[str] = ()
 ) -> Iterator[SocketStream]:
-    """`firmware` running on `board` in Renode; `hooks` are commands of Renode's monitor, run before the start.
+    """Runs `firmware` on `board` in Renode while the context lasts; `hooks`: monitor commands to run before the start.
 
-    Renode reads its monitor's commands from standard input, which open_child() keeps open, and quits where that ends.
+    Renode quits at the end of its standard input, which open_child() therefore keeps open.
     """
     assert board.renode is not None
     platform = board.renode.platform
@@ -89,7 +89,7 @@ def run_renode(
 
 
 def _escaped(path: Path) -> str:
-    """An absolute path as Renode's monitor reads it, on its command line too."""
+    """Absolute path in the quoting of Renode's monitor."""
     return str(path.resolve()).replace(" ", "\\ ")
 
 
@@ -100,7 +100,7 @@ def _free_port() -> int:
 
 
 def _connect(port: int, child: Child) -> socket.socket:
-    """The connection, once Renode listens."""
+    """Waits until Renode listens, and connects."""
     deadline = time.monotonic() + START_LIMIT
     while True:
         try:
@@ -117,5 +117,5 @@ def _connect(port: int, child: Child) -> socket.socket:
 
 
 def _last_lines(child: Child) -> str:
-    lines = [line.rstrip()[:LAST_COLUMNS] for line in child.said().splitlines() if line.strip()]
+    lines = [line.rstrip()[:LAST_COLUMNS] for line in child.output().splitlines() if line.strip()]
     return "\n  ".join(["its last lines:", *lines[-LAST_LINES:]]) if lines else "it said nothing"

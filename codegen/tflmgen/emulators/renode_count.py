@@ -1,8 +1,8 @@
 """Counts the instructions of each invoke in Renode.
 
-Renode writes down the core's ExecutedInstructions whenever it comes to the call of the invoke and to the instruction
-behind it. The difference is what QEMU's plugin counts. The DWT's cycle counter, which Renode advances by one per
-instruction, would add some fifteen of the measurement's own.
+Renode writes the core's ExecutedInstructions to a file before the call of the invoke and after its return. The
+difference equals the count of QEMU's plugin. The DWT cycle counter, which Renode advances by one per instruction,
+would include about fifteen instructions of the measurement.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOTE = "instructions: by the core's ExecutedInstructions in Renode, at the begin
 
 
 class RenodeCounter:
-    """A session.Meter; `hooks` are the commands for Renode's monitor that make Renode write to `output`."""
+    """A session.Meter; `hooks` are monitor commands that make Renode write the counts to `output`."""
 
     def __init__(self, hooks: Sequence[str], output: Path) -> None:
         self.hooks = tuple(hooks)
@@ -29,7 +29,7 @@ class RenodeCounter:
         self._read = 0
 
     def reset(self) -> None:
-        """Nothing to do: the counter goes on."""
+        """Does nothing: the counter is cumulative."""
 
     def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:  # noqa: ARG002
         """See session.Meter."""
@@ -42,7 +42,7 @@ class RenodeCounter:
 
 @contextmanager
 def renode_counter(elf: Path) -> Iterator[RenodeCounter]:
-    """The counter for a firmware."""
+    """Counter for a firmware."""
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         output = Path(folder) / "executed"
         output.touch()

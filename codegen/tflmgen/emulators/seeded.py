@@ -1,4 +1,4 @@
-"""Inputs made from nothing: seeded ones for tests, and the generator that benchmarks share."""
+"""Generated inputs: seeded random ones for tests, and the common generator for benchmarks."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ SETS = 3
 FIRST, FACTOR, STEP = 0x12345678, 1664525, 1013904223
 
 
-def seeded_sets(signatures: Sequence[Signature], chosen: Sequence[int]) -> tuple[VectorSet, ...]:
-    """SETS sets for each signature of `chosen`, the same in each run.
+def seeded_sets(signatures: Sequence[Signature], numbers: Sequence[int]) -> tuple[VectorSet, ...]:
+    """SETS deterministic input sets for each signature index in `numbers`.
 
-    8-bit and 16-bit integers over their whole range; wider ones, which models use as counts and indices, 0 or 1; floats
-    in [-1, 1); bool either.
+    8-bit and 16-bit integers are uniform over their range; wider ones, which models use as counts and indices, are 0 or
+    1; floats are in [-1, 1).
     """
     random = np.random.default_rng(SEED)
     return tuple(
         VectorSet("seeded", number, tuple(_seeded(random, port.type) for port in signatures[number].inputs))
         for _ in range(SETS)
-        for number in chosen
+        for number in numbers
     )
 
 
 def generator_inputs(signature: Signature) -> tuple[NDArray[Any], ...]:
-    """Inputs as the published figures of TensorFlow Lite Micro were measured with; UsageError for other types.
+    """Inputs equal to those of TensorFlow Lite Micro's published benchmarks. Raises UsageError for other types.
 
-    x = 1664525 * x + 1013904223 mod 2**32 from 0x12345678, one stream over the inputs in order; int8 is the top byte,
+    x = 1664525 * x + 1013904223 mod 2**32 from 0x12345678, one sequence over the inputs in order; int8 is the top byte,
     int16 the top half, float32 ((x >> 8) - 2**23) / 2**23.
     """
     stream = _stream(sum(port.type.elements for port in signature.inputs))

@@ -1,4 +1,4 @@
-"""An attached board's serial port: a device, or a URL as pySerial takes it (socket://HOST:PORT, rfc2217://HOST:PORT)."""
+"""Serial port of an attached board: a device, or a URL of pySerial (socket://HOST:PORT, rfc2217://HOST:PORT)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from serial.tools import list_ports  # type: ignore[import-untyped]
 from tflmgen.errors import TflmgenError
 
 RECONNECT = 10.0
-"""Seconds in which a port that went away may come back: a board with USB of its own takes it along when it restarts."""
+"""Seconds to wait for a port to reappear: a board with native USB loses its port when it restarts."""
 
 POLL = 0.05
 LARGEST_FRAME = 1100
-"""Bytes, each of them escaped."""
+"""Largest frame in bytes, with every byte escaped."""
 
 
 class PortError(TflmgenError):
-    """There is no such serial port, or it cannot be opened."""
+    """The serial port does not exist or cannot be opened."""
 
 
 class SerialStream:
-    """A link.Stream over a serial port. What waits in the port from before is dropped."""
+    """A link.Stream over a serial port. Discards bytes received before it was opened."""
 
     def __init__(self, name: str, baud: int) -> None:
         self._name, self._baud = name, baud
@@ -39,14 +39,14 @@ class SerialStream:
         self._port.reset_input_buffer()
 
     def read(self, timeout: float) -> bytes:
-        until = time.monotonic() + timeout
+        deadline = time.monotonic() + timeout
         while True:
             try:
                 data = self._arrived()
             except (serial.SerialException, OSError) as error:
                 data = b""
                 self._lose(error)
-            if data or time.monotonic() >= until:
+            if data or time.monotonic() >= deadline:
                 return data
 
     def write(self, data: bytes) -> None:
@@ -84,7 +84,7 @@ class SerialStream:
             self._port = None
 
     def _connected(self) -> bool:
-        """Whether the port is there, after trying to open it again; EOFError once it has been away for too long."""
+        """Whether the port is open, after an attempt to reopen it. Raises EOFError after RECONNECT seconds."""
         if self._port is None:
             try:
                 self._port = self._open()
@@ -96,7 +96,7 @@ class SerialStream:
 
 @contextmanager
 def open_serial(name: str, baud: int) -> Iterator[SerialStream]:
-    """The stream of port `name`. PortError if it cannot be opened."""
+    """Stream of port `name`. Raises PortError if it cannot be opened."""
     stream = SerialStream(name, baud)
     try:
         yield stream
@@ -104,27 +104,27 @@ def open_serial(name: str, baud: int) -> Iterator[SerialStream]:
         stream.close()
 
 
-def find_port(asked: str | None) -> str:
-    """The port that was asked for, else the only one with a USB device behind it."""
-    if asked is not None:
-        return asked
-    found = [port.device for port in list_ports.comports() if port.vid is not None]
-    if len(found) != 1:
-        raise PortError(f"{'no' if not found else 'more than one'} board found: name its --port. {describe_ports()}")
-    return str(found[0])
+def find_port(requested: str | None) -> str:
+    """`requested`, else the only USB serial port. Raises PortError if there is none or more than one."""
+    if requested is not None:
+        return requested
+    devices = [port.device for port in list_ports.comports() if port.vid is not None]
+    if len(devices) != 1:
+        raise PortError(f"{'no' if not devices else 'more than one'} board found: name its --port. {describe_ports()}")
+    return str(devices[0])
 
 
 def describe_ports() -> str:
-    """The serial ports of this computer, in a sentence."""
+    """Sentence that lists the serial ports of this computer."""
     ports = [f"{p.device} ({p.description})" if p.vid is not None else p.device for p in list_ports.comports()]
     return f"Ports here: {', '.join(sorted(ports))}" if ports else "This computer has no serial port"
 
 
 def first_wait(baud: int) -> float:
-    """Seconds after which a request is sent again: the answer's time at `baud`, and what a slow device takes."""
+    """Seconds before a request is repeated: transmission time of the reply at `baud`, plus that of a slow device."""
     return 0.5 + 2 * 10 * LARGEST_FRAME / baud
 
 
 def _reason(error: Exception) -> str:
-    """Without Python's class and errno."""
+    """Text of the error without its class and errno."""
     return str(getattr(error, "strerror", None) or error).strip().rstrip(".")

@@ -1,4 +1,4 @@
-"""A model running somewhere: invoke it with inputs, get its outputs and what the run cost."""
+"""Session with a running model: invokes it with inputs and returns outputs and costs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tflmgen.errors import TflmgenError
 
 EXCEPTIONS = {2: "NMI", 3: "HardFault", 4: "MemManage fault", 5: "BusFault", 6: "UsageFault", 7: "SecureFault"}
 MORE = 5
-"""TFLMGEN_MORE: the model wants the next row."""
+"""TFLMGEN_MORE: the model expects the next row."""
 
 CFSR = {
     0: "instruction fetch from a protected address",
@@ -46,20 +46,23 @@ CFSR = {
 
 
 class EmulatorError(TflmgenError):
-    """The model did not run: no answer in time, a processor fault, the emulator gone or not installed."""
+    """The model did not run: no reply in time, a processor fault, or the emulator ended or is not installed."""
 
 
 class RestartError(EmulatorError):
-    """The device has started anew: what was written, invoked and kept as state is gone. Session.reopen() goes on."""
+    """The device has restarted and lost inputs, outputs and state. Session.reopen() continues with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One invoke. `status` is a tflmgen_status; there are no outputs unless it is 0.
+    """Result of one invoke.
 
-    `stack_bytes` (the invoke's own) and `cycles` are 0, the others None, where they are not measured. `operators` are
-    those that ran. `layers` are what a firmware that shows its intermediate values sent (docs/understand/protocol.md).
-    `dims` are the dimensions of each output that are known at run time only.
+    status       tflmgen_status; there are outputs only if it is 0
+    stack_bytes  of the invoke alone; 0 if not measured
+    cycles       of the DWT; 0 if not measured
+    operators    executed operators; None if not counted
+    layers       payloads of LAYER frames (docs/understand/protocol.md)
+    dims         dynamic dimensions of each output
     """
 
     outputs: tuple[bytes, ...]
@@ -74,16 +77,16 @@ class Invocation:
 
 
 Dims = Sequence[Sequence[int]] | None
-"""The dimensions of each input that are known at run time only."""
+"""Dynamic dimensions of each input; None: derived from the inputs' sizes."""
 
 
 class Meter(Protocol):
-    """Told of all that a session does."""
+    """Counter of executed instructions; a session reports its resets and invokes to it."""
 
     def reset(self) -> None: ...
 
     def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:
-        """What the invoke has cost that has just ended; `invoked` is what the device answered to it."""
+        """Cost of the invoke that has just ended; `invoked` is the device's reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +97,15 @@ class SignatureTensors:
 
 
 class Session:
-    """`emulator` and `notes` are for reports; `timeout` seconds are what each answer of the firmware may take.
+    """Session with one running firmware.
 
-    `meter` tells what an invoke executed; `retry` is after how many seconds a request is sent again; `place` is "in" or
-    "at" where the firmware runs; `advice` goes with a fault of the firmware and an end of the emulator.
+    emulator  name of the emulator, for messages
+    timeout   seconds per reply
+    notes     remarks for the user
+    meter     counter of instructions
+    retry     seconds before a request is repeated
+    place     location for messages: "in QEMU", "at PORT"
+    advice    appended to the error if the firmware faults or the emulator ends
     """
 
     def __init__(
@@ -126,7 +134,7 @@ class Session:
         self.model, self.fingerprint = hello.model, hello.fingerprint
 
     def _describe(self, patience: int = 3) -> tuple[Hello, tuple[SignatureTensors, ...]]:
-        """What the firmware says of itself. Opening a port restarts some boards, maybe after their first answer."""
+        """Description of the firmware. Repeated since opening a port restarts some boards, even after a first reply."""
         try:
             hello = self._client.hello()
             return hello, self._signatures(hello.signatures)
@@ -137,13 +145,13 @@ class Session:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know of this run."""
+        """Remarks for the user on this run."""
         times = "once" if self._restarts == 1 else f"{self._restarts} times"
         restarts = (f"the board restarted {times}; what it was at was run again",) if self._restarts else ()
         return (*self._notes, *restarts)
 
     def reopen(self) -> None:
-        """Go on with a device that has restarted; it is in its initial state."""
+        """Continues with a restarted device, which is in its initial state."""
         self._restarts += 1
         with self._explained("does not answer after a restart"):
             if self._client.hello().fingerprint != self.fingerprint:
@@ -160,18 +168,18 @@ class Session:
         return tuple(out)
 
     def reset(self) -> None:
-        """Back to the model's initial state."""
+        """Restores the model's initial state."""
         with self._explained("did not reset"):
             self._client.reset()
         if self._meter is not None:
             self._meter.reset()
 
     def invoke(self, signature: int, inputs: Sequence[bytes], dims: Dims = None) -> Invocation:
-        """Run signature number `signature` on `inputs`, each the tensor's bytes, little-endian.
+        """Runs signature `signature` (index) on `inputs`, each the tensor's bytes, little-endian.
 
-        A tensor with dimensions known at run time only has as many bytes as these take; `dims` are these of each input,
-        or None where each has one at most, which then follows from the bytes. One that the model takes by rows has a
-        row's bytes on the device: then there is an invoke for each, until the model wants no more.
+        A dynamic tensor has the bytes of its run-time shape. `dims` are the dynamic dimensions of each input; None if
+        every input has at most one, which then follows from the number of bytes. An input that the model accepts row by
+        row is sent in one invoke per row, until the model expects no more.
         """
         tensors = self.signatures[signature]
         if len(inputs) != len(tensors.inputs):
@@ -180,45 +188,47 @@ class Session:
             rows = max((len(d) // t.bytes for d, t in zip(inputs, tensors.inputs, strict=True) if t.bytes), default=1)
             for index, (data, tensor) in enumerate(zip(inputs, tensors.inputs, strict=True)):
                 if tensor.row_bytes and len(data) <= tensor.bytes and len(data) % tensor.row_bytes == 0:
-                    own = dims[index] if dims else (len(data) // tensor.row_bytes,)
-                    self._client.set_dims(signature, index, own)
+                    input_dims = dims[index] if dims else (len(data) // tensor.row_bytes,)
+                    self._client.set_dims(signature, index, input_dims)
                 elif len(data) not in (tensor.bytes, tensor.bytes * rows):
                     raise EmulatorError(f"input '{tensor.name}' has {tensor.bytes} bytes, not {len(data)}")
                 self._client.write(signature, index, data[: tensor.bytes])
-            done = self._client.invoke(signature)
+            reply = self._client.invoke(signature)
             for row in range(1, rows):
-                if done.status == MORE:
+                if reply.status == MORE:
                     self._next_row(signature, inputs, row)
-                    before, done = done, self._client.invoke(signature)
-                    stack = max(before.stack_bytes, done.stack_bytes)
-                    done = replace(done, stack_bytes=stack, cycles=before.cycles + done.cycles)
-            if done.stack_room and done.stack_bytes >= done.stack_room:
-                raise EmulatorError(f"stack overflow: '{tensors.key}' used all of the {done.stack_room} free bytes")
+                    earlier, reply = reply, self._client.invoke(signature)
+                    stack = max(earlier.stack_bytes, reply.stack_bytes)
+                    reply = replace(reply, stack_bytes=stack, cycles=earlier.cycles + reply.cycles)
+            if reply.stack_room and reply.stack_bytes >= reply.stack_room:
+                raise EmulatorError(f"stack overflow: '{tensors.key}' used all of the {reply.stack_room} free bytes")
             outputs: tuple[bytes, ...] = ()
             shapes: tuple[tuple[int, ...], ...] = ()
-            if done.status == 0:
+            if reply.status == 0:
                 varies = [bool(tensor.row_bytes) for tensor in tensors.outputs]
                 shapes = tuple(self._client.dims(signature, i) if v else () for i, v in enumerate(varies))
                 outputs = tuple(
-                    self._client.read(signature, i, math.prod(own) * tensor.row_bytes if own else tensor.bytes)
-                    for i, (tensor, own) in enumerate(zip(tensors.outputs, shapes, strict=True))
+                    self._client.read(
+                        signature, i, math.prod(input_dims) * tensor.row_bytes if input_dims else tensor.bytes
+                    )
+                    for i, (tensor, input_dims) in enumerate(zip(tensors.outputs, shapes, strict=True))
                 )
         if self._meter is None:
             layers = tuple(self._client.layers)
-            return Invocation(outputs, done.status, done.stack_bytes, done.cycles, None, layers=layers, dims=shapes)
-        cost = self._meter.measure(signature, inputs, done, dims)
+            return Invocation(outputs, reply.status, reply.stack_bytes, reply.cycles, None, layers=layers, dims=shapes)
+        cost = self._meter.measure(signature, inputs, reply, dims)
         counted = cost.instructions, cost.operators, cost.cycles
-        return Invocation(outputs, done.status, done.stack_bytes, done.cycles, *counted, dims=shapes)
+        return Invocation(outputs, reply.status, reply.stack_bytes, reply.cycles, *counted, dims=shapes)
 
     def _next_row(self, signature: int, inputs: Sequence[bytes], row: int) -> None:
-        """Writes row `row` of the input that comes by rows."""
+        """Writes row `row` of the inputs that the model accepts row by row."""
         for index, (data, tensor) in enumerate(zip(inputs, self.signatures[signature].inputs, strict=True)):
             if len(data) > tensor.bytes:
                 self._client.write(signature, index, data[row * tensor.bytes : (row + 1) * tensor.bytes])
 
     @contextmanager
     def _explained(self, failure: str) -> Iterator[None]:
-        """Say in the user's words what went wrong."""
+        """Turns link errors into EmulatorErrors with a text for the user."""
         try:
             yield
         except LinkTimeoutError as error:
@@ -242,16 +252,16 @@ class Session:
         return text + caller + (f": {', '.join(causes)}" if causes else "")
 
     def _place(self, address: int) -> str:
-        """Function, file and line of a code address, as far as the firmware's debug information tells."""
+        """Function, file and line of a code address from the debug information, as text; empty if unknown."""
         if self._elf is None:
             return ""
         command = ["arm-none-eabi-addr2line", "-f", "-s", "-e", str(self._elf), hex(address)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            process = subprocess.run(command, capture_output=True, text=True, check=False)
         except OSError:
             return ""
-        function, _, line = done.stdout.strip().partition("\n")
-        if done.returncode != 0 or function in ("", "??"):
+        function, _, line = process.stdout.strip().partition("\n")
+        if process.returncode != 0 or function in ("", "??"):
             return ""
         return f" in {function}()" + (f" ({line})" if "?" not in line else "")
 

@@ -1,4 +1,4 @@
-"""How often each step of a plan ran, from the counts of those that have code of their own."""
+"""Execution counts of all steps of a plan, from the counts of the steps with code."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from typing import Any
 Plan = Mapping[str, Any]
 Step = Mapping[str, Any]
 Blocks = Mapping[tuple[int, int], Sequence[Step]]
-"""The steps of each block, in order, by the step around it and 0 or 1: then and else, condition and body."""
+"""(enclosing step, 0 or 1) -> steps of that block, in order. 0: then or condition; 1: else or body."""
 
 
 def executions(plan: Plan, function: str, counts: Mapping[int, int]) -> dict[int, int]:
-    """Step -> how often it ran, for all steps, in one invoke of `function`.
+    """Step -> number of executions in one invoke of `function`, for all steps.
 
-    counts  step -> its runs, for the steps that have code; a while's are those of its test, which it lacks where its
-            number of trips is known. A step without code, such as a view, runs as often as the others of its block. A
-            branch whose two blocks have no code is empty, and which of them ran is unknown: none, then.
+    counts  step -> executions, for the steps with code; those of a While are executions of its test, which a counted
+            loop lacks
+
+    A step without code, such as a view, runs as often as the other steps of its block. If both blocks of an If have no
+    code, it is unknown which one ran, and both count as not executed.
     """
     entries = {s["function"]: s["index"] for s in plan["steps"] if s["kind"] == "entry"}
     blocks = blocks_of(plan["steps"])
-    found: dict[int, int] = {}
+    runs: dict[int, int] = {}
     calls = Counter({function: 1})
     for name in _callers_first(plan["steps"], entries):
-        found[entries[name]] = calls[name]
-        _fill(blocks, (entries[name], 0), calls[name], counts, found)
+        runs[entries[name]] = calls[name]
+        _fill(blocks, (entries[name], 0), calls[name], counts, runs)
         for step in plan["steps"]:
             if step["kind"] == "call" and step["function"] == name:
-                calls[step["callee"]] += found[step["index"]]
-    return found
+                calls[step["callee"]] += runs[step["index"]]
+    return runs
 
 
 def _callers_first(steps: Sequence[Step], entries: Mapping[str, int]) -> list[str]:
@@ -44,7 +46,7 @@ def _callers_first(steps: Sequence[Step], entries: Mapping[str, int]) -> list[st
 
 
 def blocks_of(steps: Sequence[Step]) -> Blocks:
-    """A then-branch ends with its boundary, a condition with the while itself."""
+    """Steps by block. A then-branch ends with its boundary step, a condition with the While step."""
     kinds = {step["index"]: step["kind"] for step in steps}
     then_ends = {step["parent"]: step["index"] for step in steps if step["kind"] == "then"}
     blocks: defaultdict[tuple[int, int], list[Step]] = defaultdict(list)
@@ -58,28 +60,30 @@ def blocks_of(steps: Sequence[Step]) -> Blocks:
     return blocks
 
 
-def _fill(blocks: Blocks, block: tuple[int, int], runs: int, counts: Mapping[int, int], found: dict[int, int]) -> None:
-    """Set what the steps of a block that ran `runs` times, and those of all blocks in it, ran."""
+def _fill(
+    blocks: Blocks, block: tuple[int, int], runs: int, counts: Mapping[int, int], executions: dict[int, int]
+) -> None:
+    """Sets the execution counts of a block that ran `runs` times, and of all blocks in it."""
     for step in blocks[block]:
         index = step["index"]
-        found[index] = runs
+        executions[index] = runs
         if step.get("trips") is not None:
             parts = runs, runs * step["trips"]
         elif step["kind"] == "while":
-            found[index] = counts.get(index, runs)
-            parts = found[index], found[index] - runs
+            executions[index] = counts.get(index, runs)
+            parts = executions[index], executions[index] - runs
         elif step["kind"] == "if":
-            then, orelse = (_known(blocks[index, number], counts) for number in (0, 1))
+            then_runs, else_runs = (_known_runs(blocks[index, number], counts) for number in (0, 1))
             parts = (
-                then if then is not None else 0 if orelse is None else runs - orelse,
-                orelse if orelse is not None else 0 if then is None else runs - then,
+                then_runs if then_runs is not None else 0 if else_runs is None else runs - else_runs,
+                else_runs if else_runs is not None else 0 if then_runs is None else runs - then_runs,
             )
         else:
             continue
         for number in (0, 1):
-            _fill(blocks, (index, number), parts[number], counts, found)
+            _fill(blocks, (index, number), parts[number], counts, executions)
 
 
-def _known(block: Sequence[Step], counts: Mapping[int, int]) -> int | None:
-    """How often a block ran, by its first step that tells."""
+def _known_runs(block: Sequence[Step], counts: Mapping[int, int]) -> int | None:
+    """Number of executions of a block, by its first step with a count; None if there is none."""
     return next((counts[s["index"]] for s in block if s["index"] in counts and s["kind"] != "while"), None)

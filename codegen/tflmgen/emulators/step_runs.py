@@ -1,7 +1,7 @@
-"""How often each step of a plan runs, by a second firmware that follows the first: the same, with a mark at each step.
+"""Execution counts of a plan's steps from a second firmware with a mark at each step, run in parallel to the first.
 
-In the firmware itself this cannot be seen, since compilers merge branches and rotate, unroll and empty loops. Nor can
-be seen there which operator of a stream calls a kernel, since they merge equal calls: marks tell that, too.
+The firmware itself cannot provide them, since compilers merge branches, and rotate, unroll and remove loops. They also
+merge equal kernel calls of row-streaming stages; the marks separate those too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SECTION = ".debug_tflmgen"
 
 
 class StepRuns:
-    """Follows a session: the same resets and invokes in the same order."""
+    """A session with the marked firmware, which repeats the resets and invokes of the main session."""
 
     def __init__(self, plan: Plan, marked: tuple[Session, Plugin] | None = None) -> None:
         self._plan = plan
@@ -40,7 +40,7 @@ class StepRuns:
             self._marked[0].reset()
 
     def invoke(self, signature: int, inputs: Sequence[bytes], dims: Dims = None) -> tuple[dict[int, int], Shares]:
-        """Step -> how often it runs in this invoke of signature number `signature`; what the stages of streams take."""
+        """Step -> executions in this invoke of signature `signature` (index), and costs of row-streaming stages."""
         counts: dict[int, int] = {}
         tallies: Counts = {}
         if self._marked:
@@ -54,7 +54,7 @@ class StepRuns:
 
 
 def _shares(plan: Plan, tallies: Counts, runs: Mapping[int, int]) -> dict[int, list[Tally]]:
-    """Less the marks: an instruction, and a cycle, of each call."""
+    """Costs of row-streaming stages, without the marks' one instruction and one cycle per call."""
     shares: dict[int, list[Tally]] = {}
     for number, (step, stage) in stage_marks(plan).items():
         tally, marks = tallies.get(number, NOTHING), runs.get(step["index"], 0) * stage["calls"]
@@ -64,7 +64,7 @@ def _shares(plan: Plan, tallies: Counts, runs: Mapping[int, int]) -> dict[int, l
 
 
 def stage_marks(plan: Plan) -> dict[int, tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """The number of each mark of a stream, above those of the steps -> the stream's step, and the stage."""
+    """Mark number, after those of the steps -> (step with row streaming, stage)."""
     above = 1 + max((step["index"] for step in plan["steps"]), default=0)
     stages = [(step, stage) for step in plan["steps"] for stage in step.get("stages", ())]
     return dict(enumerate(stages, above))
@@ -72,7 +72,7 @@ def stage_marks(plan: Plan) -> dict[int, tuple[Mapping[str, Any], Mapping[str, A
 
 @contextmanager
 def step_runs(board: Board, project: Path, plan: Plan, timeout: float) -> Iterator[StepRuns]:
-    """For the project in folder `project`, whose plan is `plan`. With neither control flow nor streams nothing runs."""
+    """Builds and runs the marked firmware of a project, if its plan has control flow or row streaming."""
     if not any(step["kind"] in CONTROL or step.get("stages") for step in plan["steps"]):
         yield StepRuns(plan)
         return
@@ -91,7 +91,7 @@ def step_runs(board: Board, project: Path, plan: Plan, timeout: float) -> Iterat
 
 
 def mark_steps(source: str, plan: Plan) -> str:
-    """The model's C with TFLMGEN_RAN(number) before the statement of each step, and of each call in a stream."""
+    """The model's C code with TFLMGEN_RAN(number) before the statement of each step and of each row call."""
     lines = source.splitlines()
     marks = [(step["line"], step["index"]) for step in plan["steps"] if step.get("line")]
     marks += [(line, number) for number, (_, stage) in stage_marks(plan).items() for line in stage["lines"]]
@@ -102,7 +102,7 @@ def mark_steps(source: str, plan: Plan) -> str:
 
 
 def _sites(elf: Path, stages: Container[int]) -> dict[int, int]:
-    """The instruction of each mark counts for its step, the next one for none; for a stage all up to the next mark."""
+    """Address -> mark: the mark's own instruction for a step; for a stage, all instructions up to the next mark."""
     data = b"".join(
         elf.read_bytes()[section.offset : section.offset + section.size]
         for section in read_elf(elf).sections

@@ -1,7 +1,7 @@
-"""Folders on disk: boards, PlatformIO projects, exported libraries, and the sizes of what was compiled.
+"""Folders on disk: boards, PlatformIO projects, exported libraries, and the sizes of compiled firmware.
 
 In: generated sources and a board. Out: a project folder, and a Firmware with its sizes.
-Decided here: which files a project has, and what may be overwritten or removed.
+Decided here: the files of a project, and the files that may be overwritten or removed.
 """
 
 from tflmgen.project.assemble import write

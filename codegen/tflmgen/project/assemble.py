@@ -1,4 +1,4 @@
-"""A PlatformIO project around generated C: the runtime, the kernels, the board's files. First a value, then files."""
+"""Assembles a PlatformIO project from generated C, runtime, kernels and the board's files: as a value, then on disk."""
 
 from __future__ import annotations
 
@@ -33,11 +33,7 @@ TEST_CONTENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Files by path relative to the project's folder. See folder.Content for what becomes of each kind.
-
-    `library` names those that make up the model and the runtime, in the order of the project's files: what the host's
-    compiler needs to run it without PlatformIO.
-    """
+    """Files of a project by path relative to its folder; folder.Content explains the three kinds."""
 
     name: str
     board: str
@@ -55,13 +51,13 @@ def assemble(
     optimize: str = "balanced",
     report: str = "",
 ) -> Project:
-    """The project of model `name` for `board`. The same arguments give the same bytes.
+    """The project of model `name` for `board`; a pure function of its arguments.
 
     sources   the model's library: path in the project (lib/NAME/...) -> text
-    kernels   headers of firmware/kernels; those that the library includes as tflmgen/... come along anyway, and those
-              that `sources` has (lib/tflmgen/include/tflmgen/...) are taken from there
-    report    becomes report.html, unless empty
-    plan      becomes plan.json; its `signatures` shape main.c and the project's own test
+    kernels   headers of firmware/kernels, in addition to those that the library includes as tflmgen/...; headers in
+              `sources` (lib/tflmgen/include/tflmgen/...) take precedence
+    report    text of report.html; empty: none
+    plan      contents of plan.json; its `signatures` determine main.c and the project's test
     """
     signatures = plan["signatures"]
     generated: dict[str, str | bytes] = {**sources, **_runtime(), **_platform(board)}
@@ -105,7 +101,7 @@ def assemble(
 
 
 def write(project: Project, directory: Path) -> tuple[str, ...]:
-    """Write `project` to `directory`; the files that are kept as the user has made them. See folder.write_folder()."""
+    """Writes `project` to `directory`; returns the files kept with the user's changes. See folder.write_folder()."""
     about = {"tflmgen": __version__, "name": project.name, "board": project.board}
     content = Content(PROJECT, dict(project.files), dict(project.shared_files), dict(project.user_files), about)
     return write_folder(content, directory)
@@ -132,20 +128,20 @@ def _kernels_of(sources: Mapping[str, str | bytes]) -> set[str]:
     return {h.decode() for h in mentioned} - set(_names("runtime/tflmgen"))
 
 
-def _kernels(headers: Iterable[str], given: Mapping[str, str | bytes]) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    wanted = sorted(headers, reverse=True)
-    while wanted:
-        header = wanted.pop()
+def _kernels(headers: Iterable[str], sources: Mapping[str, str | bytes]) -> dict[str, bytes]:
+    kernels: dict[str, bytes] = {}
+    pending = sorted(headers, reverse=True)
+    while pending:
+        header = pending.pop()
         path = f"{LIBRARY}/include/tflmgen/{header}"
-        if path not in found:
-            found[path] = _bytes(given[path]) if path in given else _firmware(f"kernels/{header}")
-            wanted += _includes(found[path])
-    return found
+        if path not in kernels:
+            kernels[path] = _bytes(sources[path]) if path in sources else _firmware(f"kernels/{header}")
+            pending += _includes(kernels[path])
+    return kernels
 
 
 def _includes(text: str | bytes) -> list[str]:
-    """The headers that a C file includes from its own folder."""
+    """Headers that a C file includes from its own folder."""
     return re.findall(r'^#include "([^"]+)"', _bytes(text).decode(), re.MULTILINE)
 
 
@@ -158,14 +154,14 @@ def _platform(board: Board) -> dict[str, str | bytes]:
     runtime = f"{PLATFORM}/runtime"
     if board.uart is None:
         return out | {f"{runtime}/{HOST_LINK}": _firmware(f"runtime/{HOST_LINK}")}
-    own = {p.name: p.read_bytes() for p in sorted(board.folder.glob("*.[ch]"))} if board.folder else {}
-    wanted = ["startup.c", "board.c", "runtime.h", f"uart_{board.uart.driver}.c"]
-    while wanted:
-        name = wanted.pop()
-        if name not in own and f"{runtime}/{name}" not in out and name != BOARD_CONFIG:
+    board_files = {p.name: p.read_bytes() for p in sorted(board.folder.glob("*.[ch]"))} if board.folder else {}
+    needed = ["startup.c", "board.c", "runtime.h", f"uart_{board.uart.driver}.c"]
+    while needed:
+        name = needed.pop()
+        if name not in board_files and f"{runtime}/{name}" not in out and name != BOARD_CONFIG:
             out[f"{runtime}/{name}"] = _firmware(f"platform/runtime/{name}")
-            wanted += _includes(out[f"{runtime}/{name}"])
-    out |= {f"{runtime}/{name}": data for name, data in own.items()}
+            needed += _includes(out[f"{runtime}/{name}"])
+    out |= {f"{runtime}/{name}": data for name, data in board_files.items()}
     out[f"{runtime}/{BOARD_CONFIG}"] = render(f"project/platform/runtime/{BOARD_CONFIG}.j2", board=board)
     out[f"{PLATFORM}/ldscripts/sections.ld"] = _firmware("platform/ldscripts/sections.ld")
     out[f"{PLATFORM}/ldscripts/board.ld"] = render("project/platform/ldscripts/board.ld.j2", board=board)
@@ -173,7 +169,7 @@ def _platform(board: Board) -> dict[str, str | bytes]:
 
 
 def _renode(board: Board, name: str, signatures: int) -> dict[str, str | bytes]:
-    """The board's description for Renode, a script that starts the firmware, and a Robot Framework suite."""
+    """Platform description for Renode, start script, and Robot Framework suite."""
     if board.renode is None or board.folder is None:
         return {}
     described, platform = {}, board.renode.platform
@@ -181,7 +177,7 @@ def _renode(board: Board, name: str, signatures: int) -> dict[str, str | bytes]:
     if not platform.startswith("@"):
         described[f"renode/{platform}"] = (board.folder / platform).read_bytes()
         script_platform, suite_platform = f"$ORIGIN/{platform}", f"${{CURDIR}}/{platform}"
-    suite = f"{name}-{board.id}.robot"  # renode-test takes no two of one name
+    suite = f"{name}-{board.id}.robot"  # renode-test requires unique names
     values = {"board": board, "name": name, "signatures": signatures, "suite": suite}
     return {
         **described,

@@ -17,14 +17,14 @@ from tflmgen.errors import TflmgenError
 from tflmgen.ir import Target
 
 PLACED = {"code": "flash", "weights": "flash", "data": "ram", "state": "ram", "arena": "ram"}
-"""What the linker script places, each with the kind of memory that holds it unless board.json says otherwise."""
+"""Section of the linker script -> kind of memory that holds it by default."""
 
 DEFAULT_STACK = 4096
-"""Bytes."""
+"""Bytes of RAM reserved for the stack by default."""
 
 
 class BoardError(TflmgenError):
-    """An unknown board, or a board.json that breaks its schema."""
+    """An unknown board, or a board.json that violates its schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class RegisterSetup:
-    """At `address`: clear the bits of `clear`, set those of `set`, then wait until those of `wait` read as 1."""
+    """One step of UART set-up: at `address`, clear bits `clear`, set bits `set`, wait until bits `wait` read as 1."""
 
     address: int
     clear: int
@@ -61,7 +61,7 @@ class Uart:
 
 @dataclass(frozen=True, slots=True)
 class Qemu:
-    """QEMU's machine, and which of its serial ports is the board's UART."""
+    """Machine of QEMU, and the index of its serial port that is the board's UART."""
 
     machine: str
     serial: int = 0
@@ -70,7 +70,7 @@ class Qemu:
 
 @dataclass(frozen=True, slots=True)
 class Renode:
-    """A .repl file of the board's folder, or @ and a path of Renode's own; the UART's name in it."""
+    """Platform of Renode: a .repl file in the board's folder, or @ and a path in Renode; `uart`: its name there."""
 
     platform: str
     uart: str
@@ -78,7 +78,7 @@ class Renode:
 
 @dataclass(frozen=True, slots=True)
 class PlatformIO:
-    """PlatformIO's own platform for a board, in platformio.ini's words; `framework` is arduino, or None: bare metal."""
+    """PlatformIO's official platform for a board, as in platformio.ini; `framework`: arduino or None (bare metal)."""
 
     platform: str
     board: str
@@ -90,9 +90,14 @@ class PlatformIO:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """One board. `core` is GCC's -mcpu name, or "host"; `stack` bytes stay free for the stack; `clock` in Hz.
+    """One board.
 
-    `upload` is the command that flashes it where PlatformIO's uploader is not to, `notes` what its user has to know.
+    core       GCC's -mcpu name, or "host"
+    clock      after reset, in Hz
+    placement  (section of PLACED, name of its memory)
+    stack      bytes of RAM reserved for the stack
+    upload     command that flashes the board instead of PlatformIO's uploader
+    notes      remarks for its users
     """
 
     id: str
@@ -127,11 +132,11 @@ class Board:
 
     @property
     def argument(self) -> str:
-        """What --board takes for it from the current folder: its id, or the path of a folder of the user's own."""
+        """The argument of --board: its id, or the path of the user's board folder relative to the current one."""
         if self.folder is None or self.folder.parent == _boards_folder().resolve():
             return self.id
-        here = Path.cwd()
-        return f"./{self.folder.relative_to(here)}" if self.folder.is_relative_to(here) else str(self.folder)
+        current = Path.cwd()
+        return f"./{self.folder.relative_to(current)}" if self.folder.is_relative_to(current) else str(self.folder)
 
     @property
     def target(self) -> Target:
@@ -149,7 +154,7 @@ class Board:
 
     @property
     def qemu_command(self) -> tuple[str, ...]:
-        """The command that runs a firmware in QEMU with its UART on stdio, up to -kernel; empty without QEMU."""
+        """Command that runs a firmware in QEMU with its UART on stdio, up to -kernel; empty without QEMU."""
         if self.qemu is None:
             return ()
         serials = ["null"] * self.qemu.serial + ["stdio"]
@@ -167,9 +172,9 @@ class Board:
     def ram_bytes(self) -> int:
         return sum(m.size for m in self.memories if m.kind == "ram")
 
-    def bytes_for(self, what: str) -> int:
-        """Of the memory that holds `what`, a key of PLACED; 0 on the host."""
-        name = dict(self.placement).get(what)
+    def bytes_for(self, section: str) -> int:
+        """Bytes of the memory that holds `section`, a key of PLACED; 0 on the host."""
+        name = dict(self.placement).get(section)
         return next((m.size for m in self.memories if m.name == name), 0)
 
 
@@ -177,13 +182,13 @@ HOST = Board("host", "This computer, with its own C compiler", "host", frozenset
 
 
 def list_boards() -> tuple[Board, ...]:
-    """The boards that come with tflmgen, by id; `host` is not among them."""
+    """Boards that come with tflmgen, by id, without `host`."""
     folders = (f for f in _boards_folder().iterdir() if (f / "board.json").is_file())
     return tuple(_read(folder) for folder in sorted(folders))
 
 
 def load_board(spec: str) -> Board:
-    """The board called `spec`: "host", a folder of boards/, or the path of a folder of the user's own."""
+    """The board `spec`: "host", the name of a folder in boards/, or the path of a folder. Raises BoardError."""
     if spec == HOST.id:
         return HOST
     for folder in (_boards_folder() / spec, Path(spec)):
@@ -191,12 +196,12 @@ def load_board(spec: str) -> Board:
             return _read(folder.resolve())
     if _is_path(spec):
         raise BoardError(f"{spec}: no board.json in this folder")
-    known = [*(board.id for board in list_boards()), HOST.id]
-    close = " or ".join(get_close_matches(spec.lower(), known, n=2))
-    meant = f"Did you mean {close}? " if close else ""
-    listed = ", ".join(known)
+    ids = [*(board.id for board in list_boards()), HOST.id]
+    similar = " or ".join(get_close_matches(spec.lower(), ids, n=2))
+    suggestion = f"Did you mean {similar}? " if similar else ""
+    listed = ", ".join(ids)
     raise BoardError(
-        f"unknown board '{spec}'. {meant}Known boards: {listed}, or the path of a folder with a board.json"
+        f"unknown board '{spec}'. {suggestion}Known boards: {listed}, or the path of a folder with a board.json"
     )
 
 
@@ -211,7 +216,7 @@ def _boards_folder() -> Path:
 
 @cache
 def _validator() -> Any:
-    jsonschema = import_module("jsonschema")  # slow to import, and --help needs none of it
+    jsonschema = import_module("jsonschema")  # slow to import, and not needed for --help
     schema = files("tflmgen.schema").joinpath("board.json").read_text(encoding="utf-8")
     return jsonschema.Draft202012Validator(json.loads(schema))
 
@@ -235,7 +240,7 @@ def _read(folder: Path) -> Board:
 def _board(folder: Path, data: dict[str, Any]) -> Board:
     memories = tuple(Memory(m["name"], int(m["origin"], 16), _size(m["size"]), m["kind"]) for m in data["memories"])
     first = {m.kind: m.name for m in reversed(memories)}
-    placement = {what: first.get(kind, "") for what, kind in PLACED.items()} | data.get("placement", {})
+    placement = {section: first.get(kind, "") for section, kind in PLACED.items()} | data.get("placement", {})
     uart = data["uart"]
     setup = tuple(
         RegisterSetup(_bits(r, "address"), _bits(r, "clear"), _bits(r, "set"), _bits(r, "wait"), r.get("note", ""))
@@ -273,7 +278,7 @@ def _size(value: int | str) -> int:
 
 
 def _contradictions(board: Board) -> list[str]:
-    """What the schema cannot say."""
+    """Violations of rules that the schema cannot express."""
     problems = (
         [] if re.fullmatch(r"[\w-]+", board.id) else [f"the folder's name, '{board.id}', has more than a-z, 0-9, _, -"]
     )
@@ -285,9 +290,9 @@ def _contradictions(board: Board) -> list[str]:
     for low, high in pairwise(ordered):
         if low.origin + low.size > high.origin:
             problems.append(f"$.memories: {low.name} and {high.name} overlap")
-    for what, name in board.placement:
-        if name and kinds.get(name) != PLACED[what]:
-            problems.append(f"$.placement.{what}: '{name}' is not a memory of kind {PLACED[what]}")
+    for section, name in board.placement:
+        if name and kinds.get(name) != PLACED[section]:
+            problems.append(f"$.placement.{section}: '{name}' is not a memory of kind {PLACED[section]}")
     if "mve" in board.features and board.fpu is None:
         problems.append("$.fpu: a core with MVE needs one ('auto')")
     repl = board.renode.platform if board.renode else "@"
@@ -295,8 +300,8 @@ def _contradictions(board: Board) -> list[str]:
         problems.append(f"$.renode.platform: no file '{repl}' in {board.folder}")
     if board.uart is not None and board.folder is not None:
         name = f"uart_{board.uart.driver}.c"
-        own, common = board.folder / name, files("tflmgen.firmware").joinpath(f"platform/runtime/{name}")
-        if not own.is_file() and not common.is_file():
+        own_name, common = board.folder / name, files("tflmgen.firmware").joinpath(f"platform/runtime/{name}")
+        if not own_name.is_file() and not common.is_file():
             problems.append(f"$.uart.driver: no {name} in {board.folder}, nor among tflmgen's drivers")
     return problems
 

@@ -1,4 +1,4 @@
-"""Makes the folder of a board of the user's own: like one of tflmgen's, or any Cortex-M."""
+"""Creates the folder of a user's board, from a template board or for any Cortex-M."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CORES: Mapping[str, tuple[str | None, tuple[str, ...]]] = {
     "cortex-m55": ("auto", ("dsp", "fpu", "mve")),
     "cortex-m85": ("auto", ("dsp", "fpu", "mve")),
 }
-"""GCC's -mcpu name -> its usual -mfpu, and what kernels may use."""
+"""GCC's -mcpu name -> default -mfpu, and instruction-set features for kernels."""
 
 DEFAULT_BAUD = 115200
 CHANGES = {
@@ -34,14 +34,16 @@ CHANGES = {
     "memories": ("qemu", "renode", "placement"),
     "uart": ("qemu", "renode", "clock"),
 }
-"""What a new answer makes void of the board that the new one is like."""
+"""Answer -> fields of the template board that it invalidates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the user has said of the new board; None where nothing: as the board that it is like.
+    """The user's answers about a new board; None: as the template board.
 
-    memories  NAME=ORIGIN:SIZE:KIND each, KIND flash or ram    uart  DRIVER@BASE:CLOCK or DRIVER@BASE:CLOCK:BAUD
+    like      the template board
+    memories  NAME=ORIGIN:SIZE:KIND each, KIND flash or ram
+    uart      DRIVER@BASE:CLOCK or DRIVER@BASE:CLOCK:BAUD
     qemu      MACHINE or MACHINE:SERIAL
     """
 
@@ -57,49 +59,49 @@ class Answers:
 
 
 def missing(answers: Answers) -> list[str]:
-    """The options without which there is no board; none where it is like another one."""
+    """Required options that have no answer; none if there is a template board."""
     if answers.like is not None:
         return []
-    said = {"--core": answers.core, "--memory": answers.memories, "--uart": answers.uart}
-    return [option for option, value in said.items() if not value]
+    given_options = {"--core": answers.core, "--memory": answers.memories, "--uart": answers.uart}
+    return [option for option, value in given_options.items() if not value]
 
 
 def new_board(folder: Path, answers: Answers) -> Board:
-    """Write `folder` with a board.json, and the files of the board that it is like. Nothing is left of a failure.
+    """Writes `folder` with a board.json and the template board's files, atomically.
 
-    UsageError for answers that are malformed or not enough, BoardError where they contradict each other.
+    Raises UsageError for malformed or missing answers, BoardError if they contradict each other.
     """
     lacking = missing(answers)
     if lacking:
         raise UsageError(f"boards new: say what it is like (--like BOARD), or all of it: {', '.join(lacking)} missing")
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
         raise UsageError(f"{folder}: exists, and is not an empty folder")
-    like = load_board(answers.like) if answers.like is not None else None
-    if like is not None and like.folder is None:
+    template = load_board(answers.like) if answers.like is not None else None
+    if template is not None and template.folder is None:
         raise UsageError("boards new: this computer is no board that another one could be like")
-    data, kept = _data(answers, like)
+    data, emulators_hold = _data(answers, template)
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as temporary:
-        made = Path(temporary) / folder.resolve().name
-        made.mkdir()
-        for path in _files(like, kept):
-            shutil.copy(path, made)
-        (made / "board.json").write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        written = Path(temporary) / folder.resolve().name
+        written.mkdir()
+        for path in _files(template, emulators_hold):
+            shutil.copy(path, written)
+        (written / "board.json").write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
         try:
-            load_board(str(made))
+            load_board(str(written))
         except BoardError as error:
-            raise BoardError(str(error).replace(str(made), str(folder))) from error
-        shutil.copytree(made, folder, dirs_exist_ok=True)
+            raise BoardError(str(error).replace(str(written), str(folder))) from error
+        shutil.copytree(written, folder, dirs_exist_ok=True)
     return load_board(str(folder.resolve()))
 
 
-def _data(answers: Answers, like: Board | None) -> tuple[dict[str, Any], bool]:
-    """board.json, and whether the emulators' descriptions of the board that it is like still hold."""
+def _data(answers: Answers, template: Board | None) -> tuple[dict[str, Any], bool]:
+    """Contents of board.json, and whether the template's emulator descriptions are still valid."""
     data: dict[str, Any] = {}
-    if like is not None and like.folder is not None:
-        data = json.loads((like.folder / "board.json").read_text(encoding="utf-8"))
+    if template is not None and template.folder is not None:
+        data = json.loads((template.folder / "board.json").read_text(encoding="utf-8"))
     void = {key for answer, keys in CHANGES.items() if getattr(answers, answer) for key in keys}
     data = _without(data, "$schema", "notes", "url", *void)
-    data["title"] = answers.title or (f"Like {data['title']}" if like else f"A board with a {answers.core}")
+    data["title"] = answers.title or (f"Like {data['title']}" if template else f"A board with a {answers.core}")
     if answers.core is not None:
         data = {**_without(data, "fpu", "features"), **_core(answers.core)}
     if answers.fpu is not None:
@@ -118,12 +120,12 @@ def _data(answers: Answers, like: Board | None) -> tuple[dict[str, Any], bool]:
     return data, "renode" not in void
 
 
-def _files(like: Board | None, kept: bool) -> list[Path]:
-    """What belongs to the board that it is like: its C, and the emulator's description of the same hardware."""
-    if like is None or like.folder is None:
+def _files(template: Board | None, emulators_hold: bool) -> list[Path]:
+    """Files of the template board to copy: its C files, and the emulator description if the hardware is the same."""
+    if template is None or template.folder is None:
         return []
-    suffixes = {".c", ".h", ".repl"} if kept else {".c", ".h"}
-    return [path for path in sorted(like.folder.iterdir()) if path.suffix in suffixes]
+    suffixes = {".c", ".h", ".repl"} if emulators_hold else {".c", ".h"}
+    return [path for path in sorted(template.folder.iterdir()) if path.suffix in suffixes]
 
 
 def _without(data: dict[str, Any], *keys: str) -> dict[str, Any]:
@@ -145,26 +147,26 @@ def _with_fpu(data: dict[str, Any], fpu: str) -> dict[str, Any]:
 
 
 def _memory(text: str) -> dict[str, str]:
-    found = re.fullmatch(r"(\w+)=(0x[0-9A-Fa-f]+):([1-9][0-9]*[KM]?):(flash|ram)", text)
-    if not found:
+    match = re.fullmatch(r"(\w+)=(0x[0-9A-Fa-f]+):([1-9][0-9]*[KM]?):(flash|ram)", text)
+    if not match:
         raise UsageError(f"--memory {text}: not of the form NAME=ORIGIN:SIZE:flash or :ram, as RAM=0x20000000:128K:ram")
-    name, origin, size, kind = found.groups()
+    name, origin, size, kind = match.groups()
     return {"name": name.upper(), "origin": origin, "size": size, "kind": kind}
 
 
 def _uart(text: str) -> dict[str, Any]:
-    found = re.fullmatch(r"(\w+)@(0x[0-9A-Fa-f]+):([0-9]+)(?::([0-9]+))?", text)
-    if not found:
+    match = re.fullmatch(r"(\w+)@(0x[0-9A-Fa-f]+):([0-9]+)(?::([0-9]+))?", text)
+    if not match:
         raise UsageError(f"--uart {text}: not of the form DRIVER@BASE:CLOCK[:BAUD], as stm32v2@0x40004800:16000000")
-    driver, base, clock, baud = found.groups()
+    driver, base, clock, baud = match.groups()
     return {"driver": driver, "base": base, "clock": int(clock), "baud": int(baud or DEFAULT_BAUD)}
 
 
 def _place(text: str) -> tuple[str, str]:
-    what, equals, name = text.partition("=")
+    section, equals, name = text.partition("=")
     if not equals:
         raise UsageError(f"--place {text}: not of the form WHAT=MEMORY, as arena=dtcm")
-    return what.lower(), name.upper()
+    return section.lower(), name.upper()
 
 
 def _number(option: str, text: str) -> int:

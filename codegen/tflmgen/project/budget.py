@@ -1,4 +1,4 @@
-"""A model's memory beside what its board has, and what to do where that isn't enough."""
+"""Checks a model's memory against its board's, and explains how to reduce it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class BudgetError(TflmgenError):
 
 
 CODE = 48 << 10
-"""Flash that is kept for code where weights may become larger than they must."""
+"""Bytes of flash reserved for code when kernels may use larger weights for speed."""
 
 
 def room_for_weights(board: Board) -> int:
-    """Bytes that weights may take at most, if there is a choice: 1 where that is none, 0 on the host."""
+    """Upper bound of the weights in bytes if kernels have a choice; at least 1; 0 on the host: none."""
     if board.is_host:
         return 0
     places = dict(board.placement)
@@ -32,46 +32,46 @@ def room_for_weights(board: Board) -> int:
 
 
 def check_plan(plan: Plan, board: Board) -> None:
-    """Raises BudgetError where arena and state, or the weights, are more than their memories hold."""
+    """Raises BudgetError if arena and state, or the weights, exceed their memories."""
     if board.is_host:
         return
     sizes = {m.name: m.size for m in board.memories}
-    for memory, size in _needed(plan, board).items():
+    for memory, size in _bytes_by_memory(plan, board).items():
         if size > sizes[memory]:
-            over = f"{count(size)} bytes of {memory} are needed, and board {board.id} has {count(sizes[memory])}"
-            raise BudgetError(_explained(over, plan, board, memory == dict(board.placement)["weights"]))
+            excess = f"{count(size)} bytes of {memory} are needed, and board {board.id} has {count(sizes[memory])}"
+            raise BudgetError(_explained(excess, plan, board, memory == dict(board.placement)["weights"]))
 
 
-def _needed(plan: Plan, board: Board) -> dict[str, int]:
-    """Bytes of each memory that the plan takes, without code, stack and other data."""
-    needed: dict[str, int] = {}
-    for what, size in (("arena", _arena(plan)), ("state", _state(plan)), ("weights", _weights(plan))):
-        memory = dict(board.placement)[what]
-        needed[memory] = needed.get(memory, 0) + size
-    return needed
+def _bytes_by_memory(plan: Plan, board: Board) -> dict[str, int]:
+    """Memory -> bytes used by arena, state and weights."""
+    used: dict[str, int] = {}
+    for section, size in (("arena", _arena(plan)), ("state", _state(plan)), ("weights", _weights(plan))):
+        memory = dict(board.placement)[section]
+        used[memory] = used.get(memory, 0) + size
+    return used
 
 
 def explain_overflow(error: BuildError, plan: Plan, board: Board) -> TflmgenError:
-    """The linker's "region overflowed" in the user's words; another build error as it is."""
+    """BudgetError for the linker's "region overflowed"; any other build error unchanged."""
     text = str(error)
-    found = re.search(r"region `(\w+)' overflowed by (\d+) bytes", text)
-    if found:
-        memory = dict(board.placement).get(found[1].lower(), found[1])
-        over = f"the firmware is {count(int(found[2]))} bytes too large for {memory} of board {board.id}"
-        return BudgetError(_explained(over, plan, board, memory == dict(board.placement)["weights"]))
+    match = re.search(r"region `(\w+)' overflowed by (\d+) bytes", text)
+    if match:
+        memory = dict(board.placement).get(match[1].lower(), match[1])
+        excess = f"the firmware is {count(int(match[2]))} bytes too large for {memory} of board {board.id}"
+        return BudgetError(_explained(excess, plan, board, memory == dict(board.placement)["weights"]))
     if "RAM is full" in text:
-        over = f"the RAM of board {board.id} leaves less than {count(board.stack)} bytes for the stack"
-        return BudgetError(_explained(over, plan, board, False))
+        excess = f"the RAM of board {board.id} leaves less than {count(board.stack)} bytes for the stack"
+        return BudgetError(_explained(excess, plan, board, False))
     return error
 
 
 def peak_operator(plan: Plan) -> str:
-    """An operator at which the arena is fullest, in words; empty where nothing is placed, a boundary if no operator."""
+    """Description of an operator (or else a boundary) at the arena's peak; empty if the arena is empty."""
     if plan["arena"]["bytes"] == 0:
         return ""
     peak = plan["arena"]["peak_step"]
-    most = _live(plan, peak)
-    fullest = [step for step in plan["steps"] if step["index"] == peak or _live(plan, step["index"]) >= most]
+    peak_bytes = _live(plan, peak)
+    fullest = [step for step in plan["steps"] if step["index"] == peak or _live(plan, step["index"]) >= peak_bytes]
     step = next((step for step in fullest if step["kind"] == "operator"), fullest[0])
     if step.get("operator") is None:
         return f"step {step['index']}, {step['kind']} of {step['function']}"
@@ -80,13 +80,13 @@ def peak_operator(plan: Plan) -> str:
 
 
 def _live(plan: Plan, step: int) -> int:
-    """Bytes of the arena's buffers that hold something at a step."""
+    """Live bytes of the arena at a step."""
     buffers = [b for b in plan["buffers"] if b["memory"] == "arena"]
     return sum(b["bytes"] for b in buffers if any(first <= step <= last for first, last in b["ranges"]))
 
 
-def _explained(over: str, plan: Plan, board: Board, flash: bool) -> str:
-    lines = [f"{plan['model']['path']}: over budget: {over}"]
+def _explained(excess: str, plan: Plan, board: Board, flash: bool) -> str:
+    lines = [f"{plan['model']['path']}: over budget: {excess}"]
     lines.append(f"  arena {count(_arena(plan))}, state {count(_state(plan))}, weights {count(_weights(plan))} bytes")
     peak = peak_operator(plan)
     if peak and not flash:
@@ -97,9 +97,9 @@ def _explained(over: str, plan: Plan, board: Board, flash: bool) -> str:
     narrower = "int8 instead of float32, " if floats else ""
     change = "fewer or smaller layers, --optimize size" if flash else "a smaller input or fewer channels there"
     plainer = "no --winograd, " if any(step.get("variant") == WINOGRAD for step in plan["steps"]) else ""
-    what, size = ("weights", _weights(plan)) if flash else ("arena", _arena(plan))
-    elsewhere = "".join(f"--place {what}={name.lower()}, " for name in _room(board, what, size))
-    advice = f"{plainer}{change}, {elsewhere}{narrower}or {larger}"
+    section, size = ("weights", _weights(plan)) if flash else ("arena", _arena(plan))
+    other_memories = "".join(f"--place {section}={name.lower()}, " for name in _room(board, section, size))
+    advice = f"{plainer}{change}, {other_memories}{narrower}or {larger}"
     return "\n".join([*lines, f"  what would help: {advice}"])
 
 
@@ -107,14 +107,15 @@ def _fits(plan: Plan, board: Board) -> bool:
     sizes = {m.name: m.size for m in board.memories}
     data = dict(board.placement)["data"]
     return all(
-        size + (board.stack if name == data else 0) <= sizes[name] for name, size in _needed(plan, board).items()
+        size + (board.stack if name == data else 0) <= sizes[name]
+        for name, size in _bytes_by_memory(plan, board).items()
     )
 
 
-def _room(board: Board, what: str, size: int) -> list[str]:
-    """Other memories of the board, of the right kind, that hold `size` bytes by themselves."""
-    taken = dict(board.placement)[what]
-    return [m.name for m in board.memories if m.kind == PLACED[what] and m.name != taken and m.size >= size]
+def _room(board: Board, section: str, size: int) -> list[str]:
+    """Other memories of the board of the same kind with at least `size` bytes."""
+    current = dict(board.placement)[section]
+    return [m.name for m in board.memories if m.kind == PLACED[section] and m.name != current and m.size >= size]
 
 
 def _arena(plan: Plan) -> int:

@@ -1,4 +1,4 @@
-"""The code that a model adds to a firmware: its flash, less its weights, less the firmware around an empty model."""
+"""Code size of a model: flash of its firmware, minus its weights, minus the firmware of an empty model."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ EMPTY = Module(
 def code_bytes(
     firmware: Firmware, compilation: Compilation, board: Board, options: BuildOptions, console: Console
 ) -> int:
-    """The code of the model alone, in bytes."""
+    """Bytes of code of the model alone."""
     weights = int(compilation.plan["weights"]["bytes"])
     return firmware.text + firmware.data - weights - _empty_flash(board, options, console)
 
 
 def _empty_flash(board: Board, options: BuildOptions, console: Console) -> int:
-    """Flash of the firmware around an empty model, in bytes; built once for each project text and compiler."""
+    """Bytes of flash of an empty model's firmware; cached by the project's text and the compiler."""
     compilation = _empty_compilation(board, options)
     project = project_of(compilation, board, options)
     cache = _cache_file(project, board)

@@ -1,4 +1,4 @@
-"""What the installed distribution says of itself: the texts of its licence, and its address where it has one."""
+"""Metadata of the installed distribution: licence texts and home page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOMEPAGE = "homepage"
 
 
 class LicenseMissingError(TflmgenError):
-    """The installation lacks the licence that goes with what it writes."""
+    """The installation lacks the licence files that exports must contain."""
 
 
 def license_files() -> dict[str, bytes]:
@@ -21,7 +21,7 @@ def license_files() -> dict[str, bytes]:
 
 
 def homepage() -> str:
-    """The project's address; empty where its metadata have none."""
+    """URL of the project's home page; empty if the metadata has none."""
     try:
         urls = distribution("tflmgen").metadata.get_all("Project-URL") or []
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""The few facts of a 32-bit or 64-bit little-endian ELF file that tflmgen uses: sections and symbols."""
+"""Reader of sections and symbols of 32-bit and 64-bit little-endian ELF files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHF_WRITE, SHF_ALLOC = 1, 2
 
 
 class ElfError(TflmgenError):
-    """Not an ELF file that can be read."""
+    """Not a readable ELF file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """`symbols`: name -> address; a Thumb function's has bit 0 set. Of local symbols of one name, any."""
+    """Sections, and symbols as name -> address (bit 0 set for Thumb functions; any one of equal local names)."""
 
     sections: tuple[Section, ...]
     symbols: dict[str, int]
@@ -73,14 +73,14 @@ def _parse(data: bytes, wide: bool) -> Elf:
     for section in sections:
         if section.type == SHT_SYMTAB:
             strings = sections[section.link].offset
-            for at in range(section.offset, section.offset + section.size, 24 if wide else 16):
-                name, value = struct.unpack_from("<I4xQ" if wide else "<II", data, at)
+            for offset in range(section.offset, section.offset + section.size, 24 if wide else 16):
+                name, value = struct.unpack_from("<I4xQ" if wide else "<II", data, offset)
                 symbols[_text(data, strings + name)] = value
     return Elf(sections, symbols)
 
 
-def _text(data: bytes, at: int) -> str:
-    return data[at : data.index(b"\0", at)].decode()
+def _text(data: bytes, offset: int) -> str:
+    return data[offset : data.index(b"\0", offset)].decode()
 
 
 def _is_variable(section: Section) -> bool:

@@ -1,4 +1,4 @@
-"""Single files that commands write: whole or not at all."""
+"""Atomic writing of single output files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class OutputFileError(TflmgenError):
 
 
 def check_writable(path: Path) -> None:
-    """Raises OutputFileError, before any work is done, where `path` cannot become a file."""
+    """Raises OutputFileError if `path` cannot be written; for use before any work is done."""
     if _is_device(path):
         return
     folder = path.resolve().parent
@@ -27,7 +27,7 @@ def check_writable(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write `data` beside `path`, then put it in its place. A link stays one, and a device is written to."""
+    """Writes `data` to a temporary file and renames it to `path`. Follows links, and writes devices directly."""
     try:
         if _is_device(path):
             path.write_bytes(data)
@@ -42,5 +42,5 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def _is_device(path: Path) -> bool:
-    """/dev/null, /dev/stdout, a named pipe: nothing that another file could replace."""
+    """Whether the path is a device or a named pipe, which a rename must not replace."""
     return path.exists() and not path.is_file() and not path.is_dir()

@@ -1,4 +1,4 @@
-"""From a model and a board to a project on disk and its firmware."""
+"""Compiles a model for a board: plan, project on disk, firmware."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from tflmgen.project.platformio import BuildError, Firmware, build
 from tflmgen.project.toolchain import find_arm_compiler, find_host_compiler
 from tflmgen.terminal import Console
 
-Given = Mapping[TensorKey, tuple[int, ...]] | None
-"""What inputs at hand need (input_bounds.py)."""
+InputShapes = Mapping[TensorKey, tuple[int, ...]] | None
+"""Shapes of the user's inputs by tensor (input_bounds.py), or None."""
 
 
-def compile_for(model: Path, board: Board, options: BuildOptions, given: Given = None) -> Compilation:
-    """As plan_for(); BudgetError if the plan alone is more than the board has."""
-    compilation = plan_for(model, board, options, given)
+def compile_for(model: Path, board: Board, options: BuildOptions, input_shapes: InputShapes = None) -> Compilation:
+    """As plan_for(). Raises BudgetError if arena, state or weights exceed the board's memories."""
+    compilation = plan_for(model, board, options, input_shapes)
     check_plan(compilation.plan, board)
     return compilation
 
 
-def plan_for(model: Path, board: Board, options: BuildOptions, given: Given = None) -> Compilation:
+def plan_for(model: Path, board: Board, options: BuildOptions, input_shapes: InputShapes = None) -> Compilation:
     """`model` compiled for the processor of `board`, however much memory it needs, with room for the rows `given`."""
     room = room_for_weights(board) if options.winograd else 0
     target = replace(board.target, optimize=options.optimize.value, winograd=room)
-    compilation = compile_model(model, target, options, given)
+    compilation = compile_model(model, target, options, input_shapes)
     return replace(compilation, plan={**compilation.plan, **_about(board)})
 
 
@@ -52,7 +52,7 @@ def project_of(compilation: Compilation, board: Board, options: BuildOptions, re
 
 
 def require_compiler(board: Board) -> None:
-    """Raises ToolchainError, before anything is written, where the compiler for `board` is missing."""
+    """Raises ToolchainError if the compiler for `board` is missing; for use before anything is written."""
     if board.is_host:
         find_host_compiler()
     else:
@@ -60,7 +60,7 @@ def require_compiler(board: Board) -> None:
 
 
 def compile_project(directory: Path, compilation: Compilation, board: Board, console: Console) -> Firmware:
-    """The firmware of the project in `directory`; BudgetError if it doesn't fit the board."""
+    """Compiles the project in `directory`. Raises BudgetError if the firmware doesn't fit the board."""
     with console.progress(f"Compiling {compilation.name} for {board.id}") as progress:
         try:
             return build(directory, board.id, progress)
@@ -73,15 +73,15 @@ def compile_project(directory: Path, compilation: Compilation, board: Board, con
             raise explained from error
 
 
-def print_kept(console: Console, directory: Path, kept: Sequence[str]) -> None:
-    """Say which files are the user's now, so that what is new does not reach them."""
-    for path in kept:
+def print_kept(console: Console, directory: Path, paths: Sequence[str]) -> None:
+    """Prints the files with user changes, which are not updated."""
+    for path in paths:
         console.line(f"note: {directory / path} has been changed, so it is kept as it is")
 
 
 @contextmanager
 def kept_if_whole(directory: Path) -> Iterator[None]:
-    """Remove `directory` if the body fails and it didn't exist before: no half-made project is left behind."""
+    """Removes `directory` if the body fails and it didn't exist before."""
     fresh = not directory.exists()
     try:
         yield

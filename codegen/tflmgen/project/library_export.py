@@ -1,4 +1,4 @@
-"""The generated library in the form in which others' build systems take libraries in, with an example that runs it."""
+"""Exports the generated library in the layout of a build system, with an example."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tflmgen.project.distribution import homepage, license_files
 from tflmgen.project.folder import Content, write_folder
 
 PRINTED = 16
-"""Elements of an output that an example prints, at most."""
+"""Largest number of output elements that an example prints."""
 
 ONLY_IN_PROJECTS = frozenset({"include/tflmgen/board.h", "include/tflmgen/serve.h"})
-"""Headers of the firmware around the model."""
+"""Headers of the firmware that the model itself does not need."""
 
 ARDUINO_NAME = 63
-"""Characters of an Arduino library's name, at most."""
+"""Largest number of characters in an Arduino library's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Files by path: `files` are generated, `examples` are written where absent and the user's from then on."""
+    """Files of an export by path. `files` are generated; `examples` are written once and then belong to the user."""
 
     name: str
     format: Format
@@ -37,7 +37,7 @@ class Export:
 
 
 def export(compilation: Compilation, project: Project, board: Board, form: Format) -> Export:
-    """The library of a model that was compiled for `board`; `project` is the one that `build` makes of it."""
+    """Export of a model compiled for `board`; `project` is its project as `build` assembles it."""
     core = dict(_library(compilation, project))
     values = {
         "name": compilation.name,
@@ -56,15 +56,17 @@ def export(compilation: Compilation, project: Project, board: Board, form: Forma
         "first_output": re.escape(next((t.port.name for e in compilation.sources.entries for t in e.outputs), "")),
     }
 
-    def made(template: str) -> bytes:
+    def render_template(template: str) -> bytes:
         return render(f"export/{template}.j2", **values).encode()
 
-    files, examples = _FORMATS[form](core, compilation.name, made)
-    return Export(compilation.name, form, {**files, "README.md": made("README.md"), **license_files()}, examples)
+    files, examples = _FORMATS[form](core, compilation.name, render_template)
+    return Export(
+        compilation.name, form, {**files, "README.md": render_template("README.md"), **license_files()}, examples
+    )
 
 
 def write_export(exported: Export, directory: Path) -> tuple[str, ...]:
-    """Write to `directory`; the files that are kept as the user has made them. See folder.write_folder()."""
+    """Writes the export to `directory`; returns the files kept with the user's changes. See folder.write_folder()."""
     about = {"tflmgen": __version__, "name": exported.name}
     return write_folder(Content(exported.format.value, exported.files, {}, exported.examples, about), directory)
 
@@ -76,84 +78,84 @@ def _library(compilation: Compilation, project: Project) -> Iterator[tuple[str, 
         if path.startswith(model) and path.endswith((".c", ".h")):
             yield path.removeprefix(model), data
         elif path.startswith(f"{LIBRARY}/"):
-            own = path.removeprefix(f"{LIBRARY}/")
-            if own in compilation.plugin_files or (own.startswith("include/") and own not in ONLY_IN_PROJECTS):
-                yield own, data
+            name = path.removeprefix(f"{LIBRARY}/")
+            if name in compilation.plugin_files or (name.startswith("include/") and name not in ONLY_IN_PROJECTS):
+                yield name, data
 
 
 Files = Mapping[str, bytes]
 Make = Callable[[str], bytes]
 
 
-def _plain(core: Files, name: str, made: Make) -> tuple[Files, Files]:
+def _plain(core: Files, name: str, make: Make) -> tuple[Files, Files]:
     del name
-    return {**core, "Makefile": made("plain/Makefile")}, {"examples/main.c": made("main.c")}
+    return {**core, "Makefile": make("plain/Makefile")}, {"examples/main.c": make("main.c")}
 
 
-def _cmake(core: Files, name: str, made: Make) -> tuple[Files, Files]:
+def _cmake(core: Files, name: str, make: Make) -> tuple[Files, Files]:
     del name
-    return {**core, "CMakeLists.txt": made("cmake/CMakeLists.txt")}, {"examples/main.c": made("main.c")}
+    return {**core, "CMakeLists.txt": make("cmake/CMakeLists.txt")}, {"examples/main.c": make("main.c")}
 
 
-def _platformio(core: Files, name: str, made: Make) -> tuple[Files, Files]:
+def _platformio(core: Files, name: str, make: Make) -> tuple[Files, Files]:
     example = f"examples/{name}"
     return (
-        {**core, "library.json": made("platformio/library.json")},
-        {f"{example}/src/main.c": made("main.c"), f"{example}/platformio.ini": made("platformio/example.ini")},
+        {**core, "library.json": make("platformio/library.json")},
+        {f"{example}/src/main.c": make("main.c"), f"{example}/platformio.ini": make("platformio/example.ini")},
     )
 
 
-def _zephyr(core: Files, name: str, made: Make) -> tuple[Files, Files]:
-    files = {f"zephyr/{file}": made(f"zephyr/{file}") for file in ("module.yml", "CMakeLists.txt", "Kconfig")}
+def _zephyr(core: Files, name: str, make: Make) -> tuple[Files, Files]:
+    files = {f"zephyr/{file}": make(f"zephyr/{file}") for file in ("module.yml", "CMakeLists.txt", "Kconfig")}
     sample = f"samples/{name}"
     return (
         {**core, **files},
         {
-            f"{sample}/src/main.c": made("main.c"),
+            f"{sample}/src/main.c": make("main.c"),
             **{
-                f"{sample}/{file}": made(f"zephyr/sample/{file}")
+                f"{sample}/{file}": make(f"zephyr/sample/{file}")
                 for file in ("CMakeLists.txt", "prj.conf", "sample.yaml")
             },
         },
     )
 
 
-def _esp_idf(core: Files, name: str, made: Make) -> tuple[Files, Files]:
-    files = {file: made(f"esp_idf/{file}") for file in ("CMakeLists.txt", "idf_component.yml")}
+def _esp_idf(core: Files, name: str, make: Make) -> tuple[Files, Files]:
+    files = {file: make(f"esp_idf/{file}") for file in ("CMakeLists.txt", "idf_component.yml")}
     example = f"examples/{name}"
     return (
         {**core, **files},
         {
-            f"{example}/CMakeLists.txt": made("esp_idf/example/CMakeLists.txt"),
-            f"{example}/main/CMakeLists.txt": made("esp_idf/example/main/CMakeLists.txt"),
-            f"{example}/main/main.c": made("main.c"),
+            f"{example}/CMakeLists.txt": make("esp_idf/example/CMakeLists.txt"),
+            f"{example}/main/CMakeLists.txt": make("esp_idf/example/main/CMakeLists.txt"),
+            f"{example}/main/main.c": make("main.c"),
         },
     )
 
 
-def _arduino(core: Files, name: str, made: Make) -> tuple[Files, Files]:
-    """All in src/, the one folder that Arduino compiles and searches."""
+def _arduino(core: Files, name: str, make: Make) -> tuple[Files, Files]:
+    """Arduino layout: all files in src/, the only folder that Arduino compiles and searches."""
     files = {f"src/{path.partition('/')[2]}": data for path, data in core.items()}
     example = _arduino_name(name)
     return (
         {
             **files,
-            "library.properties": made("arduino/library.properties"),
-            "keywords.txt": made("arduino/keywords.txt"),
+            "library.properties": make("arduino/library.properties"),
+            "keywords.txt": make("arduino/keywords.txt"),
         },
-        {f"examples/{example}/{example}.ino": made("arduino/example.ino")},
+        {f"examples/{example}/{example}.ino": make("arduino/example.ino")},
     )
 
 
 def _api(header: str, name: str) -> dict[str, list[str]]:
-    """What the model's header declares."""
+    """Functions and constants declared by the model's header."""
     functions = re.findall(rf"^[a-z][\w ]*[ *]({name}\w*)\(", header, re.MULTILINE)
     constants = re.findall(rf"^#define ({name.upper()}_\w+) ", header, re.MULTILINE)
     return {"functions": functions, "constants": constants}
 
 
 def _arduino_name(name: str) -> str:
-    """The name of the library and of its sketch: begins with a letter or digit, and not like Arduino's own."""
+    """Name of the library and its sketch: starts with a letter or digit, and does not clash with Arduino's."""
     reserved = not name[0].isalnum() or name.lower().startswith("arduino")
     return (f"tflmgen_{name}" if reserved else name)[:ARDUINO_NAME]
 

@@ -21,7 +21,7 @@ Progress = Callable[[str], None]
 
 PLATFORMS = "PLATFORMIO_PLATFORMS_DIR"
 REGISTRY_HOSTS = "from platformio import __registry_mirror_hosts__ as hosts; print(*hosts)"
-"""A program that prints the hosts that this PlatformIO downloads from."""
+"""Python program that prints the download hosts of the installed PlatformIO."""
 
 
 class BuildError(TflmgenError):
@@ -29,14 +29,16 @@ class BuildError(TflmgenError):
 
 
 class UploadError(TflmgenError):
-    """The firmware could not be built for its upload, or not be uploaded; the text is the tools'."""
+    """The firmware could not be built or uploaded; the text is the tools'."""
 
 
 @dataclass(frozen=True, slots=True)
 class Firmware:
-    """A linked firmware, in bytes: `text` code and constants, `data` initialised variables, `bss` other RAM, no stack.
+    """A linked firmware and its sections in bytes.
 
-    Flash holds text + data, RAM data + bss; `bss` includes the arena and the state.
+    text  code and constants
+    data  initialised variables, in flash and RAM
+    bss   other static RAM, including arena and state, without the stack
     """
 
     elf: Path
@@ -46,7 +48,7 @@ class Firmware:
 
 
 def build(directory: Path, environment: str, progress: Progress | None = None) -> Firmware:
-    """Compile environment `environment` of the project in `directory`. `progress` gets a line per compiled file."""
+    """Compiles an environment of the project in `directory`; calls `progress` with a line per compiled file."""
     if environment == HOST.id:
         find_host_compiler()
     else:
@@ -60,9 +62,9 @@ def build(directory: Path, environment: str, progress: Progress | None = None) -
 
 
 def upload(directory: Path, environment: str, port: str | None, progress: Progress | None = None) -> None:
-    """Build environment `environment` and upload its firmware, by the uploader that the environment names.
+    """Builds an environment of the project and uploads its firmware with the environment's uploader.
 
-    port  the programmer's or the boot loader's, for uploaders that need one
+    port  of the programmer or boot loader, for uploaders that need one
     """
     words = ["-t", "upload", *(["--upload-port", port] if port else [])]
     variables = environment_variables(directory)
@@ -73,15 +75,15 @@ def upload(directory: Path, environment: str, port: str | None, progress: Progre
 
 
 def check_registry(platform: str) -> None:
-    """Raises UploadError where `platform` (owner/name@version) would have to be downloaded and cannot be.
+    """Raises UploadError if `platform` (owner/name@version) is not installed and cannot be downloaded.
 
-    PlatformIO itself says so after a minute, and not what it is that is missing.
+    PlatformIO would report it after a minute, without the name of the platform.
     """
     name = platform.split("@")[0]
     if (_core_folder() / "platforms" / name.split("/")[-1]).exists():
         return
-    asked = subprocess.run([sys.executable, "-c", REGISTRY_HOSTS], capture_output=True, text=True, check=False)
-    hosts = asked.stdout.split()
+    probe = subprocess.run([sys.executable, "-c", REGISTRY_HOSTS], capture_output=True, text=True, check=False)
+    hosts = probe.stdout.split()
     if hosts and not any(map(_is_known, hosts)):
         raise UploadError(f"{hosts[0]} cannot be reached, from where PlatformIO has to download {name} first")
 
@@ -97,7 +99,7 @@ def _is_known(host: str) -> bool:
 def _run(
     directory: Path, environment: str, words: Sequence[str], variables: Mapping[str, str], progress: Progress | None
 ) -> str | None:
-    """Run PlatformIO on an environment of the project; None if it succeeds, else what it says."""
+    """Runs PlatformIO on an environment of the project; returns its output if it fails, else None."""
     command = [sys.executable, "-m", "platformio", "run", "-d", str(directory), "-e", environment, *words]
     with tempfile.TemporaryFile("w+") as errors:
         with tool_process(command, errors, variables) as process:
@@ -107,7 +109,7 @@ def _run(
 
 
 def _follow(process: subprocess.Popen[str], progress: Progress | None) -> str:
-    """The end of what the process prints; each step that it names goes to `progress`."""
+    """Last lines of the process's output; reports each build step to `progress`."""
     lines: list[str] = []
     for line in process.stdout or ():
         lines = [*lines[-19:], line]
@@ -119,14 +121,14 @@ def _follow(process: subprocess.Popen[str], progress: Progress | None) -> str:
 
 
 def _readable(errors: str) -> str:
-    """Without PlatformIO's box of advice to search its library registry."""
+    """The errors without PlatformIO's advice to search its library registry."""
     return "\n".join(line for line in errors.splitlines() if not re.match(r"\s*$|\*\*\*\*|\* |\*$", line))
 
 
 def environment_variables(directory: Path) -> dict[str, str]:
-    """The environment: no telemetry, upgrade checks or colours; a core folder of tflmgen's own unless the user has one.
+    """Environment of PlatformIO: no telemetry, upgrade checks or colours; tflmgen's core folder unless set by the user.
 
-    The platforms folder is the project's: in a shared one, two builds at a time would fight for one link.
+    The platforms folder is the project's own: two concurrent builds would conflict in a shared one.
     """
     settings = {
         "PLATFORMIO_CORE_DIR": str(_core_folder()),

@@ -1,7 +1,7 @@
-"""The most stack that a function of a firmware can use: the frames that GCC reports, along the deepest chain of calls.
+"""Worst-case stack of a firmware's functions: sum of frames along the deepest chain of calls.
 
-Frames come from -fstack-usage; those of library functions, which have no such report, from their disassembly, as do
-all calls. Interrupt handlers use the stack too, and are not counted.
+Frames come from GCC's -fstack-usage; those of library functions, and all calls, come from the disassembly. Interrupt
+handlers are not included.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ JUMP = re.compile(r"(blx?|b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cb
 
 @dataclass(slots=True)
 class Disassembled:
-    """What a function does to the stack: `frame` bytes (None: an unknown number), whom it calls (None: by a pointer).
+    """Stack behaviour of a function.
 
-    pointers: the functions whose addresses are among its constants, or in a table whose address is one.
+    frame     bytes; None: unknown
+    callees   names of called functions; None among them: a call by pointer
+    pointers  functions whose addresses are among its constants, or in a table whose address is one
     """
 
     frame: int | None = 0
@@ -37,42 +39,42 @@ class Disassembled:
 
 
 def stack_worst_case(elf: Path, objects: Path, functions: Iterable[str]) -> int | None:
-    """The most bytes that one of `functions` uses, with all that it calls; None where that is not known.
+    """Largest number of stack bytes of one of `functions`, callees included; None if unknown.
 
     elf      a firmware for Arm
-    objects  the folder with the .su files of its objects, in it or in folders below
+    objects  folder with the .su files of its objects, at any depth
     """
     code = disassemble(elf)
     frames = dict(reported_frames(path.read_text(encoding="utf-8") for path in objects.rglob("*.su")))
     depth = deepest(code, frames)
     depths = [depth(name) for name in functions]
-    known = [depth for depth in depths if depth is not None]
-    return max(known, default=0) if len(known) == len(depths) else None
+    known_depths = [depth for depth in depths if depth is not None]
+    return max(known_depths, default=0) if len(known_depths) == len(depths) else None
 
 
 def reported_frames(reports: Iterable[str]) -> Iterator[tuple[str, int | None]]:
-    """Function -> bytes of its frame, from the texts of .su files; None where it has no fixed size."""
-    found: dict[str, int | None] = {}
+    """(function, frame bytes) from the texts of .su files; None for a frame of variable size."""
+    frames: dict[str, int | None] = {}
     for line in (line for report in reports for line in report.splitlines()):
-        place, frame, kind = line.split("\t")
+        place, frame_text, kind = line.split("\t")
         name = place.rpartition(":")[2]
-        bytes_ = int(frame) if kind == "static" or "bounded" in kind else None
-        before = found.get(name, 0)
-        found[name] = None if bytes_ is None or before is None else max(bytes_, before)
-    yield from found.items()
+        bytes_ = int(frame_text) if kind == "static" or "bounded" in kind else None
+        earlier = frames.get(name, 0)
+        frames[name] = None if bytes_ is None or earlier is None else max(bytes_, earlier)
+    yield from frames.items()
 
 
 def disassemble(elf: Path) -> Mapping[str, Disassembled]:
-    """The functions of an Arm ELF file by name."""
+    """Function name -> stack behaviour, for an Arm ELF file."""
     compiler = find_arm_compiler()
     objdump = compiler.with_name(compiler.name.replace("gcc", "objdump"))
     commands = ["-t", "-d", "--no-show-raw-insn"], ["-s", "-j", ".text"]
-    done = (subprocess.run([objdump, *c, elf], capture_output=True, text=True, check=True) for c in commands)
-    return parse_disassembly("".join(one.stdout for one in done))
+    outputs = (subprocess.run([objdump, *c, elf], capture_output=True, text=True, check=True) for c in commands)
+    return parse_disassembly("".join(process.stdout for process in outputs))
 
 
 def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
-    """The functions in what `objdump -t -d` and `-s` print; of several names for one place, the last one's is all."""
+    """Functions in the output of `objdump -t -d` and `-s`; of several names for one address, the last one counts."""
     names = {}
     instructions = []
     objects: dict[int, int] = {}
@@ -118,13 +120,13 @@ def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
 
 
 class _Halves:
-    """The constants of a listing: words between the functions, and what MOVW and MOVT put together."""
+    """Collector of constants in a listing: literal words, and pairs of MOVW and MOVT."""
 
     def __init__(self) -> None:
         self._low: dict[str, int] = {}
 
     def constant(self, operation: str, operands: str) -> int | None:
-        """The constant that an instruction completes."""
+        """The constant that an instruction completes; else None."""
         if operation == ".word":
             return int(operands, 16)
         register, _, value = operands.partition(", #")
@@ -136,7 +138,7 @@ class _Halves:
 
 
 def _pushed(operation: str, operands: str) -> int | None:
-    """Bytes by which an instruction moves the stack pointer down."""
+    """Bytes by which an instruction lowers the stack pointer; None if unknown."""
     base = operation.partition(".")[0]
     if base in ("push", "vpush") or (base in ("stmdb", "vstmdb") and operands.startswith("sp!")):
         return sum(_registers(part) for part in operands.partition("{")[2].rstrip("}").split(","))
@@ -149,17 +151,16 @@ def _pushed(operation: str, operands: str) -> int | None:
 
 
 def _registers(part: str) -> int:
-    """Bytes of r4, d8 or s16-s19."""
+    """Bytes of a register list entry: `r4`, `d8` or `s16-s19`."""
     first, _, last = part.strip().partition("-")
     count = int(last[1:]) - int(first[1:]) + 1 if last else 1
     return count * (8 if first.startswith("d") else 4)
 
 
 def deepest(code: Mapping[str, Disassembled], frames: Mapping[str, int | None]) -> Callable[[str], int | None]:
-    """A function that gives the most bytes that a function uses with all that it calls; None for recursion too.
+    """Returns a function: name -> worst-case stack bytes, callees included; None if unknown or recursive.
 
-    A call by a pointer may reach whatever function's address is a constant of the function that is asked for, or of one
-    that it may call.
+    A call by pointer may reach every function whose address is a constant of the root function or of its callees.
     """
     return lambda name: _Depths(code, frames, name).depth(name)
 
@@ -199,6 +200,6 @@ class _Depths:
         return None if len(sizes) < len(below) else frame + max(sizes, default=0)
 
     def _frame(self, name: str, function: Disassembled) -> int | None:
-        """GCC doesn't report what assembly inside a function pushes, the listing not what only GCC knows."""
+        """Larger of GCC's frame, which lacks pushes of inline assembly, and the listing's, which may be incomplete."""
         reported = self._frames.get(re.sub(r"\.\d+$", "", name), function.frame)
         return reported if reported is None or function.frame is None else max(reported, function.frame)

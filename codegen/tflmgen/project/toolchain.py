@@ -1,4 +1,4 @@
-"""Finding and running compilers and their like. A program that is missing is named with the package that has it."""
+"""Finds and runs compilers and other tools. Errors name the package of a missing program."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ RENODE_VARIABLE = "TFLMGEN_RENODE"
 
 
 class ToolchainError(TflmgenError):
-    """A program that is needed is not installed."""
+    """A required program is not installed."""
 
 
 def find_program(name: str) -> Path:
-    """The program `name` of PATH."""
-    found = shutil.which(name)
-    if found is None:
+    """Path of program `name` in PATH. Raises ToolchainError if it is missing."""
+    path = shutil.which(name)
+    if path is None:
         packages = ARM_PACKAGES if name.startswith("arm-none-eabi-g") else PACKAGES.get(name, name)
         raise ToolchainError(f"{name} is not installed. On Debian: apt install {packages}")
-    return Path(found)
+    return Path(path)
 
 
 def find_host_compiler() -> Path:
-    """The C compiler of this computer: $CC, else cc, gcc or clang of PATH."""
+    """C compiler of the host: $CC, else cc, gcc or clang in PATH. Raises ToolchainError."""
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
-        found = shutil.which(name) if name else None
-        if found:
-            return Path(found)
+        path = shutil.which(name) if name else None
+        if path:
+            return Path(path)
     return find_program("cc")
 
 
 def find_arm_compiler() -> Path:
-    """arm-none-eabi-gcc, with newlib's nano variant beside it."""
+    """Path of arm-none-eabi-gcc. Raises ToolchainError if it or newlib's nano variant is missing."""
     compiler = find_program("arm-none-eabi-gcc")
     command = [str(compiler), "-print-file-name=nano.specs"]
     specs = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
@@ -51,29 +51,28 @@ def find_arm_compiler() -> Path:
     return compiler
 
 
-def find_renode(asked: str | None = None) -> Path | None:
-    """Renode: `asked` (a path or program name), else $TFLMGEN_RENODE, else renode of PATH; None if not installed.
+def find_renode(requested: str | None = None) -> Path | None:
+    """Path of Renode: `requested` (a path or program name), else $TFLMGEN_RENODE, else in PATH; None if not installed.
 
-    What the user names must exist.
+    Raises ToolchainError if a program named by the user does not exist.
     """
-    for source, name in (("--renode", asked), (RENODE_VARIABLE, os.environ.get(RENODE_VARIABLE))):
+    for source, name in (("--renode", requested), (RENODE_VARIABLE, os.environ.get(RENODE_VARIABLE))):
         if name:
-            found = shutil.which(name)
-            if found is None:
+            path = shutil.which(name)
+            if path is None:
                 raise ToolchainError(f"{source}: there is no program {name}")
-            return Path(found)
-    found = shutil.which("renode")
-    return Path(found) if found else None
+            return Path(path)
+    path = shutil.which("renode")
+    return Path(path) if path else None
 
 
 @contextmanager
 def tool_process(
     command: Sequence[str], stderr: int | IO[Any], variables: Mapping[str, str] = os.environ
 ) -> Iterator[subprocess.Popen[str]]:
-    """A compiler or build system, its standard output piped, that leaves nothing behind where the body fails.
+    """Runs a compiler or build system, with standard output as a pipe, and cleans up after the body.
 
-    It and what it starts are one process group, which ends with the body; their temporary files (TMPDIR) are in a
-    folder that goes away.
+    It runs in a process group of its own, which ends with the body, and with a temporary TMPDIR.
     """
     with (
         tempfile.TemporaryDirectory(prefix="tflmgen-", ignore_cleanup_errors=True) as folder,
@@ -96,7 +95,7 @@ def tool_process(
 
 
 def run_tool(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """A compiler's run to its end; see tool_process()."""
+    """Runs a compiler to its end; see tool_process()."""
     with tool_process(command, subprocess.PIPE) as process:
         out, err = process.communicate()
     return subprocess.CompletedProcess(command, process.returncode, out, err)

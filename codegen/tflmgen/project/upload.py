@@ -16,7 +16,7 @@ from tflmgen.terminal import Console
 
 
 def check_flashable(board: Board) -> None:
-    """Raises UsageError where nothing is known that could flash `board`."""
+    """Raises UsageError if there is no uploader for `board`."""
     if board.is_host or not board.is_flashable:
         raise UsageError(
             f"--board {board.id} is not flashed: it is {'this computer' if board.is_host else 'an emulated board'}. "
@@ -25,9 +25,9 @@ def check_flashable(board: Board) -> None:
 
 
 def flash(directory: Path, compilation: Compilation, board: Board, port: str | None, console: Console) -> str:
-    """Build the project in `directory` and flash it; what did, for the user.
+    """Builds the project in `directory` and flashes it; returns the name of the uploader.
 
-    By the board's own `upload` command, else by PlatformIO's platform for it, which is downloaded the first time.
+    The uploader is the board's `upload` command, or else PlatformIO's platform, which is downloaded on first use.
     """
     if board.upload:
         firmware = compile_project(directory, compilation, board, console)
@@ -39,9 +39,9 @@ def flash(directory: Path, compilation: Compilation, board: Board, port: str | N
     try:
         check_registry(board.platformio.platform)
     except UploadError as error:
-        own = f"tflmgen boards new DIR --like {shlex.quote(board.argument)}"
+        suggestion = f"tflmgen boards new DIR --like {shlex.quote(board.argument)}"
         raise UploadError(
-            f"{error}. Or name a flash tool of yours as `upload` in a board of your own: {own}"
+            f"{error}. Or name a flash tool of yours as `upload` in a board of your own: {suggestion}"
         ) from error
     with console.progress(f"Flashing {compilation.name} on {board.id}") as progress:
         upload(directory, f"{board.id}_upload", port, progress)
@@ -56,6 +56,6 @@ def _filled(word: str, elf: Path, port: str | None) -> str:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode != 0:
-        raise UploadError(f"{shlex.join(command)}: exit code {done.returncode}\n{done.stdout.strip()}")
+    process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if process.returncode != 0:
+        raise UploadError(f"{shlex.join(command)}: exit code {process.returncode}\n{process.stdout.strip()}")

@@ -1,7 +1,7 @@
-"""report.html: what plan.json says, as pictures and tables in one page that needs no network.
+"""report.html: contents of plan.json as pictures and tables, in one page that needs no network.
 
 In: plan.json's contents. Out: the page's text.
-Decided here: what the pictures show; no figure is computed that plan.json lacks.
+Decided here: the presentation only; every figure comes from plan.json.
 """
 
 from tflmgen.report.dead_channels import dead_channel_lines

@@ -1,4 +1,4 @@
-"""The arena over time: each tensor a block, steps to the right, bytes upwards. Places are in percent of the map."""
+"""Map of the arena over time: one block per tensor, steps to the right, bytes upwards. Coordinates in percent."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tflmgen.report.timeline import Timeline
 from tflmgen.terminal import count, readable
 
 HEIGHT = 380
-"""Pixels of the map."""
+"""Height of the map in pixels."""
 
 GLYPH = 7.2
-"""Pixels of a letter of a block's label."""
+"""Width of a letter of a block's label in pixels."""
 
 LINE = 13
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A tensor or scratch memory while it lives.
+    """A tensor or scratch buffer during its lifetime.
 
-    `label` is empty where there is no room for it in its part of the block, which leaves out the step that reads the
-    tensor last: there, another one may be drawn over it.
+    label        empty if it does not fit
+    label_width  width available to the label: without the last step if another block covers it there
     """
 
     x: float
@@ -43,7 +43,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A line across the map at some bytes."""
+    """A horizontal line of the map at a number of bytes."""
 
     y: float
     label: str
@@ -51,7 +51,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class ArenaMap:
-    """The blocks of a plan's arena, the steps at which it is fullest, and lines to read bytes off."""
+    """The blocks of a plan's arena, its lower bound, the fullest step, and horizontal grid lines."""
 
     blocks: tuple[Block, ...]
     ticks: tuple[Tick, ...]
@@ -61,7 +61,7 @@ class ArenaMap:
 
 
 def arena_map(steps: Steps, occupancy: Occupancy, timeline: Timeline, palette: Palette) -> ArenaMap:
-    """The map of a plan whose arena has at least one byte."""
+    """Map of a plan whose arena is not empty."""
     size = max(1, steps.plan["arena"]["bytes"])
     painter = _Painter(steps, timeline, palette, size)
     blocks = [block for buffer in occupancy.buffers for block in painter.blocks(buffer)]
@@ -106,20 +106,22 @@ class _Painter:
 
     def _tensor(self, buffer: Json, tensor: Json, first: int, last: int) -> Block:
         offset = buffer["offset"] + tensor["offset"]
-        what = f"{shape(tensor['type'])}, {self._lives(first, last)}"
-        tip = self._tip(tensor["name"], what, offset, tensor["bytes"])
+        description = f"{shape(tensor['type'])}, {self._lives(first, last)}"
+        tip = self._tip(tensor["name"], description, offset, tensor["bytes"])
         label = self._label(tensor, first)
         style = self.palette.of_tensor(tensor, first)
-        end = last - 1 if last > first and self._succeeded(buffer, tensor, last) else last
+        end = last - 1 if last > first and self._is_overwritten(buffer, tensor, last) else last
         return self._block(offset, tensor["bytes"], first, end, style, label, tip)
 
-    def _succeeded(self, buffer: Json, tensor: Json, last: int) -> bool:
-        """Whether another tensor is written to these bytes at the step that reads this one for the last time."""
+    def _is_overwritten(self, buffer: Json, tensor: Json, last: int) -> bool:
+        """Whether another tensor is written over this one at the step of its last read."""
         begin, end = tensor["offset"], tensor["offset"] + tensor["bytes"]
         return any(
-            other is not tensor and other["offset"] < end and begin < other["offset"] + other["bytes"]
-            for other in buffer["tensors"]
-            if any(first == last for first, _ in other["ranges"])
+            tensor_after is not tensor
+            and tensor_after["offset"] < end
+            and begin < tensor_after["offset"] + tensor_after["bytes"]
+            for tensor_after in buffer["tensors"]
+            if any(first == last for first, _ in tensor_after["ranges"])
         )
 
     def _label(self, tensor: Json, first: int) -> str:
@@ -132,8 +134,8 @@ class _Painter:
         begin, end = (f"step {i} ({self.steps.title(i)})" for i in (first, last))
         return f"at {begin}" if first == last else f"from {begin} to {end}"
 
-    def _tip(self, name: str, what: str, offset: int, size: int) -> str:
-        return f"{name}\n{count(size)} bytes ({readable(size)}) at {count(offset)}\n{what}"
+    def _tip(self, name: str, description: str, offset: int, size: int) -> str:
+        return f"{name}\n{count(size)} bytes ({readable(size)}) at {count(offset)}\n{description}"
 
     def _block(self, offset: int, size: int, first: int, last: int, style: str, label: str, tip: str) -> Block:
         x, width = self.timeline.span(first, last)
@@ -145,13 +147,13 @@ class _Painter:
 
 
 def _labelled(block: Block, label: str, size: str, map_width: int) -> Block:
-    """The block with as much of its label as there is room for, across or upright."""
-    wide, high = block.label_width / 100 * map_width - 6, block.height / 100 * HEIGHT - 4
-    needed = len(label) * GLYPH
+    """The block with its label, horizontal or upright, as far as it fits."""
+    width, height = block.label_width / 100 * map_width - 6, block.height / 100 * HEIGHT - 4
+    label_width = len(label) * GLYPH
     if not label:
         return block
-    if wide >= needed and high >= LINE:
-        return replace(block, label=label, size=size if high >= 2 * LINE and wide >= len(size) * GLYPH else "")
-    if high >= needed and wide >= LINE - 4:
+    if width >= label_width and height >= LINE:
+        return replace(block, label=label, size=size if height >= 2 * LINE and width >= len(size) * GLYPH else "")
+    if height >= label_width and width >= LINE - 4:
         return replace(block, label=label, upright=True)
     return block

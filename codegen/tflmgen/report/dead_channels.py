@@ -1,4 +1,4 @@
-"""What value-range analysis left out of a plan, in words."""
+"""Dead channels and other removals of value-range analysis, as text."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any
 from tflmgen.terminal import count, share
 
 NAMED = 4
-"""Layers that `build` names, those with most dead channels; `inspect` and the report have all."""
+"""Number of layers that `build` names, by dead channels; `inspect` and the report list all."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadChannels:
-    """The dead channels of one layer (an operator with weights), over all rounds of the analysis.
+    """Dead channels of one layer (an operator with weights), over all rounds of the analysis.
 
-    place: subgraph and operator, as 0.12. known: those that biases stand for, the others are read by nothing.
+    place     SUBGRAPH.OPERATOR
+    channels  number of dead channels
+    of        number of channels in the file
+    known     dead channels of constant value, which biases take in; the others have no readers
     """
 
     place: str
@@ -30,30 +33,35 @@ class DeadChannels:
 
 
 def dead_channels(plan: Mapping[str, Any]) -> list[DeadChannels]:
-    """The layers whose outputs have dead channels, in the file's order."""
-    found: dict[tuple[int, int, str], DeadChannels] = {}
-    for one in plan["removed"]:
-        if one["what"] != "channels" or not one["channels"] or not one["macs"]:
+    """Layers whose outputs have dead channels, in the file's order."""
+    layers: dict[tuple[int, int, str], DeadChannels] = {}
+    for removed in plan["removed"]:
+        if removed["what"] != "channels" or not removed["channels"] or not removed["macs"]:
             continue
-        place, key = f"{one['subgraph']}.{one['operator']}", (one["subgraph"], one["operator"], one["name"])
-        before = found.get(key, DeadChannels(place, 0, 0, 0))
-        channels = min(before.channels + one["channels"], one["of_channels"])
-        found[key] = DeadChannels(
-            place, channels, one["of_channels"], min(channels, before.known + one["known_channels"])
+        location, key = (
+            f"{removed['subgraph']}.{removed['operator']}",
+            (removed["subgraph"], removed["operator"], removed["name"]),
         )
-    return [found[key] for key in sorted(found)]
+        earlier = layers.get(key, DeadChannels(location, 0, 0, 0))
+        channels = min(earlier.channels + removed["channels"], removed["of_channels"])
+        layers[key] = DeadChannels(
+            location, channels, removed["of_channels"], min(channels, earlier.known + removed["known_channels"])
+        )
+    return [layers[key] for key in sorted(layers)]
 
 
 def dead_channel_lines(plan: Mapping[str, Any]) -> list[str]:
-    """What `build` says of them: which layers have most, and how many MACs are left."""
+    """Lines for `build`: the layers with most dead channels, and the remaining MACs."""
     computed, file = plan["macs"]["computed"], plan["macs"]["file"]
     layers = sorted(dead_channels(plan), key=lambda layer: -layer.channels)
     lines = []
     if layers:
-        total, where = count(sum(layer.channels for layer in layers)), ", ".join(one.text for one in layers[:NAMED])
-        more = f" and {count(len(layers) - NAMED)} more" if len(layers) > NAMED else ""
-        inside = "1 layer" if len(layers) == 1 else f"{count(len(layers))} layers"
-        lines.append(f"Value-range analysis: {total} dead channels in {inside} are not computed: {where}{more}.")
+        total, named = count(sum(layer.channels for layer in layers)), ", ".join(layer.text for layer in layers[:NAMED])
+        further = f" and {count(len(layers) - NAMED)} more" if len(layers) > NAMED else ""
+        layer_count = "1 layer" if len(layers) == 1 else f"{count(len(layers))} layers"
+        lines.append(
+            f"Value-range analysis: {total} dead channels in {layer_count} are not computed: {named}{further}."
+        )
     if computed < file:
         lines.append(
             f"MACs: {count(computed)} of the file's {count(file)} ({share(computed, file)} %); "

@@ -1,8 +1,8 @@
-"""The graph as a drawing: operators from top to bottom, branches side by side, loops in frames. All in pixels.
+"""Drawing of the graph: operators from top to bottom, branches side by side, loops in frames. All in pixels.
 
-Control flow is structured, so nested boxes are a layout: a sequence is a stack, an If two stacks beside each other, a
-While a frame around its condition and its body. Data flow is drawn where it isn't the next line anyway: as arcs at the
-left of a stack, in as few tracks as keep arcs apart (interval colouring, first fit by first end).
+Control flow is structured, so that nested boxes are a layout: a sequence is a stack, an If two adjacent stacks, a
+While a frame around its condition and its body. Data flow between steps that are not neighbours is drawn as arcs at
+the left of a stack, on as few tracks as keep arcs disjoint (interval colouring, first fit by length).
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from tflmgen.terminal import count
 
 CARD_WIDTH, CARD_HEIGHT, THIN_HEIGHT = 226, 36, 20
 LETTERS = 36
-"""What fits into a card."""
+"""Characters that fit into a card."""
 
 GAP = 16
 PADDING = 12
 HEADER = 24
 TRACK = 9
 TRACKS = 10
-"""Arcs of a stack share this many tracks at most."""
+"""Largest number of tracks for the arcs of a stack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One step: a box with a title and, where it is an operator, what comes out."""
+    """Box of one step, with a title and, for an operator, its outputs."""
 
     step: int
     x: float
@@ -45,7 +45,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The outline of a branch, a loop or a part of one, with its title."""
+    """Outline of a branch, of a loop, or of a loop's part, with a title."""
 
     x: float
     y: float
@@ -65,7 +65,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A part of the chart, from (0, 0) on."""
+    """A part of the chart; its origin is the upper left corner."""
 
     width: float
     height: float
@@ -84,14 +84,14 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """The drawing of one function."""
+    """Drawing of one function."""
 
     title: str
     drawing: Drawing
 
 
 def flow_charts(steps: Steps, palette: Palette) -> list[Chart]:
-    """One chart for each function, those that signatures enter first."""
+    """One chart per function, those of signatures first."""
     artist = _Artist(steps, palette)
     return [Chart(entry["function"], artist.function(entry["index"])) for entry in steps.entries]
 
@@ -106,50 +106,54 @@ class _Artist:
         return self._stack([entry, *inside])
 
     def _stack(self, parts: Sequence[int]) -> Drawing:
-        """The steps of one sequence below one another."""
-        shown = [i for i in parts if self._is_shown(i)]
-        drawings = {i: self._item(i) for i in shown}
-        pairs = list(self._pairs(shown))
+        """Steps of a sequence, one below the other."""
+        visible = [i for i in parts if self._is_shown(i)]
+        drawings = {i: self._item(i) for i in visible}
+        pairs = list(self._pairs(visible))
         arcs = _tracks([(a, b) for a, b in pairs if b - a > 1])
         gutter = TRACK * (max(arcs.values()) + 1) + 8 if arcs else 0
         width = max((d.width for d in drawings.values()), default=0)
         middle = gutter + width / 2
         tops: list[float] = []
         y = 0.0
-        for i in shown:
+        for i in visible:
             tops.append(y)
             y += drawings[i].height + GAP
-        placed = [drawings[i].moved(middle - drawings[i].width / 2, top) for i, top in zip(shown, tops, strict=True)]
+        placed = [drawings[i].moved(middle - drawings[i].width / 2, top) for i, top in zip(visible, tops, strict=True)]
         edges = [_arrow(middle, tops[b] - GAP, tops[b]) for a, b in pairs if b - a == 1]
         for (a, b), track in arcs.items():
             sides = [
-                (middle - drawings[i].width / 2, tops[n] + drawings[i].height / 2) for n in (a, b) for i in [shown[n]]
+                (middle - drawings[i].width / 2, tops[n] + drawings[i].height / 2) for n in (a, b) for i in [visible[n]]
             ]
             edges.append(_arc(sides[0], sides[1], gutter - 8 - TRACK * track))
         return _together(gutter + width, max(0.0, y - GAP), placed, edges)
 
     def _is_shown(self, index: int) -> bool:
-        """Boundaries are drawn where something passes them."""
+        """Whether a step is drawn; boundaries are drawn only if data passes them."""
         step = self.steps.by_index[index]
         if step["kind"] in ("operator", "if", "while", "call", "entry"):
             return True
         passed = bool(step["inputs"]) or index in self.steps.moved
         return passed and step["kind"] not in ("init", "arguments", "results")
 
-    def _pairs(self, shown: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Where data flows between the parts of a sequence, as positions in it."""
-        owner = {step: place for place, i in enumerate(shown) for step in (*self._own(i), *self.steps.inside(i))}
-        found = set()
-        for place, i in enumerate(shown):
+    def _pairs(self, visible: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Data flow between visible steps of a sequence, as pairs of positions."""
+        owner = {
+            step: place
+            for place, i in enumerate(visible)
+            for step in (*self._with_boundaries(i), *self.steps.inside(i))
+        }
+        flows = set()
+        for place, i in enumerate(visible):
             for reader in self._readers(i):
                 for maker in self.steps.by_index[reader]["inputs"]:
                     source = owner.get(maker)
                     if source is not None and source < place:
-                        found.add((source, place))
-        return iter(sorted(found))
+                        flows.add((source, place))
+        return iter(sorted(flows))
 
-    def _own(self, index: int) -> list[int]:
-        """A step with the boundaries around it that the chart doesn't draw."""
+    def _with_boundaries(self, index: int) -> list[int]:
+        """A step with the adjacent boundary steps that the chart doesn't draw."""
         kind = self.steps.by_index[index]["kind"]
         if kind == "while":
             return [index, self._init(index)]
@@ -158,10 +162,10 @@ class _Artist:
     def _readers(self, index: int) -> list[int]:
         if self.steps.by_index[index]["kind"] == "entry":
             return [index]
-        return [*self._own(index), *self.steps.inside(index)]
+        return [*self._with_boundaries(index), *self.steps.inside(index)]
 
     def _init(self, loop: int) -> int:
-        """The boundary that sets a loop's variables: the last one before its condition."""
+        """Boundary step that initialises a loop's variables: the last one before its condition."""
         condition, _ = self.steps.parts(loop)
         return min([loop, *condition, *(i for c in condition for i in self.steps.inside(c))]) - 1
 
@@ -193,11 +197,13 @@ class _Artist:
         if step["kind"] == "operator":
             lines += [f"operator {step['operator']} of subgraph {step['subgraph']}"]
             lines += [self.steps.short(name, 60) for name in self.steps.made.get(step["index"], ())]
-            lines += [f"{one['name']} -> {shapes(one['outputs'])}" for one in step.get("stages", ())]
+            lines += [f"{stage['name']} -> {shapes(stage['outputs'])}" for stage in step.get("stages", ())]
             lines += [text for text in (window_text(step), quantization_text(step)) if text]
             lines.append(f"{step['kernel'] or 'no kernel'} ({step['variant']})")
-            over = step.get("overlapped_bytes", 0)
-            lines += [f"{count(over)} bytes of it lie over an input that is no longer needed"] if over else []
+            overlapped = step.get("overlapped_bytes", 0)
+            lines += (
+                [f"{count(overlapped)} bytes of it lie over an input that is no longer needed"] if overlapped else []
+            )
             lines += [f"{count(step['macs'])} MACs"] if step["macs"] else []
             lines += [f"{count(step['weights_bytes'])} bytes of weights"] if step["weights_bytes"] else []
         return "\n".join(line for line in lines if line)
@@ -216,8 +222,8 @@ class _Artist:
         )
         centres = [parts[0].width / 2, parts[0].width + GAP + parts[1].width / 2]
         edges = [_elbow(width / 2, HEADER, centre, HEADER + GAP) for centre in centres]
-        whole = _together(width, HEADER + GAP + height, placed, edges)
-        return replace(whole, cards=(card, *whole.cards))
+        drawing = _together(width, HEADER + GAP + height, placed, edges)
+        return replace(drawing, cards=(card, *drawing.cards))
 
     def _while(self, index: int) -> Drawing:
         condition, body = self.steps.parts(index)
@@ -231,10 +237,10 @@ class _Artist:
             y += part.height + GAP
         height = y - GAP + PADDING
         full = width + 2 * PADDING + 14
-        back = Edge(_back(full - 8, height - PADDING / 2, HEADER - 4), "back")
+        back_edge = Edge(_back_edge(full - 8, height - PADDING / 2, HEADER - 4), "back")
         title = self.steps.title(index)
-        whole = _together(full, height, placed, [(0.0, 0.0, back)])
-        return replace(whole, frames=(Frame(0, 0, full, height, "loop", title), *whole.frames))
+        drawing = _together(full, height, placed, [(0.0, 0.0, back_edge)])
+        return replace(drawing, frames=(Frame(0, 0, full, height, "loop", title), *drawing.frames))
 
     def _framed(self, style: str, title: str, inner: Drawing) -> Drawing:
         width = max(inner.width, 96) + 2 * PADDING
@@ -263,12 +269,12 @@ def _together(
 
 
 def _tracks(arcs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """A track for each arc, the shortest innermost; arcs that overlap have different ones while there are enough."""
-    found: dict[tuple[int, int], int] = {}
+    """Track of each arc, the shortest ones innermost; overlapping arcs share a track only if there are too many."""
+    tracks: dict[tuple[int, int], int] = {}
     for arc in sorted(arcs, key=lambda a: (a[1] - a[0], a)):
-        taken = {t for (a, b), t in found.items() if a < arc[1] and arc[0] < b}
-        found[arc] = next((t for t in range(TRACKS) if t not in taken), TRACKS - 1)
-    return found
+        used = {t for (a, b), t in tracks.items() if a < arc[1] and arc[0] < b}
+        tracks[arc] = next((t for t in range(TRACKS) if t not in used), TRACKS - 1)
+    return tracks
 
 
 def _arrow(x: float, begin: float, end: float) -> tuple[float, float, Edge]:
@@ -276,11 +282,12 @@ def _arrow(x: float, begin: float, end: float) -> tuple[float, float, Edge]:
 
 
 def _arc(begin: tuple[float, float], end: tuple[float, float], track: float) -> tuple[float, float, Edge]:
-    """From the left side of one box to that of another one further down, along a track."""
+    """Arc from the left side of a box to that of a lower box, along a track."""
     drop, r = end[1] - begin[1], 6
-    out, back = track - begin[0], end[0] - track
+    left, right = track - begin[0], end[0] - track
     path = (
-        f"M0 0H{out + r:g}Q{out:g} 0 {out:g} {r}V{drop - r:g}Q{out:g} {drop:g} {out + r:g} {drop:g}H{out + back - 1:g}"
+        f"M0 0H{left + r:g}Q{left:g} 0 {left:g} {r}V{drop - r:g}"
+        f"Q{left:g} {drop:g} {left + r:g} {drop:g}H{left + right - 1:g}"
     )
     return (*begin, Edge(path, "flow skip"))
 
@@ -290,6 +297,6 @@ def _elbow(x: float, y: float, to_x: float, to_y: float) -> tuple[float, float, 
     return (x, y, Edge(f"M0 0V{half:g}H{to_x - x:g}V{to_y - y - 1:g}", "flow"))
 
 
-def _back(x: float, bottom: float, top: float) -> str:
-    """A loop's way back: up along the right side of its frame."""
+def _back_edge(x: float, bottom: float, top: float) -> str:
+    """Back edge of a loop: upward along the right side of its frame."""
     return f"M{x - 14:g} {bottom:g}H{x - 4:g}Q{x:g} {bottom:g} {x:g} {bottom - 4:g}V{top:g}"

@@ -1,4 +1,4 @@
-"""What the report says of layers: windows and quantisation, dead channels, operators inside streams, sets of inputs."""
+"""Texts and tables on layers: windows, quantisation, dead channels, row-streaming stages, input sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflmgen.terminal import count, share
 
 
 def window_text(step: Json) -> str:
-    """3 by 3, stride 2, SAME: of a convolution or a pool."""
+    """Window of a convolution or pool: `3 by 3, stride 2, SAME`."""
     window = step.get("window")
     if window is None:
         return ""
@@ -30,9 +30,13 @@ def _pair(numbers: list[int], always: bool = False) -> str:
 
 
 def quantization_text(step: Json) -> str:
-    """Scales and zero points of input, weights and output: 0.025 (-128), 64 scales, 0.08 (3)."""
-    found = step.get("quantization", {})
-    words = [f"{_role(name)} {_quantized(found[name])}" for name in ("input", "weights", "output") if name in found]
+    """Scales (and zero points) of input, weights and output: `0.025 (-128), 64 scales, 0.08 (3)`."""
+    quantization = step.get("quantization", {})
+    words = [
+        f"{_role(name)} {_quantized(quantization[name])}"
+        for name in ("input", "weights", "output")
+        if name in quantization
+    ]
     return ", ".join(words)
 
 
@@ -40,15 +44,15 @@ def _role(name: str) -> str:
     return {"input": "in", "weights": "weights", "output": "out"}[name]
 
 
-def _quantized(one: Json) -> str:
-    if one["scale"] is None:
-        return f"{count(one['scales'])} scales"
-    return f"{one['scale']:.4g}" + (f" ({one['zero_point']})" if one["zero_point"] else "")
+def _quantized(quantization: Json) -> str:
+    if quantization["scale"] is None:
+        return f"{count(quantization['scales'])} scales"
+    return f"{quantization['scale']:.4g}" + (f" ({quantization['zero_point']})" if quantization["zero_point"] else "")
 
 
 @dataclass(frozen=True, slots=True)
 class DeadRow:
-    """A layer with dead channels, and what became of them."""
+    """Table row of a layer with dead channels."""
 
     step: int | None
     place: str
@@ -60,7 +64,7 @@ class DeadRow:
 
 
 def dead_rows(steps: Steps) -> Iterator[DeadRow]:
-    """One row for each layer that has lost channels."""
+    """One row per layer with dead channels."""
     parts = {f"{part['subgraph']}.{part['operator']}": (step, part) for step, part in _operators(steps)}
     for layer in dead_channels(steps.plan):
         step, part = parts.get(layer.place, (None, None))
@@ -71,13 +75,13 @@ def dead_rows(steps: Steps) -> Iterator[DeadRow]:
 
 
 def _operators(steps: Steps) -> Iterator[tuple[int, Json]]:
-    """Operators of the file with the step in which they run, those of streams too."""
+    """(step, operator) for all operators, including stages of row streaming."""
     for index, step in steps.by_index.items():
         if step["kind"] == "operator":
             yield from ((index, part) for part in step.get("stages", (step,)))
 
 
-OTHERS = {
+OTHER_REMOVALS = {
     "constant": "tensors are the same for every input: they are constants",
     "clamp": "activations leave every element as it is that can come: they are not computed",
     "branch": "branches are never taken: their code is not generated",
@@ -85,15 +89,15 @@ OTHERS = {
 }
 
 
-def others_left_out(plan: Plan) -> list[str]:
-    """What else value-range analysis has found, in sentences."""
-    kinds = [one["what"] for one in plan["removed"]]
-    return [f"{count(kinds.count(kind))} {words}." for kind, words in OTHERS.items() if kind in kinds]
+def other_removals(plan: Plan) -> list[str]:
+    """Sentences on removals of value-range analysis other than dead channels."""
+    kinds = [removed["what"] for removed in plan["removed"]]
+    return [f"{count(kinds.count(kind))} {words}." for kind, words in OTHER_REMOVALS.items() if kind in kinds]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamTable:
-    """The operators of a stream; rows of texts."""
+    """Table of the stages of a row-streamed operator."""
 
     step: int
     title: str
@@ -112,7 +116,7 @@ STREAM_COLUMNS = (
     "line buffer>",
     "quantisation",
 )
-"""Titles; one that ends in '>' has numbers."""
+"""Column titles; those of numeric columns end in '>'."""
 
 
 def stream_tables(steps: Steps, palette: Palette) -> Iterator[StreamTable]:
@@ -129,12 +133,16 @@ def _stage(stage: Json) -> tuple[str, ...]:
 
 
 def set_rows(bench: Mapping[str, Any] | None) -> list[tuple[str, ...]]:
-    """Number, label, instructions, cycles and stack of each set of inputs that bench ran."""
+    """Number, label, instructions, cycles and stack of each input set of bench."""
     return [
-        (str(number), one["label"], *(_known(one[key]) for key in ("instructions", "cycles_estimated", "stack_bytes")))
-        for number, one in enumerate(bench["sets"] if bench else ())
+        (
+            str(number),
+            figures["label"],
+            *(_optional_count(figures[key]) for key in ("instructions", "cycles_estimated", "stack_bytes")),
+        )
+        for number, figures in enumerate(bench["sets"] if bench else ())
     ]
 
 
-def _known(value: int | None) -> str:
+def _optional_count(value: int | None) -> str:
     return "" if value is None else count(value)

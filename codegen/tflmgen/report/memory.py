@@ -1,4 +1,4 @@
-"""The bars of a board's memories: what takes them, of how much."""
+"""Bars of a board's memories: contents beside capacity."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tflmgen.report.tables import Part
 from tflmgen.terminal import readable, share
 
 ZOOMED = 16
-"""A bar of which less than one part in so many is used shows only its beginning."""
+"""Ratio of capacity to use above which a bar shows only the beginning of its memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A kind of memory: what takes it, of how much.
+    """Bar of one memory, in bytes.
 
-    shown: bytes for which the bar stands, fewer than the total where little of that is used.
+    shown  bytes that the bar represents: less than `total` if only a small part is used
     """
 
     title: str
@@ -34,7 +34,7 @@ class Bar:
 
     @property
     def scale(self) -> str:
-        """What the bar stands for, where that isn't all of the memory."""
+        """Label of the bar's range; empty if it is the whole memory."""
         return f"the bar shows the first {readable(self.shown)} of {readable(self.total)}" if self.is_cut else ""
 
     @property
@@ -49,15 +49,15 @@ IN_FLASH = frozenset({"weights", "code"})
 
 
 def memory_bars(plan: Plan, board: Board, firmware: Mapping[str, Any] | None) -> list[Bar]:
-    """Each memory that something is placed in, RAM first, beside its size; of the model alone without a firmware."""
+    """One bar per memory in use, RAM first. Without `firmware` they contain the model only."""
     places = dict(board.placement)
-    found: dict[str, list[tuple[str, int, str]]] = {}
-    for what, title, size, style in _placed(plan, firmware):
-        kind = KINDS["flash" if what in IN_FLASH else "ram"]
-        found.setdefault(places.get(what, kind), []).append((title, size, style))
+    parts_by_memory: dict[str, list[tuple[str, int, str]]] = {}
+    for section, title, size, style in _placed(plan, firmware):
+        kind = KINDS["flash" if section in IN_FLASH else "ram"]
+        parts_by_memory.setdefault(places.get(section, kind), []).append((title, size, style))
     memories = sorted(board.memories, key=lambda m: m.kind != "ram")
     limits = {m.name: (_memory_title(m), m.size) for m in memories} or {kind: (kind, 0) for kind in KINDS.values()}
-    return [_bar(*limits[name], found[name]) for name in limits if name in found]
+    return [_bar(*limits[name], parts_by_memory[name]) for name in limits if name in parts_by_memory]
 
 
 def _memory_title(memory: Memory) -> str:
@@ -66,7 +66,7 @@ def _memory_title(memory: Memory) -> str:
 
 
 def _placed(plan: Plan, firmware: Mapping[str, Any] | None) -> Iterator[tuple[str, str, int, str]]:
-    """(what the linker script places, title, bytes, colour)"""
+    """(section of the linker script, title, bytes, colour)"""
     arena, state = plan["arena"]["bytes"], sum(part["bytes"] for part in plan["state"])
     weights = plan["weights"]["bytes"]
     yield "arena", "arena", arena, "c0"
@@ -83,8 +83,8 @@ def _placed(plan: Plan, firmware: Mapping[str, Any] | None) -> Iterator[tuple[st
 
 def _bar(title: str, limit: int, parts: list[tuple[str, int, str]]) -> Bar:
     used = sum(size for _, size, _ in parts)
-    whole = max(limit, used, 1)
+    total = max(limit, used, 1)
     if used and used * ZOOMED < limit:
-        whole = min(limit, 1 << (used * 5 // 4).bit_length())
-    shown = [Part(title, size, 100 * size / whole, style) for title, size, style in parts if size > 0]
-    return Bar(title, used, limit, whole, tuple(shown))
+        total = min(limit, 1 << (used * 5 // 4).bit_length())
+    displayed = [Part(title, size, 100 * size / total, style) for title, size, style in parts if size > 0]
+    return Bar(title, used, limit, total, tuple(displayed))

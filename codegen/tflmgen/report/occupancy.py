@@ -1,4 +1,4 @@
-"""How full the arena is at each step, and what its fullest step would be if one buffer were smaller."""
+"""Occupancy of the arena per step, and its peak if one buffer were smaller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tflmgen.report.steps import Json, Plan
 
 @dataclass(frozen=True)
 class Occupancy:
-    """The arena's buffers over time; bytes that two of them share at a step count once."""
+    """The arena's buffers over time. Bytes shared by overlapping buffers count once."""
 
     plan: Plan
 
@@ -21,35 +21,35 @@ class Occupancy:
 
     @cached_property
     def live(self) -> list[list[int]]:
-        """For each step the numbers of the buffers that hold something."""
-        found: list[list[int]] = [[] for _ in self.plan["steps"]]
+        """Indices of the live buffers, per step."""
+        live_buffers: list[list[int]] = [[] for _ in self.plan["steps"]]
         for number, buffer in enumerate(self.buffers):
             for first, last in buffer["ranges"]:
                 for step in range(first, last + 1):
-                    found[step].append(number)
-        return found
+                    live_buffers[step].append(number)
+        return live_buffers
 
     @cached_property
     def bytes(self) -> list[int]:
-        """For each step the bytes of the arena that hold something."""
+        """Live bytes of the arena, per step."""
         return [self._union(numbers) for numbers in self.live]
 
     @property
     def peak(self) -> int:
-        """The most bytes at one step."""
+        """Maximum of the live bytes over all steps."""
         return max(self.bytes, default=0)
 
     @property
     def fullest(self) -> list[int]:
-        """The steps at which the arena holds the most."""
+        """Steps at which the live bytes are at their maximum."""
         return [step for step, size in enumerate(self.bytes) if size == self.peak and size]
 
     def alone(self, number: int, step: int) -> int:
-        """The bytes at a step that only this buffer needs."""
+        """Live bytes at a step that belong to this buffer only."""
         return self.bytes[step] - self._union([n for n in self.live[step] if n != number])
 
     def peak_with_half(self, number: int) -> int:
-        """The most bytes at one step, were the buffer half as large."""
+        """Maximum of the live bytes if this buffer had half its size."""
         first_last: Iterable[tuple[int, int]] = self.buffers[number]["ranges"]
         smaller = {s: self.alone(number, s) // 2 for first, last in first_last for s in range(first, last + 1)}
         return max((size - smaller.get(step, 0) for step, size in enumerate(self.bytes)), default=0)

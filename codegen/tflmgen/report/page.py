@@ -1,4 +1,4 @@
-"""The page: everything that the template shows, computed."""
+"""Computes all contents of the report's template."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tflmgen.project import Board
 from tflmgen.report.advice import advice, binding
 from tflmgen.report.arena_map import HEIGHT, arena_map
 from tflmgen.report.flow_chart import flow_charts
-from tflmgen.report.layers import STREAM_COLUMNS, dead_rows, others_left_out, set_rows, stream_tables
+from tflmgen.report.layers import STREAM_COLUMNS, dead_rows, other_removals, set_rows, stream_tables
 from tflmgen.report.memory import memory_bars
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
@@ -23,10 +23,10 @@ from tflmgen.terminal import count, readable, share
 def report_html(
     plan: Plan, board: Board, firmware: Mapping[str, Any] | None = None, bench: Mapping[str, Any] | None = None
 ) -> str:
-    """The report on a plan (schema/plan.json) for a board.
+    """HTML text of the report on a plan (schema/plan.json) for a board.
 
-    firmware  sizes of the compiled firmware, as in plan.json; without, the report is on the model alone
-    bench     what `tflmgen bench --json` prints (schema/bench.json)
+    firmware  sizes of the compiled firmware, as in plan.json; without it, the report covers the model only
+    bench     output of `tflmgen bench --json` (schema/bench.json)
     """
     steps, occupancy = Steps(plan), Occupancy(plan)
     palette, timeline = Palette(steps), Timeline(steps, occupancy.bytes)
@@ -53,7 +53,7 @@ def report_html(
         operator_columns=operator_columns(bench),
         operator_rows=list(operator_rows(steps, palette, occupancy.bytes, bench)),
         dead=list(dead_rows(steps)),
-        others=others_left_out(plan),
+        others=other_removals(plan),
         streams=list(stream_tables(steps, palette)),
         stream_columns=STREAM_COLUMNS,
         sets=set_rows(bench),
@@ -70,8 +70,8 @@ def _column(column: Any) -> dict[str, Any]:
 
 def _bound(buffer: Mapping[str, Any], steps: Steps) -> dict[str, Any]:
     types = {shape(t["type"]) for t in buffer["tensors"] if t["bytes"] + 3 >= buffer["bytes"]}
-    what = sorted(types)[0] if types else "scratch" if not buffer["tensors"] else ""
-    return {"name": steps.short(buffer["name"], 60), "full": buffer["name"], "bytes": buffer["bytes"], "what": what}
+    label = sorted(types)[0] if types else "scratch" if not buffer["tensors"] else ""
+    return {"name": steps.short(buffer["name"], 60), "full": buffer["name"], "bytes": buffer["bytes"], "what": label}
 
 
 def _tiles(
@@ -100,12 +100,12 @@ def _tiles(
     return tiles
 
 
-def _of(size: int, limit: int, what: str, note: str) -> str:
-    return f"{share(size, limit)} % of {what} · {note}" if limit else note
+def _of(size: int, limit: int, label: str, note: str) -> str:
+    return f"{share(size, limit)} % of {label} · {note}" if limit else note
 
 
 def _large(value: int) -> str:
-    """A large number in three digits or so."""
+    """A large number with about three digits and a unit prefix."""
     for unit, name in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if value >= unit:
             return f"{value / unit:.3g} {name}"

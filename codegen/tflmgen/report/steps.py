@@ -1,4 +1,4 @@
-"""The plan's steps as a tree, and the names by which the report calls them."""
+"""The plan's steps as a tree, and short names of tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOUNDARIES = frozenset({"entry", "exit", "load", "store", "then", "else", "init"
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of a plan by index, and which stand in which."""
+    """Steps of a plan by index, and their nesting."""
 
     plan: Plan
 
@@ -28,24 +28,24 @@ class Steps:
     @cached_property
     def children(self) -> dict[int, list[int]]:
         """Step -> the steps directly inside it, in order."""
-        found: dict[int, list[int]] = {}
+        children: dict[int, list[int]] = {}
         for index in sorted(self.by_index):
             parent = self.by_index[index]["parent"]
             if parent is not None:
-                found.setdefault(parent, []).append(index)
-        return found
+                children.setdefault(parent, []).append(index)
+        return children
 
     @cached_property
     def moved(self) -> dict[int, int]:
-        """Step -> bytes copied there."""
-        found: dict[int, int] = {}
+        """Step -> bytes that it copies."""
+        bytes_by_step: dict[int, int] = {}
         for copy in self.plan["copies"]:
-            found[copy["step"]] = found.get(copy["step"], 0) + copy["bytes"]
-        return found
+            bytes_by_step[copy["step"]] = bytes_by_step.get(copy["step"], 0) + copy["bytes"]
+        return bytes_by_step
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Tensor and buffer names as the file has them -> the telling ends by which they can be told apart."""
+        """Full name of a tensor or buffer -> its shortest distinguishing ending."""
         full = [b["name"] for b in self.plan["buffers"]]
         full += [t["name"] for b in self.plan["buffers"] for t in b["tensors"]]
         full += [p["name"] for s in self.plan["signatures"] for p in (*s["inputs"], *s["outputs"])]
@@ -53,19 +53,19 @@ class Steps:
 
     @cached_property
     def made(self) -> dict[int, list[str]]:
-        """Operator's step -> the tensors that it makes, as far as they are in memory."""
-        found: dict[int, list[str]] = {}
+        """Operator's step -> names of its output tensors in memory."""
+        tensors: dict[int, list[str]] = {}
         for buffer in self.plan["buffers"]:
             for tensor in buffer["tensors"]:
                 for first, _ in tensor["ranges"][:1]:
                     if self.by_index[first]["kind"] == "operator":
-                        found.setdefault(first, []).append(tensor["name"])
-        return found
+                        tensors.setdefault(first, []).append(tensor["name"])
+        return tensors
 
-    def short(self, name: str, most: int = 36) -> str:
-        """The telling end of a tensor's name, of at most so many letters."""
+    def short(self, name: str, max_letters: int = 36) -> str:
+        """Distinguishing ending of a tensor's name, shortened to `max_letters`."""
         text = self.names.get(name, name)
-        return text if len(text) <= most else f"…{text[len(text) - most + 1 :]}"
+        return text if len(text) <= max_letters else f"…{text[len(text) - max_letters + 1 :]}"
 
     @cached_property
     def subgraph_names(self) -> dict[int, str]:
@@ -73,13 +73,13 @@ class Steps:
 
     @property
     def entries(self) -> list[Json]:
-        """The first step of each function; those that signatures enter come first."""
+        """First step of each function, those of signatures first."""
         entered = [signature["function"] for signature in self.plan["signatures"]]
-        found = [step for step in self.by_index.values() if step["kind"] == "entry"]
-        return sorted(found, key=lambda s: (s["function"] not in entered, s["index"]))
+        entries = [step for step in self.by_index.values() if step["kind"] == "entry"]
+        return sorted(entries, key=lambda s: (s["function"] not in entered, s["index"]))
 
     def parts(self, index: int) -> tuple[list[int], list[int]]:
-        """What stands directly in an If (its branches) or a While (its condition, its body), boundaries included."""
+        """Steps directly inside an If (then, else) or a While (condition, body), boundaries included."""
         inside = self.children.get(index, [])
         if self.by_index[index]["kind"] == "while":
             return [i for i in inside if i < index], [i for i in inside if i > index]
@@ -87,22 +87,22 @@ class Steps:
         return [i for i in inside if i <= turn], [i for i in inside if i > turn]
 
     def inside(self, index: int) -> Iterator[int]:
-        """Every step inside a step, however deep."""
+        """Every step inside a step, at any depth."""
         for child in self.children.get(index, ()):
             yield child
             yield from self.inside(child)
 
     def times(self, index: int) -> int:
-        """How often a step runs in one call of its function, if every branch does and loops of unknown length once."""
-        step, found = self.by_index[index], 1
+        """Executions of a step per call of its function, if all branches run and loops of unknown length run once."""
+        step, times = self.by_index[index], 1
         while step["parent"] is not None:
             step = self.by_index[step["parent"]]
             trips = step.get("trips")
-            found *= 1 if trips is None else trips
-        return found
+            times *= 1 if trips is None else trips
+        return times
 
     def title(self, index: int) -> str:
-        """What runs at a step, in a few words."""
+        """Short description of a step."""
         step = self.by_index[index]
         kind = step["kind"]
         if kind == "operator":
@@ -129,31 +129,31 @@ WORDS: Mapping[str, str] = {
 
 
 def telling_ends(names: Iterable[str]) -> dict[str, str]:
-    """Converters' tensor names -> as many of their last parts as no other of the names ends with.
+    """Converters' tensor names -> their shortest ending, in whole parts, that no other name has.
 
-    model/act_1/Relu;model/conv/BiasAdd is act_1/Relu where there is another Relu, else Relu; as it is where that is not
-    enough.
+    model/act_1/Relu;model/conv/BiasAdd becomes act_1/Relu if there is another Relu, else Relu; the full name if no
+    ending is unique.
     """
     paths = {name: [p for p in name.split(";")[0].removesuffix(":0").split("/") if p] or [name] for name in names}
-    found = {}
+    endings = {}
     for name, path in paths.items():
-        others = [other for full, other in paths.items() if full != name]
+        other_paths = [other_path for full, other_path in paths.items() if full != name]
         number = 1
-        while number < len(path) and any(other[-number:] == path[-number:] for other in others):
+        while number < len(path) and any(other_path[-number:] == path[-number:] for other_path in other_paths):
             number += 1
-        found[name] = name if path in others else "/".join(path[-number:])
-    return found
+        endings[name] = name if path in other_paths else "/".join(path[-number:])
+    return endings
 
 
-def fitting(text: str, most: int) -> str:
-    """At most so many letters; an ellipsis stands for what is left out."""
-    return text if len(text) <= most else f"{text[: max(0, most - 1)]}…"
+def fitting(text: str, max_letters: int) -> str:
+    """The text shortened to `max_letters` with an ellipsis."""
+    return text if len(text) <= max_letters else f"{text[: max(0, max_letters - 1)]}…"
 
 
 def shapes(types: Sequence[str]) -> str:
-    """The types of several outputs; equal ones once, with their number."""
-    found = [(shape(text), list(types).count(text)) for text in dict.fromkeys(types)]
-    return ", ".join(text if number == 1 else f"{number} of {text}" for text, number in found)
+    """Types of several outputs; equal ones once, with their count."""
+    counts = [(shape(text), list(types).count(text)) for text in dict.fromkeys(types)]
+    return ", ".join(text if number == 1 else f"{number} of {text}" for text, number in counts)
 
 
 def shape(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The rows of the report's table of operators, and its ranked lists."""
+"""Rows of the report's operator table, and its ranked lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN_LAYERS = 16
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a cell shows, and what it is sorted by: a number or, where None, the text."""
+    """A table cell, sorted by `value` or, if that is None, by its text."""
 
     text: str
     value: float | None = None
@@ -27,7 +27,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One operator; `style` is its colour."""
+    """Table row of one operator; `style` is its colour class."""
 
     step: int
     style: str
@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a bar: its share in percent."""
+    """A segment of a bar, with its share in percent."""
 
     title: str
     amount: int
@@ -49,15 +49,15 @@ class Part:
 
 
 def operator_columns(bench: Json | None) -> tuple[str, ...]:
-    """Titles; one that ends in '>' has numbers."""
+    """Column titles; those of numeric columns end in '>'."""
     measured = ("runs>", "instructions>", "%>") if bench else ()
     first = ("step>", "in file", "operator", "output", "window", "kernel")
     return (*first, "MACs>", "weights>", "arena>", *measured, "line>", "quantisation")
 
 
 def operator_rows(steps: Steps, palette: Palette, occupied: list[int], bench: Json | None) -> Iterator[Row]:
-    """Every operator, in the plan's order."""
-    measured = {one["step"]: one for one in bench["operators"]} if bench else {}
+    """Rows of all operators, in the plan's order."""
+    measured = {figures["step"]: figures for figures in bench["operators"]} if bench else {}
     total = bench["total"]["instructions"] if bench else 0
     for step in steps.by_index.values():
         if step["kind"] != "operator":
@@ -82,12 +82,12 @@ def operator_rows(steps: Steps, palette: Palette, occupied: list[int], bench: Js
         yield Row(index, palette.of_step(step), tuple(cells))
 
 
-def _measured(one: Json | None, total: int) -> tuple[Cell, ...]:
-    if one is None:
+def _measured(figures: Json | None, total: int) -> tuple[Cell, ...]:
+    if figures is None:
         return (_number(0), _number(None), _number(None))
-    part = one["instructions"]
+    part = figures["instructions"]
     percent = Cell("", -1.0) if part is None else Cell(share(part, total), float(part))
-    return (_number(one["executions"]), _number(part), percent)
+    return (_number(figures["executions"]), _number(part), percent)
 
 
 def _number(value: int | None) -> Cell:
@@ -95,29 +95,29 @@ def _number(value: int | None) -> Cell:
 
 
 def layer_parts(steps: Steps, palette: Palette) -> list[Part]:
-    """Weights by step, the largest first; bars relative to the largest. What is small comes together at the end."""
+    """Weights by step, the largest first, with bars relative to the largest; small ones are combined at the end."""
     sizes = {index: step["weights_bytes"] for index, step in steps.by_index.items()}
     return _ranked(sizes, steps.plan["weights"]["bytes"], steps, palette)
 
 
 def work_parts(steps: Steps, palette: Palette, bench: Json | None) -> list[Part]:
-    """Instructions by step where they were counted, else MACs, each as often as it surely runs; ranked likewise."""
+    """Instructions by step if counted, else MACs times the known executions; ranked as in layer_parts()."""
     if bench:
-        done = {one["step"]: one["instructions"] or 0 for one in bench["operators"]}
+        work = {figures["step"]: figures["instructions"] or 0 for figures in bench["operators"]}
     else:
-        done = {i: step.get("macs", 0) * steps.times(i) for i, step in steps.by_index.items()}
-    return _ranked(done, sum(done.values()), steps, palette)
+        work = {i: step.get("macs", 0) * steps.times(i) for i, step in steps.by_index.items()}
+    return _ranked(work, sum(work.values()), steps, palette)
 
 
 def _ranked(amounts: Mapping[int, int], total: int, steps: Steps, palette: Palette) -> list[Part]:
-    found = sorted((index for index, amount in amounts.items() if amount), key=lambda i: -amounts[i])
-    largest = amounts[found[0]] if found else 1
+    largest_first = sorted((index for index, amount in amounts.items() if amount), key=lambda i: -amounts[i])
+    largest = amounts[largest_first[0]] if largest_first else 1
     parts = []
-    for index in found[:SHOWN_LAYERS]:
+    for index in largest_first[:SHOWN_LAYERS]:
         step, amount = steps.by_index[index], amounts[index]
         title = f"{steps.title(index)} {shapes(step.get('outputs', ()))}".strip() + f", step {index}"
         parts.append(Part(title, amount, 100 * amount / largest, palette.of_step(step)))
-    rest = total - sum(part.amount for part in parts)
-    if rest:
-        parts.append(Part("everything else", rest, 100 * rest / max(largest, rest), NEUTRAL))
+    remainder = total - sum(part.amount for part in parts)
+    if remainder:
+        parts.append(Part("everything else", remainder, 100 * remainder / max(largest, remainder), NEUTRAL))
     return parts

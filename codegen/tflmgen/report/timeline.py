@@ -1,4 +1,4 @@
-"""The time axis of the arena's map: a column for each step, and lanes that show the tree of calls below it."""
+"""Time axis of the arena map: one column per step, and lanes for functions, branches and loops below."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from tflmgen.report.steps import BOUNDARIES, TIMES, Json, Steps
 
 UNIT = 15
-"""Pixels of an operator's column, at least."""
+"""Smallest width of an operator's column in pixels."""
 
 LEAST_WIDTH = 520
 LANE_HEIGHT = 22
@@ -19,7 +19,7 @@ NAMES_HEIGHT = 130
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One step: where its column begins and how wide it is, in percent of the map's width."""
+    """Column of one step; position and width in percent of the map's width."""
 
     step: Json
     title: str
@@ -38,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A function, branch or loop: a bar from one column to another; `depth` counts from the outermost."""
+    """Bar of a function, branch or loop over its columns; `depth` is 0 for the outermost."""
 
     kind: Literal["function", "then", "else", "condition", "body"]
     title: str
@@ -49,7 +49,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The columns of a plan's steps, in the plan's order. `occupied`: bytes of the arena in use at each step."""
+    """Columns of a plan's steps, in the plan's order; `occupied`: live bytes of the arena per step."""
 
     steps: Steps
     occupied: list[int]
@@ -60,36 +60,36 @@ class Timeline:
 
     @property
     def least_width(self) -> int:
-        """Pixels below which the map is moved sideways instead of being squeezed."""
+        """Width in pixels below which the map scrolls instead of shrinking."""
         return max(LEAST_WIDTH, round(sum(self._weights) * UNIT))
 
     @cached_property
     def columns(self) -> list[Column]:
         total = sum(self._weights)
-        found, x = [], 0.0
+        columns, x = [], 0.0
         for index, weight in enumerate(self._weights):
             step, width = self.steps.by_index[index], 100 * weight / total
-            found.append(Column(step, self.steps.title(index), x, width, self.occupied[index]))
+            columns.append(Column(step, self.steps.title(index), x, width, self.occupied[index]))
             x += width
-        return found
+        return columns
 
     @cached_property
     def lanes(self) -> list[Lane]:
-        found: list[Lane] = []
+        lanes: list[Lane] = []
         for entry in self.steps.by_index.values():
             if entry["kind"] == "entry":
                 last = max(self.steps.inside(entry["index"]))
-                found.append(self._lane("function", entry["function"], entry["index"], last, 0))
-                found += self._inner(entry["index"], 1)
-        return found
+                lanes.append(self._lane("function", entry["function"], entry["index"], last, 0))
+                lanes += self._inner(entry["index"], 1)
+        return lanes
 
     @property
     def depth(self) -> int:
-        """How many lanes lie above one another."""
+        """Number of nested lanes."""
         return 1 + max((lane.depth for lane in self.lanes), default=0)
 
     def span(self, first: int, last: int) -> tuple[float, float]:
-        """Where the columns of steps `first` to `last` begin and how wide they are together."""
+        """Position and total width of the columns of steps `first` to `last`, in percent."""
         return self.columns[first].x, self.columns[last].end - self.columns[first].x
 
     def _inner(self, parent: int, depth: int) -> Iterator[Lane]:
@@ -109,8 +109,8 @@ class Timeline:
                 yield from self._inner(index, depth + 1)
 
     def _reach(self, part: list[int]) -> tuple[int, int]:
-        every = [i for one in part for i in (one, *self.steps.inside(one))]
-        return min(every), max(every)
+        all_steps = [i for step in part for i in (step, *self.steps.inside(step))]
+        return min(all_steps), max(all_steps)
 
     def _turns(self, step: Json) -> str:
         return "body" if step["trips"] is None else f"{step['trips']} {TIMES}"

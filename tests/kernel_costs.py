@@ -57,8 +57,7 @@ def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> Seque
 
 def _layers_of(name: str, rng: np.random.Generator, count: int) -> Sequence[Measured]:
     if name.startswith(("conv2d_groups", "transpose_conv")):
-        parts = [(_grouped if "groups" in name else _transposed)(rng) for _ in range(count)]
-        return [replace(layer, beyond="dsp" in name and bool(rng.random() < 0.2)) for layer in parts]
+        return [(_grouped if "groups" in name else _transposed)(rng) for _ in range(count)]
     if name == "conv2d_pixel_thumb":
         return [_in_groups(_conv(rng), rng) for _ in range(count)]
     if name == "conv2d_split_dsp":
@@ -66,7 +65,7 @@ def _layers_of(name: str, rng: np.random.Generator, count: int) -> Sequence[Meas
     if name == "conv2d_winograd_dsp":
         return [_three_by_three(rng) for _ in range(count)]
     if name.startswith("conv2d"):
-        made = (replace(_conv(rng, "dot" in name), beyond="offset" in name) for _ in range(count))
+        made = (_conv(rng, "dot" in name) for _ in range(count))
         layers = [typed(name, layer, rng) for layer in made]
         # There are several ways to gather windows of few channels.
         few = name == "conv2d_dsp"
@@ -115,7 +114,6 @@ def _fully_connected(name: str, rng: np.random.Generator) -> Layer:
         _pick(rng, depths),
         outputs=units,
         relu=_relu(rng),
-        beyond="dsp" in name and bool(rng.random() < 0.3),
         common=name == "fully_connected_s8" or ("dsp" in name and bool(rng.random() < 0.5)),
     )
 

@@ -144,8 +144,8 @@ M4 = (
     Loop(
         THREE,
         "depthwise3x3_pairs_dsp.h",
-        "tflmgen_depthwise3x3_pairs_dsp_64_9_even_s8",
-        "tflmgen_depthwise3x3_pairs_dsp_lines_64_9_even",
+        "tflmgen_depthwise3x3_pairs_dsp_to30_s8",
+        "tflmgen_depthwise3x3_pairs_dsp_lines_to30",
         36,
         "Two outputs of two lines as a whole. All weights stay in registers; a window of three columns leaves a third"
         " of the multiplications with one product instead of two: 24 for 36 MACs. Four LDRD load the window of four"
@@ -156,8 +156,8 @@ M4 = (
     Loop(
         MATRIX,
         "fully_connected_dsp.h",
-        "tflmgen_fully_connected_dsp_widened_clamped_s8",
-        "tflmgen_fully_connected_dsp_widened_clamped",
+        "tflmgen_fully_connected_dsp_s8",
+        "tflmgen_fully_connected_dsp_groups",
         256,
         "Each weight is used once: one SXTB16 for every four weights, and a load for each, cannot be shared.",
     ),

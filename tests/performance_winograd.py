@@ -75,7 +75,7 @@ def winograd_section(bench: Callable[..., Any]) -> list[str]:
 
 
 def _histogram(name: str) -> Counter[str]:
-    call = "tflmgen_conv2d_winograd_dsp_32_clamped_s8"
+    call = "tflmgen_conv2d_winograd_dsp_32_relu_s8"
     flags = load_board("mps2_an386").cpu_flags
     return inner_loop(instructions("conv2d_winograd_dsp.h", call, f"tflmgen_winograd_dsp_{name}", flags))
 

@@ -286,23 +286,23 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const tflmgen_
     }
 }
 
-/* Of so many input channels, or any number; outputs are clamped at the zero point, or not. */
-#define TFLMGEN_WINOGRAD_DSP(CHANNELS, KIND)                                                              \
-    TFLMGEN_SHARED void tflmgen_conv2d_winograd_dsp_##CHANNELS##_##KIND##_s8(                             \
-        const int8_t *input, const tflmgen_u32 *stream, void *scratch, int8_t *output,                    \
-        const struct tflmgen_conv2d_winograd_dsp_s8 *p)                                                   \
-    {                                                                                                     \
-        tflmgen_winograd_dsp_run(input, stream, scratch, output, p, tflmgen_winograd_dsp_sums_##CHANNELS, \
-                                 tflmgen_winograd_dsp_finish_##KIND);                                     \
+/* Any outputs, or those clamped at the zero point (relu); of any number of input channels, or of 16 or 32, for which
+ * the loop over them is unrolled. */
+#define TFLMGEN_WINOGRAD_DSP(name, CHANNELS, KIND)                                                         \
+    TFLMGEN_SHARED void tflmgen_conv2d_winograd_dsp_##name(const int8_t *input, const tflmgen_u32 *stream, \
+                                                           void *scratch, int8_t *output,                  \
+                                                           const struct tflmgen_conv2d_winograd_dsp_s8 *p) \
+    {                                                                                                      \
+        tflmgen_winograd_dsp_run(input, stream, scratch, output, p, tflmgen_winograd_dsp_sums_##CHANNELS,  \
+                                 tflmgen_winograd_dsp_finish_##KIND);                                      \
     }
-#define TFLMGEN_WINOGRAD_DSP_KINDS(CHANNELS) \
-    TFLMGEN_WINOGRAD_DSP(CHANNELS, clamped)  \
-    TFLMGEN_WINOGRAD_DSP(CHANNELS, signed)
-TFLMGEN_WINOGRAD_DSP_KINDS(any)
-TFLMGEN_WINOGRAD_DSP_KINDS(8)
-TFLMGEN_WINOGRAD_DSP_KINDS(16)
-TFLMGEN_WINOGRAD_DSP_KINDS(24)
-TFLMGEN_WINOGRAD_DSP_KINDS(32)
+
+TFLMGEN_WINOGRAD_DSP(s8, any, signed)
+TFLMGEN_WINOGRAD_DSP(16_s8, 16, signed)
+TFLMGEN_WINOGRAD_DSP(32_s8, 32, signed)
+TFLMGEN_WINOGRAD_DSP(relu_s8, any, clamped)
+TFLMGEN_WINOGRAD_DSP(16_relu_s8, 16, clamped)
+TFLMGEN_WINOGRAD_DSP(32_relu_s8, 32, clamped)
 
 #endif
 

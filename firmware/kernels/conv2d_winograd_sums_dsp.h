@@ -157,9 +157,7 @@ TFLMGEN_SHARED const tflmgen_u32 *tflmgen_winograd_dsp_sums_any(const tflmgen_u3
         return r1;                                                                                                   \
     }
 /* clang-format on */
-TFLMGEN_WINOGRAD_DSP_SUMS(tflmgen_winograd_dsp_sums_8, 1)
 TFLMGEN_WINOGRAD_DSP_SUMS(tflmgen_winograd_dsp_sums_16, 3)
-TFLMGEN_WINOGRAD_DSP_SUMS(tflmgen_winograd_dsp_sums_24, 5)
 TFLMGEN_WINOGRAD_DSP_SUMS(tflmgen_winograd_dsp_sums_32, 7)
 
 #endif

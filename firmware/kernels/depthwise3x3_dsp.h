@@ -92,11 +92,10 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
     }
 /* clang-format on */
 
-#define TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_clamped(sum) "smmla " sum ", " sum ", r8, r9\n\t"
-#define TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_signed(sum) \
-    "asr r12, " sum ", #31\n\t"                      \
-    "ldr lr, [sp, #20]\n\t"                          \
-    "smmla " sum ", " sum ", r8, r9\n\t"             \
+#define TFLMGEN_DEPTHWISE3X3_DSP_RESCALE(sum) \
+    "asr r12, " sum ", #31\n\t"               \
+    "ldr lr, [sp, #20]\n\t"                   \
+    "smmla " sum ", " sum ", r8, r9\n\t"      \
     "mla " sum ", r12, lr, " sum "\n\t"
 
 /* sum: where the first output's sum is so far. */
@@ -107,14 +106,14 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
     "smlabt r10, lr, " w12 ", r10\n\t"                       \
     "smlad r11, lr, " w12 ", r11\n\t"
 
-/* Two outputs, 18 MACs: 1 for the bias, 3 LDRD, 12 multiplications, 2 * 2 to rescale, 4 to store, 2 to loop:
- * 26 instructions. */
+/* Two outputs, 18 MACs: 1 for the bias, 3 LDRD, 12 multiplications, 2 * 5 to rescale, 4 to store, 2 to loop:
+ * 32 instructions. */
 /* clang-format off */
-#define TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT, RESCALE)                \
+#define TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT)                         \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0, #" PITCH "]", "r4", "r5", "r11")     \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0], #4", "r2", "r3", "r10")             \
-    RESCALE("r10") RESCALE("r11")                                            \
+    TFLMGEN_DEPTHWISE3X3_DSP_RESCALE("r10") TFLMGEN_DEPTHWISE3X3_DSP_RESCALE("r11")                                            \
     "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                  \
     "ssat r11, #8, r11, asr #" SHIFT "\n\t"                                  \
     "strb r10, [r1]\n\t"                                                     \
@@ -123,8 +122,8 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
     "ldr r11, [sp, #16]\n\t"                                                 \
     "add r1, r1, r12, lsl #1\n\t"                                            \
     "tst r0, #" PITCH " - 1\n\t"
-#define TFLMGEN_DEPTHWISE3X3_DSP_LINE_even(PITCH, SHIFT, RESCALE)   \
-    "1:\n\t" TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT, RESCALE) \
+#define TFLMGEN_DEPTHWISE3X3_DSP_LINE_even(PITCH, SHIFT)            \
+    "1:\n\t" TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT)          \
     "bne 1b\n\t"
 /* clang-format on */
 
@@ -134,17 +133,17 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
     "smlad r10, r12, " w01 ", " sum "\n\t"                        \
     "smlabt r10, lr, " w12 ", r10\n\t"
 /* clang-format off */
-#define TFLMGEN_DEPTHWISE3X3_DSP_LINE_odd(PITCH, SHIFT, RESCALE)                 \
+#define TFLMGEN_DEPTHWISE3X3_DSP_LINE_odd(PITCH, SHIFT)                          \
     "1:\n\t"                                                                     \
     "tst r0, #" PITCH " - 1\n\t"                                                 \
     "beq 3f\n"                                                                    \
-    "2:\n\t" TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT, RESCALE)               \
+    "2:\n\t" TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT)                        \
     "bne 2b\n"                                                                    \
     "3:\n\t"                                                                     \
     TFLMGEN_DEPTHWISE3X3_DSP_LAST_ROW("[r0, #" PITCH "]", "r4", "r5", "r11")     \
     TFLMGEN_DEPTHWISE3X3_DSP_LAST_ROW("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
     TFLMGEN_DEPTHWISE3X3_DSP_LAST_ROW("[r0], #4", "r2", "r3", "r10")             \
-    RESCALE("r10")                                                                \
+    TFLMGEN_DEPTHWISE3X3_DSP_RESCALE("r10")                                                                \
     "ldr r12, [sp, #12]\n\t"                                                     \
     "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                      \
     "strb r10, [r1]\n\t"                                                         \
@@ -209,37 +208,29 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const tf
     }
 }
 
-#define TFLMGEN_DEPTHWISE3X3_DSP(PITCH, SHIFT, KIND, WIDTH)                                                      \
-    TFLMGEN_DEPTHWISE3X3_DSP_LINES(                                                                              \
-        tflmgen_depthwise3x3_dsp_lines_##PITCH##_##SHIFT##_##KIND##_##WIDTH,                                     \
-        TFLMGEN_DEPTHWISE3X3_DSP_LINE_##WIDTH(#PITCH, #SHIFT, TFLMGEN_DEPTHWISE3X3_DSP_RESCALE_##KIND))          \
-    TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_##PITCH##_##SHIFT##_##KIND##_##WIDTH##_s8(                      \
-        const int8_t *input, const tflmgen_u32 *packed, void *scratch, int8_t *output,                           \
-        const struct tflmgen_depthwise3x3_dsp_s8 *p)                                                             \
-    {                                                                                                            \
-        tflmgen_depthwise3x3_dsp_run(input, packed, scratch, output, p,                                          \
-                                     tflmgen_depthwise3x3_dsp_lines_##PITCH##_##SHIFT##_##KIND##_##WIDTH, PITCH, \
-                                     (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                       \
+#define TFLMGEN_DEPTHWISE3X3_DSP(name, PITCH, SHIFT, WIDTH)                                                           \
+    TFLMGEN_DEPTHWISE3X3_DSP_LINES(tflmgen_depthwise3x3_dsp_lines_##name,                                             \
+                                   TFLMGEN_DEPTHWISE3X3_DSP_LINE_##WIDTH(#PITCH, #SHIFT))                             \
+    TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_##name##_s8(const int8_t *input, const tflmgen_u32 *packed,          \
+                                                             void *scratch, int8_t *output,                           \
+                                                             const struct tflmgen_depthwise3x3_dsp_s8 *p)             \
+    {                                                                                                                 \
+        tflmgen_depthwise3x3_dsp_run(input, packed, scratch, output, p, tflmgen_depthwise3x3_dsp_lines_##name, PITCH, \
+                                     (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                            \
     }
 
-/* By pitch, shift, whether outputs are clamped at the zero point, and whether their width is odd. Those that are not
- * called are not compiled. */
-#define TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, SHIFT)      \
-    TFLMGEN_DEPTHWISE3X3_DSP(PITCH, SHIFT, clamped, even) \
-    TFLMGEN_DEPTHWISE3X3_DSP(PITCH, SHIFT, clamped, odd)  \
-    TFLMGEN_DEPTHWISE3X3_DSP(PITCH, SHIFT, signed, even)  \
-    TFLMGEN_DEPTHWISE3X3_DSP(PITCH, SHIFT, signed, odd)
-#define TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(PITCH) \
-    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, 8)   \
-    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, 9)   \
-    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, 10)  \
-    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, 11)  \
-    TFLMGEN_DEPTHWISE3X3_DSP_KINDS(PITCH, 12)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(16)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(32)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(64)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(128)
-TFLMGEN_DEPTHWISE3X3_DSP_SHIFTS(256)
+/* Of outputs of an even or an odd number of columns, up to so many; a shift of 9, or of 10 (fine) where 9 is not exact
+ * for all channels. Those that are not called are not compiled. */
+#define TFLMGEN_DEPTHWISE3X3_DSP_WIDTHS(COLUMNS, PITCH)           \
+    TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS, PITCH, 9, even)         \
+    TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS##_odd, PITCH, 9, odd)    \
+    TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS##_fine, PITCH, 10, even) \
+    TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS##_fine_odd, PITCH, 10, odd)
+TFLMGEN_DEPTHWISE3X3_DSP_WIDTHS(6, 16)
+TFLMGEN_DEPTHWISE3X3_DSP_WIDTHS(14, 32)
+TFLMGEN_DEPTHWISE3X3_DSP_WIDTHS(30, 64)
+TFLMGEN_DEPTHWISE3X3_DSP_WIDTHS(62, 128)
+TFLMGEN_DEPTHWISE3X3_DSP_WIDTHS(126, 256)
 
 #endif
 

@@ -37,7 +37,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
 /* Four outputs, 36 MACs: 4 LDRD, 24 multiplications, 2 * 4 to rescale and 1 LDRD, 6 to store and 1 LDRD, 1 for the
  * bias, 2 to loop: 47 instructions. */
 /* clang-format off */
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)                                                             \
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH)                                                             \
     "tst r0, #" PITCH " - 1\n\t"                                                                                      \
     "ldrd r12, lr, [r0, #3 * " PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r6", "r7", "r10", "r11", "r9", "r9") \
     "ldrd r12, lr, [r0, #2 * " PITCH "]\n\t" \
@@ -48,8 +48,8 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "ldrd r12, lr, [r0], #-4\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r2", "r3", "r8", "r9", "r8", "r9")              \
     "ldrd r12, lr, [sp, #20]\n\t" \
     "smmla r8, r8, r12, lr\n\tsmmla r9, r9, r12, lr\n\tsmmla r10, r10, r12, lr\n\tsmmla r11, r11, r12, lr\n\t"        \
-    "ssat r8, #8, r8, asr #" SHIFT "\n\tssat r9, #8, r9, asr #" SHIFT "\n\t"                                          \
-    "ssat r10, #8, r10, asr #" SHIFT "\n\tssat r11, #8, r11, asr #" SHIFT "\n\t"                                      \
+    "ssat r8, #8, r8, asr #9\n\tssat r9, #8, r9, asr #9\n\t"                                          \
+    "ssat r10, #8, r10, asr #9\n\tssat r11, #8, r11, asr #9\n\t"                                      \
     "ldrd r12, lr, [sp, #12]\n\t"                                                                                      \
     "strb r8, [r1]\n\t"                                                                                               \
     "strb r9, [r1, r12]\n\t"                                                                                          \
@@ -59,8 +59,8 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "ldr r9, [sp, #28]\n\t"                                                                                           \
     "sub r1, r1, r12, lsl #1\n\t"
 
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_even(PITCH, SHIFT)   \
-    "1:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)   \
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_even(PITCH)   \
+    "1:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH)   \
     "bne 1b\n\t"
 /* clang-format on */
 
@@ -72,7 +72,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
 /* The last outputs of two lines of an odd width, 18 MACs: 4 LDRD, 12 multiplications, 2 * 2 to rescale and 1 LDRD, 3 to
  * store and 1 LDRD, 2 around it: 27 instructions. */
 /* clang-format off */
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_odd(PITCH, SHIFT)                                                        \
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_odd(PITCH)                                                        \
     "1:\n\t"                                                                                                          \
     "tst r0, #" PITCH " - 1\n\t"                                                                                      \
     "ldrd r12, lr, [r0, #3 * " PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LAST_ROW("r6", "r7", "r10", "r9")         \
@@ -84,12 +84,12 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "ldrd r12, lr, [sp, #20]\n\t" \
     "smmla r8, r8, r12, lr\n\tsmmla r10, r10, r12, lr\n\t"                                                           \
     "ldrd r12, lr, [sp, #12]\n\t"                                                                                      \
-    "ssat r8, #8, r8, asr #" SHIFT "\n\tssat r10, #8, r10, asr #" SHIFT "\n\t"                                       \
+    "ssat r8, #8, r8, asr #9\n\tssat r10, #8, r10, asr #9\n\t"                                       \
     "strb r8, [r1]\n\t"                                                                                               \
     "strb r10, [r1, lr]\n\t"                                                                                          \
     "sub r1, r1, r12, lsl #1\n\t"                                                                                     \
     "beq 3f\n"                                                                                                         \
-    "2:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)                                                       \
+    "2:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH)                                                       \
     "bne 2b\n"                                                                                                         \
     "3:\n\t"
 
@@ -97,8 +97,8 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
  * r10-r11 of the second one (r9 begins as the bias), r12 and lr columns. Stack: pairs left, the gaps, output_step,
  * output_row, multiplier, ra, bias, channels, pairs, from one channel to the next, channels left. A channel takes 14
  * instructions, a pair 7. */
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(PITCH, SHIFT, WIDTH)                                                           \
-    TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_lines_##PITCH##_##SHIFT##_##WIDTH(                             \
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(name, PITCH, WIDTH)                                                            \
+    TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_lines_##name(                                \
         const uint8_t *plane, int8_t *output, const struct tflmgen_depthwise3x3_dsp_channel *channels,                \
         const struct tflmgen_depthwise3x3_dsp_pairs *pairs)                                                           \
     {                                                                                                                 \
@@ -119,7 +119,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
                          "str r10, [sp, #32]\n\t"                                                                    \
                          "str r11, [sp]\n\t"                                                                         \
                          "str r9, [sp, #28]\n"                                                                       \
-                         TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_##WIDTH(#PITCH, #SHIFT)                                 \
+                         TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_##WIDTH(#PITCH)                                 \
                          "ldmia.w sp, {r10, r12, lr}\n\t"                                                            \
                          "add r0, r0, r12\n\t"                                                                       \
                          "add r1, r1, lr\n\t"                                                                        \
@@ -139,13 +139,13 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
                          :                                                                                            \
                          : "r12", "cc", "memory");                                                                    \
     }                                                                                                                 \
-    TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_##PITCH##_##SHIFT##_##WIDTH##_s8(                              \
+    TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_##name##_s8(                                \
         const int8_t *input, const tflmgen_u32 *packed, void *scratch, int8_t *output,                                \
         const struct tflmgen_depthwise3x3_dsp_s8 *p)                                                                  \
     {                                                                                                                 \
         tflmgen_depthwise3x3_pairs_dsp_run(input, packed, scratch, output, p,                                         \
-                                           tflmgen_depthwise3x3_pairs_dsp_lines_##PITCH##_##SHIFT##_##WIDTH, PITCH,   \
-                                           (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                      \
+                                           tflmgen_depthwise3x3_pairs_dsp_lines_##name, PITCH,     \
+                                           (2 * p->output_zero_point + 1) * (1 << 8));                      \
     }
 /* clang-format on */
 
@@ -205,21 +205,15 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_pairs_dsp_run(const int8_t *input, co
     }
 }
 
-/* By pitch, shift, and whether the width is odd. Those that are not called are not compiled. */
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, SHIFT) \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(PITCH, SHIFT, even)      \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(PITCH, SHIFT, odd)
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_SHIFTS(PITCH) \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 8)  \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 9)  \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 10) \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 11) \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(PITCH, 12)
-TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_SHIFTS(16)
-TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_SHIFTS(32)
-TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_SHIFTS(64)
-TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_SHIFTS(128)
-TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_SHIFTS(256)
+/* Of outputs of an even or an odd number of columns, up to so many. Those that are not called are not compiled. */
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(COLUMNS, PITCH) \
+    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(to##COLUMNS, PITCH, even)  \
+    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(to##COLUMNS##_odd, PITCH, odd)
+TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(6, 16)
+TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(14, 32)
+TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(30, 64)
+TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(62, 128)
+TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(126, 256)
 
 #endif
 

@@ -56,10 +56,9 @@ typedef void tflmgen_depthwise_window_dsp_function(const int8_t *const *taps, co
     "smlad r5, r10, r11, r5\n\t"          \
     "smlad r6, r8, r12, r6\n\t"
 
-#define TFLMGEN_DEPTHWISE_WINDOW_DSP_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
-#define TFLMGEN_DEPTHWISE_WINDOW_DSP_SIGNED(sum, m, ra) \
-    "smmla " m ", " sum ", " m ", " ra "\n\t"           \
-    "asr " sum ", " sum ", #31\n\t"                     \
+#define TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE(sum, m, ra) \
+    "smmla " m ", " sum ", " m ", " ra "\n\t"            \
+    "asr " sum ", " sum ", #31\n\t"                      \
     "add " sum ", " m ", " sum ", lsl #7\n\t"
 
 #define TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND(sum) \
@@ -68,89 +67,84 @@ typedef void tflmgen_depthwise_window_dsp_function(const int8_t *const *taps, co
 
 /* All channels of pixels of one line. Registers: r0 taps, r1 from the first pixel's taps on, r2 stream, r3-r6 sums,
  * r7-r10 inputs, r11-r12 weights, lr passes. Stack: taps, stream, output, passes, entry of the first pass, last
- * group, pixels, gap, channels to the last group. A group costs 6 instructions before its pairs and 34 (42 where
- * signed) after them, a pixel 11 more. */
-/* clang-format off */
-#define TFLMGEN_DEPTHWISE_WINDOW_DSP_LINE(name, RESCALE)                                                               \
-    TFLMGEN_SHARED void name(const int8_t *const *taps, const tflmgen_u32 *stream, int8_t *output,                     \
-                             const struct tflmgen_depthwise_window_dsp_line *line)                                     \
-    {                                                                                                                  \
-        register const int8_t *const *r0 __asm__("r0") = taps;                                                         \
-        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
-        register int8_t *r2 __asm__("r2") = output;                                                                    \
-        register const struct tflmgen_depthwise_window_dsp_line *r3 __asm__("r3") = line;                              \
-        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "ldmia.w r3, {r4, r5, r6, r7, r8}\n\t"                                                        \
-                         "adr r9, 2f\n\t"                                                                              \
-                         "add r5, r5, r9\n\t"                                                                          \
-                         "orr r5, r5, #1\n\t"                                                                          \
-                         "mov r9, r6\n\t"                                                                              \
-                         "mov r3, r2\n\t"                                                                              \
-                         "mov r2, r1\n\t"                                                                              \
-                         "push {r3, r4, r5, r6, r7, r8, r9}\n\t"                                                       \
-                         "push {r0, r1}\n\t"                                                                           \
-                         "mov r1, #0\n"                                                                                \
-                         "1:\n\t"                                                                                      \
-                         "ldr r0, [sp]\n\t"                                                                            \
-                         "ldr lr, [sp, #12]\n\t"                                                                       \
-                         "ldmia.w r2!, {r3, r4, r5, r6}\n\t"                                                           \
-                         "ldr pc, [sp, #16]\n\t"                                                                       \
-                         ".p2align 2\n"                                                                                \
-                         "2:\n\t"                                                                                      \
-                         ".rept 8\n\t" TFLMGEN_DEPTHWISE_WINDOW_DSP_PAIR ".endr\n\t"                                   \
-                         "subs lr, lr, #1\n\t"                                                                         \
-                         "bne.w 2b\n\t"                                                                                \
-                         "ldmia.w r2!, {r7, r8, r9, r10}\n\t"                                                          \
-                         "ldmia.w r2!, {r0, r11, r12, lr}\n\t"                                                         \
-                         RESCALE("r3", "r7", "r0") RESCALE("r4", "r8", "r11")                                          \
-                         "ldr r0, [r2], #4\n\t"                                                                        \
-                         RESCALE("r5", "r9", "r12") RESCALE("r6", "r10", "lr")                                         \
-                         TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND("r3")                                                      \
-                         "lsr r0, r0, #8\n\t"                                                                          \
-                         TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND("r4")                                                      \
-                         "lsr r0, r0, #8\n\t"                                                                          \
-                         TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND("r5")                                                      \
-                         "lsr r0, r0, #8\n\t"                                                                          \
-                         TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND("r6")                                                      \
-                         "ldr r7, [sp, #8]\n\t"                                                                        \
-                         "ldr r0, [sp, #32]\n\t"                                                                       \
-                         "bfi r3, r4, #8, #8\n\t"                                                                      \
-                         "bfi r5, r6, #8, #8\n\t"                                                                      \
-                         "pkhbt r3, r3, r5, lsl #16\n\t"                                                               \
-                         "str r3, [r7]\n\t"                                                                            \
-                         "cbz r0, 3f\n\t"                                                                              \
-                         "cmp r0, #4\n\t"                                                                              \
-                         "ite ge\n\t"                                                                                  \
-                         "movge r4, #4\n\t"                                                                            \
-                         "movlt r4, r0\n\t"                                                                            \
-                         "add r7, r7, r4\n\t"                                                                          \
-                         "add r1, r1, r4\n\t"                                                                          \
-                         "sub r0, r0, r4\n\t"                                                                          \
-                         "str r7, [sp, #8]\n\t"                                                                        \
-                         "str r0, [sp, #32]\n\t"                                                                       \
-                         "b 1b\n"                                                                                      \
-                         "3:\n\t"                                                                                      \
-                         "ldrd r8, r9, [sp, #20]\n\t"                                                                  \
-                         "ldr r10, [sp, #28]\n\t"                                                                      \
-                         "ldr r2, [sp, #4]\n\t"                                                                        \
-                         "add r7, r7, #4\n\t"                                                                          \
-                         "add r1, r1, r10\n\t"                                                                         \
-                         "str r7, [sp, #8]\n\t"                                                                        \
-                         "str r8, [sp, #32]\n\t"                                                                       \
-                         "subs r9, r9, #1\n\t"                                                                         \
-                         "str r9, [sp, #24]\n\t"                                                                       \
-                         "bne.w 1b\n\t"                                                                                \
-                         "add sp, sp, #36\n\t"                                                                         \
-                         "pop {r4-r11, lr}"                                                                            \
-                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
-                         :                                                                                             \
-                         : "r12", "cc", "memory");                                                                     \
-    }
-/* clang-format on */
-
-/* For outputs clamped at the zero point, and for those that are not. */
-TFLMGEN_DEPTHWISE_WINDOW_DSP_LINE(tflmgen_depthwise_window_dsp_line_clamped, TFLMGEN_DEPTHWISE_WINDOW_DSP_CLAMPED)
-TFLMGEN_DEPTHWISE_WINDOW_DSP_LINE(tflmgen_depthwise_window_dsp_line_signed, TFLMGEN_DEPTHWISE_WINDOW_DSP_SIGNED)
+ * group, pixels, gap, channels to the last group. A group costs 6 instructions before its pairs and 42 after them, a pixel 11 more. */
+TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_lines(const int8_t *const *taps, const tflmgen_u32 *stream,
+                                                       int8_t *output,
+                                                       const struct tflmgen_depthwise_window_dsp_line *line)
+{
+    register const int8_t *const *r0 __asm__("r0") = taps;
+    register const tflmgen_u32 *r1 __asm__("r1") = stream;
+    register int8_t *r2 __asm__("r2") = output;
+    register const struct tflmgen_depthwise_window_dsp_line *r3 __asm__("r3") = line;
+    /* clang-format off */
+    __asm__ volatile("push {r4-r11, lr}\n\t"
+                     "ldmia.w r3, {r4, r5, r6, r7, r8}\n\t"
+                     "adr r9, 2f\n\t"
+                     "add r5, r5, r9\n\t"
+                     "orr r5, r5, #1\n\t"
+                     "mov r9, r6\n\t"
+                     "mov r3, r2\n\t"
+                     "mov r2, r1\n\t"
+                     "push {r3, r4, r5, r6, r7, r8, r9}\n\t"
+                     "push {r0, r1}\n\t"
+                     "mov r1, #0\n"
+                     "1:\n\t"
+                     "ldr r0, [sp]\n\t"
+                     "ldr lr, [sp, #12]\n\t"
+                     "ldmia.w r2!, {r3, r4, r5, r6}\n\t"
+                     "ldr pc, [sp, #16]\n\t"
+                     ".p2align 2\n"
+                     "2:\n\t"
+                     ".rept 8\n\t" TFLMGEN_DEPTHWISE_WINDOW_DSP_PAIR ".endr\n\t"
+                     "subs lr, lr, #1\n\t"
+                     "bne.w 2b\n\t"
+                     "ldmia.w r2!, {r7, r8, r9, r10}\n\t"
+                     "ldmia.w r2!, {r0, r11, r12, lr}\n\t"
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE("r3", "r7", "r0") TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE("r4", "r8", "r11")
+                     "ldr r0, [r2], #4\n\t"
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE("r5", "r9", "r12") TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE("r6", "r10", "lr")
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND("r3")
+                     "lsr r0, r0, #8\n\t"
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND("r4")
+                     "lsr r0, r0, #8\n\t"
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND("r5")
+                     "lsr r0, r0, #8\n\t"
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND("r6")
+                     "ldr r7, [sp, #8]\n\t"
+                     "ldr r0, [sp, #32]\n\t"
+                     "bfi r3, r4, #8, #8\n\t"
+                     "bfi r5, r6, #8, #8\n\t"
+                     "pkhbt r3, r3, r5, lsl #16\n\t"
+                     "str r3, [r7]\n\t"
+                     "cbz r0, 3f\n\t"
+                     "cmp r0, #4\n\t"
+                     "ite ge\n\t"
+                     "movge r4, #4\n\t"
+                     "movlt r4, r0\n\t"
+                     "add r7, r7, r4\n\t"
+                     "add r1, r1, r4\n\t"
+                     "sub r0, r0, r4\n\t"
+                     "str r7, [sp, #8]\n\t"
+                     "str r0, [sp, #32]\n\t"
+                     "b 1b\n"
+                     "3:\n\t"
+                     "ldrd r8, r9, [sp, #20]\n\t"
+                     "ldr r10, [sp, #28]\n\t"
+                     "ldr r2, [sp, #4]\n\t"
+                     "add r7, r7, #4\n\t"
+                     "add r1, r1, r10\n\t"
+                     "str r7, [sp, #8]\n\t"
+                     "str r8, [sp, #32]\n\t"
+                     "subs r9, r9, #1\n\t"
+                     "str r9, [sp, #24]\n\t"
+                     "bne.w 1b\n\t"
+                     "add sp, sp, #36\n\t"
+                     "pop {r4-r11, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+                     :
+                     : "r12", "cc", "memory");
+    /* clang-format on */
+}
 
 /* Where each tap of a window begins; `outside` where it is not in the input. A tap that is none is like the last
  * one. */
@@ -220,17 +214,10 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_dsp_run(const int8_t *input, const 
     }
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_relu_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
-                                                         int8_t *output,
-                                                         const struct tflmgen_depthwise_window_dsp_s8 *p)
-{
-    tflmgen_depthwise_window_dsp_run(input, stream, scratch, output, p, tflmgen_depthwise_window_dsp_line_clamped);
-}
-
 TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
                                                     int8_t *output, const struct tflmgen_depthwise_window_dsp_s8 *p)
 {
-    tflmgen_depthwise_window_dsp_run(input, stream, scratch, output, p, tflmgen_depthwise_window_dsp_line_signed);
+    tflmgen_depthwise_window_dsp_run(input, stream, scratch, output, p, tflmgen_depthwise_window_dsp_lines);
 }
 
 #endif

@@ -31,16 +31,14 @@ struct tflmgen_fully_connected_dsp_groups {
     int32_t shift;  /* s, m and ra of all units */
     int32_t multiplier;
     int32_t addend;
-    int32_t correction; /* of the sums of offset pairs */
 };
 
 typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen_u32 *stream, int8_t *output,
                                                   const struct tflmgen_fully_connected_dsp_groups *groups);
 
-#define TFLMGEN_FULLY_CONNECTED_DSP_CLAMPED(sum, m, ra, free) "smmla " sum ", " sum ", " m ", " ra "\n\t"
-#define TFLMGEN_FULLY_CONNECTED_DSP_SIGNED(sum, m, ra, free) \
-    "smmla " free ", " sum ", " m ", " ra "\n\t"             \
-    "asr " sum ", " sum ", #31\n\t"                          \
+#define TFLMGEN_FULLY_CONNECTED_DSP_RESCALE(sum, m, ra, free) \
+    "smmla " free ", " sum ", " m ", " ra "\n\t"              \
+    "asr " sum ", " sum ", #31\n\t"                           \
     "add " sum ", " free ", " sum ", lsl #7\n\t"
 
 #define TFLMGEN_FULLY_CONNECTED_DSP_ROUND(sum) \
@@ -48,56 +46,45 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
     "ssat " sum ", #8, " sum "\n\t"            \
     "strb " sum ", [lr], #1\n\t"
 
-/* Four sums become outputs, with an m, ra and s for each: 22 instructions, 30 where signed; r12 becomes the end. */
+/* Four sums become outputs, with an m, ra and s for each: 30 instructions; r12 becomes the end. */
 /* clang-format off */
-#define TFLMGEN_FULLY_CONNECTED_DSP_RESCALE_EACH(RESCALE)                 \
+#define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_EACH                           \
     "ldmia.w r1!, {r0, r6, r7, r8, r9, r10, r11, r12}\n\t"                \
-    RESCALE("r2", "r6", "r10", "r6")                                      \
+    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r2", "r6", "r10", "r6")                                      \
     "ldr r10, [r1], #4\n\t"                                               \
-    RESCALE("r3", "r7", "r11", "r7")                                      \
-    RESCALE("r4", "r8", "r12", "r8")                                      \
-    RESCALE("r5", "r9", "r10", "r9")                                      \
+    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r3", "r7", "r11", "r7")                                      \
+    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r4", "r8", "r12", "r8")                                      \
+    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r5", "r9", "r10", "r9")                                      \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2")                               \
     "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")          \
     "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4")          \
     "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")          \
     "ldr r12, [sp, #12]\n\t"
 
-/* With the same for all: 18, or 26. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_RESCALE_COMMON(RESCALE)                               \
+/* With the same for all: 26. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_COMMON                                         \
     "ldrd r6, r7, [sp, #20]\n\t"                                                          \
     "ldrd r12, r0, [sp, #12]\n\t"                                                         \
-    RESCALE("r2", "r6", "r7", "r8") RESCALE("r3", "r6", "r7", "r9")                       \
-    RESCALE("r4", "r6", "r7", "r10") RESCALE("r5", "r6", "r7", "r11")                     \
+    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r2", "r6", "r7", "r8") TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r3", "r6", "r7", "r9")                       \
+    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r4", "r6", "r7", "r10") TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r5", "r6", "r7", "r11")                     \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")       \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")
 /* clang-format on */
 
-/* What lies on the stack behind that which all need: nothing, the correction of offset pairs, or s, m, ra and it. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_PAIRS_EACH ""
-#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_PAIRS_EACH "add sp, sp, #16\n\t"
-#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_OFFSET_EACH \
-    "ldr r4, [r3, #24]\n\t"                          \
-    "push {r4}\n\t"
-#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_OFFSET_EACH "add sp, sp, #20\n\t"
-#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_PAIRS_COMMON \
-    "add r4, r3, #12\n\t"                             \
-    "ldmia r4, {r4, r5, r6, r7}\n\t"                  \
-    "push {r4, r5, r6, r7}\n\t"
-#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_PAIRS_COMMON "add sp, sp, #32\n\t"
-#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_OFFSET_COMMON TFLMGEN_FULLY_CONNECTED_DSP_KEEP_PAIRS_COMMON
-#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_OFFSET_COMMON TFLMGEN_FULLY_CONNECTED_DSP_FREE_PAIRS_COMMON
-
-#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_PAIRS_EACH ""
-#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_PAIRS_COMMON ""
-#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_OFFSET_EACH TFLMGEN_DOT_ROWS_CORRECT("[sp, #16]")
-#define TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_OFFSET_COMMON TFLMGEN_DOT_ROWS_CORRECT("[sp, #28]")
+/* What lies on the stack behind that which all need: nothing, or s, m and ra. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_EACH ""
+#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_EACH "add sp, sp, #16\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_COMMON \
+    "add r4, r3, #12\n\t"                       \
+    "ldmia r4, {r4, r5, r6}\n\t"                \
+    "push {r4, r5, r6}\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_COMMON "add sp, sp, #28\n\t"
 
 /* Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights, r10-r11 inputs, r12 passes, lr output. Stack: row, passes,
- * entry of the first pass, end. A group costs 2 instructions before its steps (7 of offset pairs), 2 for each pass
+ * entry of the first pass, end. A group costs 2 instructions before its steps, 2 for each pass
  * over them and 2 after them, besides rescaling. */
 /* clang-format off */
-#define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, PAIRS, SCALE, RESCALE)                                                \
+#define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, SCALE)                                                                \
     TFLMGEN_SHARED void name(const void *row, const tflmgen_u32 *stream, int8_t *output,                               \
                              const struct tflmgen_fully_connected_dsp_groups *groups)                                  \
     {                                                                                                                  \
@@ -106,23 +93,23 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
         register int8_t *r2 __asm__("r2") = output;                                                                    \
         register const struct tflmgen_fully_connected_dsp_groups *r3 __asm__("r3") = groups;                           \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "mov lr, r2\n\t" TFLMGEN_FULLY_CONNECTED_DSP_KEEP_##PAIRS##_##SCALE                          \
+                         "mov lr, r2\n\t" TFLMGEN_FULLY_CONNECTED_DSP_KEEP_##SCALE                          \
                          "ldmia r3, {r4, r5, r6}\n\t"                                                                  \
                          "adr r7, 2f\n\t"                                                                              \
                          "add r5, r5, r7\n\t"                                                                          \
                          "orr r5, r5, #1\n\t"                                                                          \
                          "push {r0, r4, r5, r6}\n"                                                                     \
                          "1:\n\t"                                                                                      \
-                         "ldmia.w r1!, {r2, r3, r4, r5}\n\t" TFLMGEN_FULLY_CONNECTED_DSP_CORRECT_##PAIRS##_##SCALE \
+                         "ldmia.w r1!, {r2, r3, r4, r5}\n\t" \
                          "ldmia.w sp, {r0, r12, pc}\n\t"                                                              \
                          ".p2align 2\n"                                                                                \
                          "2:\n\t"                                                                                      \
-                         TFLMGEN_DOT_ROWS_STEPS(TFLMGEN_DOT_ROWS_UNROLLED, TFLMGEN_DOT_ROWS_##PAIRS)                   \
+                         TFLMGEN_DOT_ROWS_STEPS(TFLMGEN_DOT_ROWS_UNROLLED, TFLMGEN_DOT_ROWS_PAIRS)                   \
                          "subs r12, r12, #1\n\t"                                                                      \
-                         "bne.w 2b\n\t" TFLMGEN_FULLY_CONNECTED_DSP_RESCALE_##SCALE(RESCALE)                          \
+                         "bne.w 2b\n\t" TFLMGEN_FULLY_CONNECTED_DSP_FINISH_##SCALE                          \
                          "cmp r12, lr\n\t"                                                                            \
                          "bne.w 1b\n\t"                                                                               \
-                         TFLMGEN_FULLY_CONNECTED_DSP_FREE_##PAIRS##_##SCALE                                            \
+                         TFLMGEN_FULLY_CONNECTED_DSP_FREE_##SCALE                                            \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
                          :                                                                                             \
@@ -132,8 +119,8 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
 
 /* All units of rows of at most 4 * TFLMGEN_DOT_ROWS_STACK_STEPS values. */
 TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
-                                                    const struct tflmgen_fully_connected_dsp_s8 *p, bool offset,
-                                                    bool common, tflmgen_fully_connected_dsp_function *run)
+                                                    const struct tflmgen_fully_connected_dsp_s8 *p, bool common,
+                                                    tflmgen_fully_connected_dsp_function *run)
 {
     const int32_t passes = (p->steps + TFLMGEN_DOT_ROWS_UNROLLED - 1) / TFLMGEN_DOT_ROWS_UNROLLED;
     const int32_t rest = p->units % 4;
@@ -148,10 +135,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const t
     groups.passes = passes;
     groups.skip = (TFLMGEN_DOT_ROWS_UNROLLED * passes - p->steps) * TFLMGEN_DOT_ROWS_WIDENED_BYTES;
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
-        const int32_t correction = tflmgen_dot_rows_widen(row, input, p->depth);
-        if (offset) {
-            groups.correction = correction;
-        }
+        (void)tflmgen_dot_rows_widen(row, input, p->depth);
         if (p->units >= 4) {
             groups.end = output + (p->units - rest);
             run(row, stream, output, &groups);
@@ -171,23 +155,17 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const t
     }
 }
 
-#define TFLMGEN_FULLY_CONNECTED_DSP(name, PAIRS, SCALE, RESCALE, offset, common)                  \
-    TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, PAIRS, SCALE, TFLMGEN_FULLY_CONNECTED_DSP_##RESCALE) \
+#define TFLMGEN_FULLY_CONNECTED_DSP(name, SCALE, common)                                          \
+    TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name##_groups, SCALE)                                      \
     TFLMGEN_SHARED void name##_s8(const int8_t *input, const tflmgen_u32 *stream, int8_t *output, \
                                   const struct tflmgen_fully_connected_dsp_s8 *p)                 \
     {                                                                                             \
-        tflmgen_fully_connected_dsp_run(input, stream, output, p, offset, common, name);          \
+        tflmgen_fully_connected_dsp_run(input, stream, output, p, common, name##_groups);         \
     }
 
-/* Outputs clamped at the zero point, or not. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_BOTH(name, PAIRS, SCALE, offset, common)           \
-    TFLMGEN_FULLY_CONNECTED_DSP(name##_clamped, PAIRS, SCALE, CLAMPED, offset, common) \
-    TFLMGEN_FULLY_CONNECTED_DSP(name##_signed, PAIRS, SCALE, SIGNED, offset, common)
-
-TFLMGEN_FULLY_CONNECTED_DSP_BOTH(tflmgen_fully_connected_dsp_widened, PAIRS, EACH, false, false)
-TFLMGEN_FULLY_CONNECTED_DSP_BOTH(tflmgen_fully_connected_dsp_widened_offset, OFFSET, EACH, true, false)
-TFLMGEN_FULLY_CONNECTED_DSP_BOTH(tflmgen_fully_connected_dsp_widened_common, PAIRS, COMMON, false, true)
-TFLMGEN_FULLY_CONNECTED_DSP_BOTH(tflmgen_fully_connected_dsp_widened_common_offset, OFFSET, COMMON, true, true)
+/* Units with a scale for each, or one for all (uniform). */
+TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp, EACH, false)
+TFLMGEN_FULLY_CONNECTED_DSP(tflmgen_fully_connected_dsp_uniform, COMMON, true)
 
 #endif
 

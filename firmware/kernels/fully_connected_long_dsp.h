@@ -23,87 +23,75 @@ struct tflmgen_fully_connected_long_dsp_part {
     int32_t stride;         /* bytes from a group's weights of this part to the next group's, less these weights */
 };
 
-typedef void tflmgen_fully_connected_long_dsp_function(const tflmgen_u32 *widened, const tflmgen_u32 *stream,
-                                                       tflmgen_s32 *sums,
-                                                       const struct tflmgen_fully_connected_long_dsp_part *part);
-
 /* Adds the products of a part to the sums of groups of four units. Registers: r0 row, r1 stream, r2-r5 sums, r6-r9
  * weights, r10-r11 inputs, r12 passes, lr sums in memory. Stack: row, passes, entry of the first pass, end, stride.
  * A group costs 2 instructions before its steps, 2 for each pass over them and 5 after them. */
-/* clang-format off */
-#define TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(name, PAIRS)                                                             \
-    TFLMGEN_SHARED void name(const tflmgen_u32 *widened, const tflmgen_u32 *stream, tflmgen_s32 *sums,                 \
-                             const struct tflmgen_fully_connected_long_dsp_part *part)                                 \
-    {                                                                                                                  \
-        register const tflmgen_u32 *r0 __asm__("r0") = widened;                                                        \
-        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
-        register tflmgen_s32 *r2 __asm__("r2") = sums;                                                                 \
-        register const struct tflmgen_fully_connected_long_dsp_part *r3 __asm__("r3") = part;                          \
-        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "mov lr, r2\n\t"                                                                              \
-                         "ldmia r3, {r4, r5, r6, r7}\n\t"                                                              \
-                         "adr r8, 2f\n\t"                                                                              \
-                         "add r5, r5, r8\n\t"                                                                          \
-                         "orr r5, r5, #1\n\t"                                                                          \
-                         "push {r0, r4, r5, r6, r7}\n"                                                                 \
-                         "1:\n\t"                                                                                      \
-                         "ldmia.w lr, {r2, r3, r4, r5}\n\t"                                                            \
-                         "ldmia.w sp, {r0, r12, pc}\n\t"                                                              \
-                         ".p2align 2\n"                                                                                \
-                         "2:\n\t"                                                                                      \
-                         TFLMGEN_DOT_ROWS_STEPS(TFLMGEN_DOT_ROWS_UNROLLED, TFLMGEN_DOT_ROWS_##PAIRS)                   \
-                         "subs r12, r12, #1\n\t"                                                                      \
-                         "bne.w 2b\n\t"                                                                               \
-                         "ldrd r6, r7, [sp, #12]\n\t"                                                                 \
-                         "stmia.w lr!, {r2, r3, r4, r5}\n\t"                                                          \
-                         "add r1, r1, r7\n\t"                                                                         \
-                         "cmp lr, r6\n\t"                                                                             \
-                         "bne.w 1b\n\t"                                                                               \
-                         "add sp, sp, #20\n\t"                                                                         \
-                         "pop {r4-r11, lr}"                                                                            \
-                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
-                         :                                                                                             \
-                         : "r12", "cc", "memory");                                                                     \
-    }
-/* clang-format on */
+TFLMGEN_SHARED void tflmgen_fully_connected_long_dsp_sums(const tflmgen_u32 *widened, const tflmgen_u32 *stream,
+                                                          tflmgen_s32 *sums,
+                                                          const struct tflmgen_fully_connected_long_dsp_part *part)
+{
+    register const tflmgen_u32 *r0 __asm__("r0") = widened;
+    register const tflmgen_u32 *r1 __asm__("r1") = stream;
+    register tflmgen_s32 *r2 __asm__("r2") = sums;
+    register const struct tflmgen_fully_connected_long_dsp_part *r3 __asm__("r3") = part;
+    /* clang-format off */
+    __asm__ volatile("push {r4-r11, lr}\n\t"
+                     "mov lr, r2\n\t"
+                     "ldmia r3, {r4, r5, r6, r7}\n\t"
+                     "adr r8, 2f\n\t"
+                     "add r5, r5, r8\n\t"
+                     "orr r5, r5, #1\n\t"
+                     "push {r0, r4, r5, r6, r7}\n"
+                     "1:\n\t"
+                     "ldmia.w lr, {r2, r3, r4, r5}\n\t"
+                     "ldmia.w sp, {r0, r12, pc}\n\t"
+                     ".p2align 2\n"
+                     "2:\n\t"
+                     TFLMGEN_DOT_ROWS_STEPS(TFLMGEN_DOT_ROWS_UNROLLED, TFLMGEN_DOT_ROWS_PAIRS)
+                     "subs r12, r12, #1\n\t"
+                     "bne.w 2b\n\t"
+                     "ldrd r6, r7, [sp, #12]\n\t"
+                     "stmia.w lr!, {r2, r3, r4, r5}\n\t"
+                     "add r1, r1, r7\n\t"
+                     "cmp lr, r6\n\t"
+                     "bne.w 1b\n\t"
+                     "add sp, sp, #20\n\t"
+                     "pop {r4-r11, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+                     :
+                     : "r12", "cc", "memory");
+    /* clang-format on */
+}
 
-TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(tflmgen_fully_connected_long_dsp_pairs, PAIRS)
-TFLMGEN_FULLY_CONNECTED_LONG_DSP_SUMS(tflmgen_fully_connected_long_dsp_offsets, OFFSET)
-
-TFLMGEN_HELPER int8_t tflmgen_fully_connected_long_dsp_output(int32_t sum, uint32_t m, uint32_t ra, uint32_t shift,
-                                                              bool with_sign)
+TFLMGEN_HELPER int8_t tflmgen_fully_connected_long_dsp_output(int32_t sum, uint32_t m, uint32_t ra, uint32_t shift)
 {
     const int32_t high = tflmgen_smmla(sum, (int32_t)m, (int32_t)ra);
-    return (int8_t)tflmgen_saturate_s8((high + (with_sign ? tflmgen_sign_mask(sum) * 128 : 0)) >> (shift & 31u));
+    return (int8_t)tflmgen_saturate_s8((high + tflmgen_sign_mask(sum) * 128) >> (shift & 31u));
 }
 
 /* The outputs of `count` sums. factors: what is behind the first group's weights, or m, ra and s of all. */
 TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_finish(int8_t *output, const tflmgen_s32 *sums, int32_t count,
                                                             const tflmgen_u32 *factors, int32_t group_words,
-                                                            int32_t correction, bool with_sign, bool common)
+                                                            bool common)
 {
     if (common) {
         const uint32_t m = factors[0], ra = factors[1], shift = factors[2];
 #pragma GCC unroll 4
         for (int32_t i = 0; i < count; ++i) {
-            const int32_t sum = tflmgen_add_wrap_s32(sums[i], correction);
-            output[i] = tflmgen_fully_connected_long_dsp_output(sum, m, ra, shift, with_sign);
+            output[i] = tflmgen_fully_connected_long_dsp_output(sums[i], m, ra, shift);
         }
         return;
     }
     for (; count > 0; count -= 4, factors += group_words) {
         uint32_t shifts = factors[0];
         for (int32_t i = 1; i <= tflmgen_min_s32(count, 4); ++i, shifts >>= 8) {
-            const int32_t sum = tflmgen_add_wrap_s32(*sums++, correction);
-            *output++ = tflmgen_fully_connected_long_dsp_output(sum, factors[i], factors[4 + i], shifts, with_sign);
+            *output++ = tflmgen_fully_connected_long_dsp_output(*sums++, factors[i], factors[4 + i], shifts);
         }
     }
 }
 
 TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
-                                                         const struct tflmgen_fully_connected_dsp_s8 *p, bool with_sign,
-                                                         bool offset, bool common,
-                                                         tflmgen_fully_connected_long_dsp_function *sums_of)
+                                                         const struct tflmgen_fully_connected_dsp_s8 *p, bool common)
 {
     const int32_t group_words = 4 * p->steps + (common ? 4 : 13);
     const uint32_t all[3] = {(uint32_t)p->scale[0], (uint32_t)p->scale[1], (uint32_t)p->scale[2]};
@@ -117,7 +105,6 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
             const tflmgen_u32 *const block = stream + unit / 4 * group_words;
             const int32_t count = tflmgen_min_s32(p->units - unit, TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS);
             const int32_t groups = (count + 3) / 4;
-            int32_t correction = 0;
             struct tflmgen_fully_connected_long_dsp_part part;
             part.end = sums + 4 * groups;
             for (int32_t group = 0; group < groups; ++group) {
@@ -126,15 +113,14 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
             for (int32_t step = 0; step < p->steps; step += most) {
                 const int32_t steps = tflmgen_min_s32(p->steps - step, most);
                 const int32_t values = tflmgen_min_s32(4 * steps, p->depth - 4 * step);
-                const int32_t corrected = tflmgen_dot_rows_widen(widened, input + 4 * step, values);
-                correction += offset ? corrected : 0;
+                (void)tflmgen_dot_rows_widen(widened, input + 4 * step, values);
                 part.passes = (steps + unrolled - 1) / unrolled;
                 part.skip = (unrolled * part.passes - steps) * TFLMGEN_DOT_ROWS_WIDENED_BYTES;
                 part.stride = 4 * (group_words - 4 * steps);
-                sums_of(widened, block + 4 + 4 * step, sums, &part);
+                tflmgen_fully_connected_long_dsp_sums(widened, block + 4 + 4 * step, sums, &part);
             }
             tflmgen_fully_connected_long_dsp_finish(output + unit, sums, count, common ? all : block + 4 + 4 * p->steps,
-                                                    group_words, correction, with_sign, common);
+                                                    group_words, common);
         }
     }
     if (p->output_min > -128 || p->output_max < 127) {
@@ -143,25 +129,19 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
     }
 }
 
-/* Outputs clamped at the zero point, or not. */
-#define TFLMGEN_FULLY_CONNECTED_LONG_DSP(name, with_sign, offset, common, sums_of)                          \
-    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,                \
-                             const struct tflmgen_fully_connected_dsp_s8 *p)                                \
-    {                                                                                                       \
-        tflmgen_fully_connected_long_dsp_run(input, stream, output, p, with_sign, offset, common, sums_of); \
-    }
-#define TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(name, offset, common, sums_of)            \
-    TFLMGEN_FULLY_CONNECTED_LONG_DSP(name##_clamped_s8, false, offset, common, sums_of) \
-    TFLMGEN_FULLY_CONNECTED_LONG_DSP(name##_signed_s8, true, offset, common, sums_of)
+/* Units with a scale for each, or one for all (uniform). */
+TFLMGEN_SHARED void tflmgen_fully_connected_dsp_long_s8(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
+                                                        const struct tflmgen_fully_connected_dsp_s8 *p)
+{
+    tflmgen_fully_connected_long_dsp_run(input, stream, output, p, false);
+}
 
-TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(tflmgen_fully_connected_dsp_long, false, false,
-                                      tflmgen_fully_connected_long_dsp_pairs)
-TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(tflmgen_fully_connected_dsp_long_offset, true, false,
-                                      tflmgen_fully_connected_long_dsp_offsets)
-TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(tflmgen_fully_connected_dsp_long_common, false, true,
-                                      tflmgen_fully_connected_long_dsp_pairs)
-TFLMGEN_FULLY_CONNECTED_LONG_DSP_BOTH(tflmgen_fully_connected_dsp_long_common_offset, true, true,
-                                      tflmgen_fully_connected_long_dsp_offsets)
+TFLMGEN_SHARED void tflmgen_fully_connected_dsp_long_uniform_s8(const int8_t *input, const tflmgen_u32 *stream,
+                                                                int8_t *output,
+                                                                const struct tflmgen_fully_connected_dsp_s8 *p)
+{
+    tflmgen_fully_connected_long_dsp_run(input, stream, output, p, true);
+}
 
 #endif
 

@@ -89,45 +89,42 @@ TFLMGEN_HELPER void tflmgen_lstm_dsp_update(const tflmgen_s16 *gates, const tflm
 
 /* weights, recurrent_weights: see rescaled_rows_dsp.h; gates: scratch for four sums per cell, or NULL where the
  * input and h are together no more than fits `widened`. */
-#define TFLMGEN_LSTM_DSP(name, rows_of)                                                                           \
-    TFLMGEN_KERNEL void name(const int8_t *input, const tflmgen_u32 *restrict weights,                            \
-                             const tflmgen_u32 *restrict recurrent_weights, const tflmgen_u16 *restrict table,    \
-                             const int8_t *h_in, const tflmgen_s16 *cell_in, int8_t *output, int8_t *h,           \
-                             tflmgen_s16 *cell, tflmgen_s16 *gates, const struct tflmgen_lstm_dsp_s8 *p)          \
-    {                                                                                                             \
-        uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];                                                       \
-        int16_t near[4 * TFLMGEN_LSTM_DSP_CELLS] __attribute__((aligned(4)));                                     \
-        tflmgen_s16 *const sums = gates ? gates : near;                                                           \
-        const int32_t most = gates ? p->cells : TFLMGEN_LSTM_DSP_CELLS;                                           \
-        struct tflmgen_rescaled_rows_dsp of_input = {p->scales, 0, 0, 0, NULL};                                   \
-        struct tflmgen_rescaled_rows_dsp of_h = {p->recurrent_scales, 0, 0, 0, NULL};                             \
-        tflmgen_lstm_start(h, h_in, p->batches * p->cells, cell, cell_in, p->batches * p->cells * 2);             \
-        for (int32_t batch = 0; batch < p->batches; ++batch, h += p->cells, cell += p->cells) {                   \
-            for (int32_t step = 0; step < p->steps; ++step) {                                                     \
-                const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;          \
-                const tflmgen_u32 *of_weights = weights;                                                          \
-                const tflmgen_u32 *of_recurrent = recurrent_weights;                                              \
-                tflmgen_rescaled_rows_dsp_set_row(&of_input, widened, input + row * p->inputs, p->inputs);        \
-                if (!gates) {                                                                                     \
-                    tflmgen_u32 *const behind = widened + 2 * ((p->inputs + 3) / 4);                              \
-                    tflmgen_rescaled_rows_dsp_set_row(&of_h, behind, h, p->cells);                                \
-                }                                                                                                 \
-                for (int32_t i = 0; i < p->cells; i += most) {                                                    \
-                    const int32_t count = tflmgen_min_s32(p->cells - i, most);                                    \
-                    memset(sums, 0, (size_t)count * 4 * sizeof *sums);                                            \
-                    of_weights = rows_of(&of_input, of_weights, sums, count);                                     \
-                    if (gates) {                                                                                  \
-                        tflmgen_rescaled_rows_dsp_set_row(&of_h, widened, h, p->cells);                           \
-                    }                                                                                             \
-                    of_recurrent = rows_of(&of_h, of_recurrent, sums, count);                                     \
-                    tflmgen_lstm_dsp_update(sums, table, cell + i, h + i, output + row * p->cells + i, count, p); \
-                }                                                                                                 \
-            }                                                                                                     \
-        }                                                                                                         \
+TFLMGEN_KERNEL void tflmgen_lstm_dsp_s8(const int8_t *input, const tflmgen_u32 *restrict weights,
+                                        const tflmgen_u32 *restrict recurrent_weights,
+                                        const tflmgen_u16 *restrict table, const int8_t *h_in,
+                                        const tflmgen_s16 *cell_in, int8_t *output, int8_t *h, tflmgen_s16 *cell,
+                                        tflmgen_s16 *gates, const struct tflmgen_lstm_dsp_s8 *p)
+{
+    uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];
+    int16_t near[4 * TFLMGEN_LSTM_DSP_CELLS] __attribute__((aligned(4)));
+    tflmgen_s16 *const sums = gates ? gates : near;
+    const int32_t most = gates ? p->cells : TFLMGEN_LSTM_DSP_CELLS;
+    struct tflmgen_rescaled_rows_dsp of_input = {p->scales, 0, 0, 0, NULL};
+    struct tflmgen_rescaled_rows_dsp of_h = {p->recurrent_scales, 0, 0, 0, NULL};
+    tflmgen_lstm_start(h, h_in, p->batches * p->cells, cell, cell_in, p->batches * p->cells * 2);
+    for (int32_t batch = 0; batch < p->batches; ++batch, h += p->cells, cell += p->cells) {
+        for (int32_t step = 0; step < p->steps; ++step) {
+            const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;
+            const tflmgen_u32 *of_weights = weights;
+            const tflmgen_u32 *of_recurrent = recurrent_weights;
+            tflmgen_rescaled_rows_dsp_set_row(&of_input, widened, input + row * p->inputs, p->inputs);
+            if (!gates) {
+                tflmgen_u32 *const behind = widened + 2 * ((p->inputs + 3) / 4);
+                tflmgen_rescaled_rows_dsp_set_row(&of_h, behind, h, p->cells);
+            }
+            for (int32_t i = 0; i < p->cells; i += most) {
+                const int32_t count = tflmgen_min_s32(p->cells - i, most);
+                memset(sums, 0, (size_t)count * 4 * sizeof *sums);
+                of_weights = tflmgen_rescaled_fours_dsp(&of_input, of_weights, sums, count);
+                if (gates) {
+                    tflmgen_rescaled_rows_dsp_set_row(&of_h, widened, h, p->cells);
+                }
+                of_recurrent = tflmgen_rescaled_fours_dsp(&of_h, of_recurrent, sums, count);
+                tflmgen_lstm_dsp_update(sums, table, cell + i, h + i, output + row * p->cells + i, count, p);
+            }
+        }
     }
-
-TFLMGEN_LSTM_DSP(tflmgen_lstm_dsp_s8, tflmgen_rescaled_fours_dsp_pairs)
-TFLMGEN_LSTM_DSP(tflmgen_lstm_dsp_offset_s8, tflmgen_rescaled_fours_dsp_offset)
+}
 
 #endif
 

@@ -18,18 +18,16 @@ struct tflmgen_mul_dsp_s8 {
     int32_t left;
     int32_t multiplier;
     int32_t addend;
-    int32_t negative; /* what negative products get more, where signed */
+    int32_t negative; /* what negative products get more */
     int32_t least;
     int32_t greatest;
 };
 
-TFLMGEN_HELPER int8_t tflmgen_mul_dsp_finish(int32_t product, const struct tflmgen_mul_dsp_s8 *p, bool with_sign)
+TFLMGEN_HELPER int8_t tflmgen_mul_dsp_finish(int32_t product, const struct tflmgen_mul_dsp_s8 *p)
 {
     const int32_t scaled = (int32_t)((uint32_t)product << p->left);
     int32_t sum = tflmgen_smmla(scaled, p->multiplier, p->addend);
-    if (with_sign) {
-        sum += tflmgen_sign_mask(product) & p->negative;
-    }
+    sum += tflmgen_sign_mask(product) & p->negative;
     __asm__("ssat %0, #8, %1, asr #14" : "=r"(sum) : "r"(sum));
     return (int8_t)sum;
 }
@@ -44,9 +42,9 @@ TFLMGEN_HELPER int32_t tflmgen_upper_half(uint32_t halves)
     return (int32_t)halves >> 16;
 }
 
-/* Four results: 2 LDR, 4 SXTAB16, 4 SMULxy, 4 LSL, 4 SMMLA (8 more where signed), 4 SSAT, 4 STRB, 4 to loop. */
+/* Four results: 2 LDR, 4 SXTAB16, 4 SMULxy, 4 LSL, 4 SMMLA, 8 for their signs, 4 SSAT, 4 STRB, 4 to loop. */
 TFLMGEN_HELPER void tflmgen_mul_dsp_rows(const int8_t *row1, const int8_t *row2, int8_t *output, int32_t count,
-                                         const struct tflmgen_mul_dsp_s8 *p, bool with_sign)
+                                         const struct tflmgen_mul_dsp_s8 *p)
 {
     const uint32_t offset1 = (uint32_t)p->offset1 * 0x10000u + ((uint32_t)p->offset1 & 0xFFFFu);
     const uint32_t offset2 = (uint32_t)p->offset2 * 0x10000u + ((uint32_t)p->offset2 & 0xFFFFu);
@@ -59,38 +57,38 @@ TFLMGEN_HELPER void tflmgen_mul_dsp_rows(const int8_t *row1, const int8_t *row2,
         const int32_t product1 = tflmgen_lower_half(a_odd) * tflmgen_lower_half(b_odd);
         const int32_t product2 = tflmgen_upper_half(a_even) * tflmgen_upper_half(b_even);
         const int32_t product3 = tflmgen_upper_half(a_odd) * tflmgen_upper_half(b_odd);
-        output[0] = tflmgen_mul_dsp_finish(product0, p, with_sign);
-        output[1] = tflmgen_mul_dsp_finish(product1, p, with_sign);
-        output[2] = tflmgen_mul_dsp_finish(product2, p, with_sign);
-        output[3] = tflmgen_mul_dsp_finish(product3, p, with_sign);
+        output[0] = tflmgen_mul_dsp_finish(product0, p);
+        output[1] = tflmgen_mul_dsp_finish(product1, p);
+        output[2] = tflmgen_mul_dsp_finish(product2, p);
+        output[3] = tflmgen_mul_dsp_finish(product3, p);
     }
     for (; count > 0; --count) {
         const int32_t product = (*row1++ + p->offset1) * (*row2++ + p->offset2);
-        *output++ = tflmgen_mul_dsp_finish(product, p, with_sign);
+        *output++ = tflmgen_mul_dsp_finish(product, p);
     }
 }
 
-/* A row times one element, which has its offset. Four results: LDR, 2 SXTAB16, 4 SMULxy, 4 LSL, 4 SMMLA (8 more where
- * signed), 4 SSAT, 4 STRB, 3 to loop. */
+/* A row times one element, which has its offset. Four results: LDR, 2 SXTAB16, 4 SMULxy, 4 LSL, 4 SMMLA, 8 for
+ * their signs, 4 SSAT, 4 STRB, 3 to loop. */
 TFLMGEN_HELPER void tflmgen_mul_dsp_row_by_one(const int8_t *row, int32_t offset, int16_t one, int8_t *output,
-                                               int32_t count, const struct tflmgen_mul_dsp_s8 *p, bool with_sign)
+                                               int32_t count, const struct tflmgen_mul_dsp_s8 *p)
 {
     const uint32_t offsets = (uint32_t)offset * 0x10000u + ((uint32_t)offset & 0xFFFFu);
     for (; count >= 4; count -= 4, row += 4, output += 4) {
         const uint32_t values = tflmgen_load4(row);
         const uint32_t even = tflmgen_add_even_bytes(offsets, values), odd = tflmgen_add_odd_bytes(offsets, values);
-        output[0] = tflmgen_mul_dsp_finish(tflmgen_lower_half(even) * one, p, with_sign);
-        output[1] = tflmgen_mul_dsp_finish(tflmgen_lower_half(odd) * one, p, with_sign);
-        output[2] = tflmgen_mul_dsp_finish(tflmgen_upper_half(even) * one, p, with_sign);
-        output[3] = tflmgen_mul_dsp_finish(tflmgen_upper_half(odd) * one, p, with_sign);
+        output[0] = tflmgen_mul_dsp_finish(tflmgen_lower_half(even) * one, p);
+        output[1] = tflmgen_mul_dsp_finish(tflmgen_lower_half(odd) * one, p);
+        output[2] = tflmgen_mul_dsp_finish(tflmgen_upper_half(even) * one, p);
+        output[3] = tflmgen_mul_dsp_finish(tflmgen_upper_half(odd) * one, p);
     }
     for (; count > 0; --count) {
-        *output++ = tflmgen_mul_dsp_finish((*row++ + offset) * one, p, with_sign);
+        *output++ = tflmgen_mul_dsp_finish((*row++ + offset) * one, p);
     }
 }
 
-TFLMGEN_HELPER void tflmgen_mul_dsp_run(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                        const struct tflmgen_mul_dsp_s8 *params, bool with_sign)
+TFLMGEN_SHARED void tflmgen_mul_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                       const struct tflmgen_mul_dsp_s8 *params)
 {
     const struct tflmgen_mul_dsp_s8 p = *params;
     const int32_t row = p.rank - 1;
@@ -101,29 +99,17 @@ TFLMGEN_HELPER void tflmgen_mul_dsp_run(const int8_t *input1, const int8_t *inpu
         const int8_t *const row1 = input1 + cursor.offset1;
         const int8_t *const row2 = input2 + cursor.offset2;
         if (!p.stride2[row]) {
-            tflmgen_mul_dsp_row_by_one(row1, p.offset1, (int16_t)(*row2 + p.offset2), output, count, &p, with_sign);
+            tflmgen_mul_dsp_row_by_one(row1, p.offset1, (int16_t)(*row2 + p.offset2), output, count, &p);
         } else if (!p.stride1[row]) {
-            tflmgen_mul_dsp_row_by_one(row2, p.offset2, (int16_t)(*row1 + p.offset1), output, count, &p, with_sign);
+            tflmgen_mul_dsp_row_by_one(row2, p.offset2, (int16_t)(*row1 + p.offset1), output, count, &p);
         } else {
-            tflmgen_mul_dsp_rows(row1, row2, output, count, &p, with_sign);
+            tflmgen_mul_dsp_rows(row1, row2, output, count, &p);
         }
         output += count;
     } while (tflmgen_nest_next_row(&cursor, p.rank, p.extent, p.stride1, p.stride2));
     if (p.least > -128 || p.greatest < 127) {
         tflmgen_clamp_dsp_s8(first, (int32_t)(output - first), p.least, p.greatest);
     }
-}
-
-TFLMGEN_SHARED void tflmgen_mul_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                       const struct tflmgen_mul_dsp_s8 *p)
-{
-    tflmgen_mul_dsp_run(input1, input2, output, p, false);
-}
-
-TFLMGEN_SHARED void tflmgen_mul_dsp_signed_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                              const struct tflmgen_mul_dsp_s8 *p)
-{
-    tflmgen_mul_dsp_run(input1, input2, output, p, true);
 }
 
 #endif

@@ -20,15 +20,13 @@ struct tflmgen_mul_thumb_s8 {
     int32_t greatest;
 };
 
-/* 13 instructions, 3 more where signed. */
-TFLMGEN_HELPER int8_t tflmgen_mul_thumb_finish(int32_t product, const struct tflmgen_mul_thumb_s8 *p, bool with_sign)
+/* 16 instructions. */
+TFLMGEN_HELPER int8_t tflmgen_mul_thumb_finish(int32_t product, const struct tflmgen_mul_thumb_s8 *p)
 {
     const int32_t high = product >> 10;
     const int32_t low = product & 1023;
     int32_t sum = high * p->multiplier + ((low * p->multiplier + high * p->fraction) >> 10) + p->addend;
-    if (with_sign) {
-        sum += tflmgen_sign_mask(product) & p->negative;
-    }
+    sum += tflmgen_sign_mask(product) & p->negative;
     sum >>= p->shift;
     if ((uint32_t)sum > 255) {
         sum = ~tflmgen_sign_mask(sum);
@@ -36,8 +34,8 @@ TFLMGEN_HELPER int8_t tflmgen_mul_thumb_finish(int32_t product, const struct tfl
     return (int8_t)(sum - 128);
 }
 
-TFLMGEN_HELPER void tflmgen_mul_thumb_run(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                          const struct tflmgen_mul_thumb_s8 *params, bool with_sign)
+TFLMGEN_SHARED void tflmgen_mul_thumb_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                         const struct tflmgen_mul_thumb_s8 *params)
 {
     const struct tflmgen_mul_thumb_s8 p = *params;
     const int32_t row = p.rank - 1;
@@ -50,22 +48,10 @@ TFLMGEN_HELPER void tflmgen_mul_thumb_run(const int8_t *input1, const int8_t *in
             const int32_t product = (*row1 + p.offset1) * (*row2 + p.offset2);
             row1 += p.stride1[row];
             row2 += p.stride2[row];
-            *output++ = tflmgen_mul_thumb_finish(product, &p, with_sign);
+            *output++ = tflmgen_mul_thumb_finish(product, &p);
         }
     } while (tflmgen_nest_next_row(&cursor, p.rank, p.extent, p.stride1, p.stride2));
     tflmgen_clamp_thumb_s8(first, (int32_t)(output - first), p.least, p.greatest);
-}
-
-TFLMGEN_SHARED void tflmgen_mul_thumb_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                         const struct tflmgen_mul_thumb_s8 *p)
-{
-    tflmgen_mul_thumb_run(input1, input2, output, p, false);
-}
-
-TFLMGEN_SHARED void tflmgen_mul_thumb_signed_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                                const struct tflmgen_mul_thumb_s8 *p)
-{
-    tflmgen_mul_thumb_run(input1, input2, output, p, true);
 }
 
 #endif

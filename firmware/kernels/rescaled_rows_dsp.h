@@ -95,10 +95,8 @@ struct tflmgen_rescaled_rows_dsp {
     }
 /* clang-format on */
 
-TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_rows_dsp_pairs, PAIRS, COMMON)
-TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_rows_dsp_offset, OFFSET, COMMON)
-TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_fours_dsp_pairs, PAIRS, EACH)
-TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_fours_dsp_offset, OFFSET, EACH)
+TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_rows_dsp, OFFSET, COMMON)
+TFLMGEN_RESCALED_ROWS_DSP(tflmgen_rescaled_fours_dsp, PAIRS, EACH)
 
 /* Widens a row of at most 4 * TFLMGEN_DOT_ROWS_STACK_STEPS values, for which `widened` has room. */
 TFLMGEN_HELPER void tflmgen_rescaled_rows_dsp_set_row(struct tflmgen_rescaled_rows_dsp *rows, tflmgen_u32 *widened,

@@ -1,7 +1,7 @@
 /* SVDF in int8 for cores with the DSP extension: see svdf.h.
  *
  * The newest activations of up to 32 filters are computed at a time. Then each filter's memory moves on as it is
- * weighed, by words where it is a whole number of them, at least two.
+ * weighed, by words: it is a whole number of them, at least two.
  */
 #ifndef TFLMGEN_KERNELS_SVDF_DSP_H
 #define TFLMGEN_KERNELS_SVDF_DSP_H
@@ -132,43 +132,8 @@ struct tflmgen_svdf_dsp_units {
 TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s8, S8)
 TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s16, S16)
 
-/* The same for any memory. Both roundings as above: the first leaves nothing that the second could make overflow. */
-#define TFLMGEN_SVDF_DSP_ANY(name, element, least, most)                                                     \
-    TFLMGEN_SHARED void name(struct tflmgen_svdf_dsp_units *units, int32_t memory)                           \
-    {                                                                                                        \
-        const element *old = units->old;                                                                     \
-        element *state = units->state;                                                                       \
-        const element *weights = units->weights;                                                             \
-        const tflmgen_s16 *newest = units->newest;                                                           \
-        const int32_t zero_point = units->zero_point, rank = units->rank;                                    \
-        for (; units->output != units->end; ++units->output) {                                               \
-            int32_t total = *units->biases++;                                                                \
-            for (int32_t part = rank; part > 0; --part) {                                                    \
-                for (int32_t left = memory - 1; left > 0; --left) {                                          \
-                    const int32_t moved = *old++;                                                            \
-                    *state++ = (element)moved;                                                               \
-                    total = tflmgen_add_wrap_s32(total, moved * *weights++);                                 \
-                }                                                                                            \
-                const element last = (element)(tflmgen_clamp_s32(*newest++, least, most) + zero_point);      \
-                ++old;                                                                                       \
-                *state++ = last;                                                                             \
-                total = tflmgen_add_wrap_s32(total, last * *weights++);                                      \
-            }                                                                                                \
-            const int32_t high = (int32_t)(((int64_t)total * units->multiplier + ((int64_t)1 << 30)) >> 31); \
-            const int32_t half = (high + tflmgen_sign_mask(high)) >> units->half_shift;                      \
-            total = tflmgen_add_wrap_s32((half + 1) >> 1, units->output_zero_point);                         \
-            *units->output = (int8_t)tflmgen_saturate_s8(total);                                             \
-        }                                                                                                    \
-        units->old = old;                                                                                    \
-        units->state = state;                                                                                \
-        units->weights = weights;                                                                            \
-    }
-
-TFLMGEN_SVDF_DSP_ANY(tflmgen_svdf_dsp_units_s8, int8_t, INT8_MIN, INT8_MAX)
-TFLMGEN_SVDF_DSP_ANY(tflmgen_svdf_dsp_units_s16, tflmgen_s16, INT16_MIN, INT16_MAX)
-
 /* biases: see above; stream: see rescaled_rows_dsp.h. */
-#define TFLMGEN_SVDF_DSP(name, element, rows_of, run)                                                            \
+#define TFLMGEN_SVDF_DSP(name, element, run)                                                                     \
     TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, const element *time_weights,        \
                              const tflmgen_s32 *biases, const element *state_in, int8_t *output, element *state, \
                              const struct tflmgen_svdf_dsp *p)                                                   \
@@ -197,22 +162,16 @@ TFLMGEN_SVDF_DSP_ANY(tflmgen_svdf_dsp_units_s16, tflmgen_s16, INT16_MIN, INT16_M
             for (int32_t left = p->units; left > 0;) {                                                           \
                 const int32_t count = tflmgen_min_s32(left, TFLMGEN_SVDF_DSP_FILTERS / p->rank & ~3);            \
                 memset(newest, 0, sizeof newest);                                                                \
-                group = rows_of(&rows, group, newest, (count * p->rank + 3) / 4);                                \
+                group = tflmgen_rescaled_rows_dsp(&rows, group, newest, (count * p->rank + 3) / 4);              \
                 units.end = units.output + count;                                                                \
-                run;                                                                                             \
+                run(&units);                                                                                     \
                 left -= count;                                                                                   \
             }                                                                                                    \
         }                                                                                                        \
     }
 
-#define TFLMGEN_SVDF_DSP_BOTH(name, suffix, element, run)                            \
-    TFLMGEN_SVDF_DSP(name##_##suffix, element, tflmgen_rescaled_rows_dsp_pairs, run) \
-    TFLMGEN_SVDF_DSP(name##_offset_##suffix, element, tflmgen_rescaled_rows_dsp_offset, run)
-
-TFLMGEN_SVDF_DSP_BOTH(tflmgen_svdf_dsp, s8, int8_t, tflmgen_svdf_dsp_words_s8(&units))
-TFLMGEN_SVDF_DSP_BOTH(tflmgen_svdf_dsp, s8_s16, tflmgen_s16, tflmgen_svdf_dsp_words_s16(&units))
-TFLMGEN_SVDF_DSP_BOTH(tflmgen_svdf_dsp_any, s8, int8_t, tflmgen_svdf_dsp_units_s8(&units, p->memory))
-TFLMGEN_SVDF_DSP_BOTH(tflmgen_svdf_dsp_any, s8_s16, tflmgen_s16, tflmgen_svdf_dsp_units_s16(&units, p->memory))
+TFLMGEN_SVDF_DSP(tflmgen_svdf_dsp_s8, int8_t, tflmgen_svdf_dsp_words_s8)
+TFLMGEN_SVDF_DSP(tflmgen_svdf_dsp_s8_s16, int16_t, tflmgen_svdf_dsp_words_s16)
 
 #endif
 

@@ -46,7 +46,7 @@ FAMILIES = {
         "depthwise3x3_pairs_dsp",
         "depthwise_window_dsp",
         "depthwise_nine_dsp",
-        "fully_connected_dsp_widened",
+        "fully_connected_dsp",
         "fully_connected_dsp_long",
         "add_dsp",
         "add_rows_dsp",

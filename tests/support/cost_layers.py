@@ -57,6 +57,5 @@ def lstm_layer(name: str, rng: np.random.Generator) -> Layer:
         inputs,
         outputs=cells,
         relu=bool(rng.random() < 0.3),
-        beyond=dsp and bool(rng.random() < 0.3),
         dtype="float32" if real else "int8",
     )

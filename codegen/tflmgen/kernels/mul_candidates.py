@@ -37,7 +37,7 @@ def mul_dsp(op: OperatorInstance, factor: float, low: int, high: int) -> Kernel 
         found = np.clip((scaled + np.where(products < 0, negative, 0)) >> SHIFT, low, high)
         if (found == wanted).all():
             fields = (("left", left), ("multiplier", multiplier), ("addend", addend), ("negative", negative))
-            return _kernel(op, "dsp", bool(negative), fields, (low, high))
+            return _kernel(op, "dsp", fields, (low, high))
     return None
 
 
@@ -47,7 +47,7 @@ def mul_mve(op: OperatorInstance, factor: float, low: int, high: int) -> Kernel 
     if shift >= 0:
         return None
     fields = (("multiplier", multiplier), ("shift", shift), ("zero_point", zero_point(op.outputs[0])))
-    return _kernel(op, "mve", False, fields, (low, high))
+    return _kernel(op, "mve", fields, (low, high))
 
 
 def mul_thumb(op: OperatorInstance, factor: float, low: int, high: int) -> Kernel | None:
@@ -74,7 +74,7 @@ def mul_thumb(op: OperatorInstance, factor: float, low: int, high: int) -> Kerne
         ("shift", int(exact.shifts[0]) & 255),
         ("negative", int(exact.negatives[0])),
     )
-    return _kernel(op, "thumb", exact.signed, fields, (low, high))
+    return _kernel(op, "thumb", fields, (low, high))
 
 
 def results(products: Integers, multiplier: int, shift: int) -> Integers:
@@ -95,11 +95,11 @@ def _products(op: OperatorInstance) -> Integers:
     return products
 
 
-def _kernel(op: OperatorInstance, variant: str, signed: bool, fields: Fields, limits: tuple[int, int]) -> Kernel:
+def _kernel(op: OperatorInstance, variant: str, fields: Fields, limits: tuple[int, int]) -> Kernel:
     offsets = (("offset1", -zero_point(input_type(op, 0))), ("offset2", -zero_point(input_type(op, 1))))
     ends = (("least", limits[0]), ("greatest", limits[1]))
     return Kernel(
-        f"tflmgen_mul_{variant}_{'signed_' if signed else ''}s8",
+        f"tflmgen_mul_{variant}_s8",
         f"mul_{variant}.h",
         (Input(0), Input(1), Output(0)),
         Params(f"tflmgen_mul_{variant}_s8", (*nest_fields(op), *offsets, *fields, *ends)),

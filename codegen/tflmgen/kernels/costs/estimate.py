@@ -38,9 +38,6 @@ STANDS_FOR = {"cortex-m4": "cortex-m3", "cortex-m7": "cortex-m3", "cortex-m55": 
 PER_MAC = 6
 """Cycles of a multiply-accumulate, about, in kernels without a cost model."""
 
-FLAGS = "any", "offset", "stack"
-"""What names of C functions say of the kernels."""
-
 CLAMPED = re.compile("_(relu|clamped|mixed)_")
 """In names of kernels whose results need not be rounded by their sign."""
 
@@ -91,8 +88,8 @@ def numbers_of(kernel: Kernel) -> Numbers:
         **numbers,
         "rectified": int(limits["output_min"] > -FLOAT_MAX),
         "limited": int(limits["output_max"] < FLOAT_MAX),
-        "own_scales": int("common" not in kernel.function),
+        "own_scales": int("uniform" not in kernel.function),
         "wide": int("s16" in kernel.function),
         "signed": int(not CLAMPED.search(kernel.function)),
-        **{flag: int(f"_{flag}_" in kernel.function) for flag in FLAGS},
+        "stack": int("_stack_" in kernel.function),
     }

@@ -65,14 +65,12 @@ MATRIX_TERMS: dict[str, Term[Matrix]] = {
     "widened_value": Term(
         "values of rows, widened for every 64 units", lambda m: m.rows * ceil(m.units / 64) * m.depth
     ),
-    "offset_value": Term("values of rows of offset pairs", lambda m: m.flag("offset") * m.rows * m.depth),
     "unit": Term("outputs", lambda m: m.outputs),
     "mac": Term("products", lambda m: m.outputs * m.depth),
     "block": Term("blocks of units", lambda m: m.blocks),
     "step": Term("steps in blocks", lambda m: m.blocks * m.steps),
     "partial_block": Term("blocks whose last step is not full", lambda m: m.blocks * (m.depth % m.by.values > 0)),
     "left_value": Term("values of blocks beyond eights", lambda m: m.blocks * (m.depth % 8)),
-    "offset_block": Term("blocks of offset pairs", lambda m: m.blocks * m.flag("offset")),
     "grouped_row": Term("rows with blocks of units", lambda m: m.rows * (m.grouped > 0)),
     "grouped_step": Term("steps of blocks but of single units", lambda m: m.grouped * m.steps),
     "single": Term("units computed one by one", lambda m: m.rows * m.flag("singles")),
@@ -175,7 +173,6 @@ ELEMENT_TERMS: dict[str, Term[Elements]] = {
     "element": Term("elements", lambda e: e.elements),
     "rest": Term("elements beyond whole vectors", lambda e: e.rest),
     "full_rest": Term("those of rows that meet rows", lambda e: e.rest * (not e.is_broadcast)),
-    "signed": Term("elements of kernels whose results may be negative", lambda e: e.flag("signed") * e.elements),
     "clamp": Term("elements clamped in a pass of their own", lambda e: e.clamped),
 }
 
@@ -205,11 +202,7 @@ SVDF_TERMS: dict[str, Term[Filters]] = {
     "step": Term("steps of values of blocks of filters", lambda s: s.steps),
     "mac": Term("products with the input", lambda s: s.filters * s.n["inputs"]),
     "state": Term("values of the state", lambda s: s.filters * s.n["memory"]),
-    "state_word": Term(
-        "words of states read by words",
-        lambda s: (1 - s.flag("any")) * s.filters * s.n["memory"] * (1 + s.flag("wide")) / 4,
-    ),
-    "state_value": Term("values of states read one by one", lambda s: s.flag("any") * s.filters * s.n["memory"]),
+    "state_word": Term("words of states", lambda s: s.filters * s.n["memory"] * (1 + s.flag("wide")) / 4),
     "wide_state": Term("values of a state of int16", lambda s: s.flag("wide") * s.filters * s.n["memory"]),
 }
 

@@ -71,6 +71,8 @@ def rescalings(layer: Layer, scale_bits: int = SCALE_BITS) -> Rescalings | None:
         channels.append(exact)
         clamped |= any(min(max(end, -128), 127) != output for end, output in zip(ends, outputs, strict=True))
         if least < 0:
+            # The sign fix is for two roundings. Where there is but one, it makes outputs below the zero point less.
+            clamped |= shift >= 0 and layer.low > -128
             rounds_once |= shift >= 0
             signed |= shift < 0 and layer.low < layer.zero_point
     return None if signed and rounds_once else Rescalings(tuple(channels), signed, clamped)

@@ -74,9 +74,6 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     exact, words = _rescalings(layer, special), pair_words(layer.weights)
     if exact is None or words is None or window.input[3] % 4 or window.steps.dilation_width > 1:
         return ()
-    # What is no uniform kernel has the sign fix, which is for two roundings.
-    if not exact.common_shift and any(shift >= 0 for _, shift in layer.scales):
-        return ()
     steps, pairs = words.shape[1], -(-channels // 2)
     row = steps // window.taps[0]
     part = PART_STEPS // row * row or -(-row // -(-row // PART_STEPS))

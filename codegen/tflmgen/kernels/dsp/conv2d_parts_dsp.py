@@ -80,8 +80,7 @@ def transpose_conv_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Ke
 def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own: int, macs: int) -> Kernel | None:
     found = [_stream(layer, rescalings(layer)) for layer in layers]
     known = [one for one in found if one is not None]
-    # The sign fix is for two roundings.
-    if len(known) < len(layers) or any(shift >= 0 for layer in layers for _, shift in layer.scales):
+    if len(known) < len(layers):
         return None
     streams, clamped = [stream for stream, _ in known], any(clamped for _, clamped in known)
     steps = max(-(-layer.weights.shape[1] // 4) for layer in layers)

@@ -30,7 +30,7 @@ FILTER = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]])
 POSITIONS = header_constant("conv2d_winograd_sums_dsp.h", "TFLMGEN_WINOGRAD_DSP_POSITIONS")
 """Of a tile."""
 
-WINOGRAD_CHANNELS = (8, 16, 24, 32)
+WINOGRAD_CHANNELS = (16, 32)
 """Input channels that the C kernel is unrolled for."""
 
 
@@ -54,8 +54,8 @@ def conv2d_winograd_dsp(op: OperatorInstance, window: Window, layer: Layer) -> K
     operands = (Input(0), stream, Scratch((2 * TILES * POSITIONS + 1) * inputs), Output(0))
     distance = overlap_distance(window, channels)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    unrolled = str(inputs) if inputs in WINOGRAD_CHANNELS else "any"
-    function = f"tflmgen_conv2d_winograd_dsp_{unrolled}_{'signed' if exact.signed else 'clamped'}_s8"
+    unrolled = f"_{inputs}" if inputs in WINOGRAD_CHANNELS else ""
+    function = f"tflmgen_conv2d_winograd_dsp{unrolled}{'' if exact.signed else '_relu'}_s8"
     macs = op.outputs[0].elements * terms
     return Kernel(function, "conv2d_winograd_dsp.h", operands, fields, overlaps, macs, "winograd")
 

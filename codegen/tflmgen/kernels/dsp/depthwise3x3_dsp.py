@@ -17,8 +17,9 @@ from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise3x3_dsp.h"
 PAIRS_HEADER = "depthwise3x3_pairs_dsp.h"
-SHIFTS = (9, 8, 10, 11, 12)
-"""Shifts that the kernel is compiled for, the one that fits most layers first."""
+PAIRS_SHIFT, FINE_SHIFT = 9, 10
+SHIFTS = (PAIRS_SHIFT, FINE_SHIFT)
+"""Shifts that the kernels are compiled for, that of two lines at a time for the first only: it fits most layers."""
 
 PITCHES = (16, 32, 64, 128, 256)
 PLANES_BYTES = (2304, 1152, 576, 0)
@@ -51,7 +52,7 @@ def depthwise3x3_dsp(op: OperatorInstance, window: Window, layer: Layer) -> tupl
     if pitch is None or found is None:
         return ()
     helds = [max(least, size // (4 * pitch)) for size, least in zip(PLANES_BYTES, LEAST_LINES, strict=True)]
-    can_pair = found.kind == "clamped" and steps.stride_height == 1
+    can_pair = found.relu and found.shift == PAIRS_SHIFT and steps.stride_height == 1
     strips = dict.fromkeys(_strip(window, held, can_pair) for held in helds)
     return tuple(_kernel(op, window, layer, found, pitch, *strip) for strip in strips)
 
@@ -71,8 +72,8 @@ def _kernel(
 ) -> Kernel:
     channels = len(layer.weights)
     lines = (strip - 1) * window.steps.stride_height + 3
-    name = f"pairs_dsp_{pitch}_{found.shift}" if pairs else f"dsp_{pitch}_{found.shift}_{found.kind}"
     odd = window.width.output % 2 == 1
+    kind = f"to{pitch // 2 - 2}{'_fine' if found.shift == FINE_SHIFT else ''}{'_odd' if odd else ''}"
     fields = params(
         "tflmgen_depthwise3x3_dsp_s8",
         window.fields(channels),
@@ -83,7 +84,7 @@ def _kernel(
     packed = ConstantArray.of("channels", found.packed, DType.UINT32)
     in_place = channels % 4 == 0 and (window.height.output, window.width.output) == window.input[1:3]
     return Kernel(
-        f"tflmgen_depthwise3x3_{name}_{'odd' if odd else 'even'}_s8",
+        f"tflmgen_depthwise3x3_{'pairs_' if pairs else ''}dsp_{kind}_s8",
         PAIRS_HEADER if pairs else HEADER,
         (Input(0), packed, Scratch(4 * lines * pitch + pitch + 4 * (odd and not pairs)), Output(0)),
         fields,
@@ -95,17 +96,20 @@ def _kernel(
 
 @dataclass(frozen=True, slots=True)
 class _Channels:
-    """packed: 5 words per channel, as the kernel reads them, for one shift."""
+    """packed: 5 words per channel, as the kernel reads them, for one shift.
+
+    relu: outputs are clamped at the zero point; clamped: some are clamped within int8's range.
+    """
 
     packed: NDArray[np.uint32]
     shift: int
-    kind: str
+    relu: bool
     clamped: bool
 
 
 def _channels(layer: Layer) -> _Channels | None:
     """The channels for the first shift that is exact for all of them."""
-    kind = "signed" if layer.low < layer.zero_point else "clamped"
+    relu = layer.low >= layer.zero_point
     bounds = list(zip(*(b.tolist() for b in accumulators(layer)), strict=True))
     for shift in SHIFTS:
         rows = []
@@ -116,9 +120,11 @@ def _channels(layer: Layer) -> _Channels | None:
                 break
             rows.append(_words(found))
             ends = [layer.zero_point + requantize(a, *layer.scales[channel]) for a in (least, greatest)]
-            clamped |= ends[1] > layer.high < 127 or (layer.low > -128 and ends[0] < layer.low)
+            # Of sums below zero, outputs that the zero point is to clamp are not exact.
+            below = ends[0] < layer.low or (relu and least < 0)
+            clamped |= ends[1] > layer.high < 127 or (layer.low > -128 and below)
         else:
-            return _Channels(np.array(rows, dtype=np.uint32).reshape(-1), shift, kind, clamped)
+            return _Channels(np.array(rows, dtype=np.uint32).reshape(-1), shift, relu, clamped)
     return None
 
 

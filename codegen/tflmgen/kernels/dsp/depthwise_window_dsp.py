@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Scratch
 from tflmgen.kernels.dsp.channels import SCALE_BITS, rescalings
 from tflmgen.kernels.dsp.common_shift import with_common_shift
-from tflmgen.kernels.dsp.depthwise3x3_dsp import SHIFTS, ScaledChannel, scaled_channel
+from tflmgen.kernels.dsp.depthwise3x3_dsp import ScaledChannel, scaled_channel
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Window
@@ -19,6 +19,9 @@ from tflmgen.kernels.rules import input_type, zero_point
 HEADER = "depthwise_window_dsp.h"
 NINE = "depthwise_nine_dsp.h"
 """For nine taps, whole groups and a common shift."""
+
+SHIFTS = (9, 8, 10, 11, 12)
+"""Shifts that are tried for a channel, the one that fits most first."""
 
 POINTER_BYTES = 4
 GROUP = 4
@@ -46,7 +49,7 @@ def depthwise_window_dsp(op: OperatorInstance, window: Window, layer: Layer, spe
     stream = ConstantArray.of("stream", _stream_of_nine(found) if nine else _stream(found), DType.UINT32)
     scratch = Scratch(2 * pairs * POINTER_BYTES + channels)
     over_input = overlaps(op.outputs[0], window.group_distance(GROUP))
-    kind = "nine_dsp" if nine else "window_dsp" if found.signed else "window_dsp_relu"
+    kind = "nine_dsp" if nine else "window_dsp"
     function = f"tflmgen_depthwise_{kind}_s8"
     operands = (Input(0), stream, scratch, Output(0))
     macs = op.outputs[0].elements * taps

@@ -23,7 +23,7 @@ def fully_connected_dsp(op: OperatorInstance, layer: Layer, batches: int) -> Ker
     """The kernel; None where it would not be exact."""
     units, depth = layer.weights.shape
     exact, packed = rescalings(layer), pack_rows(layer.weights)
-    if exact is None:
+    if exact is None or packed.offset:
         return None
     widened = packed.steps <= STACK_STEPS
     scale = _common_scale(exact)
@@ -34,11 +34,10 @@ def fully_connected_dsp(op: OperatorInstance, layer: Layer, batches: int) -> Ker
         ("scale", scale or (0, 0, 0)),
     )
     stream = ConstantArray.of("stream", _stream(packed, exact, scale is None), DType.UINT32)
-    kind = f"{'widened' if widened else 'long'}{'_common' if scale else ''}{'_offset' if packed.offset else ''}"
-    name = f"{kind}_{'signed' if exact.signed else 'clamped'}"
+    kind = f"{'' if widened else '_long'}{'_uniform' if scale else ''}"
     distance = overlap_distance(batches, depth, units, units if widened else last_block(units, LONG_UNITS))
     return Kernel(
-        f"tflmgen_fully_connected_dsp_{name}_s8",
+        f"tflmgen_fully_connected_dsp{kind}_s8",
         "fully_connected_dsp.h" if widened else "fully_connected_long_dsp.h",
         (Input(0), stream, Output(0)),
         Params("tflmgen_fully_connected_dsp_s8", fields),

@@ -35,7 +35,8 @@ def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ..
     input_multiplier, input_shift = factors["input"]
     if not scales or not recurrent_scales or output_shift > 0 or input_multiplier != POWER_OF_TWO or input_shift >= 0:
         return None
-    offset = any(pack_rows(weights).offset for weights, _ in (inputs, recurrent))
+    if any(pack_rows(weights).offset for weights, _ in (inputs, recurrent)):
+        return None
     steps_multiplier, steps_shift = cell_steps(op)
     fields: Fields = (
         *sequence,
@@ -51,13 +52,14 @@ def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ..
     )
     table = sigmoid_table()
     steps = sum(-(-weights.shape[1] // 4) for weights, _ in (inputs, recurrent))
-    streams = _stream("weights", *inputs, offset), _stream("recurrent", *recurrent, offset)
+    streams = _stream("weights", *inputs), _stream("recurrent", *recurrent)
     operands = (
         *packed_operands(*streams, np.append(table, table[-1])),
         Null() if steps <= STACK_STEPS else Scratch(len(GATES) * sizes_of(op).cells * 2),
     )
-    function = f"tflmgen_lstm_dsp{'_offset' if offset else ''}_s8"
-    return Kernel(function, "lstm_dsp.h", operands, Params("tflmgen_lstm_dsp_s8", fields), overlaps, macs, "dsp")
+    return Kernel(
+        "tflmgen_lstm_dsp_s8", "lstm_dsp.h", operands, Params("tflmgen_lstm_dsp_s8", fields), overlaps, macs, "dsp"
+    )
 
 
 Fields = tuple[tuple[str, ParamValue], ...]
@@ -74,7 +76,7 @@ def _scales(weights: Integers, biases: Integers, factors: list[float]) -> tuple[
     return tuple(found)
 
 
-def _stream(name: str, weights: Integers, biases: Integers, offset: bool) -> ConstantArray:
-    packed = pack_rows(weights, offset)
+def _stream(name: str, weights: Integers, biases: Integers) -> ConstantArray:
+    packed = pack_rows(weights)
     groups = groups_of(packed, packed.starts(biases.tolist()))
     return ConstantArray.of(name, groups.reshape(-1), DType.UINT32)

@@ -15,15 +15,19 @@ MOST_RANK = header_constant("svdf_dsp.h", "TFLMGEN_SVDF_DSP_FILTERS") // GROUP
 
 
 def svdf_dsp(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kernel | None:
-    """The kernel; None where it would not be exact."""
+    """The kernel; None where it would not be exact, or where a filter's memory is not whole words, two at least."""
     weights = np.asarray(op.constants[1], dtype=np.int64)
     scale = scale_to_int16(weights, offsets(op), *to_state)
     if scale is None or op.attributes.rank > MOST_RANK or to_output[1] >= 0 or not biases_are_known(op):
         return None
-    packed = pack_rows(weights)
+    state = input_type(op, STATE)
+    _, memory = static_shape(input_type(op, 2))
+    words, rest = divmod(memory * state.dtype.bits, 32)
+    if rest or words < 2:
+        return None
+    packed = pack_rows(weights, offset=True)
     groups = groups_of(packed, packed.starts(offsets(op).tolist()))
     stream = ConstantArray.of("stream", groups.reshape(-1), DType.UINT32)
-    state = input_type(op, STATE)
     fields = (
         *size_fields(op),
         ("scale", scale),
@@ -32,7 +36,4 @@ def svdf_dsp(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kerne
         ("output_right_shift", -to_output[1]),
         ("output_zero_point", zero_point(op.outputs[0])),
     )
-    _, memory = static_shape(input_type(op, 2))
-    words, rest = divmod(memory * state.dtype.bits, 32)
-    kind = f"{'_any' if rest or words < 2 else ''}{'_offset' if packed.offset else ''}"
-    return fast_kernel(op, "dsp", kind, stream, Params("tflmgen_svdf_dsp", fields))
+    return fast_kernel(op, "dsp", stream, Params("tflmgen_svdf_dsp", fields))

@@ -20,4 +20,4 @@ def svdf_mve(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kerne
     if row_bytes(weights) > STACK_BYTES or op.attributes.rank > MOST_RANK or not biases_are_known(op):
         return None
     stream = sums_operand("stream", weights, offsets(op))
-    return fast_kernel(op, "mve", "", stream, integer_params(op, to_state, to_output))
+    return fast_kernel(op, "mve", stream, integer_params(op, to_state, to_output))

@@ -17,11 +17,11 @@ Factor = tuple[int, int]
 """(multiplier, shift) of tflmgen_requantize."""
 
 
-def fast_kernel(op: OperatorInstance, variant: str, kind: str, stream: ConstantArray, fields: Params) -> Kernel:
-    """The kernel of one instruction set, by its packed weights. kind: what its function's name says of these."""
+def fast_kernel(op: OperatorInstance, variant: str, stream: ConstantArray, fields: Params) -> Kernel:
+    """The kernel of one instruction set, by its packed weights."""
     suffix = "s8" if input_type(op, STATE).dtype is DType.INT8 else "s8_s16"
     return Kernel(
-        f"tflmgen_svdf_{variant}{kind}_{suffix}",
+        f"tflmgen_svdf_{variant}_{suffix}",
         f"svdf_{variant}.h",
         (
             Input(0),

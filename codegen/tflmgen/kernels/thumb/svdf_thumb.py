@@ -15,4 +15,4 @@ def svdf_thumb(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Ker
     if not fits(weights) or not biases_are_known(op):
         return None
     stream = sums_operand("stream", weights, offsets(op).tolist())
-    return fast_kernel(op, "thumb", "", stream, integer_params(op, to_state, to_output))
+    return fast_kernel(op, "thumb", stream, integer_params(op, to_state, to_output))

@@ -330,12 +330,17 @@ def _argument(operand: Any, slot: int, case: Case) -> str:
     if isinstance(operand, Scratch):
         return f"s[{slot}]"
     if isinstance(operand, Output):
-        return f"({case.outputs[operand.index].dtype.c_type} *)s[{slot}]"
+        return f"({_element_type(case.outputs[operand.index].dtype)} *)s[{slot}]"
     if isinstance(operand, Input):
         item = case.inputs[operand.index]
         assert item is not None
-        return f"(const {item.type.dtype.c_type} *)s[{slot}]"
-    return f"(const {operand.dtype.c_type} *)s[{slot}]"
+        return f"(const {_element_type(item.type.dtype)} *)s[{slot}]"
+    return f"(const {_element_type(operand.dtype)} *)s[{slot}]"
+
+
+def _element_type(dtype: DType) -> str:
+    """The type that kernels' pointers point to: bool that may alias is no bool to GCC, other types are compatible."""
+    return "tflmgen_bool" if dtype is DType.BOOL else dtype.c_type
 
 
 def _lay_out(

@@ -6,6 +6,7 @@ Each function returns the outputs, or None for a call that it does not handle an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from tflmgen.frontend.import_row_shapes import filled_shape, fully_connected, re
 from tflmgen.frontend.import_row_slices import slice_rows, strided_slice_rows
 from tflmgen.frontend.import_row_wise import row_wise, unify_extents
 from tflmgen.ir import DType, TensorType, Value, constant_array
-from tflmgen.kernels import normalize_axis
+from tflmgen.kernels import Operators, Traits, normalize_axis, traits_of
 
 Outputs = tuple[Value, ...] | None
 
@@ -77,7 +78,10 @@ def _reduction(context: Context, builder: Builder, call: RowCall) -> Outputs:
         return None
     checked(context, call, call.inputs)
     name = "SUM" if is_mean else call.op.name
-    filled = _filled(builder, value, dynamic, _neutral(name, value.type))
+    neutral = _neutral(context, name, value.type)
+    if neutral is None:
+        return None
+    filled = _filled(builder, value, dynamic, neutral)
     summed = replace(call, op=replace(call.op, name=name), inputs=(filled, call.inputs[1]))
     (result,) = row_wise(context, builder, summed, frozenset((0, axis) for axis in dynamic))
     if not is_mean:
@@ -99,17 +103,16 @@ def _filled(builder: Builder, value: Value, axes: Iterable[int], number: float) 
     return value
 
 
-def _neutral(name: str, type_: TensorType) -> float:
-    """Neutral element of a reduction, in units of `type_`."""
-    if name in ("SUM", "L2_NORMALIZATION", "CUMSUM"):
-        return type_.quantization.zero_point if type_.quantization else 0
-    if name in ("REDUCE_PROD", "REDUCE_ALL"):
-        return 1
-    if name == "REDUCE_ANY":
-        return 0
+def _neutral(context: Context, name: str, type_: TensorType) -> float | None:
+    """Neutral element of a reduction, in units of `type_`; None if the operator declares none."""
+    neutral = traits_of(name, context.operators).neutral
+    if neutral == 0 and type_.quantization is not None:
+        return type_.quantization.zero_point
+    if neutral is None or math.isfinite(neutral):
+        return neutral
     greatest = float(np.finfo(np.float32).max)
     limits = (-greatest, greatest) if type_.dtype is DType.FLOAT32 else type_.dtype.limits
-    return limits[name in ("REDUCE_MIN", "ARG_MIN")]
+    return limits[neutral > 0]
 
 
 def _along_last(context: Context, builder: Builder, call: RowCall) -> Outputs:
@@ -119,10 +122,12 @@ def _along_last(context: Context, builder: Builder, call: RowCall) -> Outputs:
         return None
     axis = len(value.type.shape) - 1
     extents = context.extents.get(value, {})
-    is_exact = value.type.dtype is DType.FLOAT32 or call.op.name == "L2_NORMALIZATION"
-    if axis not in extents or not is_exact:
+    neutral = _neutral(context, call.op.name, value.type)
+    # The least quantised element is no exact substitute for minus infinity.
+    is_exact = value.type.dtype is DType.FLOAT32 or traits_of(call.op.name, context.operators).neutral == 0
+    if axis not in extents or neutral is None or not is_exact:
         return None
-    filled = builder.fill(value, _neutral(call.op.name, value.type), axis)
+    filled = builder.fill(value, neutral, axis)
     (output,) = row_wise(context, builder, replace(call, inputs=(filled,)), frozenset({(0, axis)}))
     context.extents[output] = {**context.extents.get(output, {}), axis: extents[axis]}
     return (output,)
@@ -134,9 +139,10 @@ def _along_named(context: Context, builder: Builder, call: RowCall) -> Outputs:
     if value is None or axes is None or axes.size != 1:
         return None
     axis = normalize_axis(int(axes.reshape(-1)[0]), len(value.type.shape))
-    if axis is None or axis not in context.extents.get(value, {}):
+    neutral = _neutral(context, call.op.name, value.type)
+    if axis is None or neutral is None or axis not in context.extents.get(value, {}):
         return None
-    filled = builder.fill(value, _neutral(call.op.name, value.type), axis)
+    filled = builder.fill(value, neutral, axis)
     return row_wise(context, builder, replace(call, inputs=(filled, call.inputs[1])), frozenset({(0, axis)}))
 
 
@@ -162,7 +168,7 @@ def _pad(context: Context, builder: Builder, call: RowCall) -> Outputs:
     if value is None or pads is None:
         return None
     number: float = value.type.quantization.zero_point if value.type.quantization else 0
-    if call.op.name == "PADV2":
+    if len(call.inputs) > 2:
         padding = constant_array(call.inputs[2], context.constants)
         if padding is None or padding.size != 1:
             return None
@@ -196,7 +202,7 @@ def _batch_matmul(context: Context, builder: Builder, call: RowCall) -> Outputs:
     for index, axis in depths:
         value = inputs[index]
         if value is not None and extent is not None:
-            inputs[index] = builder.fill(value, _neutral("SUM", value.type), axis, extent)
+            inputs[index] = builder.fill(value, _neutral(context, call.op.name, value.type) or 0, axis, extent)
     return row_wise(context, builder, replace(call, inputs=tuple(inputs)), frozenset(depths))
 
 
@@ -214,8 +220,18 @@ READERS: Mapping[str, Reader] = {
     "STRIDED_SLICE": strided_slice_rows,
     "BATCH_MATMUL": _batch_matmul,
     "CUMSUM": _reverse,
-    **dict.fromkeys(("PAD", "PADV2"), _pad),
-    **dict.fromkeys(("ARG_MAX", "ARG_MIN"), _along_named),
-    **dict.fromkeys(("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION"), _along_last),
-    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL"), _reduction),
 }
+"""Operators that are imported each in a way of its own."""
+
+BY_TRAIT: tuple[tuple[Callable[[Traits], bool], Reader], ...] = (
+    (lambda traits: traits.pads, _pad),
+    (lambda traits: traits.along_named, _along_named),
+    (lambda traits: traits.along_last, _along_last),
+    (lambda traits: traits.reduces, _reduction),
+)
+
+
+def reader_of(name: str, operators: Operators) -> Reader | None:
+    """How an operator on dynamic dimensions is imported; None for those that are row-wise at most."""
+    traits = traits_of(name, operators)
+    return READERS.get(name) or next((reader for holds, reader in BY_TRAIT if holds(traits)), None)

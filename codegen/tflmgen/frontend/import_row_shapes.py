@@ -17,24 +17,14 @@ from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import RowCall, RowError, checked
 from tflmgen.frontend.import_row_wise import row_wise
 from tflmgen.ir import DType, OperatorInstance, TensorType, Value, constant_array
-from tflmgen.kernels import MAX_RANK, fold
-
-FROM_RUN_TIME = {"SLICE": (1, 2), "STRIDED_SLICE": (1, 2), "RESHAPE": (1,), "FILL": (0,), "BROADCAST_TO": (1,)}
-"""Operators whose output shape depends on operand contents -> indices of these operands."""
-
-MONOTONE_NAMES = (
-    "ADD CAST CONCATENATION EXPAND_DIMS GATHER MAXIMUM MINIMUM MUL PACK REDUCE_MAX REDUCE_PROD RESHAPE SLICE SQUEEZE "
-    "STRIDED_SLICE SUM"
-)
-MONOTONE = frozenset(MONOTONE_NAMES.split())
-"""Operators that are monotone in every operand, for operands of at least 0."""
+from tflmgen.kernels import MAX_RANK, fold, traits_of
 
 Outputs = tuple[Value, ...] | None
 
 
 def is_sized_at_run_time(name: str, inputs: Sequence[Value | None]) -> bool:
     """Whether an operand that determines the output's shape is not constant."""
-    operands = (inputs[index] for index in FROM_RUN_TIME.get(name, ()) if index < len(inputs))
+    operands = (inputs[index] for index in traits_of(name).shape_operands if index < len(inputs))
     return any(value is not None and not value.is_constant for value in operands)
 
 
@@ -42,7 +32,8 @@ def track_largest(
     context: Context, name: str, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
 ) -> None:
     """Records the upper bounds of outputs computed from dynamic dimensions in Context.largest."""
-    if name not in MONOTONE or not any(v in context.largest for v in inputs if v is not None):
+    least = traits_of(name).monotone_from
+    if least is None or not any(v in context.largest for v in inputs if v is not None):
         return
     if not all(v.type.dtype in (DType.INT32, DType.INT64) for v in outputs):
         return
@@ -51,7 +42,7 @@ def track_largest(
         for v in inputs
         if v is not None
     ]
-    if any(array is None or (name in ("MUL", "REDUCE_PROD") and np.any(array < 0)) for array in arrays):
+    if any(array is None or np.any(array < least) for array in arrays):
         return
     types = tuple(v.type if v is not None else None for v in inputs)
     largest = fold(name, OperatorInstance(types, tuple(v.type for v in outputs), tuple(arrays), attributes))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import RowCall
-from tflmgen.frontend.import_row_readers import READERS
+from tflmgen.frontend.import_row_readers import reader_of
 from tflmgen.frontend.import_row_wise import row_wise
 from tflmgen.ir import Node, Value
 
@@ -29,7 +29,7 @@ class Imported:
 def import_rows(context: Context, call: RowCall) -> Imported:
     """Nodes of an operator with dynamic inputs or a run-time output shape. Raises RowError if it is not supported."""
     builder = Builder(context, call.origin)
-    reader = READERS.get(call.op.name)
+    reader = reader_of(call.op.name, context.operators)
     outputs = reader(context, builder, call) if reader is not None else None
     if outputs is None:
         outputs = row_wise(context, builder, call)

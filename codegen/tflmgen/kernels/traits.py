@@ -6,6 +6,7 @@ holds for an operator that nothing is known about, so that one without traits is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -98,11 +99,13 @@ class Traits:
     joins           every input is data, and all agree in every dimension but the one along which they are joined
     pads            input 1 has the padding of each dimension, input 2, if any, what it consists of
     reduces         input 1 lists the axes that become one element each; the attribute keep_dims
+    along_named     input 1 is the one axis along which it looks for elements, and which its output lacks
     along_last      each row along the last dimension is computed from the same row, by one function
     reshapes_rows   sees input 0 under another shape: it may make several rows in place of each row, in order
     row_wise        whether it keeps the rows along an axis apart, if the shapes that it infers do (import_row_wise)
     by_rows         its kernel may run on single rows of an image, as an operator of a stream (explore/streams)
     window          what slides over its input, an image
+    shape_operands  inputs that say the output's shape and may be known at run time only
     takes_nothing   it has a result with elements even where an operand has none
     may_fail        it may return an error: it must not run where the model would not have run it
 
@@ -122,7 +125,9 @@ class Traits:
     extreme         it gives the greater of its two operands (1), or the lesser (-1)
     selects         input 0 chooses between inputs 1 and 2, element by element
     spelled_out     attributes with which converters spell it out in several operators, to be recognised by its values
-    neutral         f(x, neutral) is x, but for quantised elements and a fused activation
+    monotone_from   it falls with no operand, as long as all their elements are at least so much
+    neutral         f(x, neutral) is x, but for quantised elements and a fused activation; where it reduces or runs
+                    along an axis, elements beside which the others' result is the same: +-inf for the type's limits
     absorbing       f(x, absorbing) is absorbing
     """
 
@@ -137,11 +142,13 @@ class Traits:
     joins: bool = False
     pads: bool = False
     reduces: bool = False
+    along_named: bool = False
     along_last: bool = False
     reshapes_rows: bool = False
     row_wise: RowRule = no_axis
     by_rows: bool = False
     window: Sliding | None = None
+    shape_operands: tuple[int, ...] = ()
     takes_nothing: bool = False
     may_fail: bool = False
     channels_apart: bool = False
@@ -157,7 +164,8 @@ class Traits:
     extreme: int = 0
     selects: bool = False
     spelled_out: tuple[Any, ...] = ()
-    neutral: int | None = None
+    monotone_from: float | None = None
+    neutral: float | None = None
     absorbing: int | None = None
 
     @property
@@ -179,6 +187,9 @@ UNARY = replace(ELEMENTWISE, unary=True)
 
 BY_AXIS = Traits(row_wise=any_axis)
 """Operators that mix no rows, along any dimension, where the inferred shapes don't show it."""
+
+MONOTONE = -math.inf
+"""Traits.monotone_from of what falls with no operand, whatever these are."""
 
 BY_BATCH = Traits(row_wise=first_axis)
 """The same along the first dimension only."""

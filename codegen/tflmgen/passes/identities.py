@@ -64,7 +64,7 @@ class _Identities(Rewriter):
     def _neutral(self, op: Op, traits: Traits) -> Value | None:
         """Operand that the result equals, as the other one is neutral or it is itself absorbing; not if quantised."""
         fused = getattr(op.attributes, "activation", Activation.NONE)
-        if fused is not Activation.NONE or op.outputs[0].type.quantization is not None:
+        if not traits.elementwise or fused is not Activation.NONE or op.outputs[0].type.quantization is not None:
             return None
         first, second = op.inputs[0], op.inputs[-1]
         for operand, constant in ((first, second), (second, first))[: 2 if traits.commutative else 1]:

@@ -287,9 +287,9 @@ OPERATORS = (
             _without_axis,
             _arg(name),
             value_range=_indices,
-            traits=Traits(row_wise=not_named_axis),
+            traits=Traits(row_wise=not_named_axis, along_named=True, neutral=worst),
         )
-        for name in ("arg_max", "arg_min")
+        for name, worst in (("arg_max", -math.inf), ("arg_min", math.inf))
     ),
     Operator(
         "CUMSUM",
@@ -299,7 +299,7 @@ OPERATORS = (
         CUMSUM_RULES,
         lambda op: (_shape(op),),
         _cumsum,
-        traits=Traits(row_wise=_is_cumulated_forwards),
+        traits=Traits(row_wise=_is_cumulated_forwards, neutral=0),
     ),
     Operator(
         "TOPK_V2", no_attributes, (2, 2), 2, TOP_K_RULES, _top_shapes, _top_k, traits=Traits(row_wise=not_last_axis)
@@ -323,6 +323,6 @@ OPERATORS = (
         NORMALIZATION_RULES,
         lambda op: (_shape(op),),
         _normalization,
-        traits=Traits(row_wise=not_last_axis, along_last=True),
+        traits=Traits(row_wise=not_last_axis, along_last=True, neutral=0),
     ),
 )

@@ -25,7 +25,7 @@ from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_
 from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, Transfer
 from tflmgen.kernels.ranges.range_elements import broadcast_pair, corners, evaluated, hull
 from tflmgen.kernels.rules import QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
-from tflmgen.kernels.traits import Traits, any_axis
+from tflmgen.kernels.traits import MONOTONE, Traits, any_axis
 
 HEADER = "arithmetic.h"
 QUANTIZED = (DType.INT8, DType.INT16)
@@ -245,7 +245,23 @@ def _row(
 COMMUTATIVE = replace(ARITHMETIC, commutative=True)
 
 OPERATORS = (
-    _row("add", ADD_RULES, _add_fields, _sum(1), np.add, _sum_fits, replace(COMMUTATIVE, neutral=0)),
+    _row(
+        "add",
+        ADD_RULES,
+        _add_fields,
+        _sum(1),
+        np.add,
+        _sum_fits,
+        replace(COMMUTATIVE, neutral=0, monotone_from=MONOTONE),
+    ),
     _row("sub", ADD_RULES, _add_fields, _sum(-1), np.subtract, _sum_fits, replace(ARITHMETIC, neutral=0)),
-    _row("mul", MUL_RULES, _mul_fields, _product, np.multiply, _product_fits, replace(COMMUTATIVE, neutral=1)),
+    _row(
+        "mul",
+        MUL_RULES,
+        _mul_fields,
+        _product,
+        np.multiply,
+        _product_fits,
+        replace(COMMUTATIVE, neutral=1, monotone_from=0),
+    ),
 )

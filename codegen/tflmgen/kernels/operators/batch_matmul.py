@@ -6,7 +6,7 @@ ones in int8 may have a scale per column.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -283,4 +283,4 @@ RULES = (
     Rule("the output has the shape that the inputs give", lambda op: (op.outputs[0].shape,) == infer(op)),
 )
 
-OPERATORS = (Operator("BATCH_MATMUL", parse, (2, 2), 1, RULES, infer, kernel, traits=BY_AXIS),)
+OPERATORS = (Operator("BATCH_MATMUL", parse, (2, 2), 1, RULES, infer, kernel, traits=replace(BY_AXIS, neutral=0)),)

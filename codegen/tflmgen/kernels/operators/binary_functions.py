@@ -31,7 +31,7 @@ from tflmgen.kernels.rules import (
     static_shape,
     zero_point,
 )
-from tflmgen.kernels.traits import ELEMENTWISE, Traits
+from tflmgen.kernels.traits import ELEMENTWISE, MONOTONE, Traits
 
 PLAIN_HEADER = "binary.h"
 QUANTIZED_HEADER = "quantized_binary.h"
@@ -160,7 +160,15 @@ PRELU_RULES = (
     ),
 )
 
-EXTREME = replace(ELEMENTWISE, tabulable=True, by_rows=True, channels_apart=True, commutative=True, idempotent=True)
+EXTREME = replace(
+    ELEMENTWISE,
+    monotone_from=MONOTONE,
+    tabulable=True,
+    by_rows=True,
+    channels_apart=True,
+    commutative=True,
+    idempotent=True,
+)
 
 OPERATORS = (
     _plain(

@@ -13,7 +13,7 @@ from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.quantize import same_shape, unary_overlaps
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
 from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is
-from tflmgen.kernels.traits import UNARY
+from tflmgen.kernels.traits import MONOTONE, UNARY
 
 TYPES = tuple(SUFFIX)
 
@@ -61,6 +61,6 @@ OPERATORS = (
         _kernel,
         fold=cast,
         value_range=_value_range,
-        traits=replace(UNARY, same_if_typed=True),
+        traits=replace(UNARY, same_if_typed=True, monotone_from=MONOTONE),
     ),
 )

@@ -26,7 +26,7 @@ from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.copying import MOVABLE, are_pieces, constants_of
 from tflmgen.kernels.rules import COMMON, SAME_QUANTIZATION, constant, input_is, input_type, one_type, static_shape
-from tflmgen.kernels.traits import BY_AXIS
+from tflmgen.kernels.traits import BY_AXIS, MONOTONE
 
 HEADER = "concatenation.h"
 
@@ -271,7 +271,7 @@ OPERATORS = (
         CONCATENATION_RULES,
         lambda op: (_concatenated(op),),
         _concatenation,
-        traits=replace(BY_AXIS, joins=True, takes_nothing=True, moves=True),
+        traits=replace(BY_AXIS, joins=True, takes_nothing=True, moves=True, monotone_from=MONOTONE),
     ),
     Operator(
         "PACK",
@@ -281,7 +281,7 @@ OPERATORS = (
         PACK_RULES,
         lambda op: (_packed(op),),
         _pack,
-        traits=replace(BY_AXIS, joins=True, moves=True),
+        traits=replace(BY_AXIS, joins=True, moves=True, monotone_from=MONOTONE),
     ),
     Operator(
         "SPLIT",

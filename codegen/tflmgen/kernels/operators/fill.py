@@ -25,7 +25,7 @@ from tflmgen.kernels.rules import (
     same_quantization,
     static_shape,
 )
-from tflmgen.kernels.traits import ELEMENTWISE
+from tflmgen.kernels.traits import ELEMENTWISE, Traits
 
 COPY = "copy.h"
 
@@ -167,7 +167,17 @@ def _fold_fill(op: OperatorInstance) -> list[Array]:
 
 
 OPERATORS = (
-    Operator("FILL", no_attributes, (2, 2), 1, FILL_RULES, _filled, _fill, fold=_fold_fill),
+    Operator(
+        "FILL",
+        no_attributes,
+        (2, 2),
+        1,
+        FILL_RULES,
+        _filled,
+        _fill,
+        fold=_fold_fill,
+        traits=Traits(shape_operands=(0,)),
+    ),
     Operator(
         "ZEROS_LIKE",
         no_attributes,

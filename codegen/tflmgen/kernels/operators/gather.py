@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attribut
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
 from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, same_quantization, static_shape
-from tflmgen.kernels.traits import BY_AXIS
+from tflmgen.kernels.traits import BY_AXIS, MONOTONE
 
 HEADER = "gather.h"
 TABLE = {"GATHER": 0, "EMBEDDING_LOOKUP": 1}
@@ -193,7 +193,17 @@ def _fold_gather(op: OperatorInstance) -> list[Array] | None:
 
 
 OPERATORS = (
-    Operator("GATHER", _parse, (2, 2), 1, GATHER_RULES, _gathered, _gather, fold=_fold_gather, traits=BY_AXIS),
+    Operator(
+        "GATHER",
+        _parse,
+        (2, 2),
+        1,
+        GATHER_RULES,
+        _gathered,
+        _gather,
+        fold=_fold_gather,
+        traits=replace(BY_AXIS, monotone_from=MONOTONE),
+    ),
     Operator(
         "GATHER_ND",
         no_attributes,

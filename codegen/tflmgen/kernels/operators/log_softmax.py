@@ -80,6 +80,6 @@ OPERATORS = (
         RULES,
         infer,
         kernel,
-        traits=Traits(row_wise=not_last_axis, along_last=True),
+        traits=Traits(row_wise=not_last_axis, along_last=True, neutral=-math.inf),
     ),
 )

@@ -188,7 +188,7 @@ OPERATORS = (
         _where_constant(_broadcast_shape),
         _plain(_broadcast_nest),
         real=lambda op, operands: np.broadcast_to(operands[0], op.outputs[0].max_shape),
-        traits=replace(BY_AXIS, same_if_typed=True, moves=True),
+        traits=replace(BY_AXIS, same_if_typed=True, moves=True, shape_operands=(1,)),
     ),
     Operator(
         "TILE",

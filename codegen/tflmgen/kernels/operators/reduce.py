@@ -30,7 +30,7 @@ from tflmgen.kernels.rules import (
     where_computed,
     zero_point,
 )
-from tflmgen.kernels.traits import BY_AXIS
+from tflmgen.kernels.traits import BY_AXIS, MONOTONE
 
 HEADER = "reduce.h"
 SUFFIX = {
@@ -205,7 +205,7 @@ def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _row(
-    name: str, *dtypes: DType, fold: Fold | None, value_range: Transfer | None, real: Real | None = None
+    name: str, *dtypes: DType, fold: Fold | None, value_range: Transfer | None, real: Real | None = None, **traits: Any
 ) -> Operator:
     """One operator. Sums and means rescale int8 and int16; the extremes leave them as they are."""
 
@@ -257,7 +257,7 @@ def _row(
         real=real,
         fold=fold,
         value_range=value_range,
-        traits=replace(BY_AXIS, reduces=True, takes_nothing=True),
+        traits=replace(BY_AXIS, reduces=True, takes_nothing=True, **traits),
     )
 
 
@@ -269,11 +269,27 @@ _FOLD_SUM, _FOLD_PROD = _reduction(_wrapping(np.sum)), _reduction(_wrapping(np.p
 _FOLD_MAX, _FOLD_MIN = _reduction(_fold_extreme(np.max, 0)), _reduction(_fold_extreme(np.min, 1))
 
 OPERATORS = (
-    _row("MEAN", *_MEANS, fold=None, value_range=_sum_range(is_mean=True), real=_real(np.mean)),
-    _row("SUM", *_NUMBERS, fold=_FOLD_SUM, value_range=_sum_range(is_mean=False), real=_real(np.sum)),
-    _row("REDUCE_MAX", *_NUMBERS, fold=_FOLD_MAX, value_range=_extreme_range, real=_real(np.max)),
-    _row("REDUCE_MIN", *_NUMBERS, fold=_FOLD_MIN, value_range=_extreme_range, real=_real(np.min)),
-    _row("REDUCE_PROD", *_PRODUCTS, fold=_FOLD_PROD, value_range=None, real=_real(np.prod)),
-    _row("REDUCE_ANY", DType.BOOL, fold=_reduction(np.any), value_range=_extreme_range),
-    _row("REDUCE_ALL", DType.BOOL, fold=_reduction(np.all), value_range=_extreme_range),
+    _row("MEAN", *_MEANS, fold=None, value_range=_sum_range(is_mean=True), real=_real(np.mean), neutral=0),
+    _row(
+        "SUM",
+        *_NUMBERS,
+        fold=_FOLD_SUM,
+        value_range=_sum_range(is_mean=False),
+        real=_real(np.sum),
+        neutral=0,
+        monotone_from=MONOTONE,
+    ),
+    _row(
+        "REDUCE_MAX",
+        *_NUMBERS,
+        fold=_FOLD_MAX,
+        value_range=_extreme_range,
+        real=_real(np.max),
+        neutral=-math.inf,
+        monotone_from=MONOTONE,
+    ),
+    _row("REDUCE_MIN", *_NUMBERS, fold=_FOLD_MIN, value_range=_extreme_range, real=_real(np.min), neutral=math.inf),
+    _row("REDUCE_PROD", *_PRODUCTS, fold=_FOLD_PROD, value_range=None, real=_real(np.prod), neutral=1, monotone_from=0),
+    _row("REDUCE_ANY", DType.BOOL, fold=_reduction(np.any), value_range=_extreme_range, neutral=0),
+    _row("REDUCE_ALL", DType.BOOL, fold=_reduction(np.all), value_range=_extreme_range, neutral=1),
 )

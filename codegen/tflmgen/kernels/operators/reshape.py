@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from tflmgen.ir import DType, OperatorInstance, Target, View
 from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.rules import STATIC, constant, input_is, input_type, static_shape
-from tflmgen.kernels.traits import Traits, any_axis
+from tflmgen.kernels.traits import MONOTONE, Traits, any_axis
 
 SAME_TYPE = Rule("input and output have one type", lambda op: input_type(op, 0).dtype is op.outputs[0].dtype)
 
@@ -78,7 +78,7 @@ def _infer_reshape(op: OperatorInstance) -> tuple[Shape | None, ...]:
     return (None if _wanted(op) is None else _reshaped(op),)
 
 
-VIEW = Traits(view=True, moves=True, row_wise=any_axis, reshapes_rows=True)
+VIEW = Traits(view=True, moves=True, row_wise=any_axis, reshapes_rows=True, monotone_from=MONOTONE)
 
 OPERATORS = (
     Operator(
@@ -94,7 +94,7 @@ OPERATORS = (
         ),
         _infer_reshape,
         _view,
-        traits=VIEW,
+        traits=replace(VIEW, shape_operands=(1,)),
     ),
     Operator(
         "SQUEEZE",

@@ -10,7 +10,7 @@ from tflmgen.kernels.numeric.strides import MAX_RANK, Nest, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
 from tflmgen.kernels.rules import COMMON, constant, input_is, input_type, static_shape
-from tflmgen.kernels.traits import BY_AXIS, Traits
+from tflmgen.kernels.traits import BY_AXIS, MONOTONE, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +292,9 @@ OPERATORS = (
         SLICE_RULES,
         _infer_slice,
         _kernel,
-        traits=replace(BY_AXIS, same_if_typed=True, cuts=True, moves=True),
+        traits=replace(
+            BY_AXIS, same_if_typed=True, cuts=True, moves=True, monotone_from=MONOTONE, shape_operands=(1, 2)
+        ),
     ),
     Operator(
         "STRIDED_SLICE",
@@ -302,6 +304,6 @@ OPERATORS = (
         STRIDED_RULES,
         _infer_strided,
         _kernel,
-        traits=Traits(row_wise=_keeps_order, cuts=True, moves=True),
+        traits=Traits(row_wise=_keeps_order, cuts=True, moves=True, monotone_from=MONOTONE, shape_operands=(1, 2)),
     ),
 )

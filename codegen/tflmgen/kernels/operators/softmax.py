@@ -150,6 +150,6 @@ RULES = (
     SAME_SHAPE,
 )
 
-OPERATORS = (
-    Operator("SOFTMAX", parse, (1, 1), 1, RULES, infer, kernel, traits=Traits(row_wise=not_last_axis, along_last=True)),
-)
+TRAITS = Traits(row_wise=not_last_axis, along_last=True, neutral=-math.inf)
+
+OPERATORS = (Operator("SOFTMAX", parse, (1, 1), 1, RULES, infer, kernel, traits=TRAITS),)

@@ -173,7 +173,7 @@ def test_third_party_imports_are_declared() -> None:
 
 
 def test_only_listed_modules_name_operators() -> None:
-    """A new one asks for traits instead; what stops naming any leaves the list. Also of lists of names in one string."""
+    """A new one asks for traits instead, what stops naming any leaves the list. Strings may hold several names."""
     naming = {
         module_of(path).removeprefix("tflmgen.")
         for path in sources(("codegen",), ".py")

@@ -329,18 +329,11 @@ def _argument(operand: Any, slot: int, case: Case) -> str:
         return "NULL"
     if isinstance(operand, Scratch):
         return f"s[{slot}]"
-    if isinstance(operand, Output):
-        return f"({_element_type(case.outputs[operand.index].dtype)} *)s[{slot}]"
-    if isinstance(operand, Input):
-        item = case.inputs[operand.index]
-        assert item is not None
-        return f"(const {_element_type(item.type.dtype)} *)s[{slot}]"
-    return f"(const {_element_type(operand.dtype)} *)s[{slot}]"
-
-
-def _element_type(dtype: DType) -> str:
-    """The type that kernels' pointers point to: bool that may alias is no bool to GCC, other types are compatible."""
-    return "tflmgen_bool" if dtype is DType.BOOL else dtype.c_type
+    item = case.inputs[operand.index] if isinstance(operand, Input) else None
+    kind = case.outputs[operand.index] if isinstance(operand, Output) else operand if item is None else item.type
+    # To GCC, a bool that may alias is no bool, whereas other types that may alias are what they are.
+    element = "tflmgen_bool" if kind.dtype is DType.BOOL else kind.dtype.c_type
+    return f"({'' if isinstance(operand, Output) else 'const '}{element} *)s[{slot}]"
 
 
 def _lay_out(

@@ -114,12 +114,21 @@ def wrong_output_shape(g: SubgraphWriter) -> None:
 
 
 @case(
-    "subgraph 0 'main', operator 0 (ADD): ADD: the inputs' shapes are equal, or one of each pair of dimensions is 1 "
-    "(here int32[4], int32[3] -> int32[4])"
+    "subgraph 0 'main', operator 0 (ADD): ADD requires that the inputs' shapes are equal, or one of each pair of "
+    "dimensions is 1; this one has int32[4], int32[3] -> int32[4]"
 )
 def broken_rule(g: SubgraphWriter) -> None:
     g.outputs = new(g, X)
     g.operator("ADD", entry(g, X, ("int32", [3])), g.outputs)
+
+
+@case(
+    "subgraph 0 'main', operator 0 (CONCATENATION): CONCATENATION requires that the axis is within the rank of its "
+    "input; this one has axis 4 and rank 1"
+)
+def axis_out_of_rank(g: SubgraphWriter) -> None:
+    g.outputs = new(g, ("int32", [8]))
+    g.operator("CONCATENATION", entry(g, X, X), g.outputs, {"axis": 4})
 
 
 @case("subgraph 0 'main', operator 0 (IF): the condition of IF must be one bool, not int32[4]")

@@ -143,7 +143,7 @@ def _reduce(operator: str, x: Tensor, axes: Tensor, y: Tensor, keep_dims: bool =
         (_reduce("SUM", tensor("float32", (2, 3)), constant("int64", [1]), tensor("float32", (2,))), "axes is int32"),
         (
             _reduce("SUM", tensor("float32", (2, 3)), constant("int32", [2]), tensor("float32", (2,))),
-            "every axis is one",
+            "every axis is within the rank",
         ),
         (_reduce("SUM", tensor("float32", (1,) * 7), constant("int32", [2]), tensor("float32", (1,) * 6)), "at most 6"),
         (

@@ -167,7 +167,7 @@ def test_rules() -> None:
     def broken(operator: str, *inputs: Tensor, outputs=(f,), **options) -> str:  # type: ignore[no-untyped-def]
         return broken_rules(Case(operator, inputs, tuple(t.type for t in outputs), options))[0]
 
-    assert "axis is in range" in broken("ARG_MAX", f, constant("int32", 2), outputs=(n,))
+    assert "axis is within the rank" in broken("ARG_MAX", f, constant("int32", 2), outputs=(n,))
     assert "constant" in broken("CUMSUM", f, tensor("int32", ()))
     assert "between 1 and" in broken("TOPK_V2", f, constant("int32", 4), outputs=(f, n))
     assert "not negative" in broken("ONE_HOT", n, constant("int32", -1), constant("float32", 1), constant("float32", 0))

@@ -9,7 +9,7 @@ from typing import Any
 from tflmgen.frontend.tflite.model import Operator
 from tflmgen.frontend.tflite.names import CUSTOM
 from tflmgen.ir import OperatorInstance, TensorType, Value
-from tflmgen.kernels import CUSTOM_OPTIONS, Operators, Options, instance_of
+from tflmgen.kernels import CUSTOM_OPTIONS, Operators, Options, Rule, instance_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def check_operator(
     instance = instance_of(inputs, declared, attributes, constants)
     for rule in entry.rules:
         if not rule.holds(instance):
-            return CheckedOperator(attributes, declared, (f"{op.name}: {rule.sentence} (here {_types(instance)})",))
+            return CheckedOperator(attributes, declared, (_broken_rule(op.name, rule, instance),))
     return _check_shapes(op.name, entry.infer(instance), attributes, declared, open_shapes)
 
 
@@ -90,6 +90,11 @@ def _check_shapes(
             problems.append(f"output {index} of {name} is {mismatch}")
         outputs.append(type_.with_shape(shape) if shape is not None else type_)
     return CheckedOperator(attributes, tuple(outputs), tuple(problems), open_shape)
+
+
+def _broken_rule(name: str, rule: Rule, instance: OperatorInstance) -> str:
+    offence = rule.offence or _types
+    return f"{name} requires that {rule.sentence}; this one has {offence(instance)}"
 
 
 def _types(instance: OperatorInstance) -> str:

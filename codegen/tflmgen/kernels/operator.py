@@ -50,13 +50,16 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One support rule. Its sentence is the error message and the documentation.
+    """One support rule: a condition that an operator must satisfy.
 
-    `holds` may rely on the operator's arity and on every rule before it.
+    sentence  the condition as a clause, for the documentation and, after "requires that", for the error
+    holds     predicate; may rely on the operator's arity and on all earlier rules
+    offence   what a rejected operator has instead, after "this one has"; None: the types of its operands
     """
 
     sentence: str
     holds: Callable[[OperatorInstance], bool]
+    offence: Callable[[OperatorInstance], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,25 @@
-"""Support rules that many operators share, and the small questions about types that rules ask."""
+"""Support rules common to many operators, and predicates on types for rules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
 from tflmgen.ir import DType, OperatorInstance, TensorType
+from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operator import Rule
 
 QUANTIZED = frozenset({DType.INT8, DType.UINT8, DType.INT16})
-"""Types whose elements stand for real numbers wherever an operator computes with them."""
+"""Element types that represent real numbers in arithmetic operators."""
 
 
 def tensors(op: OperatorInstance) -> Iterator[TensorType]:
-    """Every tensor of the operator: the inputs that are present, then the outputs."""
+    """Types of the present inputs, then of the outputs."""
     yield from (t for t in op.inputs if t is not None)
     yield from op.outputs
 
 
 def input_type(op: OperatorInstance, index: int) -> TensorType:
-    """Input `index`, which a rule has shown to be present."""
+    """Type of input `index`, which an earlier rule requires. Raises ValueError if it is absent."""
     tensor = op.inputs[index]
     if tensor is None:
         raise ValueError(f"input {index} is absent")
@@ -26,31 +27,31 @@ def input_type(op: OperatorInstance, index: int) -> TensorType:
 
 
 def static_shape(tensor: TensorType) -> tuple[int, ...]:
-    """The shape, which the rule STATIC has shown to hold no run-time dimension."""
+    """Shape of a tensor without dynamic dimensions, as the rule STATIC requires."""
     return tensor.max_shape
 
 
 def per_tensor(tensor: TensorType) -> bool:
-    """Whether the tensor has one scale and one zero point."""
+    """Whether the tensor is quantised with one scale and one zero point."""
     return tensor.quantization is not None and not tensor.quantization.per_channel
 
 
 def scale(tensor: TensorType) -> float:
-    """The scale of a tensor quantised as a whole."""
+    """Scale of a per-tensor quantised tensor. Raises ValueError if it is not quantised."""
     if tensor.quantization is None:
         raise ValueError("the tensor is not quantised")
     return tensor.quantization.scale
 
 
 def zero_point(tensor: TensorType) -> int:
-    """The zero point of a tensor quantised as a whole."""
+    """Zero point of a per-tensor quantised tensor. Raises ValueError if it is not quantised."""
     if tensor.quantization is None:
         raise ValueError("the tensor is not quantised")
     return tensor.quantization.zero_point
 
 
 def same_quantization(a: TensorType, b: TensorType) -> bool:
-    """Whether equal numbers of both tensors mean the same real number (scales to 1 part in 10^5)."""
+    """Whether both tensors have equal zero points and scales (to a relative 1e-5), or one is not quantised."""
     if a.quantization is None or b.quantization is None:
         return True
     if a.quantization.zero_points != b.quantization.zero_points:
@@ -60,23 +61,38 @@ def same_quantization(a: TensorType, b: TensorType) -> bool:
 
 
 def labels(dtypes: Iterable[DType]) -> str:
-    """The names of types, as a sentence lists them."""
+    """Names of types as an enumeration: `int8, int16 or float32`."""
     names = [d.label for d in dtypes]
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]
 
 
 def where_computed(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
-    """A rule of operators that have something to compute: some output has elements."""
+    """A rule that applies only if some output has elements."""
     return Rule(
         f"{sentence}, unless the output has no elements",
         lambda op: all(t.elements == 0 for t in op.outputs) or holds(op),
     )
 
 
-PRESENT = Rule("no input is left out", lambda op: all(t is not None for t in op.inputs))
+def axis_rule(
+    axis: Callable[[OperatorInstance], int], rank: Callable[[OperatorInstance], int], of: str = "its input"
+) -> Rule:
+    """Axis `axis` is within -rank to rank - 1, where `rank` is that `of` an operand or result."""
+    return Rule(
+        f"the axis is within the rank of {of}",
+        lambda op: normalize_axis(axis(op), rank(op)) is not None,
+        lambda op: f"axis {axis(op)} and rank {rank(op)}",
+    )
+
+
+PRESENT = Rule(
+    "no input is left out",
+    lambda op: all(t is not None for t in op.inputs),
+    lambda op: f"no input {[t is None for t in op.inputs].index(True)}",
+)
 STATIC = Rule("every dimension is known at build time", lambda op: all(t.is_static for t in tensors(op)))
 COMMON = (PRESENT, STATIC)
-"""The rules of every operator without optional inputs."""
+"""Rules of every operator without optional inputs."""
 
 QUANTIZED_PER_TENSOR = Rule(
     "every int8, uint8 and int16 tensor is quantised, with one scale",
@@ -100,21 +116,21 @@ def one_type(*allowed: DType) -> Rule:
     )
 
 
-def input_is(index: int, what: str, *allowed: DType) -> Rule:
-    """Input `index`, called `what`, has an element type out of `allowed`, or is absent."""
+def input_is(index: int, label: str, *allowed: DType) -> Rule:
+    """Input `index`, called `label`, has an element type in `allowed`, or is absent."""
 
     def holds(op: OperatorInstance) -> bool:
         tensor = op.inputs[index] if index < len(op.inputs) else None
         return tensor is None or tensor.dtype in allowed
 
-    return Rule(f"the {what} is {labels(allowed)}", holds)
+    return Rule(f"the {label} is {labels(allowed)}", holds)
 
 
 def output_is(*allowed: DType) -> Rule:
-    """Every output has an element type out of `allowed`."""
+    """Every output has an element type in `allowed`."""
     return Rule(f"the output is {labels(allowed)}", lambda op: all(t.dtype in allowed for t in op.outputs))
 
 
-def constant(index: int, what: str) -> Rule:
-    """Input `index`, called `what`, is constant."""
-    return Rule(f"the {what} is a constant", lambda op: op.constants[index] is not None)
+def constant(index: int, label: str) -> Rule:
+    """Input `index`, called `label`, is constant."""
+    return Rule(f"the {label} is a constant", lambda op: op.constants[index] is not None)

@@ -33,7 +33,7 @@ def guarded_row(row: Operator, cls: type, path: Path) -> Operator:
     """`row` with functions that check their results and raise PluginError for every fault."""
     calls = _Calls(row, cls.__name__, path)
     state = row.state and calls.state
-    rules = tuple(Rule(rule.sentence, calls.rule(rule)) for rule in row.rules)
+    rules = tuple(calls.rule(rule) for rule in row.rules)
     return replace(row, attributes=calls.attributes, rules=rules, infer=calls.infer, kernel=calls.kernel, state=state)
 
 
@@ -55,8 +55,10 @@ class _Calls:
         except Exception as error:
             raise PluginError(describe_fault(self._path, error)) from error
 
-    def rule(self, rule: Rule) -> Callable[[OperatorInstance], bool]:
-        return lambda op: bool(self._call(rule.holds, op))
+    def rule(self, rule: Rule) -> Rule:
+        offence = rule.offence
+        guarded = None if offence is None else lambda op: str(self._call(offence, op))
+        return Rule(rule.sentence, lambda op: bool(self._call(rule.holds, op)), guarded)
 
     def infer(self, op: OperatorInstance) -> tuple[Shape | None, ...]:
         shapes = self._call(self._row.infer, op)

@@ -20,6 +20,7 @@ from tflmgen.kernels.rules import (
     COMMON,
     QUANTIZED,
     QUANTIZED_PER_TENSOR,
+    axis_rule,
     constant,
     input_is,
     input_type,
@@ -170,7 +171,7 @@ def _axis_rules(*index_types: DType) -> tuple[Rule, ...]:
         input_is(1, "axis", *index_types),
         constant(1, "axis"),
         Rule("the axis is one number", lambda op: input_type(op, 1).elements == 1),
-        Rule("the axis is in range", lambda op: _axis(op) is not None),
+        axis_rule(lambda op: constants_of(op, 1)[0], lambda op: len(_shape(op))),
     )
 
 
@@ -236,7 +237,7 @@ ONE_HOT_RULES = (
         ),
     ),
     Rule("both values have one element", lambda op: all(input_type(op, i).elements == 1 for i in (2, 3))),
-    Rule("the axis is in range", lambda op: _new_axis(op) is not None),
+    axis_rule(lambda op: op.attributes.axis, lambda op: len(_shape(op)) + 1, "its output"),
 )
 
 NORMALIZATION_RULES = (

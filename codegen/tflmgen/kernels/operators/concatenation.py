@@ -25,7 +25,16 @@ from tflmgen.ir import (
 from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.copying import MOVABLE, are_pieces, constants_of
-from tflmgen.kernels.rules import COMMON, SAME_QUANTIZATION, constant, input_is, input_type, one_type, static_shape
+from tflmgen.kernels.rules import (
+    COMMON,
+    SAME_QUANTIZATION,
+    axis_rule,
+    constant,
+    input_is,
+    input_type,
+    one_type,
+    static_shape,
+)
 from tflmgen.kernels.traits import BY_AXIS, MONOTONE
 
 HEADER = "concatenation.h"
@@ -199,7 +208,7 @@ def _split_rules(source: int, at: int) -> tuple[Rule, ...]:
         input_is(at, "axis", DType.INT32),
         constant(at, "axis"),
         Rule("the axis is one number", lambda op: input_type(op, at).elements == 1),
-        Rule("the axis is in range", lambda op: _split_axis(op, source, at) is not None),
+        axis_rule(lambda op: constants_of(op, at)[0], lambda op: len(_input_shape(op, source))),
         Rule("there is at least one output", lambda op: len(op.outputs) > 0),
     )
 
@@ -213,7 +222,7 @@ SAME_TYPES = one_type(*MOVABLE)
 CONCATENATION_RULES = (
     *COMMON,
     SAME_TYPES,
-    Rule("the axis is in range", lambda op: axis_of(op) is not None),
+    axis_rule(lambda op: op.attributes.axis, lambda op: len(_input_shape(op))),
     Rule("the inputs' shapes are equal but for the axis", _agree_but_for_axis),
     SAME_QUANTIZATION,
 )
@@ -221,7 +230,7 @@ CONCATENATION_RULES = (
 PACK_RULES = (
     *COMMON,
     SAME_TYPES,
-    Rule("the axis is in range", lambda op: _pack_axis(op) is not None),
+    axis_rule(lambda op: op.attributes.axis, lambda op: len(_input_shape(op)) + 1, "its output"),
     Rule("values_count is the number of inputs", lambda op: op.attributes.count == len(op.inputs)),
     Rule(
         "the inputs' shapes are equal",
@@ -255,7 +264,7 @@ SPLIT_V_RULES = (
 UNPACK_RULES = (
     *COMMON,
     _outputs_like(0),
-    Rule("the axis is in range", lambda op: axis_of(op) is not None),
+    axis_rule(lambda op: op.attributes.axis, lambda op: len(_input_shape(op))),
     Rule(
         "the axis is as long as there are outputs",
         lambda op: _input_shape(op)[axis_of(op) or 0] == len(op.outputs) == op.attributes.count > 0,

@@ -13,7 +13,7 @@ from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, normalize_axis, stri
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
-from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, same_quantization, static_shape
+from tflmgen.kernels.rules import COMMON, QUANTIZED, axis_rule, input_is, input_type, same_quantization, static_shape
 from tflmgen.kernels.traits import BY_AXIS, MONOTONE
 
 HEADER = "gather.h"
@@ -145,7 +145,7 @@ GATHER_RULES = (
     *COMMON,
     _same_type(0),
     input_is(1, "index tensor", DType.INT32, DType.INT64),
-    Rule("the axis is in range", lambda op: _axis(op) is not None),
+    axis_rule(lambda op: op.attributes.axis, lambda op: len(_shape(op, 0))),
     Rule("batch_dims leading dimensions of input and indices are equal", lambda op: _batch_dims(op) is not None),
     Rule("the gathered axis has elements", lambda op: _shape(op, 0)[_axis(op) or 0] > 0),
     Rule("constant indices are in range", lambda op: _in_range(op, 1, _shape(op, 0)[_axis(op) or 0])),

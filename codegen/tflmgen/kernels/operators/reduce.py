@@ -237,7 +237,11 @@ def _row(
         input_is(1, "list of axes", DType.INT32),
         constant(1, "list of axes"),
         Rule(f"the input has at most {MAX_RANK} dimensions", lambda op: len(input_type(op, 0).shape) <= MAX_RANK),
-        Rule("every axis is one of the input's dimensions", lambda op: axes(op) is not None),
+        Rule(
+            "every axis is within the rank of its input",
+            lambda op: axes(op) is not None,
+            lambda op: f"axes {np.ravel(np.asarray(op.constants[1])).tolist()} and rank {len(input_type(op, 0).shape)}",
+        ),
         where_computed(
             "the input of a mean of integers, and of a quantised sum, has elements",
             lambda op: input_type(op, 0).elements > 0 or not needs_elements(op),

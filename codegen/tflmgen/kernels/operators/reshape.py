@@ -10,7 +10,7 @@ import numpy as np
 from tflmgen.ir import DType, OperatorInstance, Target, View
 from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
-from tflmgen.kernels.rules import STATIC, constant, input_is, input_type, static_shape
+from tflmgen.kernels.rules import STATIC, axis_rule, constant, input_is, input_type, static_shape
 from tflmgen.kernels.traits import MONOTONE, Traits, any_axis
 
 SAME_TYPE = Rule("input and output have one type", lambda op: input_type(op, 0).dtype is op.outputs[0].dtype)
@@ -117,7 +117,11 @@ OPERATORS = (
             input_is(1, "axis", DType.INT32, DType.INT64),
             constant(1, "axis"),
             Rule("the axis is one number", lambda op: input_type(op, 1).elements == 1),
-            Rule("the axis is in range", lambda op: _expanded(op) is not None),
+            axis_rule(
+                lambda op: int(np.ravel(np.asarray(op.constants[1]))[0]),
+                lambda op: len(input_type(op, 0).shape) + 1,
+                "its output",
+            ),
         ),
         lambda op: (_expanded(op),),
         _view,

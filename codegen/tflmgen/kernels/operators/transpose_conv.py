@@ -5,6 +5,8 @@ Inputs are [output shape, filter, input, bias]; the window is that of the convol
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, Null, OperatorInstance, Output, Target
@@ -48,7 +50,7 @@ def _as_convolution(op: OperatorInstance) -> OperatorInstance:
 
 
 def _on_convolution(rule: Rule) -> Rule:
-    return Rule(rule.sentence, lambda op: rule.holds(_as_convolution(op)))
+    return replace(rule, holds=lambda op: rule.holds(_as_convolution(op)))
 
 
 def _window(op: OperatorInstance) -> Window:

@@ -370,7 +370,9 @@ class _Checker:
             head = again
 
     def _invoke(self, call: Invoke, state: State) -> State:
-        summary = self._summaries[call.function]
+        summary = self._summaries.get(call.function)
+        if summary is None:
+            raise InternalError(f"step {call.step}: it is unknown what '{call.function}' does: callees come first")
         inputs = self._program.function(call.function).inputs
         if any(isinstance(access.place, Slot) for access in (*inputs, *summary.results)):
             raise InternalError(f"step {call.step}: it is unknown where the slots of '{call.function}' point")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tflmgen.backend import Json, Sources, emit, library_name, lower, plan_json, remarks_of
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.explore import Candidate, Choice, apart, choose, curve, prepare, prepare_trade_offs, push_rows
+from tflmgen.explore import Candidate, Choice, apart, choose, curve, prepare, prepare_trade_offs, push_rows, row_streams
 from tflmgen.frontend import TensorKey, find_bounds, import_model, read_model
 from tflmgen.ir import Module, Op, Program, Target, walk
 from tflmgen.kernels import Operators, Selector, with_custom
@@ -20,6 +20,7 @@ from tflmgen.memory import check
 from tflmgen.options import BuildOptions
 from tflmgen.passes import check_names, limits_by_loop
 from tflmgen.plugins import load_operators
+from tflmgen.proof import check_meaning
 from tflmgen.settings import Settings, parse_options
 
 ARENA_LIMIT = 1 << 30
@@ -80,8 +81,11 @@ def _compiled(imported: Module, name: str, selector: Selector, settings: Setting
     modules = optimise(imported, selector, settings, settings.ram_budget is not None)
     plan_choice = explore(modules, selector, settings)
     module = plan_choice.module
-    program = lower(module, plan_choice.best, limits_by_loop(settings.loops, module))
+    loop_limits = limits_by_loop(settings.loops, module)
+    program = lower(module, plan_choice.best, loop_limits)
     check(program, module.constants)
+    anew = selector.select(module, row_streams(module, selector.target))
+    check_meaning(module, program, anew.of, loop_limits)
     remarks = remarks_of(imported, module.removed, program)
     sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks)
     plan_options = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}

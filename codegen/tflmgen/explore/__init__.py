@@ -8,6 +8,7 @@ from tflmgen.explore.channel_multiples import prepare, prepare_trade_offs
 from tflmgen.explore.ram_trade_offs import Choice, apart, choose, curve, parse_budget
 from tflmgen.explore.search import Candidate
 from tflmgen.explore.streams.push_rows import push_rows
+from tflmgen.explore.streams.stream_calls import row_streams
 
 __all__ = [
     "Candidate",
@@ -19,4 +20,5 @@ __all__ = [
     "prepare",
     "prepare_trade_offs",
     "push_rows",
+    "row_streams",
 ]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 
 from tflmgen.ir import (
     Argument,
     Assembly,
+    Called,
+    Computation,
     ConstantArray,
-    Flash,
+    Fixed,
     Input,
     InputArgument,
     Kernel,
@@ -19,33 +22,42 @@ from tflmgen.ir import (
     OutputArgument,
     Pieces,
     Rename,
+    RowStream,
     Scratch,
+    Slot,
     View,
     Work,
 )
-
-Constants = Mapping[str, ConstantArray]
+from tflmgen.proof.flash import FlashContents
+from tflmgen.proof.row_calls import runs_stream
 
 
 def computes(
-    instruction: KernelCall | Rename | Assembly, op: Op, kernel: Kernel | View | Pieces, arrays: Constants
+    instruction: KernelCall | Rename | Assembly, op: Op, computation: Computation, flash: FlashContents
 ) -> bool:
-    """Whether `instruction` runs `op` by `kernel`, by one of its alternatives, or by one of them backward.
+    """Whether `instruction` runs `op` by `computation`: by its kernel, an alternative, or one of them backward.
 
-    arrays: the Program's constants. Places don't matter here.
+    Places in RAM don't matter here.
     """
-    if isinstance(kernel, View):
+    if isinstance(computation, View):
         return isinstance(instruction, Rename) and (
-            instruction.value.value == op.outputs[0] and instruction.source.value == op.inputs[kernel.input]
+            instruction.value.value == op.outputs[0] and instruction.source.value == op.inputs[computation.input]
         )
-    if isinstance(kernel, Pieces):
+    if isinstance(computation, Pieces):
         return isinstance(instruction, Assembly) and (
-            instruction.parts == kernel.parts
+            instruction.parts == computation.parts
             and tuple(None if a is None else a.value for a in instruction.inputs) == op.inputs
             and tuple(a.value for a in instruction.outputs) == op.outputs
         )
-    return isinstance(instruction, KernelCall) and any(
-        _is_call_of(instruction, op, variant, arrays) for variant in _variants(kernel)
+    if not isinstance(instruction, KernelCall):
+        return False
+    if isinstance(computation, RowStream):
+        return _has_operands(instruction, op, computation, flash) and (
+            runs_stream(instruction.rows, op, computation, flash)
+        )
+    return instruction.rows is None and any(
+        _is_call_of(instruction, kernel) and _has_operands(instruction, op, kernel, flash)
+        for kernel in _variants(computation)
     )
 
 
@@ -56,20 +68,21 @@ def _variants(kernel: Kernel) -> Iterator[Kernel]:
             yield forward.backward
 
 
-def _is_call_of(call: KernelCall, op: Op, kernel: Kernel, arrays: Constants) -> bool:
+def _is_call_of(call: KernelCall, kernel: Kernel) -> bool:
+    return (call.function, call.header, call.params) == (kernel.function, kernel.header, kernel.params)
+
+
+def _has_operands(call: KernelCall, op: Op, called: Called, flash: FlashContents) -> bool:
+    """Whether the arguments are those wanted; the call may claim fewer overlaps."""
     return (
-        (call.function, call.header, call.params, call.error)
-        == (kernel.function, kernel.header, kernel.params, kernel.error)
-        and set(call.overlaps) <= set(kernel.overlaps)
-        and len(call.arguments) == len(kernel.operands)
-        and all(
-            _is_operand(argument, op, operand, arrays)
-            for argument, operand in zip(call.arguments, kernel.operands, strict=True)
-        )
+        call.error == called.error
+        and set(call.overlaps) <= set(called.overlaps)
+        and len(call.arguments) == len(called.operands)
+        and all(map(partial(_is_operand, op, flash), call.arguments, called.operands))
     )
 
 
-def _is_operand(argument: Argument, op: Op, operand: Operand, arrays: Constants) -> bool:
+def _is_operand(op: Op, flash: FlashContents, argument: Argument, operand: Operand) -> bool:
     if isinstance(operand, Input) and op.inputs[operand.index] is not None:
         return isinstance(argument, InputArgument) and (
             (argument.index, argument.access.value) == (operand.index, op.inputs[operand.index])
@@ -81,12 +94,7 @@ def _is_operand(argument: Argument, op: Op, operand: Operand, arrays: Constants)
     if not isinstance(argument, Work):
         return False
     if isinstance(operand, ConstantArray):
-        place = argument.place
-        return isinstance(place, Flash) and place.offset == 0 and _is_array(arrays[place.name], operand)
+        return flash.has_array(argument.place, operand)
     if isinstance(operand, Scratch) and operand.bytes:
-        return argument.place is not None and not isinstance(argument.place, Flash) and argument.bytes == operand.bytes
+        return isinstance(argument.place, Fixed | Slot) and argument.bytes == operand.bytes
     return argument.place is None
-
-
-def _is_array(array: ConstantArray, wanted: ConstantArray) -> bool:
-    return (array.dtype.c_type, array.data) == (wanted.dtype.c_type, wanted.data)

@@ -19,24 +19,22 @@ from tflmgen.ir import (
     Block,
     Branch,
     Call,
+    Computation,
     Function,
     If,
     Instruction,
     Invoke,
-    Kernel,
     KernelCall,
     Loop,
     Module,
     Node,
     Op,
     OutputArgument,
-    Pieces,
     Program,
     ProgramFunction,
     Rename,
     Transfer,
     Value,
-    View,
     While,
     blocks_of,
     definitions_in,
@@ -45,15 +43,16 @@ from tflmgen.ir import (
     uses_in,
 )
 from tflmgen.proof.calls import computes
+from tflmgen.proof.flash import FlashContents
 
-KernelOf = Callable[[Op], Kernel | View | Pieces]
+ComputationOf = Callable[[Op], Computation]
 """What the operator table makes of an operator."""
 
 Pairs = frozenset[tuple[Value, Value]]
 """(new name, value that it names) at a boundary."""
 
 
-def check_meaning(module: Module, program: Program, kernel_of: KernelOf, limits: Mapping[int, int]) -> None:
+def check_meaning(module: Module, program: Program, computation_of: ComputationOf, limits: Mapping[int, int]) -> None:
     """Raises InternalError, naming the step, where the Program would not compute the Module.
 
     limits: While.id -> most iterations.
@@ -67,7 +66,7 @@ def check_meaning(module: Module, program: Program, kernel_of: KernelOf, limits:
     for function, written in zip(module.functions, program.functions, strict=True):
         if written.is_entry != (function.name in entries):
             raise InternalError(f"'{function.name}' is taken for what it is not: an entry, or none")
-        _Function(module, program, kernel_of, limits, function).check(written)
+        _Function(module, program, computation_of, limits, function).check(written)
 
 
 def _check_variables(module: Module, program: Program) -> None:
@@ -105,11 +104,16 @@ class _Function:
     """One function of the graph beside what the Program has for it."""
 
     def __init__(
-        self, module: Module, program: Program, kernel_of: KernelOf, limits: Mapping[int, int], function: Function
+        self,
+        module: Module,
+        program: Program,
+        computation_of: ComputationOf,
+        limits: Mapping[int, int],
+        function: Function,
     ) -> None:
         self._module = module
-        self._arrays = program.constants
-        self._kernel_of = kernel_of
+        self._flash = FlashContents(program.constants, module.constants)
+        self._computation_of = computation_of
         self._limits = limits
         self._function = function
 
@@ -195,7 +199,7 @@ class _Function:
     def _operator(self, op: Op, body: _Body) -> set[Value]:
         instruction = body.take()
         if not isinstance(instruction, KernelCall | Rename | Assembly) or (
-            not computes(instruction, op, self._kernel_of(op), self._arrays)
+            not computes(instruction, op, self._computation_of(op), self._flash)
         ):
             raise self._error(f"does not compute {op.operator} as the operator table says", instruction)
         return set(op.outputs)

@@ -16,11 +16,10 @@ from tflmgen.explore import Candidate, Choice, apart, choose, curve, prepare, pr
 from tflmgen.frontend import TensorKey, find_bounds, import_model, read_model
 from tflmgen.ir import Module, Op, Program, Target, walk
 from tflmgen.kernels import Operators, Selector, with_custom
-from tflmgen.memory import check
 from tflmgen.options import BuildOptions
 from tflmgen.passes import check_names, limits_by_loop
 from tflmgen.plugins import load_operators
-from tflmgen.proof import check_meaning
+from tflmgen.proof import check_meaning, check_memory
 from tflmgen.settings import Settings, parse_options
 
 ARENA_LIMIT = 1 << 30
@@ -83,7 +82,7 @@ def _compiled(imported: Module, name: str, selector: Selector, settings: Setting
     module = plan_choice.module
     loop_limits = limits_by_loop(settings.loops, module)
     program = lower(module, plan_choice.best, loop_limits)
-    check(program, module.constants)
+    check_memory(program, module.constants)
     anew = selector.select(module, row_streams(module, selector.target))
     check_meaning(module, program, anew.of, loop_limits)
     remarks = remarks_of(imported, module.removed, program)

@@ -14,7 +14,7 @@ from support.corpus import CORPUS
 from support.native import Invocation, NativeError, build_native, run_native
 from support.pipeline import Stages, compile_bytes
 from tflmgen.errors import ModelError
-from tflmgen.memory.proof.check import check
+from tflmgen.proof.symbolic_memory import check_memory
 
 Array = NDArray[Any]
 
@@ -31,7 +31,7 @@ def compiled(name: str) -> Stages | ModelError:
         stages = compile_bytes((CORPUS / MODELS[name]["path"]).read_bytes())
     except ModelError as error:
         return error
-    check(stages.program, stages.module.constants)
+    check_memory(stages.program, stages.module.constants)
     return stages
 
 

@@ -11,14 +11,14 @@ from support.random_program import Seeded
 from support.trial import Trial, failures_in_c, seeded_trials
 from tflmgen.errors import InternalError
 from tflmgen.ir.program import Program
-from tflmgen.memory.proof.check import check
+from tflmgen.proof.symbolic_memory import check_memory
 
 ROUNDS = 4
 
 
 def accepts(trial: Trial, program: Program) -> bool:
     try:
-        check(program, trial.stages.module.constants)
+        check_memory(program, trial.stages.module.constants)
     except InternalError:
         return False
     return True

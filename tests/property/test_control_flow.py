@@ -11,7 +11,7 @@ from support.features import features
 from support.random_program import Drawn, random_program
 from support.reference import TooLongError
 from support.trial import failures_in_c, make_trial, seeded_trials
-from tflmgen.memory.proof.check import check
+from tflmgen.proof.symbolic_memory import check_memory
 
 BATCH = 40
 QUICK = range(5)
@@ -22,7 +22,7 @@ SWEEP = range(5, 60)
 def test_generated_c_equals_the_reference(batch: int) -> None:
     trials = seeded_trials(range(batch * BATCH, (batch + 1) * BATCH))
     for trial in trials:
-        check(trial.stages.program, trial.stages.module.constants)
+        check_memory(trial.stages.program, trial.stages.module.constants)
     assert len(trials) > BATCH * 0.8
     assert not failures_in_c(trials, "clang" if batch % 5 == 4 else "gcc")
 
@@ -36,7 +36,7 @@ def test_program_equals_the_reference(data: st.DataObject) -> None:
         trial = make_trial(model, "drawn")
     except TooLongError:
         assume(False)
-    check(trial.stages.program, trial.stages.module.constants)
+    check_memory(trial.stages.program, trial.stages.module.constants)
     assert trial.holds_for(trial.stages.program)
 
 

@@ -12,8 +12,7 @@ from support.repository import ROOT
 from support.trial import Trial, seeded_trials
 from tflmgen.errors import InternalError
 from tflmgen.ir import Program
-from tflmgen.memory import check
-from tflmgen.proof import check_meaning
+from tflmgen.proof import check_meaning, check_memory
 
 ROUNDS = 3
 SEEDS = [range(130), pytest.param(range(130, 1200), marks=pytest.mark.sweep)]
@@ -22,7 +21,7 @@ SEEDS = [range(130), pytest.param(range(130, 1200), marks=pytest.mark.sweep)]
 def accepts(trial: Trial, program: Program) -> bool:
     module = trial.stages.module
     try:
-        check(program, module.constants)
+        check_memory(program, module.constants)
         check_meaning(module, program, trial.stages.selection.of, {})
     except InternalError:
         return False

@@ -10,7 +10,7 @@ from support.pipeline import Stages, compile_bytes
 from support.random_chain import random_chain
 from tflmgen.errors import InternalError
 from tflmgen.ir.program import Fixed, InputArgument, KernelCall, OutputArgument, Program
-from tflmgen.memory.proof.check import check
+from tflmgen.proof.symbolic_memory import check_memory
 
 SEEDS = range(60)
 
@@ -48,7 +48,7 @@ def tighter(call: KernelCall) -> KernelCall:
 
 def accepts(stages: Stages, program: Program) -> bool:
     try:
-        check(program, stages.module.constants)
+        check_memory(program, stages.module.constants)
     except InternalError:
         return False
     return True

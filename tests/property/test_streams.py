@@ -29,9 +29,9 @@ from tflmgen.ir.kernel import Target
 from tflmgen.ir.program import KernelCall, Program, RowCallAt, RowProgram
 from tflmgen.ir.row_stream import Line
 from tflmgen.kernels.selection import Selector
-from tflmgen.memory.proof.check import check
 from tflmgen.options import Optimize
 from tflmgen.passes.pipeline import run_passes
+from tflmgen.proof.symbolic_memory import check_memory
 
 HOST = Target(core="host")
 MORE = 5
@@ -68,7 +68,7 @@ def program_of(module: Module) -> Program:
 
 def lowered(module: Module, best: Candidate) -> Program:
     program = lower(module, best)
-    check(program, module.constants)
+    check_memory(program, module.constants)
     return program
 
 
@@ -141,7 +141,7 @@ def test_the_checker_refuses_changed_streams() -> None:
                 continue
             changed = replace(program, functions=(replace(function, body=body), *program.functions[1:]))
             try:
-                check(changed, streamed.constants)
+                check_memory(changed, streamed.constants)
                 accepted += 1
             except InternalError:
                 refused += 1

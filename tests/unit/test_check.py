@@ -12,7 +12,7 @@ from support.pipeline import Stages, compile_bytes
 from support.tiny_graphs import branch_model, straight_model, swap_model
 from tflmgen.errors import InternalError
 from tflmgen.ir.program import Fixed, Flash, KernelCall, OutputArgument, Place, Program, Slot, Transfer
-from tflmgen.memory.proof.check import check
+from tflmgen.proof.symbolic_memory import check_memory
 
 STRAIGHT, BRANCH = compile_bytes(straight_model()), compile_bytes(branch_model())
 SWAP, SMALL_SWAP = compile_bytes(swap_model()), compile_bytes(swap_model(2))
@@ -97,15 +97,15 @@ def narrow_slots(program: Program) -> Program:
     ],
 )
 def test_fault(stages: Stages, fault: Fault, text: str) -> None:
-    check(stages.program, stages.module.constants)
+    check_memory(stages.program, stages.module.constants)
     broken = fault(stages.program)
     assert broken != stages.program
     with pytest.raises(InternalError, match=text):
-        check(broken, stages.module.constants)
+        check_memory(broken, stages.module.constants)
 
 
 def test_constants_must_be_the_model_s() -> None:
     name, array = next(iter(STRAIGHT.program.constants.items()))
     other = {**STRAIGHT.program.constants, name: replace(array, data=bytes(len(array.data)))}
     with pytest.raises(InternalError, match="from flash, where it is not"):
-        check(replace(STRAIGHT.program, constants=other), STRAIGHT.module.constants)
+        check_memory(replace(STRAIGHT.program, constants=other), STRAIGHT.module.constants)

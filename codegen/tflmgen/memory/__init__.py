@@ -1,7 +1,7 @@
 """Where every value lies: homes shared by values, the moves that remain, overlaps, and offsets in the arena.
 
-In: a Schedule, its Liveness and the chosen kernels. Out: Storage and Layout; check() proves a Program.
-Decided here: coalescing and placement. memory.proof shares no code with the rest of this room.
+In: a Schedule, its Liveness and the chosen kernels. Out: Storage and Layout.
+Decided here: coalescing and placement.
 """
 
 from tflmgen.memory.blocks import Block
@@ -10,7 +10,6 @@ from tflmgen.memory.lower_bounds import peak
 from tflmgen.memory.offsets import Layout, lay_out
 from tflmgen.memory.overlap import has_multiples, keeps_multiples
 from tflmgen.memory.placement import place
-from tflmgen.memory.proof.check import check
 from tflmgen.memory.storage import JOINS, Storage, assign, copied_in_loops, has_backward, has_pieces
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "Spot",
     "Storage",
     "assign",
-    "check",
     "copied_in_loops",
     "has_backward",
     "has_multiples",

@@ -1,9 +1,10 @@
-"""Translation validation: shows that a Program computes its Module, whatever the stages in between have done.
+"""The proof of each build: the Program computes its Module, and no byte is lost on the way.
 
-In: the Module after the passes, the Program, the operator table. Out: nothing, or an InternalError.
+In: the Module after the passes, the Program, and what computes each operator. Out: nothing, or an InternalError.
 Decided here: nothing. Shares no code with schedule, memory, exploration and lowering.
 """
 
 from tflmgen.proof.meaning import check_meaning
+from tflmgen.proof.symbolic_memory import check_memory
 
-__all__ = ["check_meaning"]
+__all__ = ["check_meaning", "check_memory"]

@@ -42,8 +42,8 @@ from tflmgen.ir import (
     substitute,
     uses_in,
 )
-from tflmgen.proof.calls import computes
 from tflmgen.proof.flash import FlashContents
+from tflmgen.proof.kernel_calls import computes
 
 ComputationOf = Callable[[Op], Computation]
 """What the operator table makes of an operator."""

@@ -36,8 +36,8 @@ from tflmgen.ir import (
     Value,
     Work,
 )
-from tflmgen.memory.proof.byte_segments import Segments, Span
-from tflmgen.memory.proof.check_rows import check_rows, check_waiting
+from tflmgen.proof.byte_segments import Segments, Span
+from tflmgen.proof.check_rows import check_rows, check_waiting
 
 Tag = tuple[Value, int]
 State = tuple[frozenset[Tag], ...]
@@ -51,7 +51,7 @@ class _Summary:
     results: tuple[Access, ...]
 
 
-def check(program: Program, constants: Mapping[str, bytes]) -> None:
+def check_memory(program: Program, constants: Mapping[str, bytes]) -> None:
     """Raises InternalError, naming step and value, where a plan would compute something else than its model.
 
     `constants` are the module's: key -> raw bytes.

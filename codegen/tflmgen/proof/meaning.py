@@ -1,7 +1,7 @@
 """Shows that a Program computes its Module: each operator once, on its operands, in an order that its data allow.
 
-The proof of memory (check.py) shows that every read finds the value that the Program says it reads; so does this module
-not look at places. It walks the graph and the Program side by side: each node of a block has exactly one instruction,
+The proof of memory (symbolic_memory.py) shows that every read finds the value that the Program names; whether this is
+the value to read is shown here, where places don't matter. The module walks the graph and the Program side by side: each node of a block has exactly one instruction,
 after those that define what it reads; branches and loops have the right bodies, conditions and trip counts; values that
 change names at a boundary do so as the graph says. What an operator's call must look like comes from the operator table
 anew, not from the plan.

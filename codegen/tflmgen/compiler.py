@@ -84,7 +84,7 @@ def _compiled(imported: Module, name: str, selector: Selector, settings: Setting
     program = lower(module, plan_choice.best, loop_limits)
     check_memory(program, module.constants)
     anew = selector.select(module, row_streams(module, selector.target))
-    check_meaning(module, program, anew.of, loop_limits)
+    check_meaning(module, program, anew.selected, loop_limits)
     remarks = remarks_of(imported, module.removed, program)
     sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks)
     plan_options = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from support.mutate_meaning import CONTROL, NUMBERS, Mutation
-from support.pipeline import compile_bytes
+from support.pipeline import SELECTOR, compile_bytes
 from support.random_program import Seeded
 from support.repository import ROOT
 from support.trial import Trial, seeded_trials
@@ -22,7 +22,7 @@ def accepts(trial: Trial, program: Program) -> bool:
     module = trial.stages.module
     try:
         check_memory(program, module.constants)
-        check_meaning(module, program, trial.stages.selection.of, {})
+        check_meaning(module, program, SELECTOR.select(module).selected, {})
     except InternalError:
         return False
     return True

@@ -36,6 +36,10 @@ class Selection:
     kernels: Mapping[int, Selected]
     notes: tuple[str, ...] = ()
 
+    def selected(self, op: Op) -> Selected:
+        """What computes an operator, with what else could."""
+        return self.kernels[op.id]
+
     def of(self, op: Op) -> Computation:
         """What computes an operator."""
         return _computation(self.kernels[op.id])

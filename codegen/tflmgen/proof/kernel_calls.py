@@ -9,13 +9,13 @@ from tflmgen.ir import (
     Argument,
     Assembly,
     Called,
-    Computation,
     ConstantArray,
     Fixed,
     Input,
     InputArgument,
     Kernel,
     KernelCall,
+    KernelChoice,
     Op,
     Operand,
     Output,
@@ -24,6 +24,7 @@ from tflmgen.ir import (
     Rename,
     RowStream,
     Scratch,
+    Selected,
     Slot,
     View,
     Work,
@@ -32,40 +33,36 @@ from tflmgen.proof.flash import FlashContents
 from tflmgen.proof.row_calls import runs_stream
 
 
-def computes(
-    instruction: KernelCall | Rename | Assembly, op: Op, computation: Computation, flash: FlashContents
-) -> bool:
-    """Whether `instruction` runs `op` by `computation`: by its kernel, an alternative, or one of them backward.
+def computes(instruction: KernelCall | Rename | Assembly, op: Op, selected: Selected, flash: FlashContents) -> bool:
+    """Whether `instruction` runs `op` as selected: by a kernel among those to choose from, perhaps backward.
 
     Places in RAM don't matter here.
     """
-    if isinstance(computation, View):
+    if isinstance(selected, View):
         return isinstance(instruction, Rename) and (
-            instruction.value.value == op.outputs[0] and instruction.source.value == op.inputs[computation.input]
+            instruction.value.value == op.outputs[0] and instruction.source.value == op.inputs[selected.input]
         )
-    if isinstance(computation, Pieces):
+    if isinstance(selected, Pieces):
         return isinstance(instruction, Assembly) and (
-            instruction.parts == computation.parts
+            instruction.parts == selected.parts
             and tuple(None if a is None else a.value for a in instruction.inputs) == op.inputs
             and tuple(a.value for a in instruction.outputs) == op.outputs
         )
     if not isinstance(instruction, KernelCall):
         return False
-    if isinstance(computation, RowStream):
-        return _has_operands(instruction, op, computation, flash) and (
-            runs_stream(instruction.rows, op, computation, flash)
-        )
+    if isinstance(selected, RowStream):
+        return _has_operands(instruction, op, selected, flash) and (runs_stream(instruction.rows, op, selected, flash))
     return instruction.rows is None and any(
         _is_call_of(instruction, kernel) and _has_operands(instruction, op, kernel, flash)
-        for kernel in _variants(computation)
+        for kernel in _kernels(selected)
     )
 
 
-def _variants(kernel: Kernel) -> Iterator[Kernel]:
-    for forward in (kernel, *kernel.alternatives):
-        yield forward
-        if forward.backward is not None:
-            yield forward.backward
+def _kernels(choice: KernelChoice) -> Iterator[Kernel]:
+    for costed in (choice.chosen, *choice.alternatives):
+        yield costed.kernel
+        if costed.kernel.backward is not None:
+            yield costed.kernel.backward
 
 
 def _is_call_of(call: KernelCall, kernel: Kernel) -> bool:

@@ -1,10 +1,10 @@
 """Shows that a Program computes its Module: each operator once, on its operands, in an order that its data allow.
 
 The proof of memory (symbolic_memory.py) shows that every read finds the value that the Program names; whether this is
-the value to read is shown here, where places don't matter. The module walks the graph and the Program side by side: each node of a block has exactly one instruction,
-after those that define what it reads; branches and loops have the right bodies, conditions and trip counts; values that
-change names at a boundary do so as the graph says. What an operator's call must look like comes from the operator table
-anew, not from the plan.
+the value to read is shown here, where places don't matter. The module walks the graph and the Program side by side:
+each node of a block has exactly one instruction, after those that define what it reads; branches and loops have the
+right bodies, conditions and trip counts; values that change names at a boundary do so as the graph says. What an
+operator's call must look like comes from the operator table anew, not from the plan.
 
 Together the two are a translation validation in the sense of Pnueli, Siegel and Singerman (TACAS 1998).
 """
@@ -19,7 +19,6 @@ from tflmgen.ir import (
     Block,
     Branch,
     Call,
-    Computation,
     Function,
     If,
     Instruction,
@@ -33,6 +32,7 @@ from tflmgen.ir import (
     Program,
     ProgramFunction,
     Rename,
+    Selected,
     Transfer,
     Value,
     While,
@@ -45,14 +45,14 @@ from tflmgen.ir import (
 from tflmgen.proof.flash import FlashContents
 from tflmgen.proof.kernel_calls import computes
 
-ComputationOf = Callable[[Op], Computation]
+SelectedOf = Callable[[Op], Selected]
 """What the operator table makes of an operator."""
 
 Pairs = frozenset[tuple[Value, Value]]
 """(new name, value that it names) at a boundary."""
 
 
-def check_meaning(module: Module, program: Program, computation_of: ComputationOf, limits: Mapping[int, int]) -> None:
+def check_meaning(module: Module, program: Program, selected_of: SelectedOf, limits: Mapping[int, int]) -> None:
     """Raises InternalError, naming the step, where the Program would not compute the Module.
 
     limits: While.id -> most iterations.
@@ -66,7 +66,7 @@ def check_meaning(module: Module, program: Program, computation_of: ComputationO
     for function, written in zip(module.functions, program.functions, strict=True):
         if written.is_entry != (function.name in entries):
             raise InternalError(f"'{function.name}' is taken for what it is not: an entry, or none")
-        _Function(module, program, computation_of, limits, function).check(written)
+        _Function(module, program, selected_of, limits, function).check(written)
 
 
 def _check_variables(module: Module, program: Program) -> None:
@@ -107,13 +107,13 @@ class _Function:
         self,
         module: Module,
         program: Program,
-        computation_of: ComputationOf,
+        selected_of: SelectedOf,
         limits: Mapping[int, int],
         function: Function,
     ) -> None:
         self._module = module
         self._flash = FlashContents(program.constants, module.constants)
-        self._computation_of = computation_of
+        self._selected_of = selected_of
         self._limits = limits
         self._function = function
 
@@ -199,7 +199,7 @@ class _Function:
     def _operator(self, op: Op, body: _Body) -> set[Value]:
         instruction = body.take()
         if not isinstance(instruction, KernelCall | Rename | Assembly) or (
-            not computes(instruction, op, self._computation_of(op), self._flash)
+            not computes(instruction, op, self._selected_of(op), self._flash)
         ):
             raise self._error(f"does not compute {op.operator} as the operator table says", instruction)
         return set(op.outputs)

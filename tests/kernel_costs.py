@@ -3,8 +3,8 @@
     PYTHONPATH=tests python -m kernel_costs [--board BOARD] [--family FAMILY] [--check]
 
 writes the table anew, or what it says of a board's core and a family: half a minute each. The terms are those that
-families.py names; coefficients are those of the least relative error that are not negative. With --check it compares
-the table with layers that it was not fitted to instead.
+declarations of kernels name; coefficients are those of the least relative error that are not negative. With --check it
+compares the table with layers that it was not fitted to instead.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from pathlib import Path
 
 import numpy as np
 from support.cost_elements import elements, pool
-from support.cost_families import FAMILIES, SPECIALISED
 from support.cost_layers import lstm_layer, svdf_layer, typed
 from support.cost_products import product
 from support.cost_samples import Layer, Measured, Sample, measure
 from support.repository import ROOT
-from tflmgen.kernels.costs import families
 from tflmgen.kernels.costs.estimate import CORES, Table, cycles_table, numbers_of
+from tflmgen.kernels.registry import cost_models, declarations
 from tflmgen.project.board import load_board
 
 TABLE = ROOT / "codegen" / "tflmgen" / "kernels" / "costs" / "cycles.json"
@@ -41,6 +40,27 @@ SIX = 0.25
 
 INLINED = 8
 """Layers of a model that are still compiled each for itself."""
+
+
+SPECIALISED = ("lstm_dsp",)
+"""Kernels that compilers specialise where a model has one such layer, the usual case: measured one by one."""
+
+INSTRUCTIONS = {
+    "cortex-m0": ("portable", "thumb"),
+    "cortex-m3": ("portable", "thumb"),
+    "cortex-m4": ("portable", "dsp"),
+    "cortex-m7": ("portable", "dsp"),
+    "cortex-m55": ("portable", "dsp", "mve"),
+}
+"""Whose kernels are measured on each core. Those for Armv6-M run on every core, but are left to what no others compute:
+measured where there are no others."""
+
+
+def families_of(core: str) -> list[str]:
+    """The families of kernels whose costs are measured on a core; float32 where it has a floating-point unit."""
+    kinds = INSTRUCTIONS[core]
+    families = [name for declared in declarations() if declared.instructions in kinds for name in declared.costs]
+    return [name for name in families if "dsp" in kinds or not name.endswith("_f32")]
 
 
 def layers_of(name: str, rng: np.random.Generator, count: int = LAYERS) -> Sequence[Measured]:
@@ -235,7 +255,7 @@ def samples_of(name: str, board: str, layers: Sequence[Measured]) -> list[Sample
 
 def fit(name: str, samples: Sequence[Sample]) -> dict[str, float]:
     """The cycles of each term of a family, those that take none left out."""
-    counts = [families.FAMILIES[name].counts(numbers_of(sample.kernel)) for sample in samples]
+    counts = [cost_models()[name].counts(numbers_of(sample.kernel)) for sample in samples]
     rows = np.array([list(row.values()) for row in counts], dtype=np.float64)
     found = _least(rows, np.array([sample.cycles for sample in samples], dtype=np.float64))
     return {term: cycles for term, cycles in zip(counts[0], found, strict=True) if cycles}
@@ -269,7 +289,7 @@ def _least(rows: np.ndarray, wanted: np.ndarray) -> list[float]:
 
 def errors(name: str, samples: Sequence[Sample], cycles: dict[str, float]) -> list[float]:
     """Relative errors of the estimates."""
-    counts = (families.FAMILIES[name].counts(numbers_of(sample.kernel)) for sample in samples)
+    counts = (cost_models()[name].counts(numbers_of(sample.kernel)) for sample in samples)
     estimates = [sum(cycles[term] * row[term] for term in cycles) for row in counts]
     return [estimate / sample.cycles - 1 for estimate, sample in zip(estimates, samples, strict=True)]
 
@@ -283,7 +303,7 @@ def main() -> None:
     table = cycles_table()
     for board in arguments.board or BOARDS:
         core = CORES[load_board(board).core]
-        for number, name in enumerate(FAMILIES[core]):
+        for number, name in enumerate(families_of(core)):
             if arguments.family is not None and name not in arguments.family:
                 continue
             seed, count = (CHECK_SEED, CHECK_LAYERS) if arguments.check else (number, LAYERS)

@@ -48,6 +48,14 @@ def test_the_recipe_for_an_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     module["test_clip"]()
 
 
+def test_the_recipe_for_a_kernel_is_a_real_one() -> None:
+    (header,) = examples("docs/contribute/adding-a-kernel.md", "c")
+    (declaration,) = examples("docs/contribute/adding-a-kernel.md", "python")
+    assert header == (ROOT / "firmware" / "kernels" / "lookup_mve.h").read_text(encoding="utf-8")
+    module = ROOT / "codegen" / "tflmgen" / "kernels" / "mve" / "lookup_mve.py"
+    assert declaration == module.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("compiler", [("gcc", "-xc", "-std=c99"), ("g++", "-xc++")])
 def test_c_of_the_api_page(compiler: tuple[str, ...], tmp_path: Path) -> None:
     header = compile_model(ROOT / "examples" / "gate.tflite", Target("host"), BuildOptions()).sources.files[

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernel_costs import CHECK_SEED, layers_of
-from support.cost_families import FAMILIES, SPECIALISED
+from kernel_costs import CHECK_SEED, SPECIALISED, families_of, layers_of
 from support.cost_samples import measure
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.kernels.costs.estimate import CORES, estimate
@@ -31,7 +30,7 @@ BOARDS = {"mps2_an385_m0": ("_thumb",), "mps2_an386": ("_dsp", "_f32"), "mps3_an
 @pytest.mark.parametrize("board", BOARDS)
 def test_estimates_are_near_counts(board: str, tmp_path: Path) -> None:
     core, errors = load_board(board).core, []
-    for family in FAMILIES[CORES[core]]:
+    for family in families_of(CORES[core]):
         if not any(kind in family for kind in BOARDS[board]):
             continue
         alone = family in SPECIALISED

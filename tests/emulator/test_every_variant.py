@@ -8,25 +8,24 @@ import pytest
 from support.emulated_kernels import Run, check_on
 from support.kernel_harness import run_kernels
 from support.tools import requires_compiler
-from support.variant_cases import FAMILIES, MACHINES, Family, chosen_for, fast_functions
+from support.variant_cases import FAST, MACHINES, chosen_for, functions_by_header, functions_of
+from tflmgen.kernels.declaration import KernelDeclaration
 
 pytestmark = [pytest.mark.emulator, requires_compiler]
 
 
 @pytest.mark.parametrize("variant", MACHINES)
-def test_every_function_is_of_one_family(variant: str) -> None:
-    families = [family for family in FAMILIES if family.variant == variant]
-    functions = fast_functions(variant)
-    assert len(functions) > 20
-    assert {name for name in functions if sum(family.has(name) for family in families) != 1} == set()
+def test_every_function_is_in_a_declared_header(variant: str) -> None:
+    declared = [header for declaration in FAST if declaration.instructions == variant for header in declaration.headers]
+    assert set(functions_by_header(variant)) == set(declared)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.pattern)
-def test_every_function_is_exact(family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    functions = family.functions()
-    assert functions
-    chosen = list(chosen_for(family, functions, monkeypatch))
+@pytest.mark.parametrize("declaration", FAST, ids=lambda declaration: declaration.header)
+def test_every_function_is_exact(
+    declaration: KernelDeclaration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = list(chosen_for(declaration, functions_of(declaration), monkeypatch))
     cases = {id(case): (case, values) for case, values, *_ in chosen}
     expected = dict(zip(cases, run_kernels(list(cases.values())), strict=True))
     runs = [Run(case, values, expected[id(case)], overlap, kernel) for case, values, kernel, overlap in chosen]
-    check_on(family.machine, runs, tmp_path)
+    check_on(MACHINES[declaration.instructions], runs, tmp_path)

@@ -16,7 +16,6 @@ from tflmgen.compiler import compile_model
 from tflmgen.ir.kernel import Kernel, Target
 from tflmgen.ir.kernel_choice import KernelChoice
 from tflmgen.ir.program import KernelCall, walk_instructions
-from tflmgen.kernels.costs.families import family_of
 from tflmgen.kernels.operators import (
     arithmetic,
     batch_matmul,
@@ -29,6 +28,7 @@ from tflmgen.kernels.operators import (
 )
 from tflmgen.kernels.operators import lstm as lstm_operators
 from tflmgen.kernels.operators import svdf as svdf_operators
+from tflmgen.kernels.registry import family_of
 from tflmgen.options import BuildOptions
 from tflmgen.project.board import load_board
 

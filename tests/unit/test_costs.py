@@ -12,8 +12,9 @@ from support.repository import ROOT
 from tflmgen.ir.kernel import Kernel, Params, Scratch, Target
 from tflmgen.ir.kernel_choice import CostedKernel, KernelChoice
 from tflmgen.kernels import choice as fast
-from tflmgen.kernels.costs.estimate import CORES, FAMILIES, cycles_of, cycles_table, estimate
-from tflmgen.kernels.costs.families import CALL, family_of
+from tflmgen.kernels.costs.estimate import CORES, cycles_of, cycles_table, estimate
+from tflmgen.kernels.costs.model import CALL
+from tflmgen.kernels.registry import cost_models, family_of
 
 MOST_TERMS, MOST_COEFFICIENTS = 8, 1200
 """Of one family on one core; of all together."""
@@ -38,24 +39,24 @@ def convolution(name: str, **numbers: int) -> Kernel:
 
 
 def test_every_family_has_figures_for_its_terms_alone() -> None:
-    assert set(cycles_table()) == set(FAMILIES)
+    assert set(cycles_table()) == set(cost_models())
     for name, by_core in cycles_table().items():
         assert set(by_core) <= set(CORES.values())
         for cycles in by_core.values():
-            assert set(cycles) <= {CALL, *FAMILIES[name].terms}, name
+            assert set(cycles) <= {CALL, *cost_models()[name].terms}, name
 
 
 def test_no_term_is_there_for_nothing() -> None:
-    for name, family in FAMILIES.items():
+    for name, family in cost_models().items():
         fitted = {term for cycles in cycles_table()[name].values() for term in cycles}
         assert set(family.terms) <= fitted, name
-    used = {term for family in FAMILIES.values() for term in family.terms}
-    assert frozenset().union(*(family.vocabulary for family in FAMILIES.values())) == used
+    used = {term for family in cost_models().values() for term in family.terms}
+    assert frozenset().union(*(family.vocabulary for family in cost_models().values())) == used
 
 
 def test_costs_are_small() -> None:
     tables = [cycles for by_core in cycles_table().values() for cycles in by_core.values()]
-    assert max(len({CALL, *family.terms}) for family in FAMILIES.values()) <= MOST_TERMS
+    assert max(len({CALL, *family.terms}) for family in cost_models().values()) <= MOST_TERMS
     assert sum(map(len, tables)) <= MOST_COEFFICIENTS
     assert min(cycle for cycles in tables for cycle in cycles.values()) > 0
 
@@ -84,7 +85,7 @@ def test_terms_count_parts_of_a_convolution(family: str, core: str) -> None:
     """64 pixels in blocks of 3 or 4, of which the last is full with 2 left, by 8 pairs of channels, 18 steps each."""
     layer = convolution(f"{family}_clamped_s8")
     assert layer.params is not None
-    counts = FAMILIES[family].counts(dict(layer.params.fields))  # type: ignore[arg-type]
+    counts = cost_models()[family].counts(dict(layer.params.fields))  # type: ignore[arg-type]
     cycles = cycles_table()[family][core]
     assert estimate(layer, core) == round(sum(cycles[term] * counts[term] for term in cycles))
     blocks = 21 if family == "conv2d_dsp" else 16

@@ -1,6 +1,6 @@
 """What a kernel call takes: estimated cycles, for choosing among kernels.
 
-A kernel's family (families.py) has terms: how often each part of the kernel runs. The table cycles.json says how many
+A kernel's declaration says how often each part of it runs in a call: its terms. The table cycles.json says how many
 cycles one of each takes on a core; tests/kernel_costs.py fits it to counts of `bench`, see docs/understand/counting.md.
 """
 
@@ -12,9 +12,9 @@ from functools import cache
 from importlib.resources import files
 
 from tflmgen.ir import CostedKernel, Kernel, KernelChoice, RowStream, Selected
-from tflmgen.kernels.costs.families import FAMILIES, family_of
 from tflmgen.kernels.costs.term import Numbers
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX
+from tflmgen.kernels.registry import cost_models, family_of
 
 CORES = {
     "cortex-m0": "cortex-m0",
@@ -60,7 +60,7 @@ def estimate(kernel: Kernel, core: str) -> int | None:
     cycles = by_core.get(CORES[core]) or by_core.get(STANDS_FOR.get(CORES[core], ""))
     if cycles is None:
         return None
-    counts = FAMILIES[name].counts(numbers_of(kernel))
+    counts = cost_models()[name].counts(numbers_of(kernel))
     return max(1, round(sum(cycles[term] * counts[term] for term in cycles)))
 
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params
+from tflmgen.ir import Input, Kernel, Output, Params
+from tflmgen.kernels.costs.model import elements_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.binary import Fields, binary_overlaps, nest_fields
+from tflmgen.kernels.requests import Addition
 from tflmgen.kernels.rules import input_type, zero_point
 
 SHIFTS = (22, 21, 20, 19)
@@ -28,19 +31,17 @@ _INT32 = 2**31
 Integers = NDArray[np.int64]
 
 
-def add_dsp(op: OperatorInstance, factors: Sequence[float], sign: int, low: int, high: int) -> Kernel | None:
-    """The kernel of input 0 + sign * input 1; None where no affine map is exact.
+def add_dsp(request: Addition) -> Kernel | None:
+    """The kernel; None where no affine map is exact.
 
     Where sums meet halves exactly there is none: TFLite rounds these away from zero, which no affine map does.
-    factors: those of both inputs and of their sum (see arithmetic.add_scales).
     """
-    return affine_kernel(op, factors, sign, (low, high), "dsp", EXTRA)
+    return affine_kernel(request, "dsp", EXTRA)
 
 
-def affine_kernel(
-    op: OperatorInstance, factors: Sequence[float], sign: int, limits: tuple[int, int], variant: str, extra: int
-) -> Kernel | None:
+def affine_kernel(request: Addition, variant: str, extra: int) -> Kernel | None:
     """The kernel of one instruction set, whose factors have `extra` fraction bits more than their sum."""
+    op, factors, sign = request.op, request.factors, request.sign
     first, second, output = input_type(op, 0), input_type(op, 1), op.outputs[0]
     zeros = zero_point(first), zero_point(second), zero_point(output)
     results = reference([quantize_multiplier(f) for f in factors], zeros, sign)
@@ -48,7 +49,7 @@ def affine_kernel(
     found = next((fit for shift in SHIFTS if (fit := _fit(factors, sign, shift, extra, wanted))), None)
     if found is None:
         return None
-    low, high = limits
+    low, high = request.limits
     clamped = int(results.min()) < low > -128 or int(results.max()) > high < 127
     equal = first.elements == second.elements == output.elements
     counts: Fields = (("count", output.elements),) if equal else nest_fields(op)
@@ -149,3 +150,16 @@ def _bounds(results: Integers, sums: Integers, shift: int) -> tuple[Integers, In
     low = np.where(results > -128, (results << shift) - sums, -4 * _INT32)
     high = np.where(results < 127, ((results + 1) << shift) - 1 - sums, 4 * _INT32)
     return low, high
+
+
+KERNEL = KernelDeclaration(
+    "add_dsp.h",
+    "dsp",
+    (Computes(Addition, add_dsp),),
+    {
+        "add_dsp": elements_cost("element rest clamp", 1, 1, 4),
+        "add_rows_dsp": elements_cost("row restart full_vector element rest clamp", 1, 1, 4),
+    },
+    (Cases("narrow_add"),),
+    beside=("add_rows_dsp.h",),
+)

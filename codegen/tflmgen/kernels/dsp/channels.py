@@ -9,6 +9,7 @@ accumulator's whole range.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,7 @@ class Rescalings:
     common_shift: bool = False
 
 
+@lru_cache(maxsize=4)
 def rescalings(layer: Layer, scale_bits: int = SCALE_BITS) -> Rescalings | None:
     """Constants with which the kernels are exact for every input, or None where there are none."""
     channels: list[Rescaling] = []

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.dsp.conv2d_dsp import is_computed_in_blocks
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "conv2d_dot_dsp.h"
 BLOCK = 3
 """Pixels of one line that are computed at a time."""
 
+FEW_CHANNELS = 4
+"""Output channels up to which a window may not be worth widening for them."""
+
 _LEAST_SHIFT, _MOST_SHIFT = 1, 22
 _MOST = 2**30
 """Of a sum's magnitude."""
 
 
-def conv2d_dot_dsp(op: OperatorInstance, window: Window, layer: Layer, groups: int = 1) -> Kernel | None:
-    """The kernel; None where sums are too large, or are scaled up.
-
-    layer.weights: [channels, taps * (input channels of a group)].
-    """
-    if not _is_exact(layer):
+def conv2d_dot_dsp(request: Convolution) -> Kernel | None:
+    """The kernel; None where sums are too large, or are scaled up, or where many channels are computed in blocks."""
+    op, window, layer = request.op, request.window, request.layer
+    if not _is_exact(layer) or (len(layer.weights) > FEW_CHANNELS and is_computed_in_blocks(request)):
         return None
     flat = window.flat
     channels, terms = layer.weights.shape
-    own = terms // math.prod(window.taps)
-    apart = window.steps.dilation_width > 1 or groups > 1
+    own, apart = window.input[3], window.steps.dilation_width > 1
     by_taps = apart and own % 4 == 0
     columns = window.taps[1] if by_taps else 1
     row = terms // window.taps[0] // columns
@@ -43,7 +45,7 @@ def conv2d_dot_dsp(op: OperatorInstance, window: Window, layer: Layer, groups: i
         "tflmgen_conv2d_dot_dsp_s8",
         flat.fields(channels),
         window.dilation_fields,
-        (("groups", groups), ("filter_channels", own), ("columns", columns), ("words", words)),
+        (("groups", 1), ("filter_channels", own), ("columns", columns), ("words", words)),
         (("direct", by_taps or not apart), ("padding_value", zero_point(input_type(op, 0)))),
         (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127)),
     )
@@ -51,27 +53,26 @@ def conv2d_dot_dsp(op: OperatorInstance, window: Window, layer: Layer, groups: i
     weights = np.pad(pieces, ((0, 0), (0, 0), (0, 4 * words - row))).reshape(channels, -1)
     taps = (window.taps[0] - 1) * window.steps.dilation_height * window.input[2]
     taps += (columns - 1) * window.steps.dilation_width
-    direct = _direct(flat, taps * window.input[3] + 4 * words + (groups - 1) * own) & (by_taps or not apart)
-    distance = _distance(flat, channels, groups, own, direct)
+    direct = _direct(flat, taps * window.input[3] + 4 * words) & (by_taps or not apart)
+    distance = _distance(flat, channels, direct)
     operands = (
         Input(0),
-        ConstantArray.of("stream", _stream(layer, weights, channels // groups), DType.UINT32),
+        ConstantArray.of("stream", _stream(layer, weights), DType.UINT32),
         Scratch(BLOCK * weights.shape[1]),
         Output(0),
     )
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    macs = op.outputs[0].elements * terms
-    return Kernel("tflmgen_conv2d_dot_dsp_s8", HEADER, operands, fields, overlaps, macs, "dsp")
+    return Kernel("tflmgen_conv2d_dot_dsp_s8", HEADER, operands, fields, overlaps, request.macs, "dsp")
 
 
-def _stream(layer: Layer, weights: NDArray[np.int64], channels: int) -> NDArray[np.uint32]:
-    """Output channels of groups of `channels`, with what the assembly needs to rescale each."""
+def _stream(layer: Layer, weights: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Output channels, with what the assembly needs to rescale each."""
     words = np.ascontiguousarray(weights.astype(np.int8)).view("<u4")
     stream = np.zeros((len(words), words.shape[1] + 4), dtype=np.uint32)
     for number, (line, bias, (multiplier, shift)) in enumerate(zip(stream, layer.bias, layer.scales, strict=True)):
         line[0], line[1:-3] = int(bias) % 2**32, words[number]
         addend = (1 << -shift - 1) + (layer.zero_point << -shift)
-        line[-3:] = multiplier, addend % 2**32, -shift + (256 if (number + 1) % channels else 0)
+        line[-3:] = multiplier, addend % 2**32, -shift + (256 if number + 1 < len(words) else 0)
     return stream.reshape(-1)
 
 
@@ -89,21 +90,18 @@ def _is_clamped(layer: Layer) -> bool:
     return min(outputs) < layer.low > -128 or max(outputs) > layer.high < 127
 
 
-def _distance(window: Window, channels: int, groups: int, own: int, direct: NDArray[np.bool_]) -> int:
+def _distance(window: Window, channels: int, direct: NDArray[np.bool_]) -> int:
     """Least distance, in elements, by which the output must precede the input that it lies over.
 
-    A block's windows are read for one output channel after the other, or copied for one group after the other, each of
-    which sees `own` input channels. direct: of every block, whether its windows aren't copied.
+    A block's windows are read for one output channel after the other, or copied first. direct: of every block, whether
+    its windows aren't copied.
     """
     pixels = window.input[0] * window.height.output * window.width.output
     firsts = _firsts(window)
     ends = np.append(firsts[1:], pixels)
     still_read = window.still_read()[firsts]
-    mine = channels // groups
-    distances = [firsts * channels - still_read]
-    for group in {0, groups - 1}:
-        written = np.where(direct, (group + 1) * mine - 1, group * mine)
-        distances += [np.where(written > 0, (ends - 1) * channels + written - group * own - still_read, 0)]
+    written = np.where(direct, channels - 1, 0)
+    distances = firsts * channels - still_read, np.where(written > 0, (ends - 1) * channels + written - still_read, 0)
     return max(0, *(int(distance.max()) for distance in distances))
 
 
@@ -127,3 +125,17 @@ def _direct(window: Window, reach: int) -> NDArray[np.bool_]:
     last = batches * height * width - 2 * steps.stride_width
     within: NDArray[np.bool_] = ((batch * height + y) * width + x) * channels + reach <= last * channels
     return within & inside
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "dsp",
+    (Computes(Convolution, conv2d_dot_dsp),),
+    {
+        "conv2d_dot_dsp": convolution_cost(
+            "line alone_row alone_odd_value padding_value ragged_row line_block line_step", 3, 1, 4
+        )
+    },
+    (Cases("conv2d_dot conv2d_beyond"),),
+    preference=1,
+)

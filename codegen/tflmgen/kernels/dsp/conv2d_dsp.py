@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.channels import Rescalings, first_sums, pair_words, rescalings
 from tflmgen.kernels.dsp.common_shift import with_common_shift
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "conv2d_dsp.h"
@@ -29,19 +32,16 @@ STACK_WORDS = header_constant("conv2d_block_dsp.h", "TFLMGEN_CONV2D_DSP_STACK_WO
 """Words of an im2col buffer on the stack; a longer one is scratch."""
 
 
-def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool = True) -> Kernel | None:
-    """The kernel of a convolution without groups; None where it would not be exact, or where weights are no shifted
-    pairs.
+def conv2d_dsp(request: Convolution) -> Kernel | None:
+    """The kernel; None where it would not be exact, or where weights are no shifted pairs.
 
-    special: layers with one shift for all channels, and windows of an even and of an odd number of steps, may have code
-    of their own.
+    But for least flash, layers with one shift for all channels, and windows of an even and of an odd number of steps,
+    may have code of their own.
     """
-    channels, terms = layer.weights.shape
-    row = window.taps[1] * window.input[3]
-    pitch = -(-row // 4) * 4
-    if pitch * window.taps[0] > -(-terms // 4) * 4:
-        pitch = row
-    spread = _with_pitch(layer, row, pitch)
+    op, window, layer = request.op, request.window, request.layer
+    special = request.target.optimize != "size"
+    channels = len(layer.weights)
+    spread, pitch = _with_pitch(layer, window)
     words, exact = pair_words(spread.weights), _rescalings(layer, special)
     if exact is None or words is None or channels < 2:
         return None
@@ -61,8 +61,7 @@ def conv2d_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool
     operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    macs = op.outputs[0].elements * terms
-    kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, overlaps, macs, "dsp")
+    kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, overlaps, request.macs, "dsp")
     kernel = replace(kernel, smaller=_split(op, window, layer, special, kernel))
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
@@ -112,17 +111,28 @@ def _kind(exact: Rescalings) -> str:
     return "" if exact.signed else "_relu"
 
 
-def _with_pitch(layer: Layer, row: int, pitch: int) -> Layer:
-    """The same layer with zeros behind each row of a window where whole words cost no more steps.
+def is_computed_in_blocks(request: Convolution) -> bool:
+    """Whether conv2d_dsp computes it."""
+    spread, _ = _with_pitch(request.layer, request.window)
+    exact = len(spread.weights) > 1 and rescalings(request.layer)
+    return bool(exact) and pair_words(spread.weights) is not None
+
+
+def _with_pitch(layer: Layer, window: Window) -> tuple[Layer, int]:
+    """The same layer with zeros behind each row of a window where whole words cost no more steps, and a row's length.
 
     Else what the rows have beside whole words comes behind all these.
     """
     channels, terms = layer.weights.shape
+    row = window.taps[1] * window.input[3]
+    pitch = -(-row // 4) * 4
+    if pitch * window.taps[0] > -(-terms // 4) * 4:
+        pitch = row
     rows = layer.weights.reshape(channels, terms // row, row)
     padded = np.pad(rows, ((0, 0), (0, 0), (0, pitch - row)))
     whole = pitch // 4 * 4
     parts = [part.reshape(channels, -1) for part in (padded[:, :, :whole], padded[:, :, whole:])]
-    return replace(layer, weights=np.concatenate(parts, axis=1))
+    return replace(layer, weights=np.concatenate(parts, axis=1)), pitch
 
 
 def channel_pairs(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Rescalings) -> NDArray[np.uint32]:
@@ -138,3 +148,19 @@ def channel_pairs(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: 
         row[2 : 2 + 2 * steps] = words[first : first + 2].T.reshape(-1)
         row[2 + 2 * steps :] = scales + control
     return stream.reshape(-1)
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "dsp",
+    (Computes(Convolution, conv2d_dsp),),
+    {
+        "conv2d_dsp": convolution_cost("alone ragged window dilated_tap full_block full_step lone_step", 3, 2, 4),
+        "conv2d_split_dsp": convolution_cost("pixel alone_row gathered_step step pass signed", 3, 2, 4),
+    },
+    (
+        Cases("scaled_conv2d scaled_pointwise"),
+        Cases("scaled_conv2d", optimize="size"),
+    ),
+    beside=("conv2d_split_dsp.h",),
+)

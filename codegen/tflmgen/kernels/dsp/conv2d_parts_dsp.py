@@ -9,48 +9,46 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, OperatorInstance, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, Scratch
+from tflmgen.kernels.costs.model import convolution_cost, transposed_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.channels import Rescalings, first_sums, pair_words, rescalings
 from tflmgen.kernels.dsp.conv2d_dsp import STACK_WORDS, channel_pairs
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
 from tflmgen.kernels.numeric.weights import params
-from tflmgen.kernels.numeric.window import Fields, Window
+from tflmgen.kernels.numeric.window import Fields
+from tflmgen.kernels.requests import GroupedConvolution, TransposedConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "conv2d_parts_dsp.h"
 
 
-def conv2d_groups_dsp(op: OperatorInstance, window: Window, layer: Layer) -> list[Kernel]:
+def conv2d_groups_dsp(request: GroupedConvolution) -> list[Kernel]:
     """The kernels of a convolution whose channels are in groups, as they are, and joined to groups of whole words; none
     where they would not be exact.
-
-    layer.weights: [channels, taps * (input channels of a group)].
     """
-    own = layer.weights.shape[1] // math.prod(window.taps)
-    join = 4 // math.gcd(own, 4)
-    made = [_groups(op, window, layer)]
-    if join > 1 and window.input[3] // own % join == 0:
-        made.append(_groups(op, window, _joined(layer, window, join)))
-    return [replace(kernel, macs=op.outputs[0].elements * layer.weights.shape[1]) for kernel in made if kernel]
+    join = 4 // math.gcd(request.group_inputs, 4)
+    kernels = [_groups(request)]
+    if join > 1 and request.groups % join == 0:
+        kernels.append(_groups(replace(request, layer=_joined(request, join))))
+    return [replace(kernel, macs=request.macs) for kernel in kernels if kernel]
 
 
-def _joined(layer: Layer, window: Window, count: int) -> Layer:
+def _joined(request: GroupedConvolution, count: int) -> Layer:
     """Groups of `count` groups, with zeros for the channels of the others."""
-    channels, terms = layer.weights.shape
-    own = terms // math.prod(window.taps)
-    spread = np.zeros((channels, math.prod(window.taps), count, own), dtype=np.int64)
-    group = np.arange(channels) * (window.input[3] // own) // channels
+    layer, own = request.layer, request.group_inputs
+    channels = len(layer.weights)
+    spread = np.zeros((channels, math.prod(request.window.taps), count, own), dtype=np.int64)
+    group = np.arange(channels) * request.groups // channels
     spread[np.arange(channels), :, group % count] = layer.weights.reshape(channels, -1, own)
     return replace(layer, weights=spread.reshape(channels, -1))
 
 
-def _groups(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
+def _groups(request: GroupedConvolution) -> Kernel | None:
     # A column of pixels is a line of them, in which three are next to each other.
-    window = window.line
-    channels, terms = layer.weights.shape
-    own = terms // math.prod(window.taps)
-    groups = window.input[3] // own
+    op, layer, window, groups = request.op, request.layer, request.window.line, request.groups
+    channels = len(layer.weights)
     step = channels // groups
     layers = [layer.channels(np.arange(first, first + step)) for first in range(0, channels, step)]
     fields = (
@@ -59,14 +57,12 @@ def _groups(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None
         ("groups", groups),
         ("padding_value", zero_point(input_type(op, 0))),
     )
-    return _kernel(0, "conv2d_groups", fields, layers, own, op.outputs[0].elements * terms)
+    return _kernel(0, "conv2d_groups", fields, layers, request.group_inputs, request.macs)
 
 
-def transpose_conv_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel of a TRANSPOSE_CONV; None where it would not be exact, or where an output has no tap.
-
-    window: of the convolution from the output to the input; layer.weights: [channels, taps * input channels].
-    """
+def transpose_conv_dsp(request: TransposedConvolution) -> Kernel | None:
+    """The kernel of a TRANSPOSE_CONV; None where it would not be exact, or where an output has no tap."""
+    op, window, layer = request.op, request.window, request.layer
     source = input_type(op, 2)
     phases = phases_of(window, layer, zero_point(source))
     if phases is None:
@@ -106,3 +102,15 @@ def _stream(layer: Layer, exact: Rescalings | None) -> tuple[NDArray[np.uint32],
         words, starts = np.repeat(words, 2, axis=0), np.repeat(starts, 2)
         exact = replace(exact, channels=2 * exact.channels)
     return channel_pairs(words, starts, exact), exact.clamped
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "dsp",
+    (Computes(GroupedConvolution, conv2d_groups_dsp), Computes(TransposedConvolution, transpose_conv_dsp)),
+    {
+        "conv2d_groups_dsp": convolution_cost("value cut cut_row cut_odd_value line_gather line_step", 3, 2, 4),
+        "transpose_conv_dsp": transposed_cost("cut line_gather_row line_gather_step line_pass product_inside", 3, 2, 4),
+    },
+    (Cases("grouped scaled_grouped transpose_conv"),),
+)

@@ -9,14 +9,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.channels import Rescalings, rescalings
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.numeric.int8_layer import Integers, Layer
+from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 
+HEADER = "conv2d_winograd_dsp.h"
 SCALE_BITS = 2
 """Sums are 2^2 times the accumulators."""
 
@@ -34,12 +38,13 @@ WINOGRAD_CHANNELS = (16, 32)
 """Input channels that the C kernel is unrolled for."""
 
 
-def conv2d_winograd_dsp(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel of a convolution without groups; None where there is none, or where it would not be exact."""
-    channels, terms = layer.weights.shape
+def conv2d_winograd_dsp(request: Convolution) -> Kernel | None:
+    """The kernel; None where it is not asked for, or would not be exact."""
+    op, window, layer = request.op, request.window, request.layer
+    channels = len(layer.weights)
     inputs, steps = window.input[3], window.steps
     strides = steps.stride_height, steps.stride_width, steps.dilation_height, steps.dilation_width
-    if window.taps != (3, 3) or strides != (1, 1, 1, 1) or inputs % 4 or channels < 2:
+    if not request.target.winograd or window.taps != (3, 3) or strides != (1, 1, 1, 1) or inputs % 4 or channels < 2:
         return None
     exact = rescalings(layer, SCALE_BITS)
     if exact is None:
@@ -56,8 +61,7 @@ def conv2d_winograd_dsp(op: OperatorInstance, window: Window, layer: Layer) -> K
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     unrolled = f"_{inputs}" if inputs in WINOGRAD_CHANNELS else ""
     function = f"tflmgen_conv2d_winograd_dsp{unrolled}{'' if exact.signed else '_relu'}_s8"
-    macs = op.outputs[0].elements * terms
-    return Kernel(function, "conv2d_winograd_dsp.h", operands, fields, overlaps, macs, "winograd")
+    return Kernel(function, HEADER, operands, fields, overlaps, request.macs, "winograd")
 
 
 def _stream(weights: Integers, exact: Rescalings) -> NDArray[np.uint32]:
@@ -97,3 +101,14 @@ def overlap_distance(window: Window, channels: int) -> int:
     still_read = np.minimum.accumulate(reads[::-1])[::-1][starts]
     so_far = np.maximum.accumulate(written)[starts - 1]
     return max(0, int((so_far - still_read).max(initial=0)))
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "dsp",
+    (Computes(Convolution, conv2d_winograd_dsp),),
+    {"conv2d_winograd_dsp": convolution_cost("pixel tile tile_block tile_step signed", 8, 2, 4)},
+    (Cases("winograd", winograd=1 << 20),),
+    preference=3,
+    pads_freely=True,
+)

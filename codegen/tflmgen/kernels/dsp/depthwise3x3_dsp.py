@@ -8,11 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import DepthwiseConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise3x3_dsp.h"
@@ -34,11 +37,9 @@ LEAST_SCALE, GREATEST_SCALE = 2, 8
 _INT32 = 2**31
 
 
-def depthwise3x3_dsp(op: OperatorInstance, window: Window, layer: Layer) -> tuple[Kernel, ...]:
-    """The kernels of a layer with one 3x3 filter per channel, with strips of several heights; none is exact for some.
-
-    layer.weights: [channels, 9].
-    """
+def depthwise3x3_dsp(request: DepthwiseConvolution) -> tuple[Kernel, ...]:
+    """The kernels of 3x3 filters, with strips of several heights; none is exact for some."""
+    layer, window = request.layer, request.window
     channels, steps = len(layer.weights), window.steps
     if window.taps != (3, 3) or channels < 4 or (steps.dilation_height, steps.dilation_width) != (1, 1):
         return ()
@@ -54,7 +55,7 @@ def depthwise3x3_dsp(op: OperatorInstance, window: Window, layer: Layer) -> tupl
     helds = [max(least, size // (4 * pitch)) for size, least in zip(PLANES_BYTES, LEAST_LINES, strict=True)]
     can_pair = found.relu and found.shift == PAIRS_SHIFT and steps.stride_height == 1
     strips = dict.fromkeys(_strip(window, held, can_pair) for held in helds)
-    return tuple(_kernel(op, window, layer, found, pitch, *strip) for strip in strips)
+    return tuple(_kernel(request, found, pitch, *strip) for strip in strips)
 
 
 def _strip(window: Window, held: int, can_pair: bool) -> tuple[int, bool]:
@@ -67,9 +68,8 @@ def _strip(window: Window, held: int, can_pair: bool) -> tuple[int, bool]:
     return strip, False
 
 
-def _kernel(
-    op: OperatorInstance, window: Window, layer: Layer, found: _Channels, pitch: int, strip: int, pairs: bool
-) -> Kernel:
+def _kernel(request: DepthwiseConvolution, found: _Channels, pitch: int, strip: int, pairs: bool) -> Kernel:
+    op, window, layer = request.op, request.window, request.layer
     channels = len(layer.weights)
     lines = (strip - 1) * window.steps.stride_height + 3
     odd = window.width.output % 2 == 1
@@ -89,7 +89,7 @@ def _kernel(
         (Input(0), packed, Scratch(4 * lines * pitch + pitch + 4 * (odd and not pairs)), Output(0)),
         fields,
         (Overlap(0, 0, 0, exact=True),) if in_place else (),
-        op.outputs[0].elements * 9,
+        request.macs,
         "dsp",
     )
 
@@ -232,3 +232,16 @@ def _thresholds(layer: Layer, channel: int, least: int, greatest: int) -> Iterat
 def _words(channel: ScaledChannel) -> list[int]:
     bytes_ = np.array([*channel.weights, channel.exponent, 0, 0], dtype=np.int8)
     return [*bytes_.view("<u4").tolist(), channel.start % 2**32, channel.multiplier]
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "dsp",
+    (Computes(DepthwiseConvolution, depthwise3x3_dsp),),
+    {
+        "depthwise3x3_dsp": depthwise_cost("plane strip moved_value block clamp", 1, 4),
+        "depthwise3x3_pairs_dsp": depthwise_cost("strip plane_pair pair block clamp", 2, 4),
+    },
+    (Cases("planes", in_turn="dsp.depthwise3x3_dsp"),),
+    beside=(PAIRS_HEADER,),
+)

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Scratch
+from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.channels import SCALE_BITS, rescalings
 from tflmgen.kernels.dsp.common_shift import with_common_shift
 from tflmgen.kernels.dsp.depthwise3x3_dsp import ScaledChannel, scaled_channel
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 from tflmgen.kernels.numeric.weights import overlaps, params
-from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import DepthwiseConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_window_dsp.h"
@@ -28,11 +30,12 @@ GROUP = 4
 """Channels that are computed at a time."""
 
 
-def depthwise_window_dsp(op: OperatorInstance, window: Window, layer: Layer, special: bool = True) -> Kernel | None:
-    """The kernel of a layer with one filter per channel; None where it would not be exact, or under four channels.
+def depthwise_window_dsp(request: DepthwiseConvolution) -> Kernel | None:
+    """The kernel; None where it would not be exact, or under four channels.
 
-    layer.weights: [channels, taps]. special: nine taps may have code of their own.
+    But for least flash, nine taps may have code of their own.
     """
+    op, window, layer = request.op, request.window, request.layer
     channels, taps = layer.weights.shape
     found = _channels(layer) if channels >= GROUP else None
     if found is None:
@@ -45,15 +48,14 @@ def depthwise_window_dsp(op: OperatorInstance, window: Window, layer: Layer, spe
         (("padding_value", zero_point(input_type(op, 0))), ("pairs", pairs)),
         (("output_min", layer.low if found.clamped else -128), ("output_max", layer.high if found.clamped else 127)),
     )
-    nine = special and taps == 9 and channels % GROUP == 0 and found.common_shift
+    nine = request.target.optimize != "size" and taps == 9 and channels % GROUP == 0 and found.common_shift
     stream = ConstantArray.of("stream", _stream_of_nine(found) if nine else _stream(found), DType.UINT32)
     scratch = Scratch(2 * pairs * POINTER_BYTES + channels)
     over_input = overlaps(op.outputs[0], window.group_distance(GROUP))
     kind = "nine_dsp" if nine else "window_dsp"
     function = f"tflmgen_depthwise_{kind}_s8"
     operands = (Input(0), stream, scratch, Output(0))
-    macs = op.outputs[0].elements * taps
-    return Kernel(function, NINE if nine else HEADER, operands, fields, over_input, macs, "dsp")
+    return Kernel(function, NINE if nine else HEADER, operands, fields, over_input, request.macs, "dsp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +121,17 @@ def _stream_of_nine(found: _Channels) -> NDArray[np.uint32]:
         scales = [channel.multiplier for channel in group] + [channel.addend % 2**32 for channel in group]
         groups.append([*starts, *words.T.reshape(-1).tolist(), *two.tolist(), *scales])
     return np.array(groups, dtype=np.uint32).reshape(-1)
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "dsp",
+    (Computes(DepthwiseConvolution, depthwise_window_dsp),),
+    {
+        "depthwise_window_dsp": depthwise_cost("line border border_tap four_tap block step clamp", 1, 4, 2),
+        "depthwise_nine_dsp": depthwise_cost("line border row output clamp", 1, 4, 2),
+    },
+    (Cases("scaled_depthwise_window scaled_depthwise3x3"),),
+    beside=(NINE,),
+    preference=1,
+)

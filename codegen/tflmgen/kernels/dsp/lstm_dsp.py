@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Kernel, Null, OperatorInstance, Overlap, Params, ParamValue, Scratch
+from tflmgen.ir import ConstantArray, DType, Kernel, Null, Params, ParamValue, Scratch
+from tflmgen.kernels.costs.model import lstm_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dot_rows_dsp import STACK_STEPS, groups_of, pack_rows, scale_to_int16
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
@@ -18,14 +20,16 @@ from tflmgen.kernels.operators.lstm_integer import (
 )
 from tflmgen.kernels.operators.lstm_tensors import BIASES, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT, sizes_of
 from tflmgen.kernels.operators.quantized_unary import sigmoid_table
+from tflmgen.kernels.requests import Lstm
 from tflmgen.kernels.rules import input_type, zero_point
 
 POWER_OF_TWO = 2**30
 """The multiplier of tflmgen_requantize for one."""
 
 
-def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ...], macs: int) -> Kernel | None:
-    """The kernel; None where it would not be exact. `sequence`: the first fields of its struct."""
+def lstm_dsp(request: Lstm) -> Kernel | None:
+    """The kernel; None where it would not be exact."""
+    op = request.op
     inputs = folded_by_cells(op, INPUT_GATE, 0, BIASES)
     recurrent = folded_by_cells(op, RECURRENT, OUTPUT_STATE, None)
     scales = _scales(*inputs, sum_factors(op, INPUT_GATE, 0))
@@ -39,7 +43,7 @@ def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ..
         return None
     steps_multiplier, steps_shift = cell_steps(op)
     fields: Fields = (
-        *sequence,
+        *request.sequence,
         ("scales", scales),
         ("recurrent_scales", recurrent_scales),
         ("input_shift", -input_shift),
@@ -57,9 +61,8 @@ def lstm_dsp(op: OperatorInstance, sequence: Fields, overlaps: tuple[Overlap, ..
         *packed_operands(*streams, np.append(table, table[-1])),
         Null() if steps <= STACK_STEPS else Scratch(len(GATES) * sizes_of(op).cells * 2),
     )
-    return Kernel(
-        "tflmgen_lstm_dsp_s8", "lstm_dsp.h", operands, Params("tflmgen_lstm_dsp_s8", fields), overlaps, macs, "dsp"
-    )
+    params = Params("tflmgen_lstm_dsp_s8", fields)
+    return Kernel("tflmgen_lstm_dsp_s8", "lstm_dsp.h", operands, params, request.overlaps, request.macs, "dsp")
 
 
 Fields = tuple[tuple[str, ParamValue], ...]
@@ -80,3 +83,12 @@ def _stream(name: str, weights: Integers, biases: Integers) -> ConstantArray:
     packed = pack_rows(weights)
     groups = groups_of(packed, packed.starts(biases.tolist()))
     return ConstantArray.of(name, groups.reshape(-1), DType.UINT32)
+
+
+KERNEL = KernelDeclaration(
+    "lstm_dsp.h",
+    "dsp",
+    (Computes(Lstm, lstm_dsp),),
+    {"lstm_dsp": lstm_cost("time value cell step", 1, 1, 4)},
+    (Cases("lstm"),),
+)

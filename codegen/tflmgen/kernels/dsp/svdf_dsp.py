@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Kernel, OperatorInstance, Params
+from tflmgen.ir import ConstantArray, DType, Kernel, Params
+from tflmgen.kernels.costs.model import svdf_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, groups_of, pack_rows, scale_to_int16
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.operators.svdf_numbers import STATE, Factor, biases_are_known, fast_kernel, offsets, size_fields
+from tflmgen.kernels.operators.svdf_numbers import STATE, biases_are_known, fast_kernel, offsets, size_fields
+from tflmgen.kernels.requests import Svdf
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 
 MOST_RANK = header_constant("svdf_dsp.h", "TFLMGEN_SVDF_DSP_FILTERS") // GROUP
 """So that the newest activations of a group of units fit the stack."""
 
 
-def svdf_dsp(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kernel | None:
+def svdf_dsp(request: Svdf) -> Kernel | None:
     """The kernel; None where it would not be exact, or where a filter's memory is not whole words, two at least."""
+    op, to_output = request.op, request.to_output
     weights = np.asarray(op.constants[1], dtype=np.int64)
-    scale = scale_to_int16(weights, offsets(op), *to_state)
+    scale = scale_to_int16(weights, offsets(op), *request.to_state)
     if scale is None or op.attributes.rank > MOST_RANK or to_output[1] >= 0 or not biases_are_known(op):
         return None
     state = input_type(op, STATE)
@@ -37,3 +41,12 @@ def svdf_dsp(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kerne
         ("output_zero_point", zero_point(op.outputs[0])),
     )
     return fast_kernel(op, "dsp", stream, Params("tflmgen_svdf_dsp", fields))
+
+
+KERNEL = KernelDeclaration(
+    "svdf_dsp.h",
+    "dsp",
+    (Computes(Svdf, svdf_dsp),),
+    {"svdf_dsp": svdf_cost("row unit filter step state state_word", 1, 4, 4)},
+    (Cases("svdf_int8 svdf_int16"),),
+)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from tflmgen.ir import Kernel, OperatorInstance
+from tflmgen.ir import Kernel
+from tflmgen.kernels.costs.model import elements_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.add_dsp import affine_kernel
+from tflmgen.kernels.requests import Addition
 from tflmgen.kernels.rules import input_type
 
 
-def add_mve(op: OperatorInstance, factors: Sequence[float], sign: int, low: int, high: int) -> Kernel | None:
+def add_mve(request: Addition) -> Kernel | None:
     """The kernel of input 0 + sign * input 1; None where no affine map is exact, or one input is broadcast."""
+    op = request.op
     if input_type(op, 0).elements != input_type(op, 1).elements:
         return None
-    return affine_kernel(op, factors, sign, (low, high), "mve", 0)
+    return affine_kernel(request, "mve", 0)
+
+
+KERNEL = KernelDeclaration(
+    "add_mve.h",
+    "mve",
+    (Computes(Addition, add_mve),),
+    {"add_mve": elements_cost("element rest clamp", 1, 1, 8)},
+    (Cases("narrow_add"),),
+)

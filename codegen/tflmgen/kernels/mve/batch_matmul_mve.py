@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflmgen.ir import Input, Kernel, Output, Scratch
+from tflmgen.kernels.costs.model import product_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.fully_connected_mve import GROUP
+from tflmgen.kernels.requests import BatchProduct
 
 HEADER = "batch_matmul_mve.h"
 FACTOR_BYTES = 4 * (header_constant(HEADER, "TFLMGEN_BATCH_MATMUL_MVE_FACTORS") + GROUP)
@@ -16,9 +19,10 @@ STACK_BYTES = header_constant(HEADER, "TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES")
 """Of scratch on the stack."""
 
 
-def batch_matmul_mve(portable: Kernel) -> Kernel | None:
+def batch_matmul_mve(request: BatchProduct) -> Kernel | None:
     """The kernel with the portable one's parameters; None where sums are shifted to the left, where rows of the left or
     of the output are in pieces, or both rows and columns of the right."""
+    portable = request.portable
     assert portable.params is not None
     fields = dict(portable.params.fields)
     shift, depth = fields["shift"], fields["depth"]
@@ -34,3 +38,12 @@ def batch_matmul_mve(portable: Kernel) -> Kernel | None:
     name = f"tflmgen_batch_matmul_mve_{'signed' if shift else 'clamped'}{'_stack' if on_stack else ''}_s8"
     operands = (Input(0), Input(1), *(() if on_stack else (scratch,)), Output(0))
     return replace(portable, function=name, header=HEADER, operands=operands, variant="mve")
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "mve",
+    (Computes(BatchProduct, batch_matmul_mve),),
+    {"batch_matmul_mve": product_cost("group packed_value packed_step block step copied_step", 1, 8, 16)},
+    (Cases("batch_matmul"),),
+)

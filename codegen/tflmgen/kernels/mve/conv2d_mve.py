@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, Output, Overlap, Scratch
+from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, padded_bytes, words
-from tflmgen.kernels.mve.fully_connected_mve import STACK_BYTES as ROW_BYTES
-from tflmgen.kernels.mve.fully_connected_mve import unit_stream
 from tflmgen.kernels.numeric.int8_layer import Layer
-from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params
+from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "conv2d_mve.h"
@@ -29,9 +30,10 @@ COLUMN_BYTES = BLOCK * CHUNK
 """Per chunk."""
 
 
-def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel of a convolution without groups; None where it would not be exact."""
-    channels, terms = layer.weights.shape
+def conv2d_mve(request: Convolution) -> Kernel | None:
+    """The kernel; None where it would not be exact."""
+    op, window, layer = request.op, request.window, request.layer
+    channels = len(layer.weights)
     exact = fit(layer)
     if exact is None:
         return None
@@ -60,34 +62,8 @@ def conv2d_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | N
     operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    kernel = Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * terms, "mve")
+    kernel = Kernel(function, HEADER, operands, fields, overlaps, request.macs, "mve")
     return go_backward(op, kernel, window, range(window.flat.input[2] % BLOCK, window.flat.input[2], BLOCK))
-
-
-def conv2d_windows_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel of one window at a time; None where it would not be exact."""
-    channels, terms = layer.weights.shape
-    exact = fit(layer)
-    if exact is None:
-        return None
-    packed = padded_bytes(layer.weights)
-    row = CHUNK * packed.shape[1]
-    fields = params(
-        "tflmgen_conv2d_windows_mve_s8",
-        window.fields(channels),
-        window.dilation_fields,
-        (("padding_value", zero_point(input_type(op, 0))), ("chunks", packed.shape[1])),
-        (("output_zero_point", layer.zero_point),),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
-    )
-    on_stack = row <= ROW_BYTES
-    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(row),)
-    stream = ConstantArray.of("stream", unit_stream(packed, layer), DType.UINT32)
-    function = f"tflmgen_conv2d_windows_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
-    operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
-    over_input = overlaps(op.outputs[0], window.block_distance(channels, 1))
-    macs = op.outputs[0].elements * terms
-    return Kernel(function, "conv2d_windows_mve.h", operands, fields, over_input, macs, "mve")
 
 
 def table_of(window: Window, channels: int) -> NDArray[np.uint32] | None:
@@ -121,3 +97,12 @@ def pair_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
         row[8 * chunks :] = np.column_stack([biases[pair], scales[pair]]).reshape(-1)
         row[-4] = (row[-4] & 255) + (following - first << 8)
     return stream.reshape(-1)
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "mve",
+    (Computes(Convolution, conv2d_mve),),
+    {"conv2d_mve": convolution_cost("line line_gather gathered_step cut_value alone_value block step", 4, 2, 16)},
+    (Cases("scaled_conv2d scaled_grouped"),),
+)

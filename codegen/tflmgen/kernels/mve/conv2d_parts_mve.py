@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, OperatorInstance, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, Output, Scratch
+from tflmgen.kernels.costs.model import convolution_cost, transposed_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.channels import Fit, fit, padded_bytes
 from tflmgen.kernels.mve.conv2d_mve import COLUMN_BYTES, STACK_BYTES, pair_stream, table_of
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Fields, Steps, Window
+from tflmgen.kernels.requests import GroupedConvolution, TransposedConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "conv2d_parts_mve.h"
@@ -21,16 +24,11 @@ MOST_PIXEL = 2**14
 Words = NDArray[np.uint32]
 
 
-def conv2d_groups_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel of a convolution whose channels are in groups; None where it would not be exact.
-
-    layer.weights: [channels, taps * (input channels of a group)].
-    """
+def conv2d_groups_mve(request: GroupedConvolution) -> Kernel | None:
+    """The kernel of a convolution whose channels are in groups; None where it would not be exact."""
     # A column of pixels is a line of them, in which four are next to each other.
-    window = window.line
-    channels, terms = layer.weights.shape
-    own = terms // (window.taps[0] * window.taps[1])
-    groups = window.input[3] // own
+    op, layer, window = request.op, request.layer, request.window.line
+    channels, own, groups = len(layer.weights), request.group_inputs, request.groups
     exact = fit(layer)
     table = table_of(window, own)
     if exact is None or table is None or channels >= MOST_PIXEL:
@@ -46,15 +44,12 @@ def conv2d_groups_mve(op: OperatorInstance, window: Window, layer: Layer) -> Ker
         ("padding_value", zero_point(input_type(op, 0))),
         ("chunks", packed.shape[1]),
     )
-    macs = op.outputs[0].elements * terms
-    return _kernel(0, "conv2d_groups", fields, (layer, exact), [table, *streams], packed.shape[1], macs)
+    return _kernel(0, "conv2d_groups", fields, (layer, exact), [table, *streams], packed.shape[1], request.macs)
 
 
-def transpose_conv_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel of a TRANSPOSE_CONV; None where it would not be exact, or where an output has no tap.
-
-    window: of the convolution from the output to the input; layer.weights: [channels, taps * input channels].
-    """
+def transpose_conv_mve(request: TransposedConvolution) -> Kernel | None:
+    """The kernel of a TRANSPOSE_CONV; None where it would not be exact, or where an output has no tap."""
+    op, window, layer = request.op, request.window, request.layer
     channels, terms = layer.weights.shape
     inputs, pixel = terms // (window.taps[0] * window.taps[1]), window.steps.stride_width * channels
     source = input_type(op, 2)
@@ -104,3 +99,18 @@ def _kernel(
     stream = ConstantArray.of("stream", np.concatenate(words), DType.UINT32)
     operands: tuple[Operand, ...] = (Input(source), stream, *scratch, Output(0))
     return Kernel(function, HEADER, operands, params(f"tflmgen_{name}_mve_s8", fields, ends), (), macs, "mve")
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "mve",
+    (Computes(GroupedConvolution, conv2d_groups_mve), Computes(TransposedConvolution, transpose_conv_mve)),
+    {
+        "conv2d_groups_mve": convolution_cost(
+            "part border cut_value line_gather line_gather_step block step", 4, 2, 16
+        ),
+        "transpose_conv_mve": transposed_cost("line border padding_value line_gather line_step block", 4, 2, 16),
+    },
+    (Cases("scaled_grouped transpose_conv"),),
+    preference=3,
+)

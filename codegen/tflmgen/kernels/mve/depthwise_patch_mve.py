@@ -7,12 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap
+from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, words
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import DepthwiseConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_patch_mve.h"
@@ -33,23 +36,21 @@ _FAR = 2**31
 """A row beyond every tensor."""
 
 
-def depthwise_patch_mve(op: OperatorInstance, window: Window, layer: Layer) -> list[Kernel]:
-    """The kernels of a layer with one filter per channel: squares of outputs where windows are 3x3 and move by one
-    pixel, and lines of them; none where they are not exact.
-
-    layer.weights: [channels, taps].
+def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
+    """Squares of outputs where windows are 3x3 and move by one pixel, and lines of them; none where they are not
+    exact.
     """
+    op, layer, window = request.op, request.layer, request.window.line
     exact = fit(layer)
     steps = window.steps
     reach = (window.taps[1] - 1) * steps.dilation_width + 1
     pixels = min(PIXELS, (COLUMNS - reach) // steps.stride_width + 1)
     if exact is None or max(window.taps) > _SIDE or steps.stride_width > 2 or pixels < 4:
         return []
-    channels, taps = layer.weights.shape
+    channels = len(layer.weights)
     padding = zero_point(input_type(op, 0))
     stream = ConstantArray.of("stream", _stream(layer, window.taps, padding), DType.UINT32)
     rounding = "signed" if exact.signed else "clamped"
-    macs = op.outputs[0].elements * taps
 
     def kernel(name: str, lines: int) -> Kernel:
         fields = params(
@@ -65,7 +66,7 @@ def depthwise_patch_mve(op: OperatorInstance, window: Window, layer: Layer) -> l
         if width <= pixels and over_input:
             over_input += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
         function = f"tflmgen_depthwise_{name}_mve_{rounding}_s8"
-        return Kernel(function, HEADER, (Input(0), stream, Output(0)), fields, over_input, macs, "mve")
+        return Kernel(function, HEADER, (Input(0), stream, Output(0)), fields, over_input, request.macs, "mve")
 
     width = window.width.output
     line = kernel("line" if steps.stride_width == 1 else "half_line", 1)
@@ -143,3 +144,16 @@ def _stream(layer: Layer, taps: tuple[int, int], padding: int) -> NDArray[np.uin
     stream[:, :3] = columns.reshape(channels, -1).view("<u4")
     stream[:, 3], stream[:, 4] = words(layer.bias), words(multipliers)
     return np.concatenate([np.full(4, padding % 256 * 0x01010101, dtype=np.uint32), stream.reshape(-1)])
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "mve",
+    (Computes(DepthwiseConvolution, depthwise_patch_mve),),
+    {
+        "depthwise_squares_mve": depthwise_cost("tap line_four line_vector left_over signed clamp", 8),
+        "depthwise_line_mve": depthwise_cost("line alone vector_tap line_four left_over signed clamp", 8),
+        "depthwise_half_line_mve": depthwise_cost("line tap line_pair line_four line_vector signed clamp", 8),
+    },
+    (Cases("planes scaled_depthwise_window scaled_depthwise3x3"),),
+)

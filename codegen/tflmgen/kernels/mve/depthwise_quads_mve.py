@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, words
 from tflmgen.kernels.mve.depthwise_patch_mve import CHANNELS, distance, distance_of_pixels
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import DepthwiseConvolution, GroupedConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_quads_mve.h"
@@ -28,13 +33,11 @@ MOST_SCRATCH = 4096
 """Bytes of a piece."""
 
 
-def depthwise_quads_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel; None where it is not exact, or where a window has too many taps.
-
-    layer.weights: [channels, taps], the filters of an input channel one after the other.
-    """
+def depthwise_quads_mve(request: DepthwiseConvolution | GroupedConvolution) -> Kernel | None:
+    """The kernel; None where it is not exact, or where a window has too many taps."""
+    op, layer, window = request.op, request.layer, request.window
     exact = fit(layer)
-    channels, taps = layer.weights.shape
+    channels = len(layer.weights)
     height, width = window.taps
     quads, columns = -(-height // 4), (PIXELS - 1) * window.steps.stride_width + window.reach[1]
     loads, scratch = -(-quads * width // 4), 4 * CHANNELS * quads * columns
@@ -54,7 +57,15 @@ def depthwise_quads_mve(op: OperatorInstance, window: Window, layer: Layer) -> K
     stream = ConstantArray.of("stream", _stream(layer, window, loads, padding), DType.UINT32)
     function = f"tflmgen_depthwise_quads_mve_{'signed' if exact.signed else 'clamped'}_s8"
     operands = (Input(0), stream, Scratch(scratch), Output(0))
-    return Kernel(function, HEADER, operands, fields, over_input, op.outputs[0].elements * taps, "mve")
+    return Kernel(function, HEADER, operands, fields, over_input, request.macs, "mve")
+
+
+def _one_line(request: DepthwiseConvolution) -> Kernel | None:
+    return depthwise_quads_mve(replace(request, window=request.window.line))
+
+
+def _of_single_channels(request: GroupedConvolution) -> Kernel | None:
+    return depthwise_quads_mve(request) if request.group_inputs == 1 else None
 
 
 def _stream(layer: Layer, window: Window, loads: int, padding: int) -> NDArray[np.uint32]:
@@ -73,3 +84,14 @@ def _stream(layer: Layer, window: Window, loads: int, padding: int) -> NDArray[n
     stream[:, -3:-1] = words(np.array(layer.scales, dtype=np.int64))
     stream[channels // window.input[3] - 1 :: channels // window.input[3], -1] = 4
     return np.concatenate([np.full(4, padding % 256 * 0x01010101, dtype=np.uint32), stream.reshape(-1)])
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "mve",
+    (Computes(DepthwiseConvolution, _one_line), Computes(GroupedConvolution, _of_single_channels)),
+    {"depthwise_quads_mve": depthwise_cost("alone_row column_vector load line_four left_over", 4, 1, 4)},
+    (Cases("depthwise_filters planes scaled_depthwise_window scaled_depthwise3x3"),),
+    preference=2,
+    pads_freely=True,
+)

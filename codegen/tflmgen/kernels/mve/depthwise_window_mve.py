@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Scratch
+from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.channels import fit, words
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.weights import overlaps, params
-from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import DepthwiseConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_window_mve.h"
@@ -20,11 +22,9 @@ GROUP = 8
 """Channels that are computed at a time."""
 
 
-def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel of a layer with one filter per channel, their number a multiple of 8; None where it is not exact.
-
-    layer.weights: [channels, taps].
-    """
+def depthwise_window_mve(request: DepthwiseConvolution) -> Kernel | None:
+    """The kernel for a multiple of 8 channels; None where it is not exact."""
+    op, layer, window = request.op, request.layer, request.window.line
     channels, taps = layer.weights.shape
     exact = fit(layer)
     if exact is None or channels % GROUP or layer.weights.min() < -127:
@@ -32,7 +32,6 @@ def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> 
     three = window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
     stream = ConstantArray.of("stream", _stream(layer), DType.UINT32)
     function = f"tflmgen_depthwise_window_mve_{'signed' if exact.signed else 'clamped'}_s8"
-    macs = op.outputs[0].elements * taps
 
     def kernel(by_twos: bool) -> Kernel:
         fields = params(
@@ -49,7 +48,7 @@ def depthwise_window_mve(op: OperatorInstance, window: Window, layer: Layer) -> 
         distance = window.group_distance(GROUP) + (channels if by_twos and channels > GROUP else 0)
         operands = (Input(0), stream, scratch, Output(0))
         over_input = overlaps(op.outputs[0], distance)
-        return Kernel(function, HEADER, operands, fields, over_input, macs, "mve")
+        return Kernel(function, HEADER, operands, fields, over_input, request.macs, "mve")
 
     if three and window.steps.stride_width == 1:
         return replace(kernel(True), smaller=(kernel(False),))
@@ -67,3 +66,13 @@ def _stream(layer: Layer) -> NDArray[np.uint32]:
         # [4, 2 neighbours, 3 factors] -> even channels' biases, multipliers, shifts; then the odd ones'.
         row[2 * taps :] = factors[group].reshape(4, 2, 3).transpose(1, 2, 0).reshape(-1)
     return stream.reshape(-1)
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "mve",
+    (Computes(DepthwiseConvolution, depthwise_window_mve),),
+    {"depthwise_window_mve": depthwise_cost("whole other other_group other_tap border_tap by_ones_tap step", 1, 8)},
+    (Cases("planes scaled_depthwise_window scaled_depthwise3x3"),),
+    preference=1,
+)

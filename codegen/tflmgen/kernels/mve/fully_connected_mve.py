@@ -7,12 +7,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap
+from tflmgen.kernels.costs.model import matrix_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, padded_bytes, words
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.requests import MatrixProduct
 
 HEADER = "fully_connected_mve.h"
 GROUP = 8
@@ -25,14 +28,15 @@ MOST_SINGLES = 4
 """Units that are computed one by one rather than with zeros beside them."""
 
 
-def fully_connected_mve(op: OperatorInstance, layer: Layer, batches: int) -> list[Kernel]:
+def fully_connected_mve(request: MatrixProduct) -> list[Kernel]:
     """The kernel with units in groups only, and with a few behind them; none where it would not be exact."""
-    more = len(layer.weights) % GROUP
+    more = len(request.layer.weights) % GROUP
     singles = (0, more) if 0 < more <= MOST_SINGLES else (0,)
-    return [kernel for count in singles if (kernel := _kernel(op, layer, batches, count))]
+    return [kernel for count in singles if (kernel := _kernel(request, count))]
 
 
-def _kernel(op: OperatorInstance, layer: Layer, batches: int, singles: int) -> Kernel | None:
+def _kernel(request: MatrixProduct, singles: int) -> Kernel | None:
+    op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
     exact = fit(layer)
     packed = padded_bytes(layer.weights)
@@ -57,7 +61,7 @@ def _kernel(op: OperatorInstance, layer: Layer, batches: int, singles: int) -> K
     distance = overlap_distance(batches, depth, units, units if copied else 1 if singles else last_block(units, GROUP))
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     operands = (Input(0), stream, Output(0))
-    return Kernel(function, HEADER, operands, fields, overlaps, op.outputs[0].elements * depth, "mve")
+    return Kernel(function, HEADER, operands, fields, overlaps, request.macs, "mve")
 
 
 def unit_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
@@ -80,3 +84,16 @@ def _factors(layer: Layer) -> NDArray[np.uint32]:
     """Of each unit bias, multiplier and shift."""
     scales = np.array(layer.scales, dtype=np.int64).reshape(-1, 2)
     return np.column_stack([words(layer.bias), words(scales)])
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "mve",
+    (Computes(MatrixProduct, fully_connected_mve),),
+    {
+        "fully_connected_mve": matrix_cost(
+            "copied_step grouped_row block grouped_step single single_step clamp", 1, 8, 16
+        )
+    },
+    (Cases("scaled_fully_connected"),),
+)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Kernel, OperatorInstance, Overlap, Params, ParamValue
+from tflmgen.ir import ConstantArray, Kernel, Params
+from tflmgen.kernels.costs.model import lstm_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.sums_mve import STACK_BYTES, row_bytes, sums_operand
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.operators.lstm_integer import folded_by_cells, multiplier_fields, packed_operands
 from tflmgen.kernels.operators.lstm_tensors import BIASES, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT
 from tflmgen.kernels.operators.quantized_unary import sigmoid_table
+from tflmgen.kernels.requests import Lstm
 
 CELLS = 4
 """Cells that are computed at a time."""
 
 
-def lstm_mve(
-    op: OperatorInstance, sequence: tuple[tuple[str, ParamValue], ...], overlaps: tuple[Overlap, ...], macs: int
-) -> Kernel | None:
-    """The kernel; None where the input and h have no room on the stack. `sequence`: the first fields of its struct."""
+def lstm_mve(request: Lstm) -> Kernel | None:
+    """The kernel; None where the input and h have no room on the stack."""
+    op = request.op
     inputs, recurrent = folded_by_cells(op, INPUT_GATE, 0, BIASES), folded_by_cells(op, RECURRENT, OUTPUT_STATE, None)
     if row_bytes(inputs[0]) + row_bytes(recurrent[0]) > STACK_BYTES:
         return None
@@ -26,8 +28,8 @@ def lstm_mve(
     operands = packed_operands(
         _operand("weights", *inputs), _operand("recurrent", *recurrent), np.append(table, table[-1])
     )
-    fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
-    return Kernel("tflmgen_lstm_mve_s8", "lstm_mve.h", operands, fields, overlaps, macs, "mve")
+    fields = Params("tflmgen_lstm_integer", (*request.sequence, *multiplier_fields(op)))
+    return Kernel("tflmgen_lstm_mve_s8", "lstm_mve.h", operands, fields, request.overlaps, request.macs, "mve")
 
 
 def _operand(name: str, weights: Integers, biases: Integers) -> ConstantArray:
@@ -37,3 +39,12 @@ def _operand(name: str, weights: Integers, biases: Integers) -> ConstantArray:
     rows = np.pad(weights, ((0, missing), (0, 0))).reshape(-1, CELLS, len(GATES), weights.shape[1])
     sums = np.pad(biases, (0, missing)).reshape(-1, CELLS, len(GATES))
     return sums_operand(name, rows.swapaxes(1, 2).reshape(-1, weights.shape[1]), sums.swapaxes(1, 2).reshape(-1))
+
+
+KERNEL = KernelDeclaration(
+    "lstm_mve.h",
+    "mve",
+    (Computes(Lstm, lstm_mve),),
+    {"lstm_mve": lstm_cost("time block step", 1, 4, 16)},
+    (Cases("lstm"),),
+)

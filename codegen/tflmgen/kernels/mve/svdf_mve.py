@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import Kernel, OperatorInstance
+from tflmgen.ir import Kernel
+from tflmgen.kernels.costs.model import svdf_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.fully_connected_mve import GROUP
 from tflmgen.kernels.mve.sums_mve import STACK_BYTES, row_bytes, sums_operand
-from tflmgen.kernels.operators.svdf_numbers import Factor, biases_are_known, fast_kernel, integer_params, offsets
+from tflmgen.kernels.operators.svdf_numbers import biases_are_known, fast_kernel, integer_params, offsets
+from tflmgen.kernels.requests import Svdf
 
 MOST_RANK = header_constant("svdf_mve.h", "TFLMGEN_SVDF_MVE_FILTERS") // GROUP
 """So that the sums of a group of units fit the stack."""
 
 
-def svdf_mve(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kernel | None:
+def svdf_mve(request: Svdf) -> Kernel | None:
     """The kernel; None where a row or a rank has no room on the stack, or biases are known at run time only."""
+    op = request.op
     weights = np.asarray(op.constants[1], dtype=np.int64)
     if row_bytes(weights) > STACK_BYTES or op.attributes.rank > MOST_RANK or not biases_are_known(op):
         return None
     stream = sums_operand("stream", weights, offsets(op))
-    return fast_kernel(op, "mve", stream, integer_params(op, to_state, to_output))
+    return fast_kernel(op, "mve", stream, integer_params(op, request.to_state, request.to_output))
+
+
+KERNEL = KernelDeclaration(
+    "svdf_mve.h",
+    "mve",
+    (Computes(Svdf, svdf_mve),),
+    {"svdf_mve": svdf_cost("row filter step state wide_state", 1, 8, 16)},
+    (Cases("svdf_int8 svdf_int16"),),
+)

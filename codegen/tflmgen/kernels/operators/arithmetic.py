@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflmgen.ir import DType, Kernel, KernelChoice, OperatorInstance, Target
-from tflmgen.kernels.candidates import fast_add, fast_mul
+from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.costs.model import elements_cost
+from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.folding.fold_elements import Array, Fold, arithmetic, clamp_bounds
 from tflmgen.kernels.folding.fold_quantized import centred, quantized, rescaled
 from tflmgen.kernels.numeric.quantize_math import (
@@ -24,6 +26,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary
 from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, Transfer
 from tflmgen.kernels.ranges.range_elements import broadcast_pair, corners, evaluated, hull
+from tflmgen.kernels.requests import Addition, Multiplication
 from tflmgen.kernels.rules import QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
 from tflmgen.kernels.traits import MONOTONE, Traits, any_axis
 
@@ -90,9 +93,9 @@ def _kernel(
             assert op.outputs[0].quantization is not None
             limits = activation_range(op.attributes.activation, DType.INT8, op.outputs[0].quantization)
             if name == "mul":
-                fast = fast_mul(op, mul_scale(op), limits, target)
+                fast = fast_kernels(Multiplication(op, target, mul_scale(op), limits))
             else:
-                fast = fast_add(op, add_scales(op), 1 if name == "add" else -1, limits, target)
+                fast = fast_kernels(Addition(op, target, add_scales(op), 1 if name == "add" else -1, limits))
         return fastest([*fast, portable(op)], target)
 
     def portable(op: OperatorInstance) -> Kernel:
@@ -264,4 +267,9 @@ OPERATORS = (
         _product_fits,
         replace(COMMUTATIVE, neutral=1, monotone_from=0),
     ),
+)
+
+
+KERNEL = KernelDeclaration(
+    "arithmetic.h", "portable", costs={"add_s8": elements_cost("row vector"), "mul_s8": elements_cost("row vector")}
 )

@@ -25,13 +25,14 @@ from tflmgen.ir import (
     Scratch,
     Target,
 )
+from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import fastest
-from tflmgen.kernels.mve.batch_matmul_mve import batch_matmul_mve
 from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.strides import broadcast_shape, collapse, strides_of
 from tflmgen.kernels.numeric.weights import MAX_SHIFT_S64, channel_operands
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.option_fields import present
+from tflmgen.kernels.requests import BatchProduct
 from tflmgen.kernels.rules import (
     COMMON,
     input_type,
@@ -141,10 +142,9 @@ def real_multipliers(op: OperatorInstance) -> list[float]:
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     portable = portable_kernel(op)
-    if "mve" in target.features and portable.function == "tflmgen_batch_matmul_s8":
-        fast = batch_matmul_mve(portable)
-        return fastest([fast, portable], target) if fast else portable
-    return portable
+    if portable.function != "tflmgen_batch_matmul_s8":
+        return portable
+    return fastest([*fast_kernels(BatchProduct(op, target, portable)), portable], target)
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
-from tflmgen.kernels.candidates import fast_conv2d, fast_grouped, fast_int16, on_fpu
+from tflmgen.kernels.candidates import convolution_kernels, fast_kernels, on_fpu
 from tflmgen.kernels.choice import fastest
-from tflmgen.kernels.dsp.int16_layers import conv2d_int16, int16_layer
+from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import layer_of
+from tflmgen.kernels.numeric.int16_layer import int16_layer
 from tflmgen.kernels.numeric.packed import packed_kernel, stays_packed
 from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
 from tflmgen.kernels.numeric.rows_f32 import ROWS, last_rows
@@ -42,6 +43,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.hybrid import hybrid_kernel
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.range_weighted import range_of_sums
+from tflmgen.kernels.requests import Int16Convolution
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
@@ -92,11 +94,10 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     rows, scales = np.asarray(weights, dtype=np.int64).reshape(channels, -1), channel_scales(op, channels)
     if is_int16(op):
         fits = filter_channels == static_shape(input_type(op, 0))[3]
-        ready = partial(conv2d_int16, op, window_of(op), activation=op.attributes.activation)
-        return fast_int16(int16_layer(op, rows, scales) if fits else None, ready, target)
+        wide = int16_layer(op, rows, scales) if fits else None
+        return fast_kernels(Int16Convolution(op, target, wide, op.attributes.activation, window_of(op))) if wide else []
     layer = layer_of(op, rows, scales, op.attributes.activation)
-    make = fast_conv2d if filter_channels == static_shape(input_type(op, 0))[3] else fast_grouped
-    return make(op, window_of(op), layer, target) if layer else []
+    return convolution_kernels(op, window_of(op), layer, target) if layer else []
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
@@ -200,4 +201,16 @@ OPERATORS = (
         value_range=range_of_sums(TRAITS),
         traits=TRAITS,
     ),
+)
+
+
+KERNEL = KernelDeclaration(
+    "conv2d.h",
+    "portable",
+    costs={
+        "conv2d_s8": convolution_cost("pixel output row_output tap_output product_inside"),
+        "conv2d_f32": convolution_cost(
+            "pixel gathered_tap gathered_value block run_block eights_block ones_block", 1, 4, 8
+        ),
+    },
 )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
-from tflmgen.kernels.candidates import fast_conv2d, fast_grouped, fast_int16, on_fpu
+from tflmgen.kernels.candidates import convolution_kernels, fast_kernels, on_fpu
 from tflmgen.kernels.choice import fastest
-from tflmgen.kernels.dsp.int16_layers import conv2d_int16, depthwise_int16, int16_layer
+from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import layer_of
+from tflmgen.kernels.numeric.int16_layer import int16_layer
 from tflmgen.kernels.numeric.weights import (
     TYPE_RULES,
     bias_operand,
@@ -35,6 +35,7 @@ from tflmgen.kernels.operator import Operator, Rule, Shape
 from tflmgen.kernels.operators.conv import FITS, FOUR_DIMENSIONS, parse
 from tflmgen.kernels.operators.hybrid import hybrid_kernel
 from tflmgen.kernels.ranges.range_weighted import range_of_sums
+from tflmgen.kernels.requests import Int16Convolution, Int16Depthwise
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
@@ -65,14 +66,11 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     # Of one channel, a depthwise convolution is an ordinary one.
     if is_int16(op):
         fits = input_channels in (1, channels)
-        kind = conv2d_int16 if input_channels == 1 else depthwise_int16
-        ready = partial(kind, op, window_of(op), activation=op.attributes.activation)
-        return fast_int16(int16_layer(op, rows, scales) if fits else None, ready, target)
+        kind = Int16Convolution if input_channels == 1 else Int16Depthwise
+        wide = int16_layer(op, rows, scales) if fits else None
+        return fast_kernels(kind(op, target, wide, op.attributes.activation, window_of(op))) if wide else []
     layer = layer_of(op, rows, scales, op.attributes.activation)
-    if layer is None:
-        return []
-    make = fast_conv2d if input_channels == 1 else fast_grouped
-    return make(op, window_of(op), layer, target)
+    return convolution_kernels(op, window_of(op), layer, target) if layer else []
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
@@ -140,4 +138,16 @@ OPERATORS = (
         value_range=range_of_sums(TRAITS),
         traits=TRAITS,
     ),
+)
+
+
+KERNEL = KernelDeclaration(
+    "depthwise_conv2d.h",
+    "portable",
+    costs={
+        "depthwise_conv2d_s8": depthwise_cost("output row_output tap_output padding_value border"),
+        "depthwise_conv2d_f32": depthwise_cost(
+            "pixel output tap_output lane_rest lane_rest_row lane_rest_tap limited", 1, 8
+        ),
+    },
 )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target, dim_max
-from tflmgen.kernels.candidates import fast_fully_connected, fast_int16, on_fpu
+from tflmgen.kernels.candidates import fast_kernels, on_fpu
 from tflmgen.kernels.choice import fastest
-from tflmgen.kernels.dsp.int16_layers import fully_connected_int16, int16_layer
+from tflmgen.kernels.costs.model import matrix_cost
+from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import layer_of
+from tflmgen.kernels.numeric.int16_layer import int16_layer
 from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
 from tflmgen.kernels.numeric.packed import packed_kernel, stays_packed
 from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
@@ -43,6 +44,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.hybrid import blocks_kernel, hybrid_kernel
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.range_weighted import range_of_sums
+from tflmgen.kernels.requests import Int16MatrixProduct, MatrixProduct
 from tflmgen.kernels.rules import input_type, per_tensor, static_shape, zero_point
 from tflmgen.kernels.traits import Traits, any_axis
 
@@ -104,10 +106,10 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     rows, scales = np.asarray(weights, dtype=np.int64), channel_scales(op, units)
     batches = op.outputs[0].elements // units
     if is_int16(op):
-        make = partial(fully_connected_int16, op, batches=batches, activation=op.attributes.activation)
-        return fast_int16(int16_layer(op, rows, scales), make, target)
+        wide = int16_layer(op, rows, scales)
+        return fast_kernels(Int16MatrixProduct(op, target, wide, op.attributes.activation, batches)) if wide else []
     layer = layer_of(op, rows, scales, op.attributes.activation)
-    return fast_fully_connected(op, layer, batches, target) if layer else []
+    return fast_kernels(MatrixProduct(op, target, layer, batches)) if layer else []
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
@@ -193,4 +195,15 @@ OPERATORS = (
         value_range=range_of_sums(TRAITS),
         traits=TRAITS,
     ),
+)
+
+
+KERNEL = KernelDeclaration(
+    "fully_connected.h",
+    "portable",
+    costs={
+        "fully_connected_s8": matrix_cost("row unit mac"),
+        "fully_connected_channels_s8": matrix_cost("row unit mac"),
+        "fully_connected_f32": matrix_cost("row unit mac lone rest_mac left_value rectified", 1, 4, 8),
+    },
 )

@@ -20,6 +20,7 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.requests import LookUp
 from tflmgen.kernels.rules import input_type
 
 
@@ -31,10 +32,6 @@ def table_operand(results: ArrayLike) -> ConstantArray:
 def lookup_kernel(op: OperatorInstance, table: Operand, target: Target) -> KernelChoice:
     """output 0 = table[input 0 + 128]."""
 
-    def kernel(variant: str, header: str) -> Kernel:
-        fields = Params("tflmgen_lookup", (("elements", input_type(op, 0).elements),))
-        name = f"tflmgen_lookup_{'' if variant == 'portable' else f'{variant}_'}s8"
-        return Kernel(name, header, (Input(0), table, Output(0)), fields, (Overlap(0, 0),), variant=variant)
-
-    fast = fast_kernels(target, None, ("mve", lambda: kernel("mve", "lookup_mve.h")))
-    return fastest([*fast, kernel("portable", "lookup.h")], target)
+    fields = Params("tflmgen_lookup", (("elements", input_type(op, 0).elements),))
+    portable = Kernel("tflmgen_lookup_s8", "lookup.h", (Input(0), table, Output(0)), fields, (Overlap(0, 0),))
+    return fastest([*fast_kernels(LookUp(op, target, portable)), portable], target)

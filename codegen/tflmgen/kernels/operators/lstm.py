@@ -28,10 +28,10 @@ from tflmgen.ir import (
     Scratch,
     Target,
 )
-from tflmgen.kernels.candidates import fast_recurrent, on_fpu
+from tflmgen.kernels.candidates import fast_kernels, on_fpu
 from tflmgen.kernels.choice import fastest
-from tflmgen.kernels.dsp.lstm_dsp import lstm_dsp
-from tflmgen.kernels.mve.lstm_mve import lstm_mve
+from tflmgen.kernels.costs.model import lstm_cost
+from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.operator import BACKWARD, INTERMEDIATES, Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.lstm_fixed import ParamFields, fixed_fields, fixed_numbers
 from tflmgen.kernels.operators.lstm_integer import INTEGER_RULES, STATES, multiplier_fields, numbers_of_gates
@@ -55,15 +55,11 @@ from tflmgen.kernels.operators.lstm_tensors import (
     sizes_of,
 )
 from tflmgen.kernels.option_fields import present
+from tflmgen.kernels.requests import Lstm
 from tflmgen.kernels.rules import input_is, input_type, scale
-from tflmgen.kernels.thumb.lstm_thumb import lstm_thumb
 
 TANH = 4
 """The schema's number of the activation."""
-
-
-FAST = (("mve", lstm_mve), ("dsp", lstm_dsp), ("thumb", lstm_thumb))
-"""The int8 kernels of instruction sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +117,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
         return Kernel("tflmgen_lstm_fixed_s8", "lstm_fixed.h", operands, fields, in_place, macs)
     if is_integer(op):
         suffix = "s8" if input_type(op, 0).dtype is DType.INT8 else "s16"
-        if fast := fast_recurrent(FAST if suffix == "s8" else (), target, op, sequence, in_place, macs):
+        if suffix == "s8" and (fast := fast_kernels(Lstm(op, target, sequence, in_place, macs))):
             return fastest(fast, target)
         fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
         operands = (Input(0), *arrays, *numbers_of_gates(op), *STATES, gates)
@@ -210,3 +206,6 @@ def _operator(name: str, rank: int) -> Operator:
 
 
 OPERATORS = (_operator("LSTM", 2), _operator("UNIDIRECTIONAL_SEQUENCE_LSTM", 3))
+
+
+KERNEL = KernelDeclaration("lstm.h", "portable", costs={"lstm_f32": lstm_cost("time cell step mac", 1, 1, 8)})

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, parse_activation
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.option_fields import positive, present
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
+from tflmgen.kernels.requests import Pooling
 from tflmgen.kernels.rules import (
     COMMON,
     QUANTIZED_PER_TENSOR,
@@ -39,9 +41,6 @@ class PoolAttributes:
     activation: Activation
     zeros: bool = False
 
-
-_MOST_PIXELS = 256
-"""Of a window whose sums fit 16 bits."""
 
 ZEROS = "padding_is_zeros"
 """A key of Options that is no field of the schema: PoolAttributes.zeros."""
@@ -71,37 +70,19 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], KernelChoice]:
             least, greatest = activation_range(activation, output.dtype, output.quantization)
         results: Fields = (("output_min", least), ("output_max", greatest))
         suffix = {DType.FLOAT32: "f32", DType.INT8: "s8", DType.INT16: "s16"}[output.dtype]
-        window, channels = _window(op), static_shape(output)[3]
-        fields = window.fields(channels) + results
+        window = _window(op)
+        fields = window.fields(static_shape(output)[3]) + results
         struct, zeros = f"tflmgen_pool2d_{suffix}", ""
         if op.attributes.zeros:
             struct, zeros = f"tflmgen_pool2d_zeros_{suffix}", "zeros_"
             fields += (("zero", 0 if suffix == "f32" else zero_point(output)),)
 
-        def made(variant: str, header: str, group: int) -> Kernel:
-            name = f"tflmgen_{kind}_pool2d_{zeros}{'' if variant == 'portable' else f'{variant}_'}{suffix}"
-            over = overlaps(output, window.group_distance(group))
-            return Kernel(name, header, (Input(0), Output(0)), params(struct, fields), over, variant=variant)
-
-        def mve() -> Kernel | None:
-            if kind == "max":
-                return made("mve", "pool2d_mve.h", channels if channels <= 16 else 1)
-            if prod(op.attributes.taps) > _MOST_PIXELS:
-                return None
-            return made("mve", "pool2d_mve.h", channels if channels <= 8 or channels == 32 else 1)
-
-        def dsp() -> Kernel | None:
-            return made("dsp", f"{kind}_pool2d_dsp.h", 1 if channels % 4 else 4) if _by_fours(op, kind) else None
-
-        fast = fast_kernels(target, None, ("mve", mve), ("dsp", dsp)) if suffix == "s8" else []
-        return fastest([*fast, made("portable", "pool2d.h", 1)], target)
+        name, over = f"tflmgen_{kind}_pool2d_{zeros}{suffix}", overlaps(output, window.group_distance(1))
+        portable = Kernel(name, "pool2d.h", (Input(0), Output(0)), params(struct, fields), over)
+        fast = fast_kernels(Pooling(op, target, portable, kind, window)) if suffix == "s8" else []
+        return fastest([*fast, portable], target)
 
     return kernel
-
-
-def _by_fours(op: OperatorInstance, kind: str) -> bool:
-    """Whether there is a kernel for fours of channels: of sums, if those of a window fit 16 bits."""
-    return static_shape(op.outputs[0])[3] >= 4 and (kind == "max" or prod(op.attributes.taps) <= _MOST_PIXELS)
 
 
 def _same_quantization(op: OperatorInstance) -> bool:
@@ -154,4 +135,9 @@ OPERATORS = (
         for name, kind in (("AVERAGE_POOL_2D", "average"), ("MAX_POOL_2D", "max"))
     ),
     Operator("L2_POOL_2D", parse, (1, 1), 1, L2_RULES, infer, _kernel("l2")),
+)
+
+
+KERNEL = KernelDeclaration(
+    "pool2d.h", "portable", costs={"average_pool2d_s8": depthwise_cost("pixel output row_output tap_output border")}
 )

@@ -26,22 +26,19 @@ from tflmgen.ir import (
     Scratch,
     Target,
 )
-from tflmgen.kernels.candidates import fast_recurrent, on_fpu
+from tflmgen.kernels.candidates import fast_kernels, on_fpu
 from tflmgen.kernels.choice import fastest
-from tflmgen.kernels.dsp.svdf_dsp import svdf_dsp
-from tflmgen.kernels.mve.svdf_mve import svdf_mve
+from tflmgen.kernels.costs.model import svdf_cost
+from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.svdf_numbers import BIAS, STATE, integer_params, offsets, products, size_fields
 from tflmgen.kernels.option_fields import positive, present
+from tflmgen.kernels.requests import Svdf
 from tflmgen.kernels.rules import STATIC, input_type, per_tensor, scale, static_shape, zero_point
-from tflmgen.kernels.thumb.svdf_thumb import svdf_thumb
 
 HEADER = "svdf.h"
-
-FAST = (("mve", svdf_mve), ("dsp", svdf_dsp), ("thumb", svdf_thumb))
-"""The int8 kernels of instruction sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +85,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
         made = Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
         return fastest([on_fpu(made, target)], target)
     to_state, to_output = map(quantize_multiplier, _factors(op))
-    if fast := fast_recurrent(FAST, target, op, to_state, to_output):
+    if fast := fast_kernels(Svdf(op, target, to_state, to_output)):
         return fastest(fast, target)
     folded = offsets(op)
     added: Operand = ConstantArray.of("offsets", folded, DType.INT32) if folded.any() else Null()
@@ -178,3 +175,8 @@ RULES = (
 )
 
 OPERATORS = (Operator("SVDF", parse, (1, 5), 1, RULES, infer, kernel, updates=(STATE,)),)
+
+
+KERNEL = KernelDeclaration(
+    "svdf.h", "portable", costs={"svdf_f32": svdf_cost("row unit filter step mac state", 1, 4, 8)}
+)

@@ -8,13 +8,11 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Ou
 from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.window import Fields
+from tflmgen.kernels.requests import Factor
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 
 BIAS = 3
 STATE = 4
-
-Factor = tuple[int, int]
-"""(multiplier, shift) of tflmgen_requantize."""
 
 
 def fast_kernel(op: OperatorInstance, variant: str, stream: ConstantArray, fields: Params) -> Kernel:

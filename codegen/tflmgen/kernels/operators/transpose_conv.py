@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, Null, OperatorInstance, Output, Target
-from tflmgen.kernels.candidates import fast_transpose_conv
+from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.quantize_math import parse_activation
@@ -30,6 +30,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.conv import FOUR_DIMENSIONS, OUTPUT_CHANNELS, ConvAttributes
 from tflmgen.kernels.operators.copying import constants_of
 from tflmgen.kernels.option_fields import present
+from tflmgen.kernels.requests import TransposedConvolution
 from tflmgen.kernels.rules import input_is, input_type, static_shape, zero_point
 from tflmgen.kernels.traits import Traits
 
@@ -84,7 +85,7 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     plain, channels = _as_convolution(op), len(weights)
     rows = np.asarray(weights, dtype=np.int64).reshape(channels, -1)
     layer = layer_of(plain, rows, channel_scales(plain, channels), op.attributes.activation)
-    return fast_transpose_conv(op, _window(op), layer, target) if layer else []
+    return fast_kernels(TransposedConvolution(op, target, layer, _window(op))) if layer else []
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:

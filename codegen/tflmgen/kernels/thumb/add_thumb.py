@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from tflmgen.ir import Kernel, OperatorInstance
+from tflmgen.ir import Kernel
+from tflmgen.kernels.costs.model import elements_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.add_dsp import affine_kernel
+from tflmgen.kernels.requests import Addition
 
 
-def add_thumb(op: OperatorInstance, factors: Sequence[float], sign: int, low: int, high: int) -> Kernel | None:
-    """The kernel of input 0 + sign * input 1; None where no affine map is exact.
+def add_thumb(request: Addition) -> Kernel | None:
+    """The kernel; None where no affine map is exact."""
+    return affine_kernel(request, "thumb", 0)
 
-    factors: those of both inputs and of their sum (see arithmetic.add_scales).
-    """
-    return affine_kernel(op, factors, sign, (low, high), "thumb", 0)
+
+KERNEL = KernelDeclaration(
+    "add_thumb.h",
+    "thumb",
+    (Computes(Addition, add_thumb),),
+    {
+        "add_thumb": elements_cost("vector clamp"),
+        "add_rows_thumb": elements_cost("row restart broadcast_row vector full_vector clamp"),
+    },
+    (Cases("narrow_add"),),
+    beside=("add_rows_thumb.h",),
+)

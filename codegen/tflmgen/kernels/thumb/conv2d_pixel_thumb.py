@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
-from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import Convolution, GroupedConvolution, MatrixProduct
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.channels import raised_rescalings
 from tflmgen.kernels.thumb.fully_connected_thumb import group_words, stream_of
@@ -15,11 +16,10 @@ from tflmgen.kernels.thumb.fully_connected_thumb import group_words, stream_of
 HEADER = "conv2d_pixel_thumb.h"
 
 
-def conv2d_pixel_thumb(op: OperatorInstance, window: Window, layer: Layer, groups: int = 1) -> Kernel | None:
-    """The kernel of a convolution whose channels are in `groups`; None where it would not be exact.
-
-    layer.weights: [output channels, terms of one group].
-    """
+def conv2d_pixel_thumb(request: Convolution | GroupedConvolution) -> Kernel | None:
+    """The kernel; None where it would not be exact."""
+    op, window, layer = request.op, request.window, request.layer
+    groups = request.groups if isinstance(request, GroupedConvolution) else 1
     channels, terms = layer.weights.shape
     exact = raised_rescalings(layer)
     if exact is None:
@@ -52,9 +52,27 @@ def conv2d_pixel_thumb(op: OperatorInstance, window: Window, layer: Layer, group
         ),
         fields,
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
-        op.outputs[0].elements * terms,
+        request.macs,
         "thumb",
     )
     if groups > 1 or len(op.outputs[0].shape) != 4:
         return kernel
     return go_backward(op, kernel, window, range(over.input[2]))
+
+
+def _of_product(request: MatrixProduct) -> Kernel | None:
+    return None if request.is_faster_by_portable_kernel else conv2d_pixel_thumb(request.convolution)
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "thumb",
+    (
+        Computes(Convolution, conv2d_pixel_thumb),
+        Computes(GroupedConvolution, conv2d_pixel_thumb),
+        Computes(MatrixProduct, _of_product),
+    ),
+    {"conv2d_pixel_thumb": convolution_cost("pixel row dilated_tap border_tap window output mac", 1, 4, 2)},
+    (Cases("scaled_conv2d scaled_grouped"),),
+    preference=4,
+)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.numeric.int8_layer import Integers, Layer
+from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
-from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import Bounded, bounded
 from tflmgen.kernels.thumb.channels import MOST_TERMS, Rescalings, own_rescalings
@@ -27,8 +29,9 @@ _MORE_PASSES = 31
 """Passes that the first mask of a channel tells of, and each other one."""
 
 
-def conv2d_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel of a convolution without groups; None where it would not be exact."""
+def conv2d_thumb(request: Convolution) -> Kernel | None:
+    """The kernel; None where it would not be exact."""
+    op, window, layer = request.op, request.window, request.layer
     channels, terms = layer.weights.shape
     if terms > MOST_TERMS:
         return None
@@ -53,7 +56,7 @@ def conv2d_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kernel |
         (Input(0), stream, Scratch(2 * BLOCK * rows), Output(0)),
         fields,
         overlaps,
-        op.outputs[0].elements * terms,
+        request.macs,
         "thumb",
     )
     pixels = window.flat.input[2]
@@ -99,3 +102,12 @@ def _segments(passes: int) -> list[tuple[int, int, int]]:
     first = min(passes, _FIRST_PASSES)
     others = [(p, min(passes, p + _MORE_PASSES), 32) for p in range(first, passes, _MORE_PASSES)]
     return [(0, first, _FIRST_PASSES + 1), *others]
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "thumb",
+    (Computes(Convolution, conv2d_thumb),),
+    {"conv2d_thumb": convolution_cost("pixel alone_row gathered_step dilated_tap block step signed", 4, 1, 4)},
+    (Cases("scaled_conv2d scaled_grouped"),),
+)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.weights import params
-from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import DepthwiseConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import bounded
 from tflmgen.kernels.thumb.channels import own_rescalings
@@ -15,11 +16,9 @@ TAP_BYTES = 8
 """Of a window's tap in the table."""
 
 
-def depthwise_direct_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel of a layer with one filter per channel; None where it would not be exact.
-
-    layer.weights: [channels, taps].
-    """
+def depthwise_direct_thumb(request: DepthwiseConvolution) -> Kernel | None:
+    """The kernel; None where it would not be exact."""
+    op, window, layer = request.op, request.window, request.layer
     channels, taps = layer.weights.shape
     within = bounded(layer)
     beyond = None if within else own_rescalings(layer)
@@ -49,6 +48,16 @@ def depthwise_direct_thumb(op: OperatorInstance, window: Window, layer: Layer) -
         ),
         fields,
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
-        op.outputs[0].elements * taps,
+        request.macs,
         "thumb",
     )
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "thumb",
+    (Computes(DepthwiseConvolution, depthwise_direct_thumb),),
+    {"depthwise_direct_thumb": depthwise_cost("pixel border border_tap output step signed clamp")},
+    (Cases("planes scaled_depthwise_window scaled_depthwise3x3"),),
+    preference=2,
+)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import Convolution, DepthwiseConvolution, GroupedConvolution, WindowRequest
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import bounded_channels
 from tflmgen.kernels.thumb.channels import own_rescalings
@@ -30,12 +34,9 @@ _OTHER_BYTES = 4 * (
 """Of a window's sums' starts and constants there."""
 
 
-def depthwise_thumb(op: OperatorInstance, window: Window, layer: Layer) -> tuple[Kernel, ...]:
-    """The kernels of a layer with one or more filters per channel, with strips of several heights; none is exact for
-    some.
-
-    layer.weights: [output channels, taps].
-    """
+def depthwise_thumb(request: WindowRequest) -> tuple[Kernel, ...]:
+    """The kernels of one or more filters per channel, with strips of several heights; none is exact for some."""
+    op, window, layer = request.op, request.window, request.layer
     channels, taps = layer.weights.shape
     filters = channels // window.input[3]
     by_three = window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
@@ -81,11 +82,19 @@ def depthwise_thumb(op: OperatorInstance, window: Window, layer: Layer) -> tuple
             ),
             replace(fields, fields=(*fields.fields, ("line", line), ("strip", strip), *limits)),
             (Overlap(0, 0, 0, exact=True),) if in_place else (),
-            op.outputs[0].elements * taps,
+            request.macs,
             "thumb",
         )
         for strip in strips
     )
+
+
+def _of_single_channels(request: GroupedConvolution) -> Sequence[Kernel]:
+    return depthwise_thumb(request) if request.group_inputs == 1 else ()
+
+
+def _of_one_channel(request: Convolution) -> Sequence[Kernel]:
+    return depthwise_thumb(request) if request.window.input[3] == 1 else ()
 
 
 def _pairs(window: Window) -> int:
@@ -153,3 +162,24 @@ def _small(rows: Integers) -> NDArray[np.bool_]:
     fits = (128 * positive + 127 * negative < 2**15) & (127 * positive + 128 * negative <= 2**15)
     result: NDArray[np.bool_] = fits.all(axis=1)
     return result
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "thumb",
+    (
+        Computes(DepthwiseConvolution, depthwise_thumb),
+        Computes(GroupedConvolution, _of_single_channels),
+        Computes(Convolution, _of_one_channel),
+    ),
+    {
+        "depthwise_thumb_3x3": depthwise_cost(
+            "strip plane_pair wide_strided_pair pair odd_column signed clamp", 1, 1, 2
+        ),
+        "depthwise_thumb_window": depthwise_cost(
+            "strip plane_line plane_pair wide_strided_pair pair pair_taps signed", 1, 1, 2
+        ),
+    },
+    (Cases("depthwise_filters planes scaled_depthwise_window scaled_depthwise3x3"),),
+    preference=1,
+)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap
+from tflmgen.kernels.costs.model import matrix_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
 from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.requests import Convolution, MatrixProduct
 from tflmgen.kernels.thumb.channels import own_rescalings
 
 HEADER = "fully_connected_few_thumb.h"
@@ -15,8 +17,9 @@ MOST_UNITS = 3
 """Of four, groups take fewer instructions."""
 
 
-def fully_connected_few_thumb(op: OperatorInstance, layer: Layer, batches: int) -> Kernel | None:
+def fully_connected_few_thumb(request: MatrixProduct) -> Kernel | None:
     """The kernel; None where it would not be exact, or where there are many units."""
+    op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
     exact = own_rescalings(layer) if units <= MOST_UNITS else None
     if exact is None:
@@ -36,6 +39,24 @@ def fully_connected_few_thumb(op: OperatorInstance, layer: Layer, batches: int) 
             (("output_min", limits[0]), ("output_max", limits[1])),
         ),
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
-        op.outputs[0].elements * depth,
+        request.macs,
         "thumb",
     )
+
+
+def _of_product(request: MatrixProduct) -> Kernel | None:
+    return None if request.is_faster_by_portable_kernel else fully_connected_few_thumb(request)
+
+
+def _of_convolution(request: Convolution) -> Kernel | None:
+    return fully_connected_few_thumb(request.product) if request.product else None
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "thumb",
+    (Computes(MatrixProduct, _of_product), Computes(Convolution, _of_convolution)),
+    {"fully_connected_few_thumb": matrix_cost("row unit mac signed clamp", 1, 1, 2)},
+    (Cases("fully_connected_few scaled_fully_connected"),),
+    preference=3,
+)

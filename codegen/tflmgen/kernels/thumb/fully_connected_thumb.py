@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap
+from tflmgen.kernels.costs.model import matrix_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.numeric.int8_layer import Integers, Layer
+from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.requests import Convolution, MatrixProduct
 from tflmgen.kernels.thumb.channels import raised_rescalings
 
 HEADER = "fully_connected_thumb.h"
@@ -23,8 +26,9 @@ UNROLLED = 8
 """Values in a pass over the row of a single unit."""
 
 
-def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int) -> Kernel | None:
+def fully_connected_thumb(request: MatrixProduct) -> Kernel | None:
     """The kernel; None where it would not be exact, or where a row is long and its length odd."""
+    op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
     exact = raised_rescalings(layer)
     copied = depth <= STACK
@@ -46,7 +50,7 @@ def fully_connected_thumb(op: OperatorInstance, layer: Layer, batches: int) -> K
         (Input(0), packed, Output(0)),
         fields,
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
-        op.outputs[0].elements * depth,
+        request.macs,
         "thumb",
     )
 
@@ -86,3 +90,24 @@ def single_units(units: int) -> int:
 def group_words(depth: int, constants: NDArray[np.uint32]) -> int:
     """Words of a group of the stream; constants: [units, words]."""
     return int(depth + depth % 2 + GROUP * constants.shape[1])
+
+
+def _of_product(request: MatrixProduct) -> Kernel | None:
+    return None if request.is_faster_by_portable_kernel else fully_connected_thumb(request)
+
+
+def _of_convolution(request: Convolution) -> Kernel | None:
+    return fully_connected_thumb(request.product) if request.product else None
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "thumb",
+    (Computes(MatrixProduct, _of_product), Computes(Convolution, _of_convolution)),
+    {
+        "fully_connected_thumb_copied": matrix_cost("row value unit mac rest_mac signed clamp", 1, 4, 2),
+        "fully_connected_thumb_plain": matrix_cost("value mac block rest_mac", 1, 4, 2),
+    },
+    (Cases("scaled_fully_connected"),),
+    preference=2,
+)

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import ConstantArray, Kernel, OperatorInstance, Overlap, Params, ParamValue
+from tflmgen.ir import ConstantArray, Kernel, Params
+from tflmgen.kernels.costs.model import lstm_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.operators.lstm_integer import folded_by_cells, multiplier_fields, packed_operands
 from tflmgen.kernels.operators.lstm_tensors import BIASES, INPUT_GATE, OUTPUT_STATE, RECURRENT
 from tflmgen.kernels.operators.quantized_unary import sigmoid_table
+from tflmgen.kernels.requests import Lstm
 from tflmgen.kernels.thumb.sums_thumb import fits, sums_operand
 
 
-def lstm_thumb(
-    op: OperatorInstance, sequence: tuple[tuple[str, ParamValue], ...], overlaps: tuple[Overlap, ...], macs: int
-) -> Kernel | None:
-    """The kernel; None where a row has no room on the stack. `sequence`: the first fields of its struct."""
+def lstm_thumb(request: Lstm) -> Kernel | None:
+    """The kernel; None where a row has no room on the stack."""
+    op = request.op
     inputs, recurrent = folded_by_cells(op, INPUT_GATE, 0, BIASES), folded_by_cells(op, RECURRENT, OUTPUT_STATE, None)
     if not (fits(inputs[0]) and fits(recurrent[0])):
         return None
     operands = packed_operands(_operand("weights", *inputs), _operand("recurrent", *recurrent), sigmoid_table())
-    fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
-    return Kernel("tflmgen_lstm_thumb_s8", "lstm_thumb.h", operands, fields, overlaps, macs, "thumb")
+    fields = Params("tflmgen_lstm_integer", (*request.sequence, *multiplier_fields(op)))
+    return Kernel("tflmgen_lstm_thumb_s8", "lstm_thumb.h", operands, fields, request.overlaps, request.macs, "thumb")
 
 
 def _operand(name: str, weights: Integers, biases: Integers) -> ConstantArray:
     return sums_operand(name, weights, biases.tolist())
+
+
+KERNEL = KernelDeclaration(
+    "lstm_thumb.h",
+    "thumb",
+    (Computes(Lstm, lstm_thumb),),
+    {"lstm_thumb": lstm_cost("cell step", 1, 1, 2)},
+    (Cases("lstm"),),
+)

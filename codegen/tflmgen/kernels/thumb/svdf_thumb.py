@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import Kernel, OperatorInstance
-from tflmgen.kernels.operators.svdf_numbers import Factor, biases_are_known, fast_kernel, integer_params, offsets
+from tflmgen.ir import Kernel
+from tflmgen.kernels.costs.model import svdf_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.operators.svdf_numbers import biases_are_known, fast_kernel, integer_params, offsets
+from tflmgen.kernels.requests import Svdf
 from tflmgen.kernels.thumb.sums_thumb import fits, sums_operand
 
 
-def svdf_thumb(op: OperatorInstance, to_state: Factor, to_output: Factor) -> Kernel | None:
+def svdf_thumb(request: Svdf) -> Kernel | None:
     """The kernel; None where a row has no room on the stack, or biases are known at run time only."""
+    op = request.op
     weights = np.asarray(op.constants[1], dtype=np.int64)
     if not fits(weights) or not biases_are_known(op):
         return None
     stream = sums_operand("stream", weights, offsets(op).tolist())
-    return fast_kernel(op, "thumb", stream, integer_params(op, to_state, to_output))
+    return fast_kernel(op, "thumb", stream, integer_params(op, request.to_state, request.to_output))
+
+
+KERNEL = KernelDeclaration(
+    "svdf_thumb.h",
+    "thumb",
+    (Computes(Svdf, svdf_thumb),),
+    {"svdf_thumb": svdf_cost("unit filter step value state wide_state", 1, 4, 2)},
+    (Cases("svdf_int8 svdf_int16"),),
+)

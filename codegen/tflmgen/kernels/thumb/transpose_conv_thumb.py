@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Scratch
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Scratch
+from tflmgen.kernels.costs.model import transposed_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.phases import transposed_fields
 from tflmgen.kernels.numeric.weights import params
-from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.requests import TransposedConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.channels import raised_rescalings
 from tflmgen.kernels.thumb.fully_connected_thumb import stream_of
@@ -18,11 +19,9 @@ from tflmgen.kernels.thumb.fully_connected_thumb import stream_of
 HEADER = "transpose_conv_thumb.h"
 
 
-def transpose_conv_thumb(op: OperatorInstance, window: Window, layer: Layer) -> Kernel | None:
-    """The kernel; None where it would not be exact, or the stride leaves outputs that no input reaches.
-
-    window: of the convolution from the output to the input. layer.weights: [channels, taps * input channels].
-    """
+def transpose_conv_thumb(request: TransposedConvolution) -> Kernel | None:
+    """The kernel; None where it would not be exact, or the stride leaves outputs that no input reaches."""
+    op, window, layer = request.op, request.window, request.layer
     channels, steps = len(layer.weights), window.steps
     if window.taps[0] < steps.stride_height or window.taps[1] < steps.stride_width:
         return None
@@ -62,3 +61,12 @@ def transpose_conv_thumb(op: OperatorInstance, window: Window, layer: Layer) -> 
         macs=input_type(op, 2).elements * layer.weights.size // filters.shape[3],
         variant="thumb",
     )
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "thumb",
+    (Computes(TransposedConvolution, transpose_conv_thumb),),
+    {"transpose_conv_thumb": transposed_cost("pixel row gathered_step alone_value output mac signed", 1, 4, 2)},
+    (Cases("transpose_conv"),),
+)

@@ -1,0 +1,70 @@
+"""Cost models of kernel families: C functions whose cycles have the same terms, and what they compute at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tflmgen.kernels.costs import rows
+from tflmgen.kernels.costs.term import Blocking, Numbers, Term
+from tflmgen.kernels.costs.windows import WINDOW_TERMS, Windows, channel_parts, convolution_parts, transposed_parts
+
+CALL = "call"
+"""The term that every kernel has once."""
+
+Parts = Callable[[Numbers, Blocking], list[tuple[int, Windows]]]
+
+
+@dataclass(frozen=True, slots=True)
+class CostModel:
+    """What the cycles of a family's C functions consist of.
+
+    count: of one term, given the numbers of a call and the blocking. vocabulary: every term that such kernels may
+    have. terms: those that this family has, beside the call itself.
+    """
+
+    count: Callable[[Numbers, Blocking, str], float]
+    vocabulary: frozenset[str]
+    blocking: Blocking
+    terms: tuple[str, ...]
+
+    def counts(self, numbers: Numbers) -> dict[str, float]:
+        """How often each part of the kernel runs in a call with these numbers."""
+        return {CALL: 1} | {name: self.count(numbers, self.blocking, name) for name in self.terms}
+
+
+def _windows(parts: Parts) -> Callable[..., CostModel]:
+    def count(numbers: Numbers, blocking: Blocking, name: str) -> float:
+        return sum(times * WINDOW_TERMS[name].count(part) for times, part in parts(numbers, blocking))
+
+    return partial(_family, count, WINDOW_TERMS)
+
+
+def _rows(call: Callable[[Numbers, Blocking], Any], vocabulary: dict[str, Term[Any]]) -> Callable[..., CostModel]:
+    def count(numbers: Numbers, blocking: Blocking, name: str) -> float:
+        return vocabulary[name].count(call(numbers, blocking))
+
+    return partial(_family, count, vocabulary)
+
+
+def _family(
+    count: Callable[[Numbers, Blocking, str], float],
+    vocabulary: dict[str, Term[Any]],
+    terms: str,
+    pixels: int = 1,
+    channels: int = 1,
+    values: int = 1,
+) -> CostModel:
+    return CostModel(count, frozenset(vocabulary), Blocking(pixels, channels, values), tuple(terms.split()))
+
+
+convolution_cost = _windows(convolution_parts)
+depthwise_cost = _windows(channel_parts)
+transposed_cost = _windows(transposed_parts)
+matrix_cost = _rows(rows.Matrix, rows.MATRIX_TERMS)
+product_cost = _rows(rows.Product, rows.PRODUCT_TERMS)
+elements_cost = _rows(rows.Elements, rows.ELEMENT_TERMS)
+svdf_cost = _rows(rows.Filters, rows.SVDF_TERMS)
+lstm_cost = _rows(rows.Sequence, rows.LSTM_TERMS)

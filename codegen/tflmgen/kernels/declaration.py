@@ -1,0 +1,79 @@
+"""Declarations of kernel variants: all that tflmgen knows of a header of firmware/kernels/ stands beside its packer.
+
+Selection, cost estimates, the tests of every C function and the pages read them; registry.py finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from tflmgen.ir import Kernel
+from tflmgen.kernels.costs.model import CostModel
+from tflmgen.kernels.requests import Request
+
+InstructionSet = Literal["mve", "dsp", "thumb", "portable"]
+"""Of Target.instructions, the fastest first; portable kernels run anywhere."""
+
+Asked = TypeVar("Asked", bound=Request)
+
+
+@dataclass(frozen=True, slots=True)
+class Computes(Generic[Asked]):
+    """A kind of request, and the kernels that give TFLite's results for one of it.
+
+    kernels: their packed weights, parameters, scratch and overlaps, several where they differ in memory; none where
+    they do not support the request, or are not exact for each of its inputs.
+    """
+
+    request: type[Asked]
+    kernels: Callable[[Asked], Kernel | Sequence[Kernel] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """Layers to test C functions with, drawn until each function has some: names in tests/support/variant_cases.py.
+
+    optimize, winograd: as in Target. in_turn: a module below tflmgen.kernels whose SHIFTS, or SIGNS, are tried in that
+    order, so that layers rarely reach the last ones: the tests try each alone.
+    """
+
+    layers: str
+    optimize: str = "speed"
+    winograd: int = 0
+    in_turn: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDeclaration:
+    """A header of C kernels for one instruction set. The module that declares it has its name.
+
+    beside: headers that hold other C functions of the same kernels. computes: what for. preference: among the kernels
+    of an instruction set, the lowest first; of kernels with nearly the same estimate the first is taken. costs: by how
+    the names of C functions begin, behind tflmgen_, the terms of their cycles; their figures are in costs/cycles.json.
+    pads_freely: packed weights may take much more flash than the weights, as the user asked for. cases: of each C
+    function.
+    """
+
+    header: str
+    instructions: InstructionSet
+    computes: tuple[Computes[Any], ...] = ()
+    costs: Mapping[str, CostModel] = field(default_factory=dict)
+    cases: tuple[Cases, ...] = ()
+    beside: tuple[str, ...] = ()
+    preference: int = 0
+    pads_freely: bool = False
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        return (self.header, *self.beside)
+
+    def kernels(self, request: Request) -> list[Kernel]:
+        """The kernels that compute what is asked for; none where none does."""
+        kernels: list[Kernel] = []
+        for computes in self.computes:
+            if type(request) is computes.request:
+                answer = computes.kernels(request)
+                kernels += [answer] if isinstance(answer, Kernel) else answer or ()
+        return kernels

@@ -1,0 +1,77 @@
+"""CONV_2D of int16 by int8 for cores with the DSP extension: packed weights, and when there is a kernel."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, Output, Scratch
+from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.dsp.int16_weights import unsigned, words_of_four
+from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.int16_layer import Int16Layer
+from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params, range_fields
+from tflmgen.kernels.requests import Int16Convolution
+
+BLOCK = 3
+"""Pixels whose windows are read before any of their outputs is written."""
+
+COLUMN_WORDS = 6
+"""Of a block, for four values of each of its windows."""
+
+STACK_WORDS = header_constant("conv2d_s16_dsp.h", "TFLMGEN_CONV2D_S16_DSP_STACK_WORDS")
+"""Words of an im2col buffer on the stack; a longer one is scratch."""
+
+
+def conv2d_s16_dsp(request: Int16Convolution) -> Kernel | None:
+    """The kernel of a convolution without groups; None for a single channel or fewer than three pixels."""
+    op, window, layer = request.op, request.window, request.layer
+    channels, terms = layer.weights.shape
+    pixels = math.prod(op.outputs[0].max_shape[:3])
+    if channels < 2 or pixels < BLOCK:
+        return None
+    words = words_of_four(layer.weights)
+    steps = words.shape[1]
+    column = COLUMN_WORDS * steps
+    on_stack = column <= STACK_WORDS
+    fields = params(
+        "tflmgen_conv2d_s16_dsp",
+        window.flat.fields(channels),
+        window.dilation_fields,
+        (("steps", steps), *FORWARD),
+        range_fields(op, request.activation),
+    )
+    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
+    stream = ConstantArray.of("stream", _pairs(words, layer), DType.UINT32)
+    starts = [*range(BLOCK, pixels, BLOCK), *range(pixels - pixels % BLOCK + 1, pixels)]
+    over_input = overlaps(op.outputs[0], window.starts_distance(channels, starts))
+    name = f"tflmgen_conv2d_s16_dsp{'_stack' if on_stack else ''}"
+    operands = (Input(0), stream, *scratch, Output(0))
+    macs = op.outputs[0].elements * terms
+    kernel = Kernel(name, "conv2d_s16_dsp.h", operands, fields, over_input, macs, "dsp")
+    return go_backward(op, kernel, window, [*range(pixels % BLOCK), *range(pixels % BLOCK, pixels, BLOCK)])
+
+
+def _pairs(words: NDArray[np.uint32], layer: Int16Layer) -> NDArray[np.uint32]:
+    """Pairs of channels; an odd channel at the end is paired with the one before it, computed twice."""
+    channels, steps = words.shape
+    firsts = [*range(0, channels - 1, 2), *([channels - 2] if channels % 2 else [])]
+    stream = np.zeros((len(firsts), 2 * steps + 5), dtype=np.uint32)
+    for row, first, following in zip(stream, firsts, [*firsts[1:], firsts[-1]], strict=True):
+        row[:2] = unsigned(layer.bias[first : first + 2])
+        row[2:-3] = words[first : first + 2].T.reshape(-1)
+        row[-3:-1] = layer.multipliers[first : first + 2]
+        row[-1] = 2 * (following - first)
+    return stream.reshape(-1)
+
+
+KERNEL = KernelDeclaration(
+    "conv2d_s16_dsp.h",
+    "dsp",
+    (Computes(Int16Convolution, conv2d_s16_dsp),),
+    {"conv2d_s16_dsp": convolution_cost("pixel row dilated_tap ragged_value gathered_step full_step output", 3, 2, 4)},
+    (Cases("conv2d_s16"),),
+)

@@ -1,0 +1,46 @@
+"""DEPTHWISE_CONV_2D of int16 by int8 for cores with the DSP extension: packed weights."""
+
+from __future__ import annotations
+
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output
+from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.dsp.int16_weights import GROUP, ORDER
+from tflmgen.kernels.numeric.weights import overlaps, params, range_fields
+from tflmgen.kernels.requests import Int16Depthwise
+
+
+def depthwise_conv2d_s16_dsp(request: Int16Depthwise) -> Kernel:
+    """The kernel of a convolution with one filter per channel."""
+    op, window, layer = request.op, request.window, request.layer
+    channels, taps = layer.weights.shape
+    weights = layer.weights.T.copy()
+    whole = channels - channels % GROUP
+    weights[:, :whole] = weights[:, :whole].reshape(taps, -1, GROUP)[:, :, ORDER].reshape(taps, whole)
+    fields = params(
+        "tflmgen_depthwise_conv2d_s16_dsp",
+        window.fields(channels),
+        window.dilation_fields,
+        range_fields(op, request.activation),
+    )
+    operands = (
+        Input(0),
+        ConstantArray.of("weights", weights, DType.INT8),
+        ConstantArray.of("bias", layer.bias, DType.INT32),
+        ConstantArray.of("multipliers", layer.multipliers, DType.INT32),
+        Output(0),
+    )
+    distance = window.group_distance(GROUP if channels == GROUP else 1)
+    over_input = overlaps(op.outputs[0], distance)
+    macs = op.outputs[0].elements * taps
+    header = "depthwise_conv2d_s16_dsp.h"
+    return Kernel("tflmgen_depthwise_conv2d_s16_dsp", header, operands, fields, over_input, macs, "dsp")
+
+
+KERNEL = KernelDeclaration(
+    "depthwise_conv2d_s16_dsp.h",
+    "dsp",
+    (Computes(Int16Depthwise, depthwise_conv2d_s16_dsp),),
+    {"depthwise_conv2d_s16_dsp": depthwise_cost("pixel four_tap rest_row block row_output tap_output clamp", 1, 4)},
+    (Cases("depthwise_conv2d_s16"),),
+)

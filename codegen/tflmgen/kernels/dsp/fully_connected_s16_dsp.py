@@ -1,0 +1,61 @@
+"""FULLY_CONNECTED of int16 by int8 for cores with the DSP extension: packed weights, and when there is a kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output
+from tflmgen.kernels.costs.model import matrix_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.dsp.int16_weights import GROUP, unsigned, words_of_four
+from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.int16_layer import Int16Layer
+from tflmgen.kernels.numeric.weights import overlaps, params, range_fields
+from tflmgen.kernels.requests import Int16MatrixProduct
+
+STACK_DEPTH = header_constant("fully_connected_s16_dsp.h", "TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK")
+"""Values of a row that is copied to the stack."""
+
+
+def fully_connected_s16_dsp(request: Int16MatrixProduct) -> Kernel | None:
+    """The kernel; None for long rows that are not of whole fours."""
+    op, layer, batches = request.op, request.layer, request.batches
+    units, depth = layer.weights.shape
+    if depth % 4 and depth > STACK_DEPTH:
+        return None
+    sizes = ("batches", batches), ("depth", depth), ("units", units)
+    fields = params("tflmgen_fully_connected_s16_dsp", sizes, range_fields(op, request.activation))
+    stream = ConstantArray.of("stream", _groups(words_of_four(layer.weights), layer), DType.UINT32)
+    # A row of whole fours is read again for each group, any other is copied first.
+    last = units if depth % 4 else 1 if units % GROUP else GROUP
+    distance = max(0, units - last + max(0, (batches - 1) * (units - depth)))
+    return Kernel(
+        "tflmgen_fully_connected_s16_dsp",
+        "fully_connected_s16_dsp.h",
+        (Input(0), stream, Output(0)),
+        fields,
+        overlaps(op.outputs[0], distance),
+        op.outputs[0].elements * depth,
+        "dsp",
+    )
+
+
+def _groups(words: NDArray[np.uint32], layer: Int16Layer) -> NDArray[np.uint32]:
+    """Groups of four units, then single ones."""
+    units = len(words)
+    whole = units - units % GROUP
+    parts = []
+    for unit in [*range(0, whole, GROUP), *range(whole, units)]:
+        some = slice(unit, unit + (GROUP if unit < whole else 1))
+        parts += [unsigned(layer.bias[some]), words[some].T.reshape(-1), unsigned(layer.multipliers[some])]
+    return np.concatenate(parts)
+
+
+KERNEL = KernelDeclaration(
+    "fully_connected_s16_dsp.h",
+    "dsp",
+    (Computes(Int16MatrixProduct, fully_connected_s16_dsp),),
+    {"fully_connected_s16_dsp": matrix_cost("odd_value unit mac lone rest_mac partial_block", 1, 4, 4)},
+    (Cases("fully_connected_s16"),),
+)

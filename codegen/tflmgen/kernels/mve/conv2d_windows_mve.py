@@ -1,0 +1,53 @@
+"""CONV_2D in int8 for cores with MVE, a window at a time: the stream of packed weights, and when it is exact."""
+
+from __future__ import annotations
+
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, Output, Scratch
+from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.mve.channels import fit, padded_bytes
+from tflmgen.kernels.mve.conv2d_mve import CHUNK
+from tflmgen.kernels.mve.fully_connected_mve import STACK_BYTES as ROW_BYTES
+from tflmgen.kernels.mve.fully_connected_mve import unit_stream
+from tflmgen.kernels.numeric.weights import overlaps, params
+from tflmgen.kernels.requests import Convolution
+from tflmgen.kernels.rules import input_type, zero_point
+
+HEADER = "conv2d_windows_mve.h"
+
+
+def conv2d_windows_mve(request: Convolution) -> Kernel | None:
+    """The kernel; None where it would not be exact."""
+    op, window, layer = request.op, request.window, request.layer
+    channels = len(layer.weights)
+    exact = fit(layer)
+    if exact is None:
+        return None
+    packed = padded_bytes(layer.weights)
+    row = CHUNK * packed.shape[1]
+    fields = params(
+        "tflmgen_conv2d_windows_mve_s8",
+        window.fields(channels),
+        window.dilation_fields,
+        (("padding_value", zero_point(input_type(op, 0))), ("chunks", packed.shape[1])),
+        (("output_zero_point", layer.zero_point),),
+        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    )
+    on_stack = row <= ROW_BYTES
+    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(row),)
+    stream = ConstantArray.of("stream", unit_stream(packed, layer), DType.UINT32)
+    function = f"tflmgen_conv2d_windows_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
+    operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
+    over_input = overlaps(op.outputs[0], window.block_distance(channels, 1))
+    macs = request.macs
+    return Kernel(function, HEADER, operands, fields, over_input, macs, "mve")
+
+
+KERNEL = KernelDeclaration(
+    HEADER,
+    "mve",
+    (Computes(Convolution, conv2d_windows_mve),),
+    {"conv2d_windows_mve": convolution_cost("pixel row dilated_tap block step signed clamp", 1, 8, 16)},
+    (Cases("scaled_conv2d scaled_grouped"),),
+    preference=1,
+)

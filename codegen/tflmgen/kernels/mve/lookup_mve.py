@@ -1,0 +1,23 @@
+"""Tables of int8 functions for cores with MVE."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflmgen.ir import Kernel
+from tflmgen.kernels.costs.model import elements_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.requests import LookUp
+
+
+def lookup_mve(request: LookUp) -> Kernel:
+    return replace(request.portable, function="tflmgen_lookup_mve_s8", header="lookup_mve.h", variant="mve")
+
+
+KERNEL = KernelDeclaration(
+    "lookup_mve.h",
+    "mve",
+    (Computes(LookUp, lookup_mve),),
+    {"lookup_mve": elements_cost("vector", 1, 1, 16)},
+    (Cases("lookup"),),
+)

@@ -1,0 +1,27 @@
+"""Products of two int8 elements, all that there can be, and what MUL makes of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.ir import OperatorInstance
+from tflmgen.kernels.numeric.int8_layer import Integers
+from tflmgen.kernels.rules import input_type, zero_point
+
+
+def all_products(op: OperatorInstance) -> Integers:
+    """Each product once, in ascending order, of int8 values less their zero points."""
+    values = np.arange(-128, 128, dtype=np.int64)
+    products: Integers = np.unique(
+        np.outer(values - zero_point(input_type(op, 0)), values - zero_point(input_type(op, 1)))
+    )
+    return products
+
+
+def requantized(products: Integers, multiplier: int, shift: int) -> Integers:
+    """tflmgen_requantize of each product."""
+    high = ((products << max(shift, 0)) * multiplier + (1 << 30)) >> 31
+    right = max(-shift, 0)
+    half = (1 << right) >> 1
+    rounded: Integers = np.where(high >= 0, (high + half) >> right, -((half - high) >> right))
+    return rounded

@@ -1,0 +1,42 @@
+"""Finds the declarations of kernels: every KERNEL of a module for an instruction set, or of an operator."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import get_args
+
+from tflmgen.kernels.costs.model import CostModel
+from tflmgen.kernels.declaration import InstructionSet, KernelDeclaration
+
+PACKAGES = ("mve", "dsp", "thumb", "operators")
+
+
+@cache
+def declarations() -> tuple[KernelDeclaration, ...]:
+    """All of them: the fastest instruction set first, in order of preference.
+
+    Found on first use, since operators, which have some, ask for those of others.
+    """
+    found: list[KernelDeclaration] = []
+    for name in PACKAGES:
+        package = import_module(f"tflmgen.kernels.{name}")
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            declaration = getattr(import_module(module.name), "KERNEL", None)
+            found += [declaration] if declaration else []
+    order = get_args(InstructionSet)
+    return tuple(sorted(found, key=lambda d: (order.index(d.instructions), d.preference, d.header)))
+
+
+@cache
+def cost_models() -> Mapping[str, CostModel]:
+    """The cost model of each family: of C functions whose names begin so, behind tflmgen_."""
+    return {name: model for declaration in declarations() for name, model in declaration.costs.items()}
+
+
+def family_of(function: str) -> str | None:
+    """The family of a C function: the longest one that its name begins with. Padding by zeros and SUB make none."""
+    name = function.removeprefix("tflmgen_").replace("_zeros", "").replace("sub_s8", "add_s8")
+    return max((family for family in cost_models() if f"{name}_".startswith(f"{family}_")), key=len, default=None)

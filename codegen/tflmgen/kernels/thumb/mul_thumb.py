@@ -1,0 +1,52 @@
+"""MUL in int8 for every Cortex-M."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.ir import Kernel
+from tflmgen.kernels.costs.model import elements_cost
+from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.int8_products import all_products
+from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
+from tflmgen.kernels.operators.mul_kernels import mul_kernel
+from tflmgen.kernels.requests import Multiplication
+from tflmgen.kernels.rules import zero_point
+from tflmgen.kernels.thumb.channels import rescalings
+
+
+def mul_thumb(request: Multiplication) -> Kernel | None:
+    """The kernel; None where it would not be exact."""
+    op = request.op
+    products = all_products(op)
+    least, greatest = int(products.min()), int(products.max())
+    # A layer of one channel and one weight, whose sums are these products, and perhaps a few more.
+    weight = -(-(greatest - least) // 255)
+    layer = Layer(
+        np.array([[weight]], dtype=np.int64),
+        np.array([least + 128 * weight], dtype=np.int64),
+        (quantize_multiplier(request.factor),),
+        zero_point(op.outputs[0]),
+        *request.limits,
+    )
+    exact = rescalings(layer, np.zeros(1, dtype=np.int64))
+    if exact is None:
+        return None
+    fields = (
+        ("multiplier", int(exact.multipliers[0])),
+        ("fraction", int(exact.shifts[0]) >> 8),
+        ("addend", int(exact.addends[0])),
+        ("shift", int(exact.shifts[0]) & 255),
+        ("negative", int(exact.negatives[0])),
+    )
+    return mul_kernel(request, "thumb", fields)
+
+
+KERNEL = KernelDeclaration(
+    "mul_thumb.h",
+    "thumb",
+    (Computes(Multiplication, mul_thumb),),
+    {"mul_thumb": elements_cost("row vector clamp")},
+    (Cases("mul"),),
+)

@@ -42,12 +42,14 @@ class Rescalings:
     """Those of all channels.
 
     signed        negative accumulators need the sign fix
+    fixable       a kernel that has the sign fix is exact, too
     clamped       outputs can leave the layer's range and not int8's
     common_shift  the shift is the same for all, as common_shift.py makes it
     """
 
     channels: tuple[Rescaling, ...]
     signed: bool
+    fixable: bool
     clamped: bool
     common_shift: bool = False
 
@@ -77,7 +79,8 @@ def rescalings(layer: Layer, scale_bits: int = SCALE_BITS) -> Rescalings | None:
             clamped |= shift >= 0 and layer.low > -128
             rounds_once |= shift >= 0
             signed |= shift < 0 and layer.low < layer.zero_point
-    return None if signed and rounds_once else Rescalings(tuple(channels), signed, clamped)
+    fixable = not rounds_once or layer.low >= layer.zero_point
+    return None if signed and rounds_once else Rescalings(tuple(channels), signed, fixable, clamped)
 
 
 def _constant(output: int) -> Rescaling:

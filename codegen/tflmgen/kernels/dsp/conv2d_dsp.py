@@ -71,7 +71,9 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     """The kernel that goes through the window in parts, where it takes less scratch than `whole`."""
     channels = len(layer.weights)
     exact, words = _rescalings(layer, special), pair_words(layer.weights)
-    if exact is None or words is None or window.input[3] % 4 or window.steps.dilation_width > 1:
+    if exact is None or not (exact.common_shift or exact.fixable):
+        return ()
+    if words is None or window.input[3] % 4 or window.steps.dilation_width > 1:
         return ()
     steps, pairs = words.shape[1], -(-channels // 2)
     row = steps // window.taps[0]

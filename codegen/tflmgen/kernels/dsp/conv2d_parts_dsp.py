@@ -95,7 +95,7 @@ def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own
 def _stream(layer: Layer, exact: Rescalings | None) -> tuple[NDArray[np.uint32], bool] | None:
     """Channel pairs, a single channel paired with itself, and whether outputs need a clamp; None where not exact."""
     words = pair_words(layer.weights)
-    if words is None or exact is None:
+    if words is None or exact is None or not exact.fixable:
         return None
     starts = first_sums(layer, exact)
     if len(words) == 1:

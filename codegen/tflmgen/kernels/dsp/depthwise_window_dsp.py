@@ -61,7 +61,6 @@ def depthwise_window_dsp(request: DepthwiseConvolution) -> Kernel | None:
 @dataclass(frozen=True, slots=True)
 class _Channels:
     channels: tuple[ScaledChannel, ...]
-    signed: bool
     clamped: bool
     common_shift: bool = False
 
@@ -69,13 +68,15 @@ class _Channels:
 def _channels(layer: Layer) -> _Channels | None:
     """All channels at the finest scale; at coarser ones, each its own, where sums are large and none is negative."""
     exact = rescalings(layer)
-    if exact is not None:
+    # Of sums below zero, outputs that the zero point is to clamp need not be exact.
+    clamped = layer.low >= layer.zero_point > -128
+    if exact is not None and exact.fixable:
         exact = with_common_shift(layer, exact) or exact
         channels = [
             ScaledChannel(w.tolist(), SCALE_BITS, (c.bias << SCALE_BITS) + c.offset, c.multiplier, c.addend, c.shift)
             for w, c in zip(layer.weights, exact.channels, strict=True)
         ]
-        return _Channels(tuple(channels), exact.signed, exact.clamped, exact.common_shift)
+        return _Channels(tuple(channels), exact.clamped or clamped, exact.common_shift)
     if layer.low < layer.zero_point:
         return None
     scaled = []
@@ -86,7 +87,7 @@ def _channels(layer: Layer) -> _Channels | None:
         if found is None:
             return None
         scaled.append(found)
-    return _Channels(tuple(scaled), False, layer.low > -128 or layer.high < 127)
+    return _Channels(tuple(scaled), layer.low > -128 or layer.high < 127)
 
 
 def _stream(found: _Channels) -> NDArray[np.uint32]:

@@ -29,7 +29,7 @@ def fully_connected_dsp(request: MatrixProduct) -> Kernel | None:
     op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
     exact, packed = rescalings(layer), pack_rows(layer.weights)
-    if exact is None or packed.offset:
+    if exact is None or not exact.fixable or packed.offset:
         return None
     widened = packed.steps <= STACK_STEPS
     scale = _common_scale(exact)

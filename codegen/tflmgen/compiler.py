@@ -12,7 +12,17 @@ from pathlib import Path
 
 from tflmgen.backend import Json, Sources, emit, library_name, lower, plan_json, remarks_of
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.explore import Candidate, Choice, apart, choose, curve, prepare, prepare_trade_offs, push_rows, row_streams
+from tflmgen.explore import (
+    Candidate,
+    TradeOff,
+    choose_plan,
+    pareto_front,
+    plan_without_overlap,
+    prepare,
+    prepare_trade_offs,
+    push_rows,
+    row_streams,
+)
 from tflmgen.frontend import TensorKey, find_bounds, import_model, read_model
 from tflmgen.ir import Module, Op, Program, Target, walk
 from tflmgen.kernels import Operators, Selector, with_custom
@@ -55,13 +65,13 @@ def compile_module(imported: Module, name: str, target: Target, options: BuildOp
     return _compiled(imported, name, Selector(target), parse_options(options))
 
 
-def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[Choice]:
+def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[TradeOff]:
     """The Pareto front of a model's plans, from the fastest to the smallest: estimated cycles against bytes of RAM."""
     settings = parse_options(options)
     if options.winograd:
         raise UsageError("--winograd trades RAM for speed: it excludes --pareto")
     imported, selector = _imported(path, target, settings)
-    return curve(optimise(imported, selector, settings, for_little_ram=True), selector)
+    return pareto_front(optimise(imported, selector, settings, for_little_ram=True), selector)
 
 
 def _imported(
@@ -104,12 +114,12 @@ def optimise(
     return tuple(push_rows(module, settings.options.push_rows or ()) for module in modules)
 
 
-def explore(modules: tuple[Module, ...], selector: Selector, settings: Settings) -> Choice:
+def explore(modules: tuple[Module, ...], selector: Selector, settings: Settings) -> TradeOff:
     """The best plan for --optimize and --ram-budget. Raises ModelError if no plan meets the budget."""
     if settings.options.no_overlap:
-        plan_choice = apart(modules[0], selector)
+        plan_choice = plan_without_overlap(modules[0], selector)
     else:
-        plan_choice = choose(modules, selector, settings.options.optimize, settings.ram_budget)
+        plan_choice = choose_plan(modules, selector, settings.options.optimize, settings.ram_budget)
     _within_limit(plan_choice.module, plan_choice.best)
     return plan_choice
 

@@ -15,7 +15,7 @@ from support.random_chain import random_chain
 from tflmgen.backend.c_library import Sources, emit
 from tflmgen.backend.lowering import lower
 from tflmgen.errors import InternalError, ModelError, UsageError
-from tflmgen.explore.ram_trade_offs import choose
+from tflmgen.explore.ram_trade_offs import choose_plan
 from tflmgen.explore.search import Candidate, best_candidate
 from tflmgen.explore.streams.chain import STREAM, stream_op
 from tflmgen.explore.streams.push_rows import push_rows
@@ -57,7 +57,7 @@ def with_stream(module: Module, choose: random.Random) -> Module | None:
         return None
     segment = choose.choice(found[:3])
     nodes = function.body.nodes
-    fused = stream_op(ops_of(module)[segment.first : segment.end], segment.choice)
+    fused = stream_op(ops_of(module)[segment.first : segment.end], segment.ranks)
     body = Block((*nodes[: segment.first], fused, *nodes[segment.end :]), function.body.results)
     return replace(module, functions=(replace(function, body=body),))
 
@@ -157,7 +157,7 @@ def test_inputs_by_rows(seeds: range) -> None:
     for seed in seeds:
         module = module_of(seed, "int8")
         pushed = push_rows(module, [module.signatures[0].inputs[0].name])
-        small = choose([pushed], Selector(HOST), Optimize.RAM if seed % 2 else Optimize.SPEED, None)
+        small = choose_plan([pushed], Selector(HOST), Optimize.RAM if seed % 2 else Optimize.SPEED, None)
         shape = module.functions[0].inputs[0].type.max_shape
         images = (np.random.default_rng(seed).normal(size=(2, *shape)) * 60).astype(np.int8)
         calls += [Invocation(len(sources), 0, (image,)) for image in images]
@@ -196,7 +196,7 @@ def two_inputs() -> bytes:
 @pytest.mark.parametrize("optimize", [Optimize.SPEED, Optimize.RAM])
 def test_rows_come_before_what_other_inputs_need(optimize: Optimize) -> None:
     module = run_passes(import_model(parse_model(two_inputs(), "m.tflite")))
-    small = choose([push_rows(module, ["image"])], Selector(HOST), optimize, None)
+    small = choose_plan([push_rows(module, ["image"])], Selector(HOST), optimize, None)
     sources = {"whole": emit(program_of(module), "whole", "", "")}
     sources["pushed"] = emit(lowered(small.module, small.best), "pushed", "", "")
     rng = np.random.default_rng(1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.model_writer import ModelWriter
 from tflmgen.explore.channel_multiples import prepare, prepare_trade_offs
-from tflmgen.explore.ram_trade_offs import choose, curve
+from tflmgen.explore.ram_trade_offs import choose_plan, pareto_front
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module, Op, walk
@@ -64,10 +64,10 @@ def test_trade_offs_begin_with_the_fastest() -> None:
     modules = prepare_trade_offs(module, M4)
     assert [channels(one) for one in modules] == [32, 31]
     assert [channels(one) for one in prepare_trade_offs(two_layers(32, 16), M4)] == [16]
-    front = curve(modules, M4)
+    front = pareto_front(modules, M4)
     assert front[0].cost == 0
     assert channels(front[0].module) == 32
     assert any(channels(point.module) == 31 for point in front)
     for point in front:
-        chosen = choose(modules, M4, Optimize.BALANCED, point.bytes)
+        chosen = choose_plan(modules, M4, Optimize.BALANCED, point.bytes)
         assert (chosen.bytes, chosen.cost) == (point.bytes, point.cost)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.model_writer import ModelWriter
 from tflmgen.errors import ModelError, UsageError
-from tflmgen.explore.ram_trade_offs import Choice, choose, curve, parse_budget
+from tflmgen.explore.ram_trade_offs import TradeOff, choose_plan, pareto_front, parse_budget
 from tflmgen.explore.streams.chain import STREAM
 from tflmgen.explore.streams.row_kernels import RowKernels
 from tflmgen.frontend.importer import import_model
@@ -45,7 +45,7 @@ def network() -> Module:
     return run_passes(import_model(parse_model(w.finish(), "m.tflite")))
 
 
-def streams(choice: Choice) -> int:
+def streams(choice: TradeOff) -> int:
     nodes = choice.module.functions[0].body.nodes
     return sum(isinstance(node, Op) and node.operator == STREAM for node in nodes)
 
@@ -62,18 +62,18 @@ def test_bad_budgets(text: str) -> None:
 
 
 def test_least_ram_has_streams() -> None:
-    fast, small = (choose([network()], HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
+    fast, small = (choose_plan([network()], HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
     assert streams(fast) == 0 < streams(small)
     assert small.bytes < fast.bytes
 
 
 def test_a_budget_takes_no_more_streams_than_it_needs() -> None:
-    fast, small = (choose([network()], HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
-    assert choose([network()], HOST, Optimize.SPEED, fast.bytes).cost == 0
-    kept = choose([network()], HOST, Optimize.SPEED, fast.bytes - 1)
+    fast, small = (choose_plan([network()], HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
+    assert choose_plan([network()], HOST, Optimize.SPEED, fast.bytes).cost == 0
+    kept = choose_plan([network()], HOST, Optimize.SPEED, fast.bytes - 1)
     assert kept.bytes < fast.bytes
     assert 0 < kept.cost <= small.cost
-    assert choose([network()], HOST, Optimize.SPEED, small.bytes).bytes == small.bytes
+    assert choose_plan([network()], HOST, Optimize.SPEED, small.bytes).bytes == small.bytes
 
 
 def filters() -> Module:
@@ -94,18 +94,18 @@ def filters() -> Module:
 
 
 def test_kernels_that_need_less_scratch_keep_to_a_budget() -> None:
-    fastest, *slower = curve([filters()], M4)
+    fastest, *slower = pareto_front([filters()], M4)
     assert slower
     assert streams(slower[-1]) == 0
-    kept = choose([filters()], M4, Optimize.SPEED, slower[-1].bytes)
+    kept = choose_plan([filters()], M4, Optimize.SPEED, slower[-1].bytes)
     assert kept.bytes <= slower[-1].bytes < fastest.bytes
     assert kept.cost > fastest.cost == 0
 
 
 @pytest.mark.parametrize("made", [network, filters])
 def test_speed_is_the_fastest_plan_and_balanced_not_larger(made: Callable[[], Module]) -> None:
-    front = curve([made()], M4)
-    speed, balanced = (choose([made()], M4, how, None) for how in (Optimize.SPEED, Optimize.BALANCED))
+    front = pareto_front([made()], M4)
+    speed, balanced = (choose_plan([made()], M4, how, None) for how in (Optimize.SPEED, Optimize.BALANCED))
     assert speed.cost == 0 == front[0].cost
     assert speed.bytes == front[0].bytes
     assert balanced.bytes <= speed.bytes
@@ -113,26 +113,26 @@ def test_speed_is_the_fastest_plan_and_balanced_not_larger(made: Callable[[], Mo
 
 
 def test_speed_and_balanced_differ_where_slower_kernels_save_enough() -> None:
-    speed, balanced = (choose([filters()], M4, how, None) for how in (Optimize.SPEED, Optimize.BALANCED))
+    speed, balanced = (choose_plan([filters()], M4, how, None) for how in (Optimize.SPEED, Optimize.BALANCED))
     assert balanced.bytes < speed.bytes
     assert balanced.cost > speed.cost == 0
 
 
 @pytest.mark.parametrize("made", [network, filters])
 def test_each_point_of_the_curve_is_what_its_budget_gives(made: Callable[[], Module]) -> None:
-    for point in curve([made()], M4):
-        chosen = choose([made()], M4, Optimize.BALANCED, point.bytes)
+    for point in pareto_front([made()], M4):
+        chosen = choose_plan([made()], M4, Optimize.BALANCED, point.bytes)
         assert (chosen.bytes, chosen.cost) == (point.bytes, point.cost)
 
 
 def test_a_budget_that_nothing_keeps_to() -> None:
-    small = choose([network()], HOST, Optimize.RAM, None)
+    small = choose_plan([network()], HOST, Optimize.RAM, None)
     with pytest.raises(ModelError, match=rf"operator \d+ .*needs at least {small.bytes} bytes .* budget is 8"):
-        choose([network()], HOST, Optimize.SPEED, 8)
+        choose_plan([network()], HOST, Optimize.SPEED, 8)
 
 
 def test_the_curve_falls() -> None:
-    found = curve([network()], HOST)
+    found = pareto_front([network()], HOST)
     assert len(found) > 1
     assert [c.cost for c in found] == sorted(c.cost for c in found)
     assert [c.bytes for c in found] == sorted({c.bytes for c in found}, reverse=True)
@@ -146,6 +146,6 @@ def test_rows_that_begin_between_words_get_portable_kernels() -> None:
     operators = [operator for op in ops if (operator := kernels.operator(op)) is not None]
     assert operators
     for operator in operators:
-        made = kernels.kernel(operator, 0, aligned=False, choice=0)
+        made = kernels.kernel(operator, 0, aligned=False, rank=0)
         assert made is not None
         assert made.kernel.variant == "portable"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tflmgen.compiler import ram_curve
-from tflmgen.explore import Choice
+from tflmgen.explore import TradeOff
 from tflmgen.ir import Called, LineMove, Op, RowStream, walk
 from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.project import board_for
@@ -28,23 +28,23 @@ def pareto_command(path: Path, board_name: str, options: BuildOptions, output: O
     console.json({"model": path.name, "board": board.id, "points": points})
 
 
-def _point(choice: Choice) -> dict[str, int]:
-    plans = list(_plans(choice))
-    called = [call for call in choice.best.selection.computations if isinstance(call, Called)]
+def _point(trade_off: TradeOff) -> dict[str, int]:
+    plans = list(_plans(trade_off))
+    called = [call for call in trade_off.best.selection.computations if isinstance(call, Called)]
     return {
-        "ram_bytes": choice.bytes,
+        "ram_bytes": trade_off.bytes,
         "macs": sum(call.macs for call in called),
-        "extra_cycles": choice.cost,
+        "extra_cycles": trade_off.cost,
         "row_calls": sum(len(plan.order) for plan in plans),
         "bytes_moved": sum(move.bytes for plan in plans for move in _moves(plan)),
         "streamed_operators": sum(len(plan.stages) for plan in plans),
     }
 
 
-def _plans(choice: Choice) -> Iterator[RowStream]:
-    for function in choice.module.functions:
+def _plans(trade_off: TradeOff) -> Iterator[RowStream]:
+    for function in trade_off.module.functions:
         for node in walk(function.body):
-            kernel = choice.best.selection.of(node) if isinstance(node, Op) else None
+            kernel = trade_off.best.selection.of(node) if isinstance(node, Op) else None
             if isinstance(kernel, RowStream):
                 yield kernel
 

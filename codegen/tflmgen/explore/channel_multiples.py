@@ -1,4 +1,4 @@
-"""The passes as they suit a processor: how many channels the tensors keep of which range analysis could drop some."""
+"""Runs the passes for a processor: chooses how many dead channels are kept for faster kernels."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from tflmgen.kernels import TUNING, Selector
 from tflmgen.passes import macs_by_operator, run_passes, with_ranges, without_ranges
 
 MULTIPLES = {"mve": (4, 8, 16), "dsp": (2, 4)}
-"""Multiples of channels that kernels for an instruction set may be faster with than with fewer channels."""
+"""Instruction set -> multiples of channels for which its kernels may be faster than for fewer channels."""
 
 
 def prepare(imported: Module, selector: Selector, analyze_ranges: bool = True, fastest: bool = True) -> Module:
-    """Runs the passes. `fastest`: what takes fewest estimated cycles, else what has fewest channels."""
+    """Runs the passes and drops dead channels: for the fewest estimated cycles if `fastest`, else all of them."""
     module, narrowest = _with_and_without_dead_channels(imported, selector, analyze_ranges)
     return _counted(module, _fastest(module, narrowest, selector) if fastest else narrowest)
 
 
 def prepare_trade_offs(imported: Module, selector: Selector, analyze_ranges: bool = True) -> tuple[Module, ...]:
-    """Runs the passes. What takes fewest estimated cycles, then what has fewest channels, where that is another."""
+    """Runs the passes; returns the module of fewest estimated cycles, then that of fewest channels if it differs."""
     module, narrowest = _with_and_without_dead_channels(imported, selector, analyze_ranges)
     fastest = _fastest(module, narrowest, selector)
     same = fastest.functions == narrowest.functions
-    return tuple(_counted(module, one) for one in ((fastest,) if same else (fastest, narrowest)))
+    return tuple(_counted(module, variant) for variant in ((fastest,) if same else (fastest, narrowest)))
 
 
 def _with_and_without_dead_channels(
@@ -34,20 +34,24 @@ def _with_and_without_dead_channels(
 
 
 def _counted(before: Module, after: Module) -> Module:
-    """`after` with the multiply-accumulates that it has less than `before`."""
+    """`after` with the record of the multiply-accumulates removed since `before`."""
     return replace(after, removed_macs=macs_by_operator(before) - macs_by_operator(after))
 
 
 def _fastest(module: Module, narrowest: Module, selector: Selector) -> Module:
-    """What takes fewest estimated cycles, of `module` with various numbers of dead channels."""
+    """Variant of fewest estimated cycles of `module`, over several numbers of dead channels kept."""
     sets = [multiples for feature, multiples in MULTIPLES.items() if feature in selector.target.features]
     if not sets or not narrowest.narrowed:
         return narrowest
     passes = [with_ranges(multiple, selector.operators) for multiple in (0, *sets[0])]
-    whole, *others = (run_passes(module, pipeline) for pipeline in passes)
-    choices = [narrowest, *others]
-    most, *cycles = (_cycles(choice, selector) for choice in (whole, *choices))
-    return choices[cycles.index(min(cycles))] if TUNING.dead_channel_gain * min(cycles) <= most else whole
+    undropped, *narrower = (run_passes(module, pipeline) for pipeline in passes)
+    candidates = [narrowest, *narrower]
+    undropped_cycles, *cycles = (_cycles(candidate, selector) for candidate in (undropped, *candidates))
+    return (
+        candidates[cycles.index(min(cycles))]
+        if TUNING.dead_channel_gain * min(cycles) <= undropped_cycles
+        else undropped
+    )
 
 
 def _cycles(module: Module, selector: Selector) -> int:

@@ -1,8 +1,8 @@
-"""The order of nodes of least memory, block by block, inner ones first: what least_peak knows of each node.
+"""Orders the nodes of each block for the lowest peak memory, inner blocks first, by least_peak.
 
-A block's peak is estimated as the liveness of its values gives it, with what kernels let outputs and inputs have in
-common; homes and packing come later. An If takes what the greater of its branches takes, a While what its body takes
-beside its variables, a Call what its function takes.
+The peak of a block is estimated from the liveness of its values and the overlaps that kernels permit, before
+coalescing and packing. An If counts as the larger of its branches, a While as its body beyond its variables, a Call as
+its function.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tflmgen.kernels import Selection
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """The module in the order that was found; whether each block's is proved to have the least estimated peak."""
+    """A reordered module; `is_proved`: every block has the lowest estimated peak of all orders."""
 
     module: Module
     is_proved: bool
 
 
 def order_for_peak(module: Module, selection: Selection) -> Ordered:
-    """The module with the nodes of every block in the order of least peak."""
+    """The module with the nodes of every block in the order of lowest peak."""
     search = _Search(selection, frozenset(s.function for s in module.signatures))
     functions = tuple(map(search.function, module.functions))
     return Ordered(replace(module, functions=functions), search.is_proved)
@@ -50,7 +50,11 @@ class _Search:
     def _block(
         self, block: Block, entering: Sequence[Value], variables: Sequence[Value], following: Sequence[Value]
     ) -> tuple[Block, int]:
-        """The block in order, and its peak; `entering` values exist from the start, `variables` get new contents."""
+        """The reordered block, and its peak in bytes.
+
+        entering   values that exist from the start
+        variables  loop variables or state, whose next contents are `following`
+        """
         parts = [self._node(node) for node in block.nodes]
         block = replace(block, nodes=tuple(node for node, _ in parts))
         numbers = _Numbers(block.nodes, entering, self._selection)
@@ -60,32 +64,32 @@ class _Search:
             for successor in successors:
                 before[successor] |= 1 << i
         tasks = [numbers.task(node, before[i], extra) for i, (node, extra) in enumerate(parts)]
-        kept = frozenset(n for v in block.results if (n := numbers.of(v)) is not None)
-        found = least_peak(tasks, numbers.sizes, numbers.entering, kept)
-        self.is_proved &= found.peak == found.least
-        return replace(block, nodes=tuple(block.nodes[i] for i in found.tasks)), found.peak
+        needed_after = frozenset(n for v in block.results if (n := numbers.of(v)) is not None)
+        order = least_peak(tasks, numbers.sizes, numbers.entering, needed_after)
+        self.is_proved &= order.peak == order.lower_bound
+        return replace(block, nodes=tuple(block.nodes[i] for i in order.tasks)), order.peak
 
     def _node(self, node: Node) -> tuple[Node, int]:
-        """A node with its regions in order, and the bytes that it takes beside what it reads and writes."""
+        """The node with reordered regions, and the bytes that it needs besides its operands and results."""
         written = sum(_bytes(v) for v in node.outputs)
         if isinstance(node, Op):
             kernel = self._selection.of(node)
             scratch = kernel.operands if isinstance(kernel, Called) else ()
             return node, sum(-(-o.bytes // 4) * 4 for o in scratch if isinstance(o, Scratch))
         if isinstance(node, If):
-            then, one = self._block(node.then, (), (), ())
-            orelse, other = self._block(node.orelse, (), (), ())
-            return replace(node, then=then, orelse=orelse), max(0, max(one, other) - written)
+            then_block, first_peak = self._block(node.then, (), (), ())
+            else_block, second_peak = self._block(node.orelse, (), (), ())
+            return replace(node, then=then_block, orelse=else_block), max(0, max(first_peak, second_peak) - written)
         if isinstance(node, While):
-            condition, one = self._block(node.condition, node.variables, (), ())
-            body, other = self._block(node.body, node.variables, node.variables, node.body.results)
-            return replace(node, condition=condition, body=body), max(0, max(one, other) - written)
+            condition, first_peak = self._block(node.condition, node.variables, (), ())
+            body, second_peak = self._block(node.body, node.variables, node.variables, node.body.results)
+            return replace(node, condition=condition, body=body), max(0, max(first_peak, second_peak) - written)
         ports = sum(_bytes(v) for v in (*node.inputs, *node.outputs))
         return node, max(0, self._peaks[node.function] - ports)
 
 
 class _Numbers:
-    """The values of a block as numbers: views have that of what they view, values from outside have none."""
+    """Numbers of a block's values: a view has the number of its source; outer values have none."""
 
     def __init__(self, nodes: Sequence[Node], entering: Sequence[Value], selection: Selection) -> None:
         self._selection = selection
@@ -111,15 +115,15 @@ class _Numbers:
         return None if value is None else self._number.get(value)
 
     def task(self, node: Node, before: int, extra: int) -> Task:
-        found = frozenset(n for v in reads(node) if (n := self.of(v)) is not None)
+        numbers_read = frozenset(n for v in reads(node) if (n := self.of(v)) is not None)
         kernel = self._selection.of(node) if isinstance(node, Op) else None
         if isinstance(kernel, View):
-            return Task(before, found, (), extra, ())
+            return Task(before, numbers_read, (), extra, ())
         writes = tuple(self._number[v] for v in node.outputs)
-        return Task(before, found, writes, extra, tuple(self._shared(node, i) for i in range(len(writes))))
+        return Task(before, numbers_read, writes, extra, tuple(self._shared(node, i) for i in range(len(writes))))
 
     def _shared(self, node: Node, output: int) -> tuple[tuple[int, int], ...]:
-        """(value, bytes) that an output of a node may have in common with its inputs."""
+        """(input value, bytes) that an output of a node may share with its inputs."""
         written = _bytes(node.outputs[output])
         if isinstance(node, While):
             number = self.of(node.inits[output])
@@ -129,15 +133,15 @@ class _Numbers:
             return ()
         backward = kernel.backward if isinstance(kernel, Kernel) else None
         claims = (*kernel.overlaps, *(backward.overlaps if backward else ()))
-        found: dict[int, int] = {}
+        shared: dict[int, int] = {}
         for claim in claims:
             number = self.of(node.inputs[claim.input])
             if claim.output == output and number is not None:
                 read = self.sizes[number]
                 later, earlier = (written, read) if claim.behind else (read, written)
                 common = max(0, read + written - max(claim.distance + later, earlier))
-                found[number] = max(found.get(number, 0), common)
-        return tuple(sorted(found.items()))
+                shared[number] = max(shared.get(number, 0), common)
+        return tuple(sorted(shared.items()))
 
 
 def _bytes(value: Value) -> int:

@@ -1,4 +1,4 @@
-"""Trades cycles for RAM: which operators run as streams, for least memory or for a budget."""
+"""Trades cycles for RAM: selects row streaming and slower kernels for the least memory or for a budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, takewhile
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.explore.search import Candidate, best_candidate, ladder
+from tflmgen.explore.search import Candidate, best_candidate, plans_by_speed
 from tflmgen.explore.streams.choose import Streams
 from tflmgen.explore.streams.stream_calls import row_streams
 from tflmgen.ir import Module
@@ -19,16 +19,16 @@ from tflmgen.schedule import Step, walk_items
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A module with some of its operators as streams, and what these cost: estimated cycles."""
+class Variant:
+    """A module with some operators fused for row streaming; `cost`: their extra estimated cycles."""
 
     module: Module
     cost: int
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """One way to run a module: its streams, what they and slower kernels cost (estimated cycles), and the plan."""
+class TradeOff:
+    """One trade-off point: a module with its plan, and the estimated cycles that it takes more than the fastest."""
 
     module: Module
     cost: int
@@ -36,139 +36,146 @@ class Choice:
 
     @property
     def bytes(self) -> int:
-        """Arena and state."""
+        """Bytes of arena and state."""
         return self.best.layout.arena.bytes + self.best.layout.state_bytes
 
 
 def parse_budget(text: str | None) -> int | None:
-    """The bytes of 20000, 32K or 1M (K is 1,024). Raises UsageError for anything else."""
+    """Bytes of a text such as 20000, 32K or 1M (K is 1,024). Raises UsageError for anything else."""
     if text is None:
         return None
-    found = re.fullmatch(r"([0-9]{1,9})([KkMm]?)", text)
-    if found is None or int(found[1]) == 0:
+    match = re.fullmatch(r"([0-9]{1,9})([KkMm]?)", text)
+    if match is None or int(match[1]) == 0:
         raise UsageError(f"--ram-budget {text}: requires a number of bytes such as 20000, 32K or 1M")
-    return int(found[1]) << {"": 0, "k": 10, "m": 20}[found[2].lower()]
+    return int(match[1]) << {"": 0, "k": 10, "m": 20}[match[2].lower()]
 
 
-def choose(modules: Sequence[Module], selector: Selector, optimize: Optimize, budget: int | None) -> Choice:
-    """The fastest plan that keeps to a budget of arena and state; without one what `optimize` asks for.
+def choose_plan(modules: Sequence[Module], selector: Selector, optimize: Optimize, budget: int | None) -> TradeOff:
+    """The fastest plan whose arena and state fit into `budget` bytes; without a budget, the plan for `optimize`.
 
-    `modules` compute the same, the fastest of them first. Raises ModelError where no plan keeps to the budget.
+    modules  equivalent modules, the fastest first
+
+    Raises ModelError if no plan meets the budget.
     """
     if budget is not None:
-        return _within(budget, modules, selector)
+        return _fastest_within(budget, modules, selector)
     if optimize is Optimize.SPEED:
-        return next(_rungs(Way(modules[0], 0), selector))
-    plain = _plain(modules[0], selector)
-    return _smallest(plain, selector) if optimize is Optimize.RAM else plain
+        return next(_plans(Variant(modules[0], 0), selector))
+    balanced = _balanced(modules[0], selector)
+    return _smallest(balanced, selector) if optimize is Optimize.RAM else balanced
 
 
-def apart(module: Module, selector: Selector) -> Choice:
-    """The fastest way with every output apart from the inputs."""
+def plan_without_overlap(module: Module, selector: Selector) -> TradeOff:
+    """The fastest plan in which every output is disjoint from its inputs."""
     selection = without_overlap(_selection(module, selector))
-    return Choice(module, 0, best_candidate(module, selection))
+    return TradeOff(module, 0, best_candidate(module, selection))
 
 
-def curve(modules: Sequence[Module], selector: Selector) -> list[Choice]:
+def pareto_front(modules: Sequence[Module], selector: Selector) -> list[TradeOff]:
     """The Pareto front of RAM and cycles, from the fastest plan to the smallest; `modules` as for choose."""
-    choices = chain.from_iterable(_rungs(way, selector) for way in _ways(modules, selector))
-    found = sorted(choices, key=lambda choice: (choice.cost, choice.bytes))
-    kept: list[Choice] = []
-    for choice in found:
-        if not kept or choice.bytes < kept[-1].bytes:
-            kept.append(choice)
-    return kept
+    trade_offs = chain.from_iterable(_plans(variant, selector) for variant in _variants(modules, selector))
+    by_cost = sorted(trade_offs, key=lambda trade_off: (trade_off.cost, trade_off.bytes))
+    front: list[TradeOff] = []
+    for trade_off in by_cost:
+        if not front or trade_off.bytes < front[-1].bytes:
+            front.append(trade_off)
+    return front
 
 
-def _plain(module: Module, selector: Selector) -> Choice:
-    """Without streams, and with slower kernels only where these save much memory."""
+def _balanced(module: Module, selector: Selector) -> TradeOff:
+    """The plan without row streaming, and with slower kernels only where they save much memory."""
     best = best_candidate(module, _selection(module, selector))
-    return Choice(module, best.slower, best)
+    return TradeOff(module, best.extra_cycles, best)
 
 
-def _rungs(way: Way, selector: Selector) -> Iterator[Choice]:
-    """A way's plans, with the fastest kernels first, then with slower ones."""
-    for rung in ladder(way.module, _selection(way.module, selector)):
-        yield Choice(way.module, way.cost + rung.slower, rung)
+def _plans(variant: Variant, selector: Selector) -> Iterator[TradeOff]:
+    """Plans of a variant: with the fastest kernels first, then with slower ones."""
+    for plan in plans_by_speed(variant.module, _selection(variant.module, selector)):
+        yield TradeOff(variant.module, variant.cost + plan.extra_cycles, plan)
 
 
 def _selection(module: Module, selector: Selector) -> Selection:
     return selector.select(module, row_streams(module, selector.target))
 
 
-def _ways(modules: Sequence[Module], selector: Selector, most: int | None = None) -> Iterator[Way]:
-    """Every module without streams and with them, the cheapest first; those with streams have estimates up to `most`.
+def _variants(modules: Sequence[Module], selector: Selector, max_peak: int | None = None) -> Iterator[Variant]:
+    """Variants of every module without and with row streaming, by cost.
 
-    A module costs what it takes more than the first one, each with the fastest kernels.
+    The cost of a module is its extra cycles over the first one, each with the fastest kernels. Variants with row
+    streaming whose estimated peak exceeds `max_peak` bytes are omitted.
     """
     selections = [_selection(module, selector) for module in modules]
     totals = [selection.cycles for selection in selections]
     pairs = zip(modules, selections, totals, strict=True)
-    ways = [_ways_of(module, fastest, max(0, total - totals[0]), selector, most) for module, fastest, total in pairs]
-    return heapq.merge(*ways, key=lambda way: way.cost)
+    variants = [
+        _variants_of(module, fastest, max(0, total - totals[0]), selector, max_peak) for module, fastest, total in pairs
+    ]
+    return heapq.merge(*variants, key=lambda variant: variant.cost)
 
 
-def _ways_of(module: Module, fastest: Selection, base: int, selector: Selector, most: int | None) -> Iterator[Way]:
-    """The ways of one module, which has the kernels `fastest`, the cheapest first; `base` is its own cost."""
-    yield Way(module, base)
+def _variants_of(
+    module: Module, fastest: Selection, base: int, selector: Selector, max_peak: int | None
+) -> Iterator[Variant]:
+    """Variants of one module by cost; `fastest`: its kernels; `base`: its own cost."""
+    yield Variant(module, base)
     streams = Streams(module, best_candidate(module, fastest).selection, selector.target, fastest)
-    seen = {0}
-    for limit in reversed([limit for limit in streams.limits if most is None or limit <= most]):
+    costs = {0}
+    for limit in reversed([limit for limit in streams.limits if max_peak is None or limit <= max_peak]):
         streamed, cost = streams.streamed(limit)
-        if cost not in seen:
-            seen.add(cost)
-            yield Way(streamed, base + cost)
+        if cost not in costs:
+            costs.add(cost)
+            yield Variant(streamed, base + cost)
 
 
-def _smallest(plain: Choice, selector: Selector) -> Choice:
-    """The way of least RAM that slows the model down by no more than is allowed."""
-    streams = Streams(plain.module, plain.best.selection, selector.target)
-    allowed = plain.best.selection.cycles * TUNING.slowdown
+def _smallest(balanced: TradeOff, selector: Selector) -> TradeOff:
+    """The plan of least RAM within the allowed slowdown (TUNING.slowdown)."""
+    streams = Streams(balanced.module, balanced.best.selection, selector.target)
+    allowed_cycles = balanced.best.selection.cycles * TUNING.slowdown
 
-    def is_allowed(way: Way | Choice) -> bool:
-        return way.cost <= allowed or not allowed
+    def is_allowed(variant: Variant | TradeOff) -> bool:
+        return variant.cost <= allowed_cycles or not allowed_cycles
 
-    ways = filter(is_allowed, (Way(*streams.streamed(limit)) for limit in streams.limits))
-    tried = [plain]
-    for way in (Way(plain.module, 0), *islice(ways, TUNING.streams_tried)):
-        tried += takewhile(is_allowed, _rungs(way, selector))
-    return min(tried, key=lambda choice: (*choice.best.cost, choice.cost))
+    variants = filter(is_allowed, (Variant(*streams.streamed(limit)) for limit in streams.limits))
+    tried = [balanced]
+    for variant in (Variant(balanced.module, 0), *islice(variants, TUNING.streams_tried)):
+        tried += takewhile(is_allowed, _plans(variant, selector))
+    return min(tried, key=lambda trade_off: (*trade_off.best.cost, trade_off.cost))
 
 
-def _within(budget: int, modules: Sequence[Module], selector: Selector) -> Choice:
-    """The cheapest way that keeps to a budget."""
-    tried: list[Choice] = []
-    found = None
-    for way in _ways(modules, selector, budget):
-        for choice in _rungs(way, selector):
-            if found is not None and choice.cost >= found.cost:
+def _fastest_within(budget: int, modules: Sequence[Module], selector: Selector) -> TradeOff:
+    """The fastest plan within the budget. Raises ModelError if there is none."""
+    tried: list[TradeOff] = []
+    fastest = None
+    for variant in _variants(modules, selector, budget):
+        for trade_off in _plans(variant, selector):
+            if fastest is not None and trade_off.cost >= fastest.cost:
                 break
-            tried.append(choice)
-            if choice.bytes <= budget:
-                found = choice
+            tried.append(trade_off)
+            if trade_off.bytes <= budget:
+                fastest = trade_off
                 break
-        # The ways that follow cost no less than this one.
-        if found is not None and found.cost <= way.cost:
+        # All further variants cost at least as much as this one.
+        if fastest is not None and fastest.cost <= variant.cost:
             break
-    if found is not None:
-        return found
-    tried += [_smallest(_plain(module, selector), selector) for module in modules]
-    least = min(tried, key=lambda choice: choice.bytes)
-    if least.bytes <= budget:
-        return least
-    raise ModelError([_too_small(budget, least)])
+    if fastest is not None:
+        return fastest
+    tried += [_smallest(_balanced(module, selector), selector) for module in modules]
+    smallest = min(tried, key=lambda trade_off: trade_off.bytes)
+    if smallest.bytes <= budget:
+        return smallest
+    raise ModelError([_too_small(budget, smallest)])
 
 
-def _too_small(budget: int, least: Choice) -> Problem:
-    peak = least.best.layout.arena.peak_step
-    where = Location(least.module.path)
-    rule = f"needs at least {least.bytes} bytes of RAM for its activations and state, the budget is {budget}"
+def _too_small(budget: int, smallest: TradeOff) -> Problem:
+    peak = smallest.best.layout.arena.peak_step
+    location = Location(smallest.module.path)
+    rule = f"needs at least {smallest.bytes} bytes of RAM for its activations and state, the budget is {budget}"
     hint = "Raise the budget, or make the input or the channels there fewer"
-    for function in least.best.schedule.functions:
+    for function in smallest.best.schedule.functions:
         for item, _ in walk_items(function.body):
             if isinstance(item, Step) and item.index == peak:
                 origin = item.op.origin
-                where = Location(
-                    where.model, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name
+                location = Location(
+                    location.model, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name
                 )
-    return Problem(where, rule, hint)
+    return Problem(location, rule, hint)

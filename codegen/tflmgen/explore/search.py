@@ -1,4 +1,4 @@
-"""Tries several orders, kernels and ways to give out memory and keeps the best; each try is pure."""
+"""Searches for the best plan over orders, kernels and memory options; each candidate is computed by pure functions."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from tflmgen.schedule import Liveness, Schedule, Step, analyze, schedule, walk_i
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One fixed execution plan with its kernels and its memory.
+    """One execution plan with its kernels and memory layout.
 
-    order_proved: no order of any block has less than the least peak that was found, as order_peak estimates it.
-    slower: estimated cycles more than with the fastest kernels.
+    order_proved  every block has an order of lowest peak, by the estimate of peak_order
+    extra_cycles  estimated cycles beyond those of the fastest kernels
     """
 
     selection: Selection
@@ -40,36 +40,40 @@ class Candidate:
     storage: Storage
     layout: Layout
     order_proved: bool = False
-    slower: int = 0
+    extra_cycles: int = 0
 
     @property
     def cost(self) -> tuple[int, int]:
-        """Bytes copied inside loops as far as they matter, then bytes of RAM."""
+        """Key of the comparison: bytes copied inside loops beyond the free ones, then bytes of RAM."""
         return max(TUNING.free_copied_bytes, copied_in_loops(self.storage)), self.bytes
 
     @property
     def bytes(self) -> int:
-        """Arena and state."""
+        """Bytes of arena and state."""
         return self.layout.arena.bytes + self.layout.state_bytes
 
 
 def best_candidate(module: Module, selection: Selection) -> Candidate:
-    """The best plan of the fastest kernels, and then of slower ones as long as they save memory."""
-    rungs = ladder(module, selection)
-    best = next(rungs)
+    """The best plan with the fastest kernels, or with slower ones as long as they save enough memory."""
+    plans = plans_by_speed(module, selection)
+    best = next(plans)
     bound, total = _packing_bound(module), selection.cycles
-    for rung in rungs:
-        within = best.layout.arena.bytes <= bound
-        if within and not _is_worth_it(rung, best, total):
+    for plan in plans:
+        is_bounded = best.layout.arena.bytes <= bound
+        if is_bounded and not _is_worth_it(plan, best, total):
             break
-        if within and rung.slower > best.slower and 0 < (best.bytes - rung.bytes) * TUNING.slight_share < best.bytes:
+        if (
+            is_bounded
+            and plan.extra_cycles > best.extra_cycles
+            and 0 < (best.bytes - plan.bytes) * TUNING.slight_share < best.bytes
+        ):
             continue
-        best = min(best, rung, key=lambda candidate: candidate.cost)
+        best = min(best, plan, key=lambda candidate: candidate.cost)
     return best
 
 
-def ladder(module: Module, selection: Selection) -> Iterator[Candidate]:
-    """The best plan of the fastest kernels, then of slower ones, step by step, where the arena is fullest."""
+def plans_by_speed(module: Module, selection: Selection) -> Iterator[Candidate]:
+    """Best plan with the fastest kernels, then with slower kernels, step by step, for operators at the arena's peak."""
     variables = {v.home for v in module.state.values()}
     by_peak = order_for_peak(module, selection)
     modules = [module]
@@ -82,12 +86,12 @@ def ladder(module: Module, selection: Selection) -> Iterator[Candidate]:
     kernels: Selection | None = selection
     while kernels is not None:
         best = min(_plans(kernels, orders, variables), key=lambda candidate: candidate.cost)
-        yield replace(best, order_proved=by_peak.is_proved, slower=kernels.cycles - selection.cycles)
+        yield replace(best, order_proved=by_peak.is_proved, extra_cycles=kernels.cycles - selection.cycles)
         kernels = _slower(best)
 
 
 def _packing_bound(module: Module) -> int:
-    """The most bytes of tensors that live at one step in the file's order, without scratch, each in its own place."""
+    """Peak of live tensor bytes in the file's order, without scratch and overlaps."""
     variables = {v.home for v in module.state.values()}
     scheduled = schedule(module)
     return peak(analyze(scheduled, variables).blocks(variables), scheduled.steps)[0]
@@ -96,21 +100,24 @@ def _packing_bound(module: Module) -> int:
 def _plans(
     selection: Selection, orders: list[tuple[Schedule, Liveness]], variables: Collection[Value]
 ) -> Iterator[Candidate]:
-    """The file's order or variables updated last; pieces joined where cheap, everywhere, or never; in place or not; by
-    distances that may be exceeded by multiples only, if these come out."""
+    """Candidates over all combinations of options: order of nodes; coalescing of pieces where cheap, everywhere or
+    never; backward kernels in place or not; overlap distances that require multiples, if the offsets satisfy them.
+    """
     joins = JOINS if has_pieces(selection) else JOINS[:1]
-    aparts = (False, True) if has_backward(selection) else (False,)
-    closes = (False, True) if any(has_multiples(kernel) for kernel in selection.computations) else (False,)
-    for (scheduled, liveness), join, apart, close in product(orders, joins, aparts, closes):
-        storage = assign(scheduled, selection, liveness, variables, join, apart, close)
+    backward_options = (False, True) if has_backward(selection) else (False,)
+    multiple_options = (False, True) if any(has_multiples(kernel) for kernel in selection.computations) else (False,)
+    for (scheduled, liveness), join, separate_backward, by_multiples in product(
+        orders, joins, backward_options, multiple_options
+    ):
+        storage = assign(scheduled, selection, liveness, variables, join, separate_backward, by_multiples)
         layout = lay_out(storage, scheduled.steps)
         items = (item for function in scheduled.functions for item, _ in walk_items(function.body))
-        if not close or keeps_multiples(items, selection, storage.home, layout.offsets):
+        if not by_multiples or keeps_multiples(items, selection, storage.home, layout.offsets):
             yield Candidate(selection, scheduled, liveness, storage, layout)
 
 
 def _slower(candidate: Candidate) -> Selection | None:
-    """The next slower kernel for each operator where the arena is fullest; None if there is none."""
+    """The selection with the next slower kernel for each operator at the arena's peak; None if there is none."""
     kernels = dict(candidate.selection.kernels)
     fullest = frozenset(candidate.layout.arena.fullest)
     for function in candidate.schedule.functions:
@@ -122,6 +129,9 @@ def _slower(candidate: Candidate) -> Selection | None:
     return replace(candidate.selection, kernels=kernels) if kernels != candidate.selection.kernels else None
 
 
-def _is_worth_it(rung: Candidate, best: Candidate, total: int) -> bool:
-    more = rung.slower - best.slower
-    return rung.slower * TUNING.slower_share <= total or 2 * more * best.bytes <= (best.bytes - rung.bytes) * total
+def _is_worth_it(plan: Candidate, best: Candidate, total: int) -> bool:
+    extra_cycles = plan.extra_cycles - best.extra_cycles
+    return (
+        plan.extra_cycles * TUNING.slower_share <= total
+        or 2 * extra_cycles * best.bytes <= (best.bytes - plan.bytes) * total
+    )

@@ -1,7 +1,7 @@
-"""The order of nodes inside a block: loop variables and state are updated last.
+"""Orders the nodes of a block so that loop variables and state are updated last.
 
-If every reader of a variable's old contents runs before the node that makes the new ones, the two never live together
-and can share one home. Edges reader -> producer are added where they close no cycle, largest variables first; ties
+If every reader of a variable's old contents precedes the producer of the new contents, the two are never live together
+and can share one buffer. Edges reader -> producer are added where they close no cycle, largest variables first; ties
 keep the file's order.
 """
 
@@ -17,7 +17,7 @@ from tflmgen.kernels import traits_of
 
 
 def update_last(module: Module) -> Module:
-    """The module with the nodes of loop bodies and of functions with state so ordered."""
+    """The module with reordered loop bodies and stateful functions."""
     return replace(module, functions=tuple(map(_function, module.functions)))
 
 
@@ -49,9 +49,9 @@ def _ordered(block: Block, variables: Sequence[Value], following: Sequence[Value
 
 
 def must_precede(block: Block, variables: Sequence[Value], following: Sequence[Value]) -> list[set[int]]:
-    """For each node of a block those that come after it: its readers, and what renews the variables that it reads.
+    """Successors of each node of a block: readers of its results, and producers of the next contents of its variables.
 
-    What waits for the next row of an input comes before all others, which would run again for each row.
+    Nodes that wait for the next row of an input precede all others, which would otherwise run again for each row.
     """
     nodes = block.nodes
     producer = {output: i for i, node in enumerate(nodes) for output in node.outputs}
@@ -82,7 +82,7 @@ def must_precede(block: Block, variables: Sequence[Value], following: Sequence[V
 
 
 def view_origins(nodes: Sequence[Node]) -> dict[Value, Value]:
-    """What each view is a view of."""
+    """View -> the value that it is a view of."""
     origin: dict[Value, Value] = {}
     for node in nodes:
         if isinstance(node, Op) and traits_of(node.operator).view and node.inputs[0] is not None:
@@ -91,27 +91,27 @@ def view_origins(nodes: Sequence[Node]) -> dict[Value, Value]:
 
 
 def reads(node: Node) -> set[Value]:
-    """Everything that a node and its regions read."""
-    found = set(operands_of(node))
+    """Values that a node and its regions read."""
+    values = set(operands_of(node))
     for block in blocks_of(node):
-        found.update(uses_in(block))
-    return found
+        values.update(uses_in(block))
+    return values
 
 
 def _reaches(after: Sequence[set[int]], start: int, goal: int) -> bool:
-    seen, pending = {start}, [start]
+    visited, pending = {start}, [start]
     while pending:
         for i in after[pending.pop()]:
             if i == goal:
                 return True
-            if i not in seen:
-                seen.add(i)
+            if i not in visited:
+                visited.add(i)
                 pending.append(i)
     return False
 
 
 def _topological(after: Sequence[set[int]]) -> list[int]:
-    """Kahn's algorithm; of the nodes that are ready the one that came first before."""
+    """Topological order by Kahn's algorithm; the first ready node in the old order comes next."""
     waiting = [0] * len(after)
     for successors in after:
         for i in successors:

@@ -1,4 +1,4 @@
-"""Which operators of a module run as streams: shortest paths over the ways to cut each block."""
+"""Selects the operators to row-stream: shortest paths over the segmentations of each block."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from tflmgen.kernels import Selection
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Every way to cut one block: its segments, those of one node among them, and how many nodes it has."""
+    """All segments of a block from which a segmentation may be built, including those of one node."""
 
     nodes: tuple[Node, ...]
     segments: tuple[Segment, ...]
 
 
 class Streams:
-    """The streams that a module may have on one processor.
+    """Possible row streaming of a module on one processor.
 
-    selection: the kernels of operators that are in none. measured: those that costs are measured against.
+    selection  kernels of operators outside streams
+    measured   kernels whose cycles costs are relative to; None: `selection`
     """
 
     def __init__(self, module: Module, selection: Selection, target: Target, measured: Selection | None = None) -> None:
@@ -36,27 +37,27 @@ class Streams:
             live = BlockLiveness(block)
             segments = [single(live, index, selection) for index in range(len(block.nodes))]
             limit = max((segment.bytes for segment in segments), default=0)
-            found = tuple(streams(live, kernels, limit, measured or selection))
-            if found:
-                self._cuts[_key(block.nodes)] = Cuts(block.nodes, (*segments, *found))
+            candidates = tuple(streams(live, kernels, limit, measured or selection))
+            if candidates:
+                self._cuts[_key(block.nodes)] = Cuts(block.nodes, (*segments, *candidates))
 
     @property
     def limits(self) -> tuple[int, ...]:
-        """The values of `limit` for which `streamed` may give different modules, from the least that is possible."""
+        """Values of `limit` for which `streamed` may return different modules, ascending from the lowest possible."""
         if not self._cuts:
             return ()
-        least = max(_least_peak(cuts) for cuts in self._cuts.values())
+        smallest_limit = max(_least_peak(cuts) for cuts in self._cuts.values())
         peaks = {s.bytes for cuts in self._cuts.values() for s in cuts.segments}
-        return tuple(sorted(p for p in peaks if p >= least))
+        return tuple(sorted(p for p in peaks if p >= smallest_limit))
 
     def streamed(self, limit: int) -> tuple[Module, int]:
-        """The module with the cheapest streams such that no segment needs more than `limit` bytes, and what they cost.
+        """The module with the cheapest streams whose segments need at most `limit` bytes, and their cost in cycles.
 
-        A block that cannot keep to it gets the least that it can.
+        A block that cannot meet the limit gets its lowest possible peak.
         """
-        chosen = {key: _cheapest(cuts, max(limit, _least_peak(cuts))) for key, cuts in self._cuts.items()}
-        cost = sum(segment.cost for segments in chosen.values() for segment in segments)
-        return _Fuse(chosen).run(self._module), cost
+        segments_by_block = {key: _cheapest(cuts, max(limit, _least_peak(cuts))) for key, cuts in self._cuts.items()}
+        cost = sum(segment.cost for segments in segments_by_block.values() for segment in segments)
+        return _Fuse(segments_by_block).run(self._module), cost
 
 
 def _key(nodes: Sequence[Node]) -> tuple[int, ...]:
@@ -64,7 +65,7 @@ def _key(nodes: Sequence[Node]) -> tuple[int, ...]:
 
 
 def _least_peak(cuts: Cuts) -> int:
-    """The smallest possible largest segment."""
+    """Lowest possible peak of a block, over its segmentations."""
     best = [0] + [-1] * len(cuts.nodes)
     for segment in sorted(cuts.segments, key=lambda s: s.end):
         peak = max(best[segment.first], segment.bytes)
@@ -74,15 +75,15 @@ def _least_peak(cuts: Cuts) -> int:
 
 
 def _cheapest(cuts: Cuts, limit: int) -> tuple[Segment, ...]:
-    """The cut of least cost among those whose segments all keep to `limit`."""
+    """Segmentation of lowest cost whose segments all need at most `limit` bytes."""
     best: list[tuple[int, tuple[Segment, ...]] | None] = [(0, ())] + [None] * len(cuts.nodes)
     for segment in sorted(cuts.segments, key=lambda s: (s.end, s.cost)):
         before = best[segment.first]
         if before is None or segment.bytes > limit:
             continue
         cost = before[0] + segment.cost
-        known = best[segment.end]
-        if known is None or cost < known[0]:
+        current = best[segment.end]
+        if current is None or cost < current[0]:
             best[segment.end] = (cost, (*before[1], segment))
     last = best[-1]
     assert last is not None
@@ -90,7 +91,7 @@ def _cheapest(cuts: Cuts, limit: int) -> tuple[Segment, ...]:
 
 
 class _Blocks(Rewriter):
-    """Collects all blocks of a module."""
+    """Collector of all blocks of a module."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,12 +103,12 @@ class _Blocks(Rewriter):
 
 
 class _Fuse(Rewriter):
-    def __init__(self, chosen: dict[tuple[int, ...], tuple[Segment, ...]]) -> None:
+    def __init__(self, segments_by_block: dict[tuple[int, ...], tuple[Segment, ...]]) -> None:
         super().__init__()
-        self._chosen = chosen
+        self._segments_by_block = segments_by_block
 
     def block(self, block: Block) -> Block:
-        segments = self._chosen.get(_key(block.nodes), ())
+        segments = self._segments_by_block.get(_key(block.nodes), ())
         nodes = [node for segment in segments for node in _fused(block.nodes, segment)]
         return super().block(replace(block, nodes=tuple(nodes)) if segments else block)
 
@@ -115,4 +116,4 @@ class _Fuse(Rewriter):
 def _fused(block: Sequence[Node], segment: Segment) -> Sequence[Node]:
     nodes = block[segment.first : segment.end]
     ops = [node for node in nodes if isinstance(node, Op)]
-    return (stream_op(ops, segment.choice),) if segment.choice else nodes
+    return (stream_op(ops, segment.ranks),) if segment.ranks else nodes

@@ -1,4 +1,4 @@
-"""The kernels of single rows for one processor, each made once however many streams are tried."""
+"""Kernels of single rows for one processor, cached over all streams that are tried."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import replace
 from tflmgen.explore.streams.row_slices import RowOperator, row_operator
 from tflmgen.ir import CostedKernel, KernelChoice, Op, Target
 
-Choice = tuple[int, ...]
-"""For each operator of a stream which of its kernels: 0 is the fastest."""
+KernelRanks = tuple[int, ...]
+"""Rank of the kernel of each operator of a stream: 0 is the fastest."""
 
 
 class RowKernels:
-    """Operators of one module by rows, and their kernels."""
+    """Row operators of one module, and their kernels."""
 
     def __init__(self, constants: Mapping[str, bytes], target: Target) -> None:
         self._constants = constants
-        # Tiles are two lines high.
+        # Winograd tiles are two rows high.
         self._target = target = replace(target, winograd=0)
         self._portable = replace(target, core="generic", features=target.features - {"dsp", "mve"})
         self._operators: dict[int, RowOperator | None] = {}
@@ -28,27 +28,29 @@ class RowKernels:
             self._operators[op.id] = row_operator(op, self._constants)
         return self._operators[op.id]
 
-    def kernel(self, operator: RowOperator, tick: int, aligned: bool, choice: int) -> CostedKernel | None:
-        """What computes one tick: choice 0 is the fastest, others are slower with less scratch.
+    def kernel(self, operator: RowOperator, tick: int, aligned: bool, rank: int) -> CostedKernel | None:
+        """Kernel of one tick; rank 0 is the fastest, higher ranks are slower with less scratch.
 
-        Ticks at a border take the function that those in the middle take, where they can: another one may be faster for
-        few rows, but its scratch counts for all. Fast kernels want all rows to begin at words: where they don't (not
-        `aligned`), the portable one.
+        Ticks at a border use the same function as those in the middle if possible, since the scratch of another one
+        would be needed at all ticks. Fast kernels require word-aligned rows; without them (not `aligned`), the kernel
+        is portable.
         """
-        found, usual = (self._fastest(operator, number, aligned) for number in (tick, operator.ticks // 2))
-        if found is None:
+        candidates, usual = (self._fastest(operator, number, aligned) for number in (tick, operator.ticks // 2))
+        if candidates is None:
             return None
-        wanted = _chosen(usual, choice).kernel.function if usual is not None else ""
-        kernels = found.chosen, *found.alternatives
-        return next((same for same in kernels if same.kernel.function == wanted), _chosen(found, choice))
+        function = _kernel_of_rank(usual, rank).kernel.function if usual is not None else ""
+        kernels = candidates.chosen, *candidates.alternatives
+        return next(
+            (costed for costed in kernels if costed.kernel.function == function), _kernel_of_rank(candidates, rank)
+        )
 
-    def most(self, operator: RowOperator, aligned: bool) -> int:
-        """The last choice that makes a difference."""
-        found = self._fastest(operator, operator.ticks // 2, aligned)
-        return len(found.alternatives) if found is not None else 0
+    def last_rank(self, operator: RowOperator, aligned: bool) -> int:
+        """Highest rank with a kernel of its own."""
+        choice = self._fastest(operator, operator.ticks // 2, aligned)
+        return len(choice.alternatives) if choice is not None else 0
 
     def _fastest(self, operator: RowOperator, tick: int, aligned: bool) -> KernelChoice | None:
-        """Ticks at one distance from the borders share a kernel."""
+        """Kernels of a tick; ticks at the same distance from the borders share them."""
         first, end = operator.needs[tick]
         key = operator.op.id, aligned, end - first, *operator.borders(tick)
         if key not in self._kernels:
@@ -56,6 +58,6 @@ class RowKernels:
         return self._kernels[key]
 
 
-def _chosen(found: KernelChoice, choice: int) -> CostedKernel:
-    kernels = found.chosen, *found.alternatives
-    return kernels[min(choice, len(kernels) - 1)]
+def _kernel_of_rank(candidates: KernelChoice, rank: int) -> CostedKernel:
+    kernels = candidates.chosen, *candidates.alternatives
+    return kernels[min(rank, len(kernels) - 1)]

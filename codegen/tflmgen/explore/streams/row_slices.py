@@ -1,7 +1,7 @@
-"""Operators by rows: which input rows each output row needs, and the operator over those rows alone.
+"""Row-wise decomposition of operators: the input rows of each output row, and the operator on these rows only.
 
-Tensors are [1, height, width, channels]; a row is [1, 1, width, channels]. An operator runs in ticks: tick j makes
-output row j, or, where it reduces its whole input to one row, takes in input row j.
+Tensors are [1, height, width, channels]; a row is [1, 1, width, channels]. An operator runs in ticks: tick j computes
+output row j or, if the operator reduces its whole input to one row, accumulates input row j.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from tflmgen.kernels import (
 
 @dataclass(frozen=True, slots=True)
 class RowOperator:
-    """One operator of a stream. `data` are the indices of the inputs that come by rows; the others are constant.
+    """One operator of a stream.
 
-    reduces        all input rows make the one output row, which is there after the last tick
+    data           indices of the inputs that arrive by rows; the others are constant
+    reduces        all input rows are reduced to one output row, complete after the last tick
     height         rows of the output
     input_height   rows of every data input
-    needs          the input rows [first, end) that each tick reads, of every data input
+    needs          input rows [first, end) that each tick reads, the same for every data input
     """
 
     op: Op
@@ -53,7 +54,7 @@ class RowOperator:
         return len(self.needs)
 
     def borders(self, tick: int) -> tuple[int, int]:
-        """How many rows of a window lie above the input and below it; for a reduction, whether it begins and ends."""
+        """Rows of the window above and below the input; for a reduction: whether the tick is its first, its last."""
         if self.reduces:
             return int(tick == 0), int(tick == self.ticks - 1)
         if self.window is None:
@@ -62,7 +63,7 @@ class RowOperator:
         return max(-first, 0), max(first + self.window.reach[0] - self.input_height, 0)
 
     def kernel(self, tick: int, target: Target) -> KernelChoice | None:
-        """What computes one tick; Input(i) are the operator's own, of which the data inputs begin at needs[tick]."""
+        """Kernels of one tick; Input(i) is the operator's input i, for data inputs from row needs[tick] on."""
         if self.op.operator == PUSH:
             return KernelChoice.of(Kernel("", "", (Input(0), Output(0))))
         if self.reduces:
@@ -76,12 +77,12 @@ class RowOperator:
         if self.window is not None:
             attributes = replace(attributes, steps=self._steps(self.window, tick))
         instance = replace(self.instance, inputs=inputs, outputs=(_rows(self.output, 1),), attributes=attributes)
-        found = OPERATORS[self.op.operator].kernel(instance, target)
-        choice = KernelChoice.of(found) if isinstance(found, Kernel) else found
+        computation = OPERATORS[self.op.operator].kernel(instance, target)
+        choice = KernelChoice.of(computation) if isinstance(computation, Kernel) else computation
         return choice if isinstance(choice, KernelChoice) and not choice.kernel.error else None
 
     def _steps(self, window: Window, tick: int) -> Steps:
-        """The same window with the padding that this tick meets written out."""
+        """The window with the explicit padding of this tick."""
         steps, width = window.steps, window.width
         above, below = self.borders(tick)
         right = (width.output - 1) * steps.stride_width + window.reach[1] - window.input[2] - width.padding
@@ -89,7 +90,7 @@ class RowOperator:
 
 
 def row_operator(op: Op, constants: Mapping[str, bytes]) -> RowOperator | None:
-    """The operator by rows; None for one that cannot be computed so."""
+    """The operator decomposed into rows; None if it cannot be."""
     if op.operator == PUSH:
         instance = instance_of(op.inputs, [op.outputs[0].type], None, constants)
         height = four(op.outputs[0].type.max_shape)[1]
@@ -107,13 +108,13 @@ def row_operator(op: Op, constants: Mapping[str, bytes]) -> RowOperator | None:
         if data != (0,) or taps is None or _quantizes_as_a_whole(op, instance):
             return None
         window = Window(op.attributes.steps, four(types[0].max_shape), taps)
-        return _made(op, instance, data, window, reduces_rows(op.operator, instance))
+        return _row_operator(op, instance, data, window, reduces_rows(op.operator, instance))
     if any(type_.max_shape != types[-1].max_shape for type_ in types) or not _broadcasts_over_rows(op):
         return None
-    return _made(op, instance, data, None, False)
+    return _row_operator(op, instance, data, None, False)
 
 
-def _made(
+def _row_operator(
     op: Op, instance: OperatorInstance, data: tuple[int, ...], window: Window | None, reduces: bool
 ) -> RowOperator:
     source = instance.inputs[data[0]]
@@ -137,12 +138,12 @@ def _taps(op: Op) -> tuple[int, int] | None:
 
 
 def _quantizes_as_a_whole(op: Op, instance: OperatorInstance) -> bool:
-    """Whether the operator must see its whole input before it knows how to quantise it."""
+    """Whether the operator quantises its input at run time by the range of the whole input."""
     return traits_of(op.operator).window is Sliding.FILTER and is_hybrid(instance)
 
 
 def _broadcasts_over_rows(op: Op) -> bool:
-    """Whether the constant inputs are the same for every row."""
+    """Whether the constant inputs are equal for every row."""
     fixed = [v.type.max_shape for v in op.inputs if v is not None and v.is_constant]
     return all(len(shape) < 3 or shape[-3] == 1 for shape in fixed)
 

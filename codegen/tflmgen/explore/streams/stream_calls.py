@@ -1,4 +1,4 @@
-"""What computes a STREAM: one call for a chain of operators, row by row."""
+"""Lowers a STREAM to a RowStream: one call that computes a chain of operators row by row."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tflmgen.ir import Input, Module, Op, Operand, Output, Overlap, RowStage, Ro
 
 
 def row_streams(module: Module, target: Target) -> dict[int, RowStream]:
-    """What computes each STREAM of a module and of each PUSH, by Op.id."""
+    """Op.id -> RowStream, for each STREAM and PUSH of a module."""
     nodes = (node for function in module.functions for node in walk(function.body))
     streams = [node for node in nodes if isinstance(node, Op) and node.operator in (STREAM, PUSH)]
-    whole = {op.id: op if op.operator == STREAM else stream_op([op]) for op in streams}
-    return {key: row_stream(op, module.constants, target) for key, op in whole.items()}
+    single_ops = {op.id: op if op.operator == STREAM else stream_op([op]) for op in streams}
+    return {key: row_stream(op, module.constants, target) for key, op in single_ops.items()}
 
 
 def row_stream(op: Op, constants: Mapping[str, bytes], target: Target) -> RowStream:
-    """What computes a STREAM that `wire` and `plan_stream` accept."""
+    """RowStream of a STREAM that `wire` and `plan_stream` accept."""
     chain: Chain = op.attributes
     kernels = RowKernels(constants, target)
     wiring = wire(chain.ops, kernels)
-    plan = plan_stream(wiring, kernels, chain.choice) if wiring is not None else None
+    plan = plan_stream(wiring, kernels, chain.ranks) if wiring is not None else None
     assert wiring is not None
     assert plan is not None
     source = op.inputs[0]
@@ -44,7 +44,7 @@ def _stages(wiring: Wiring) -> tuple[RowStage, ...]:
     stages = []
     for operator, sources in zip(wiring.operators, wiring.sources, strict=True):
         ticks = range(operator.ticks)
-        made = tuple(int(not operator.reduces or tick == operator.ticks - 1) for tick in ticks)
+        rows_made = tuple(int(not operator.reduces or tick == operator.ticks - 1) for tick in ticks)
         size = row_bytes(operator.op.outputs[0])
-        stages.append(RowStage(operator.op, operator.data, sources, operator.needs, made, size))
+        stages.append(RowStage(operator.op, operator.data, sources, operator.needs, rows_made, size))
     return tuple(stages)

@@ -1,4 +1,4 @@
-"""What a block needs at each operator, and what it would need with some of its operators as one stream."""
+"""Memory of a block at each operator, and with some of its operators fused for row streaming."""
 
 from __future__ import annotations
 
@@ -7,31 +7,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tflmgen.explore.streams.chain import wire
-from tflmgen.explore.streams.row_kernels import Choice, RowKernels
+from tflmgen.explore.streams.row_kernels import KernelRanks, RowKernels
 from tflmgen.explore.streams.stream_plan import estimates
 from tflmgen.ir import Block, Called, Node, Op, Scratch, Value, blocks_of, operands_of, uses_in
 from tflmgen.kernels import Selection, cycles_of, traits_of
 
 CALL = 100
-"""Cycles, roughly, of a row's call."""
+"""Approximate overhead of a row's call in cycles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Nodes [first, end) of a block, as a stream where there are more than one; the most bytes that live meanwhile.
+    """Nodes [first, end) of a block, fused for row streaming if there are several.
 
-    cost: estimated cycles by which a stream is slower; 0 where it is an operator as it is. choice: its kernels.
+    bytes  peak of the live bytes during the segment
+    cost   extra estimated cycles of row streaming; 0 for a single operator
+    ranks  rank of each operator's kernel; empty for a single operator
     """
 
     first: int
     end: int
     bytes: int
     cost: int = 0
-    choice: Choice = ()
+    ranks: KernelRanks = ()
 
 
 class BlockLiveness:
-    """First and last use of the values of one block, in indices of its nodes; views are other names of one value."""
+    """First and last use of a block's values, as node indices; a view counts as its source."""
 
     def __init__(self, block: Block) -> None:
         self.nodes = block.nodes
@@ -58,8 +60,10 @@ class BlockLiveness:
         return self._root.get(value, value)
 
     def through(self, first: int, end: int) -> int:
-        """Bytes of the values that are there before node `first` and still needed after node `end` - 1."""
-        return sum(value.type.bytes for value, at in self.last.items() if at >= end and self.defined[value] < first)
+        """Bytes of the values defined before node `first` and read after node `end` - 1."""
+        return sum(
+            value.type.bytes for value, index in self.last.items() if index >= end and self.defined[value] < first
+        )
 
     def dies(self, value: Value, end: int) -> bool:
         """Whether nothing after node `end` - 1 reads a value."""
@@ -67,7 +71,7 @@ class BlockLiveness:
 
 
 def single(live: BlockLiveness, index: int, selection: Selection) -> Segment:
-    """One operator as it is. Control flow counts with what enters and leaves it; its inside is a block of its own."""
+    """Segment of a single node. Control flow counts with its operands and results; its regions are separate blocks."""
     node = live.nodes[index]
     roots = dict.fromkeys(live.root(v) for v in _read(node) if not v.is_constant)
     inputs = [v for v in roots if live.dies(v, index + 1)]
@@ -81,7 +85,7 @@ def single(live: BlockLiveness, index: int, selection: Selection) -> Segment:
 
 
 def _saved(node: Node, source: int, result: int, distance: int, dying: Sequence[Value]) -> int:
-    """Bytes that an output shares with an input that it may overlap."""
+    """Bytes that an output shares with an overlapping input."""
     value = node.inputs[source] if isinstance(node, Op) else None
     if value is None or value not in dying:
         return 0
@@ -92,10 +96,11 @@ def _saved(node: Node, source: int, result: int, distance: int, dying: Sequence[
 def streams(
     live: BlockLiveness, kernels: RowKernels, limit: int = sys.maxsize, selection: Selection | None = None
 ) -> Iterator[Segment]:
-    """All streams of two or more operators of a block that follow each other, those that need less than `limit` bytes.
+    """Segments of at least two consecutive operators of a block that need less than `limit` bytes.
 
-    The ones of slower kernels are there where they need less than those of faster ones. selection: the kernels that
-    costs are measured against.
+    Segments with slower kernels are included if they need less memory than those with faster ones.
+
+    selection  kernels whose cycles costs are relative to
     """
     for first in range(len(live.nodes)):
         for end in range(first + 1, len(live.nodes) + 1):
@@ -103,7 +108,9 @@ def streams(
             if not isinstance(node, Op) or kernels.operator(node) is None:
                 break
             if end - first > 1 and live.through(first, end) < limit:
-                yield from (one for one in _streams(live, first, end, kernels, selection) if one.bytes < limit)
+                yield from (
+                    segment for segment in _streams(live, first, end, kernels, selection) if segment.bytes < limit
+                )
 
 
 def _streams(
@@ -113,19 +120,19 @@ def _streams(
     wiring = wire(ops, kernels) if all(live.dies(op.outputs[0], end) for op in ops[:-1]) else None
     if wiring is None:
         return
-    made = {op.outputs[0] for op in ops}
-    source = next(v for op in ops for v in op.inputs if v is not None and not v.is_constant and v not in made)
-    into, out = live.root(source).type.bytes, ops[-1].outputs[0].type.bytes
+    inner = {op.outputs[0] for op in ops}
+    source = next(v for op in ops for v in op.inputs if v is not None and not v.is_constant and v not in inner)
+    input_bytes, output_bytes = live.root(source).type.bytes, ops[-1].outputs[0].type.bytes
     calls = CALL * sum(operator.ticks for operator in wiring.operators)
-    whole = sum(cycles_of(selection.kernels[op.id]) for op in ops) if selection is not None else 0
-    for found in estimates(wiring, kernels):
-        together = max(into + found.distance, out) if live.dies(source, end) else out
-        total = live.through(first, end) + found.work + min(together, into + out)
-        yield Segment(first, end, total, calls + max(0, found.cycles - whole), found.choice)
+    separate_cycles = sum(cycles_of(selection.kernels[op.id]) for op in ops) if selection is not None else 0
+    for estimate in estimates(wiring, kernels):
+        shared_bytes = max(input_bytes + estimate.distance, output_bytes) if live.dies(source, end) else output_bytes
+        total = live.through(first, end) + estimate.work + min(shared_bytes, input_bytes + output_bytes)
+        yield Segment(first, end, total, calls + max(0, estimate.cycles - separate_cycles), estimate.ranks)
 
 
 def _read(node: Node) -> Sequence[Value]:
-    """What a node and the regions in it read."""
+    """Values that a node and its regions read."""
     return (*operands_of(node), *_inner(node))
 
 

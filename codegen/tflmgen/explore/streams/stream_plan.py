@@ -1,7 +1,7 @@
-"""Where the rows of a stream lie, and what is called on them: line buffers in one piece of scratch.
+"""Plans row streaming: places line buffers in one scratch buffer, and lists the kernel calls.
 
-Each inner tensor has a line buffer for as many rows as exist at once; when it is full, the rows that are still needed
-move to its front. Line buffers and scratch that are not in use at the same ticks share bytes.
+Each inner tensor has a line buffer for the rows that exist at the same time; when it is full, the rows still needed
+move to its front. Line buffers and kernel scratch that are not in use at the same ticks share bytes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflmgen.explore.streams.lines import Lines, lay_lines
-from tflmgen.explore.streams.row_kernels import Choice, RowKernels
+from tflmgen.explore.streams.row_kernels import KernelRanks, RowKernels
 from tflmgen.explore.streams.row_order import INPUT, RowOrder, Rows, Wiring, order_rows
 from tflmgen.explore.streams.row_slices import row_bytes
 from tflmgen.ir import CostedKernel, Kernel, Line, LineMove, RowCall, Running, Scratch
@@ -22,8 +22,12 @@ WORD = 4
 
 @dataclass(frozen=True, slots=True)
 class StreamPlan:
-    """calls: what is called, each different call once; order: indices into calls. work: bytes of line buffers and
-    scratch. distance: by how many bytes the output must begin before the input to lie over it.
+    """Plan of a stream.
+
+    calls     distinct calls
+    order     indices into `calls`, in execution order
+    work      bytes of line buffers and kernel scratch
+    distance  bytes by which the output must begin before the input to overlap it
     """
 
     calls: tuple[RowCall, ...]
@@ -35,49 +39,47 @@ class StreamPlan:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a stream needs with one choice of kernels: `work` is a lower bound, `cycles` the kernels'
-    estimate.
-    """
+    """Estimate of a stream with kernels of these ranks: `work` is a lower bound in bytes; `cycles` of the kernels."""
 
-    choice: Choice
+    ranks: KernelRanks
     work: int
     distance: int
     cycles: int
 
 
-def plan_stream(wiring: Wiring, kernels: RowKernels, choice: Choice) -> StreamPlan | None:
-    """The plan of a stream; None where an operator has no kernel for single rows."""
+def plan_stream(wiring: Wiring, kernels: RowKernels, ranks: KernelRanks) -> StreamPlan | None:
+    """Plan of a stream; None if an operator has no kernel for single rows."""
     planner = _Planner(wiring, kernels)
-    found = planner.kernels(choice)
-    return planner.plan([costed.kernel for costed in found]) if found is not None else None
+    kernels_of_ticks = planner.kernels(ranks)
+    return planner.plan([costed.kernel for costed in kernels_of_ticks]) if kernels_of_ticks is not None else None
 
 
 def estimates(wiring: Wiring, kernels: RowKernels) -> Iterator[Estimate]:
-    """What a stream needs with the fastest kernels, then with slower ones, each needing less than the one before.
+    """Estimates with the fastest kernels, then with slower ones, each of less work than the one before.
 
-    Where the work is fullest, the operators that run take the next slower kernel, as long as they use scratch.
+    In each step, the operators with scratch at the peak of the work memory get their next slower kernel.
     """
     planner = _Planner(wiring, kernels)
-    choice = [0] * len(wiring.operators)
-    least: int | None = None
-    while (found := planner.kernels(choice)) is not None:
-        blocks = planner.blocks([costed.kernel for costed in found]).blocks
-        work, fullest = peak(((b.bytes, b.steps) for b in blocks), len(found))
-        if least is None or work < least:
-            least = work
-            cycles = sum(map(cycles_of, found))
-            yield Estimate(tuple(choice), work, planner.distance(), cycles)
-        slower = {planner.stage(tick) for tick in fullest if scratch_bytes(found[tick].kernel)}
-        slower = {stage for stage in slower if choice[stage] < planner.most(stage)}
+    ranks = [0] * len(wiring.operators)
+    smallest: int | None = None
+    while (kernels_of_ticks := planner.kernels(ranks)) is not None:
+        blocks = planner.blocks([costed.kernel for costed in kernels_of_ticks]).blocks
+        work, fullest = peak(((b.bytes, b.steps) for b in blocks), len(kernels_of_ticks))
+        if smallest is None or work < smallest:
+            smallest = work
+            cycles = sum(map(cycles_of, kernels_of_ticks))
+            yield Estimate(tuple(ranks), work, planner.distance(), cycles)
+        slower = {planner.stage(tick) for tick in fullest if scratch_bytes(kernels_of_ticks[tick].kernel)}
+        slower = {stage for stage in slower if ranks[stage] < planner.last_rank(stage)}
         if not slower:
             return
         for stage in slower:
-            choice[stage] += 1
+            ranks[stage] += 1
 
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """What needs room: line buffers by tensor, kernels' scratch by operator and operand position."""
+    """Blocks to place: line buffers by tensor, kernel scratch by operator and operand position."""
 
     blocks: tuple[Block, ...]
     lines: Lines
@@ -99,20 +101,20 @@ class _Planner:
     def stage(self, tick: int) -> int:
         return self._order.ticks[tick].stage
 
-    def most(self, stage: int) -> int:
-        """The slowest choice for an operator."""
-        return self._source.most(self._wiring.operators[stage], self._aligned[stage])
+    def last_rank(self, stage: int) -> int:
+        """Highest rank of an operator's kernels."""
+        return self._source.last_rank(self._wiring.operators[stage], self._aligned[stage])
 
-    def kernels(self, choice: Sequence[int]) -> list[CostedKernel] | None:
-        """The kernel of each tick."""
-        found = []
+    def kernels(self, ranks: Sequence[int]) -> list[CostedKernel] | None:
+        """Kernel of each tick; None if one has none."""
+        tick_kernels = []
         for tick in self._order.ticks:
             operator = self._wiring.operators[tick.stage]
-            kernel = self._source.kernel(operator, tick.index, self._aligned[tick.stage], choice[tick.stage])
+            kernel = self._source.kernel(operator, tick.index, self._aligned[tick.stage], ranks[tick.stage])
             if kernel is None:
                 return None
-            found.append(kernel)
-        return found
+            tick_kernels.append(kernel)
+        return tick_kernels
 
     def plan(self, kernels: Sequence[Kernel]) -> StreamPlan:
         needed = self.blocks(kernels)
@@ -124,7 +126,7 @@ class _Planner:
         return StreamPlan(tuple(distinct), tuple(index[c] for c in calls), packed.bytes, self.distance(), macs)
 
     def _is_aligned(self, stage: int) -> bool:
-        """Whether all rows that an operator reads and writes begin at words, as fast kernels want them."""
+        """Whether all rows that an operator reads and writes are word-aligned, as fast kernels require."""
         operator = self._wiring.operators[stage]
         one_row = stage == self._last and operator.height == 1
         starts = [] if one_row else [self._bytes[stage]]
@@ -136,7 +138,7 @@ class _Planner:
         return all(start % WORD == 0 for start in starts)
 
     def _live_ticks(self) -> list[int]:
-        """The ticks before which rows of each inner tensor exist that are needed, or that make one; as bit sets."""
+        """Per inner tensor, the bit set of ticks that compute a row of it or before which needed rows exist."""
         rows = Rows(self._wiring)
         live = [0] * len(self._wiring.operators)
         since: dict[int, int] = {}
@@ -221,7 +223,7 @@ class _Planner:
             yield RowCall(stage, kernel, moves, tuple(reads), write, places)
 
     def _pointer(self, stage: int) -> int:
-        """Which of the pointers into the input an operator uses; each reader has one."""
+        """Index of an operator's pointer into the input; each reader has its own."""
         return [s for s, sources in enumerate(self._wiring.sources) if INPUT in sources].index(stage)
 
     def distance(self) -> int:

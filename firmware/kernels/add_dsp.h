@@ -61,9 +61,7 @@ TFLMGEN_SHARED void tflmgen_add_dsp_s8(const int8_t *input1, const int8_t *input
         sum = tflmgen_smlaw_high(factor2, (uint32_t)*input2 << 24, sum);
         *output = tflmgen_add_dsp_finish(sum, shift);
     }
-    if (p->least > -128 || p->greatest < 127) {
-        tflmgen_clamp_dsp_s8(output - p->count, p->count, p->least, p->greatest);
-    }
+    tflmgen_clamp_dsp_s8(output - p->count, p->count, p->least, p->greatest);
 }
 
 #endif

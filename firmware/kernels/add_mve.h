@@ -48,9 +48,7 @@ TFLMGEN_SHARED void tflmgen_add_mve_s8(const int8_t *input1, const int8_t *input
         const int32_t sum = *input1++ * p->factor1 + *input2++ * p->factor2 + p->start;
         *output++ = (int8_t)tflmgen_saturate_s8(sum >> p->shift);
     }
-    if (p->least > -128 || p->greatest < 127) {
-        tflmgen_clamp_dsp_s8(output - p->count, p->count, p->least, p->greatest);
-    }
+    tflmgen_clamp_dsp_s8(output - p->count, p->count, p->least, p->greatest);
 }
 
 #endif

@@ -11,9 +11,7 @@
 #include "window.h"
 
 struct tflmgen_conv2d_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     bool backward; /* a line's pixels from the last to the first */
     int32_t filter_channels;
     int32_t input_offset;  /* added to every input value; 0 where it is folded into the bias */
@@ -24,9 +22,8 @@ struct tflmgen_conv2d_s8 {
 };
 
 /* One output channel's window, of which the taps `y` x `x` lie inside the input. */
-TFLMGEN_HELPER int32_t tflmgen_conv2d_window_s8(const int8_t *input, const int8_t *filter, int32_t origin_y,
-                                                int32_t origin_x, struct tflmgen_taps y, struct tflmgen_taps x,
-                                                const struct tflmgen_conv2d_s8 *p)
+TFLMGEN_HELPER int32_t tflmgen_conv2d_window_s8(const int8_t *input, const int8_t *filter, struct tflmgen_taps y,
+                                                struct tflmgen_taps x, const struct tflmgen_conv2d_s8 *p)
 {
     const int32_t row = p->filter_width * p->filter_channels;
     const bool contiguous = p->dilation_width == 1 && p->filter_channels == p->input_channels;
@@ -39,14 +36,14 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_window_s8(const int8_t *input, const int8_
             outside += padding ? tflmgen_sum_s8(weights, row) : 0;
             continue;
         }
-        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width;
+        const int32_t line = (y.origin + ky * p->dilation_height) * p->input_width;
         if (contiguous) {
-            sum += tflmgen_dot_s8(input + (line + origin_x + x.first) * p->input_channels,
+            sum += tflmgen_dot_s8(input + (line + x.origin + x.first) * p->input_channels,
                                   weights + x.first * p->filter_channels, (x.end - x.first) * p->filter_channels,
                                   p->input_offset);
         } else {
             for (int32_t kx = x.first; kx < x.end; ++kx) {
-                sum += tflmgen_dot_s8(input + (line + origin_x + kx * p->dilation_width) * p->input_channels,
+                sum += tflmgen_dot_s8(input + (line + x.origin + kx * p->dilation_width) * p->input_channels,
                                       weights + kx * p->filter_channels, p->filter_channels, p->input_offset);
             }
         }
@@ -58,44 +55,20 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_window_s8(const int8_t *input, const int8_
     return sum + outside * padding;
 }
 
-/* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
-TFLMGEN_KERNEL void tflmgen_conv2d_s8(const int8_t *input, const int8_t *restrict filter,
-                                      const tflmgen_s32 *restrict bias, const tflmgen_s32 *restrict multipliers,
-                                      const int8_t *restrict shifts, int8_t *output, const struct tflmgen_conv2d_s8 *p)
+/* One output channel of one window. */
+TFLMGEN_HELPER int8_t tflmgen_conv2d_output_s8(const int8_t *input, const int8_t *filter, struct tflmgen_taps y,
+                                               struct tflmgen_taps x, int32_t bias, int32_t multiplier, int32_t shift,
+                                               const struct tflmgen_conv2d_s8 *p)
 {
-    const int32_t filter_size = p->filter_height * p->filter_width * p->filter_channels;
-    const int32_t group_channels = p->output_channels / (p->input_channels / p->filter_channels);
-    for (int32_t batch = 0; batch < p->batches; ++batch) {
-        for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
-            const int32_t origin_y = out_y * p->stride_height - p->padding_top;
-            const struct tflmgen_taps y =
-                tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
-            for (int32_t i = 0; i < p->output_width; ++i) {
-                const int32_t out_x = p->backward ? p->output_width - 1 - i : i;
-                int8_t *const pixel = output + out_x * p->output_channels;
-                const int32_t origin_x = out_x * p->stride_width - p->padding_left;
-                const struct tflmgen_taps x =
-                    tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
-                for (int32_t channel = 0; channel < p->output_channels; ++channel) {
-                    const int32_t first = channel / group_channels * p->filter_channels;
-                    int32_t sum = tflmgen_conv2d_window_s8(input + first, filter + channel * filter_size, origin_y,
-                                                           origin_x, y, x, p);
-                    sum = tflmgen_add_wrap_s32(sum, bias ? bias[channel] : 0);
-                    sum = tflmgen_requantize(sum, multipliers[channel], shifts[channel]);
-                    sum = tflmgen_add_wrap_s32(sum, p->output_zero_point);
-                    pixel[channel] = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);
-                }
-            }
-            output += p->output_width * p->output_channels;
-        }
-        input += p->input_height * p->input_width * p->input_channels;
-    }
+    const int32_t sum = tflmgen_conv2d_window_s8(input, filter, y, x, p);
+    return tflmgen_output_s8(sum, bias, multiplier, shift, p->output_zero_point, p->output_min, p->output_max);
 }
 
+TFLMGEN_WINDOW_KERNEL(tflmgen_conv2d_s8, tflmgen_conv2d_s8, int8_t, tflmgen_s32, tflmgen_conv2d_output_s8,
+                      p->filter_channels, p->filter_height * p->filter_width * p->filter_channels, p->backward)
+
 struct tflmgen_conv2d_f32 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     bool backward; /* a line's pixels from the last to the first */
     int32_t filter_channels;
     bool gathered; /* windows are first copied to a row of TFLMGEN_CONV2D_F32_GATHERED floats, zeros for padding */
@@ -120,15 +93,11 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const tflmgen_f32 *input, const tflmgen_f
     const int32_t line = p->dilation_height * p->input_width * p->input_channels;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
-            const int32_t origin_y = out_y * p->stride_height - p->padding_top;
-            const struct tflmgen_taps y =
-                tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+            const struct tflmgen_taps y = TFLMGEN_TAPS_OF_ROW(p, out_y);
             for (int32_t i = 0; i < p->output_width; ++i) {
                 const int32_t out_x = p->backward ? p->output_width - 1 - i : i;
                 tflmgen_f32 *const pixel = output + out_x * p->output_channels;
-                const int32_t origin_x = out_x * p->stride_width - p->padding_left;
-                const struct tflmgen_taps x =
-                    tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
+                const struct tflmgen_taps x = TFLMGEN_TAPS_OF_COLUMN(p, out_x);
                 const int32_t columns = x.end - x.first;
                 const int32_t lines = y.end - y.first;
                 const int32_t size = p->filter_height * row;
@@ -138,8 +107,8 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const tflmgen_f32 *input, const tflmgen_f
                     const int32_t skip = p->dilation_width * p->input_channels - tap;
                     runs = (struct tflmgen_runs_f32){tap, columns, skip, 0, lines, line, row, size};
                 }
-                const int32_t first_y = origin_y + y.first * p->dilation_height;
-                const int32_t first_x = origin_x + x.first * p->dilation_width;
+                const int32_t first_y = y.origin + y.first * p->dilation_height;
+                const int32_t first_x = x.origin + x.first * p->dilation_width;
                 const tflmgen_f32 *const window = input + (first_y * p->input_width + first_x) * p->input_channels;
                 float column[TFLMGEN_CONV2D_F32_GATHERED];
                 for (int32_t group = 0; group < groups; ++group) {
@@ -147,7 +116,7 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const tflmgen_f32 *input, const tflmgen_f
                     const tflmgen_f32 *values = window + group * tap;
                     const tflmgen_f32 *weights = filter + channel * size + y.first * row + x.first * tap;
                     if (p->gathered) {
-                        tflmgen_conv2d_gather_f32(column, input + group * tap, origin_y, origin_x, y, x, 0.0f, p);
+                        tflmgen_conv2d_gather_f32(column, input + group * tap, y, x, 0.0f, p);
                         values = column;
                         weights = filter + channel * size;
                         runs = (struct tflmgen_runs_f32){size, 1, 0, 0, 1, 0, 0, size};

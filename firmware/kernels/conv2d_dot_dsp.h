@@ -18,9 +18,7 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 struct tflmgen_conv2d_dot_dsp_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t groups;
     int32_t filter_channels; /* input channels of a group */
     int32_t columns;         /* pieces of a window's row */
@@ -270,9 +268,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_s8(const int8_t *input, const tflmgen
             }
         }
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        tflmgen_clamp_dsp_s8(output - size, size, p->output_min, p->output_max);
-    }
+    tflmgen_clamp_dsp_s8(output - size, size, p->output_min, p->output_max);
 }
 
 #endif

@@ -88,9 +88,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const tflmgen_u3
     for (int32_t lane = 0; lane < left; ++lane, at += p->output_channels) {
         tflmgen_conv2d_dsp_pixel(column + lane, stream, at, steps, p->output_channels, kind->sign_fix, kind->uniform);
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
-    }
+    tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
 }
 
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_on_stack(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,

@@ -13,9 +13,7 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 struct tflmgen_conv2d_dsp_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
     int32_t row_pitch; /* values of a row: whole words, with zero weights, or a row's own number */
     int32_t steps;     /* fours of values in a window */

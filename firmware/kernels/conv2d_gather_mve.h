@@ -16,9 +16,7 @@
 #define TFLMGEN_CONV2D_MVE_TABLE_BYTES 64 /* for 16 values */
 
 struct tflmgen_conv2d_mve_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
     int32_t chunks; /* 16s of values in a window */
     int32_t output_zero_point;

@@ -9,9 +9,7 @@
 #include "window.h"
 
 struct tflmgen_conv2d_hybrid {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t filter_channels;
     bool asymmetric;  /* batches are quantised with a zero point */
     bool per_channel; /* a scale for each output channel */
@@ -26,16 +24,15 @@ TFLMGEN_GATHER_WINDOW(tflmgen_conv2d_gather_hybrid, int8_t, tflmgen_conv2d_hybri
 
 /* Sums of four channels (`four`), or of one, over the taps `y` x `x` of a window. */
 TFLMGEN_HELPER void tflmgen_conv2d_window_hybrid(tflmgen_s32 *sums, bool four, const int8_t *input,
-                                                 const int8_t *filter, int32_t origin_y, int32_t origin_x,
-                                                 struct tflmgen_taps y, struct tflmgen_taps x, int32_t offset,
-                                                 const struct tflmgen_conv2d_hybrid *p)
+                                                 const int8_t *filter, struct tflmgen_taps y, struct tflmgen_taps x,
+                                                 int32_t offset, const struct tflmgen_conv2d_hybrid *p)
 {
     const bool contiguous = p->dilation_width == 1 && p->filter_channels == p->input_channels;
     const int32_t size = p->filter_height * p->filter_width * p->filter_channels;
     const int32_t runs = contiguous && x.end > x.first ? 1 : x.end - x.first;
     const int32_t length = contiguous ? (x.end - x.first) * p->filter_channels : p->filter_channels;
     for (int32_t ky = y.first; ky < y.end; ++ky) {
-        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width + origin_x;
+        const int32_t line = (y.origin + ky * p->dilation_height) * p->input_width + x.origin;
         for (int32_t run = 0; run < runs; ++run) {
             const int32_t kx = x.first + run;
             const int8_t *const values = input + (line + kx * p->dilation_width) * p->input_channels;
@@ -66,32 +63,26 @@ TFLMGEN_KERNEL void tflmgen_conv2d_hybrid(const tflmgen_f32 *input, const int8_t
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         const struct tflmgen_row_scale range = tflmgen_quantize_row(input, quantized, input_size, p->asymmetric);
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
-            const int32_t origin_y = out_y * p->stride_height - p->padding_top;
-            const struct tflmgen_taps y =
-                tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+            const struct tflmgen_taps y = TFLMGEN_TAPS_OF_ROW(p, out_y);
             for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {
-                const int32_t origin_x = out_x * p->stride_width - p->padding_left;
-                const struct tflmgen_taps x =
-                    tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
+                const struct tflmgen_taps x = TFLMGEN_TAPS_OF_COLUMN(p, out_x);
                 for (int32_t group = 0, channel = 0; group < groups; ++group) {
                     const int32_t end = channel + group_channels;
                     const int8_t *const slice = quantized + group * p->filter_channels;
                     int8_t column[TFLMGEN_CONV2D_HYBRID_GATHERED];
                     const int8_t *window = NULL;
                     if (gathered) {
-                        tflmgen_conv2d_gather_hybrid(column, slice, origin_y, origin_x, y, x, (int8_t)range.zero_point,
-                                                     p);
+                        tflmgen_conv2d_gather_hybrid(column, slice, y, x, (int8_t)range.zero_point, p);
                         window = column;
                     } else if (size == p->filter_channels && y.end > y.first && x.end > x.first) {
-                        window = slice + (origin_y * p->input_width + origin_x) * p->input_channels;
+                        window = slice + (y.origin * p->input_width + x.origin) * p->input_channels;
                     }
                     while (channel < end) {
                         const int32_t first = tflmgen_min_s32(channel, end - rows);
                         const int8_t *const weights = filter + first * size;
                         int32_t sums[4] = {0, 0, 0, 0};
                         if (window == NULL) {
-                            tflmgen_conv2d_window_hybrid(sums, rows == 4, slice, weights, origin_y, origin_x, y, x,
-                                                         -range.zero_point, p);
+                            tflmgen_conv2d_window_hybrid(sums, rows == 4, slice, weights, y, x, -range.zero_point, p);
                         } else if (rows == 4) {
                             tflmgen_dot_rows_s8(sums, window, weights, size, size, -range.zero_point);
                         } else {

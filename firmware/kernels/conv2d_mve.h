@@ -161,9 +161,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
         }
         run_block(column, stream, at, &block);
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
-    }
+    tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
 }
 
 /* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not. */

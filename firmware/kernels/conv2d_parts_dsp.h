@@ -13,9 +13,7 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 struct tflmgen_conv2d_groups_dsp_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t groups;
     int32_t padding_value;
     int32_t output_min;
@@ -220,9 +218,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const tfl
         tflmgen_conv2d_dsp_run_part(input + group * own, stream, column, output + group * channels, &part);
         stream += tflmgen_conv2d_dsp_part_stream(channels, part.steps);
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);
-    }
+    tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);
 }
 
 /* Of the outputs that are `stride` apart, from the one at `phase` on: what reaches them is a window that moves by
@@ -282,9 +278,7 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const tf
             stream += tflmgen_conv2d_dsp_part_stream(channels, steps);
         }
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * line, p->output_min, p->output_max);
-    }
+    tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * line, p->output_min, p->output_max);
 }
 
 /* column: scratch, or NULL where TFLMGEN_CONV2D_DSP_STACK_WORDS are enough. */

@@ -13,9 +13,7 @@
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
 struct tflmgen_conv2d_groups_mve_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t groups;
     int32_t padding_value;
     int32_t chunks; /* 16s of values in a group's window */
@@ -145,9 +143,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_mve_run(const int8_t *input, const int
                                     output + group * channels, &part, run_short, run_long);
         at += tflmgen_conv2d_mve_part_bytes(channels, p->chunks);
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);
-    }
+    tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);
 }
 
 /* Of the outputs that are `stride` apart, from the one at `phase` on: what reaches them is a window that moves by
@@ -210,9 +206,7 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_mve_run(const int8_t *input, const in
             stream += tflmgen_conv2d_mve_part_bytes(channels, chunks);
         }
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * line, p->output_min, p->output_max);
-    }
+    tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * line, p->output_min, p->output_max);
 }
 
 /* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not. */

@@ -131,9 +131,7 @@ TFLMGEN_HELPER void tflmgen_pixel_thumb_begin(struct tflmgen_fully_connected_thu
 }
 
 struct tflmgen_conv2d_pixel_thumb_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
     bool backward;  /* pixels from the last to the first; windows of one pixel in one line only */
     int32_t groups; /* of channels */

@@ -20,9 +20,7 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 struct tflmgen_conv2d_s16_dsp {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t steps; /* of four values */
     bool backward; /* the pixels from the last to the first */
     int32_t output_min;

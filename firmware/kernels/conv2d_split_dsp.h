@@ -263,9 +263,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
             }
         }
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        tflmgen_clamp_dsp_s8(output - all * channels, all * channels, p->output_min, p->output_max);
-    }
+    tflmgen_clamp_dsp_s8(output - all * channels, all * channels, p->output_min, p->output_max);
 }
 
 /* Any outputs; those clamped at the zero point (relu), of which all channels have one shift (uniform). That which is

@@ -11,9 +11,7 @@
 #ifdef __thumb__
 
 struct tflmgen_conv2d_thumb_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
     bool backward; /* blocks from the last to the first; windows of one pixel in one line only */
     int32_t terms; /* values in a window */

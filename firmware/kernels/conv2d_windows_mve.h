@@ -13,9 +13,7 @@
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
 struct tflmgen_conv2d_windows_mve_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
     int32_t chunks; /* 16s of values in a window */
     int32_t output_zero_point;
@@ -70,10 +68,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_run(const int8_t *input, const in
         }
         input += p->input_height * p->input_width * p->input_channels;
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        const int32_t outputs = p->batches * p->output_height * p->output_width * p->output_channels;
-        tflmgen_clamp_dsp_s8(output - outputs, outputs, p->output_min, p->output_max);
-    }
+    const int32_t outputs = p->batches * p->output_height * p->output_width * p->output_channels;
+    tflmgen_clamp_dsp_s8(output - outputs, outputs, p->output_min, p->output_max);
 }
 
 /* The window is on the stack, or in the arena; outputs are clamped at the zero point, or not. */

@@ -280,10 +280,8 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const tflmgen_
             from += 8;
         }
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * p->output_width * p->output_channels,
-                             p->output_min, p->output_max);
-    }
+    tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * p->output_width * p->output_channels, p->output_min,
+                         p->output_max);
 }
 
 /* Any outputs, or those clamped at the zero point (relu); of any number of input channels, or of 16 or 32, for which

@@ -21,20 +21,19 @@ struct tflmgen_conv3d_f32 {
     float output_max;
 };
 
-/* One output channel's window at `origin`, of which `taps` lie inside the input. */
+/* One output channel's window. */
 TFLMGEN_HELPER float tflmgen_conv3d_window_f32(const tflmgen_f32 *input, const tflmgen_f32 *filter,
-                                               const tflmgen_s32 *origin, const struct tflmgen_taps *taps,
-                                               const struct tflmgen_conv3d_f32 *p)
+                                               const struct tflmgen_taps *taps, const struct tflmgen_conv3d_f32 *p)
 {
     const int32_t channels = p->input_channels;
     float sum = 0.0f;
     for (int32_t kz = taps[0].first; kz < taps[0].end; ++kz) {
-        const int32_t plane = (origin[0] + kz * p->dilation[0]) * p->input[1];
+        const int32_t plane = (taps[0].origin + kz * p->dilation[0]) * p->input[1];
         for (int32_t ky = taps[1].first; ky < taps[1].end; ++ky) {
-            const int32_t line = (plane + origin[1] + ky * p->dilation[1]) * p->input[2];
+            const int32_t line = (plane + taps[1].origin + ky * p->dilation[1]) * p->input[2];
             const tflmgen_f32 *const weights = filter + (kz * p->filter[1] + ky) * p->filter[2] * channels;
             for (int32_t kx = taps[2].first; kx < taps[2].end; ++kx) {
-                sum = tflmgen_dot_f32(sum, input + (line + origin[2] + kx * p->dilation[2]) * channels,
+                sum = tflmgen_dot_f32(sum, input + (line + taps[2].origin + kx * p->dilation[2]) * channels,
                                       weights + kx * channels, channels);
             }
         }
@@ -52,14 +51,13 @@ TFLMGEN_KERNEL void tflmgen_conv3d_f32(const tflmgen_f32 *restrict input, const 
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         int32_t at[3] = {0, 0, 0};
         for (int32_t position = 0; position < positions; ++position) {
-            int32_t origin[3];
             struct tflmgen_taps taps[3];
             for (int32_t d = 0; d < 3; ++d) {
-                origin[d] = at[d] * p->stride[d] - p->padding[d];
-                taps[d] = tflmgen_taps_inside(origin[d], p->dilation[d], p->filter[d], p->input[d]);
+                const int32_t origin = at[d] * p->stride[d] - p->padding[d];
+                taps[d] = tflmgen_taps_inside(origin, p->dilation[d], p->filter[d], p->input[d]);
             }
             for (int32_t channel = 0; channel < p->output_channels; ++channel) {
-                const float sum = tflmgen_conv3d_window_f32(input, filter + channel * filter_size, origin, taps, p);
+                const float sum = tflmgen_conv3d_window_f32(input, filter + channel * filter_size, taps, p);
                 *output++ = tflmgen_clamp_f32(sum + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
             }
             for (int32_t d = 2; d >= 0 && ++at[d] == p->output[d]; --d) {

@@ -202,10 +202,8 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const tf
         input += p->input_height * p->input_width * channels;
         output += p->output_height * row;
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        const int32_t count = p->batches * p->output_height * row;
-        tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
-    }
+    const int32_t count = p->batches * p->output_height * row;
+    tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
 }
 
 #define TFLMGEN_DEPTHWISE3X3_DSP(name, PITCH, SHIFT, WIDTH)                                                           \

@@ -199,10 +199,8 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_pairs_dsp_run(const int8_t *input, co
         input += p->input_height * p->input_width * channels;
         output += p->output_height * row;
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        const int32_t count = p->batches * p->output_height * row;
-        tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
-    }
+    const int32_t count = p->batches * p->output_height * row;
+    tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
 }
 
 /* Of outputs of an even or an odd number of columns, up to so many. Those that are not called are not compiled. */

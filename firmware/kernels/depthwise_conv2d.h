@@ -10,9 +10,7 @@
 #include "window.h"
 
 struct tflmgen_depthwise_conv2d_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t input_offset;  /* added to every input value; 0 where it is folded into the bias */
     int32_t padding_value; /* what the pixels around the input hold */
     int32_t output_zero_point;
@@ -21,9 +19,8 @@ struct tflmgen_depthwise_conv2d_s8 {
 };
 
 /* One output channel's window, of which the taps `y` x `x` lie inside the input. */
-TFLMGEN_HELPER int32_t tflmgen_depthwise_window_s8(const int8_t *input, const int8_t *filter, int32_t origin_y,
-                                                   int32_t origin_x, struct tflmgen_taps y, struct tflmgen_taps x,
-                                                   const struct tflmgen_depthwise_conv2d_s8 *p)
+TFLMGEN_HELPER int32_t tflmgen_depthwise_window_s8(const int8_t *input, const int8_t *filter, struct tflmgen_taps y,
+                                                   struct tflmgen_taps x, const struct tflmgen_depthwise_conv2d_s8 *p)
 {
     const int32_t channels = p->output_channels;
     const int32_t padding = p->padding_value + p->input_offset;
@@ -31,7 +28,7 @@ TFLMGEN_HELPER int32_t tflmgen_depthwise_window_s8(const int8_t *input, const in
     const bool clipped = (y.end - y.first) * (x.end - x.first) < taps;
     int32_t sum = 0;
     for (int32_t ky = y.first; ky < y.end; ++ky) {
-        const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width + origin_x;
+        const int32_t line = (y.origin + ky * p->dilation_height) * p->input_width + x.origin;
         const int32_t weights = ky * p->filter_width;
         for (int32_t kx = x.first; kx < x.end; ++kx) {
             sum += (input[(line + kx * p->dilation_width) * p->input_channels] + p->input_offset) *
@@ -50,43 +47,20 @@ TFLMGEN_HELPER int32_t tflmgen_depthwise_window_s8(const int8_t *input, const in
     return sum;
 }
 
-/* bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
-TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_s8(const int8_t *input, const int8_t *restrict filter,
-                                                const tflmgen_s32 *restrict bias,
-                                                const tflmgen_s32 *restrict multipliers, const int8_t *restrict shifts,
-                                                int8_t *output, const struct tflmgen_depthwise_conv2d_s8 *p)
+/* One output channel of one window. */
+TFLMGEN_HELPER int8_t tflmgen_depthwise_output_s8(const int8_t *input, const int8_t *filter, struct tflmgen_taps y,
+                                                  struct tflmgen_taps x, int32_t bias, int32_t multiplier,
+                                                  int32_t shift, const struct tflmgen_depthwise_conv2d_s8 *p)
 {
-    const int32_t depth_multiplier = p->output_channels / p->input_channels;
-    for (int32_t batch = 0; batch < p->batches; ++batch) {
-        for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
-            const int32_t origin_y = out_y * p->stride_height - p->padding_top;
-            const struct tflmgen_taps y =
-                tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
-            for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {
-                const int32_t origin_x = out_x * p->stride_width - p->padding_left;
-                const struct tflmgen_taps x =
-                    tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
-                int32_t channel = 0;
-                for (int32_t in_channel = 0; in_channel < p->input_channels; ++in_channel) {
-                    for (int32_t m = 0; m < depth_multiplier; ++m, ++channel) {
-                        int32_t sum = tflmgen_depthwise_window_s8(input + in_channel, filter + channel, origin_y,
-                                                                  origin_x, y, x, p);
-                        sum = tflmgen_add_wrap_s32(sum, bias ? bias[channel] : 0);
-                        sum = tflmgen_requantize(sum, multipliers[channel], shifts[channel]);
-                        sum = tflmgen_add_wrap_s32(sum, p->output_zero_point);
-                        *output++ = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);
-                    }
-                }
-            }
-        }
-        input += p->input_height * p->input_width * p->input_channels;
-    }
+    const int32_t sum = tflmgen_depthwise_window_s8(input, filter, y, x, p);
+    return tflmgen_output_s8(sum, bias, multiplier, shift, p->output_zero_point, p->output_min, p->output_max);
 }
 
+TFLMGEN_WINDOW_KERNEL(tflmgen_depthwise_conv2d_s8, tflmgen_depthwise_conv2d_s8, int8_t, tflmgen_s32,
+                      tflmgen_depthwise_output_s8, 1, 1, false)
+
 struct tflmgen_depthwise_conv2d_f32 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     float output_min;
     float output_max;
 };
@@ -107,15 +81,11 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const tflmgen_f32 *input, const
     const float least = p->output_min;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
-            const int32_t origin_y = out_y * p->stride_height - p->padding_top;
-            const struct tflmgen_taps y =
-                tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
-            const int32_t first_y = origin_y + y.first * p->dilation_height;
+            const struct tflmgen_taps y = TFLMGEN_TAPS_OF_ROW(p, out_y);
+            const int32_t first_y = y.origin + y.first * p->dilation_height;
             for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {
-                const int32_t origin_x = out_x * p->stride_width - p->padding_left;
-                const struct tflmgen_taps x =
-                    tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
-                const int32_t first_x = origin_x + x.first * p->dilation_width;
+                const struct tflmgen_taps x = TFLMGEN_TAPS_OF_COLUMN(p, out_x);
+                const int32_t first_x = x.origin + x.first * p->dilation_width;
                 const tflmgen_f32 *const window = input + (first_y * p->input_width + first_x) * p->input_channels;
                 const tflmgen_f32 *const weights = filter + y.first * row + x.first * channels;
                 const int32_t columns = x.end - x.first;

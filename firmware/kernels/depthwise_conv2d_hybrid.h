@@ -7,9 +7,7 @@
 #include "dynamic_quantize.h"
 
 struct tflmgen_depthwise_conv2d_hybrid {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     bool per_channel; /* a scale for each output channel */
     float output_min;
     float output_max;
@@ -47,16 +45,12 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_hybrid(const tflmgen_f32 *input, co
         const struct tflmgen_row_scale range = tflmgen_quantize_asymmetric(input, quantized, input_size);
         const struct tflmgen_depthwise_conv2d_s8 window = tflmgen_depthwise_quantized(p, range.zero_point);
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
-            const int32_t origin_y = out_y * p->stride_height - p->padding_top;
-            const struct tflmgen_taps y =
-                tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+            const struct tflmgen_taps y = TFLMGEN_TAPS_OF_ROW(p, out_y);
             for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {
-                const int32_t origin_x = out_x * p->stride_width - p->padding_left;
-                const struct tflmgen_taps x =
-                    tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
+                const struct tflmgen_taps x = TFLMGEN_TAPS_OF_COLUMN(p, out_x);
                 for (int32_t channel = 0; channel < p->output_channels; ++channel) {
-                    const int32_t sum = tflmgen_depthwise_window_s8(
-                        quantized + channel / depth_multiplier, filter + channel, origin_y, origin_x, y, x, &window);
+                    const int32_t sum = tflmgen_depthwise_window_s8(quantized + channel / depth_multiplier,
+                                                                    filter + channel, y, x, &window);
                     const float scaled = (float)sum * (scales[p->per_channel ? channel : 0] * range.scale);
                     *output++ = tflmgen_clamp_f32(scaled + (bias ? bias[channel] : 0.0f), p->output_min, p->output_max);
                 }

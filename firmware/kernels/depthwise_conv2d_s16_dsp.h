@@ -12,9 +12,7 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 struct tflmgen_depthwise_conv2d_s16_dsp {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t output_min;
     int32_t output_max;
 };
@@ -110,15 +108,11 @@ TFLMGEN_SHARED void tflmgen_depthwise_conv2d_s16_dsp(const tflmgen_s16 *input, c
     tflmgen_s16 *next = output;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
-            const int32_t origin_y = out_y * p->stride_height - p->padding_top;
-            const struct tflmgen_taps y =
-                tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
-            const int32_t first_y = origin_y + y.first * p->dilation_height;
+            const struct tflmgen_taps y = TFLMGEN_TAPS_OF_ROW(p, out_y);
+            const int32_t first_y = y.origin + y.first * p->dilation_height;
             for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {
-                const int32_t origin_x = out_x * p->stride_width - p->padding_left;
-                const struct tflmgen_taps x =
-                    tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
-                const int32_t first_x = origin_x + x.first * p->dilation_width;
+                const struct tflmgen_taps x = TFLMGEN_TAPS_OF_COLUMN(p, out_x);
+                const int32_t first_x = x.origin + x.first * p->dilation_width;
                 const tflmgen_s16 *const window = input + (first_y * p->input_width + first_x) * channels;
                 const int8_t *const weights = filter + y.first * row + x.first * channels;
                 const int32_t columns = x.end - x.first;

@@ -14,9 +14,7 @@
 #ifdef __thumb__
 
 struct tflmgen_depthwise_direct_thumb_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
     bool pads; /* whether some window reaches beyond the input */
     int32_t output_min;

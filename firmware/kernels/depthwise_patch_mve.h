@@ -20,9 +20,7 @@
 #define TFLMGEN_DEPTHWISE_PATCH_MVE_CHANNEL 20 /* bytes of the stream */
 
 struct tflmgen_depthwise_patch_mve_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
     bool squares;   /* outputs are made in squares, not in lines */
     int32_t pixels; /* the most of an output row that are computed from one piece */
@@ -330,10 +328,8 @@ TFLMGEN_SHARED void tflmgen_depthwise_patch_mve_run(const int8_t *input, const i
         y += lower > 0 ? 2 : 1;
         y = y < p->output_height ? y : 0;
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        const int32_t outputs = p->batches * p->output_height * (int32_t)line;
-        tflmgen_clamp_dsp_s8(output - outputs, outputs, p->output_min, p->output_max);
-    }
+    const int32_t outputs = p->batches * p->output_height * (int32_t)line;
+    tflmgen_clamp_dsp_s8(output - outputs, outputs, p->output_min, p->output_max);
 }
 
 /* Squares of outputs, or lines of them whose windows move by one or two columns; outputs clamped at the zero point, or

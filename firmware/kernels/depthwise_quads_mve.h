@@ -19,9 +19,7 @@
 #define TFLMGEN_DEPTHWISE_QUADS_MVE_QUADS 4       /* of rows, at most */
 
 struct tflmgen_depthwise_quads_mve_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
     int32_t loads; /* 16s of values in a window */
     int32_t output_zero_point;
@@ -196,10 +194,8 @@ TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_run(const int8_t *input, const i
         }
         input += p->input_height * p->input_width * p->input_channels;
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        const int32_t outputs = p->batches * p->output_height * p->output_width * p->output_channels;
-        tflmgen_clamp_dsp_s8(output - outputs, outputs, p->output_min, p->output_max);
-    }
+    const int32_t outputs = p->batches * p->output_height * p->output_width * p->output_channels;
+    tflmgen_clamp_dsp_s8(output - outputs, outputs, p->output_min, p->output_max);
 }
 
 /* Outputs clamped at the zero point, or not. */

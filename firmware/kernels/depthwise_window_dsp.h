@@ -16,9 +16,7 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 struct tflmgen_depthwise_window_dsp_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
     int32_t pairs;
     int32_t output_min;
@@ -208,10 +206,8 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_dsp_run(const int8_t *input, const 
         }
         input += p->input_height * p->input_width * channels;
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        const int32_t size = p->batches * p->output_height * p->output_width * channels;
-        tflmgen_clamp_dsp_s8(output - size, size, p->output_min, p->output_max);
-    }
+    const int32_t size = p->batches * p->output_height * p->output_width * channels;
+    tflmgen_clamp_dsp_s8(output - size, size, p->output_min, p->output_max);
 }
 
 TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,

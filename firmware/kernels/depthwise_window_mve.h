@@ -14,9 +14,7 @@
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
 struct tflmgen_depthwise_window_mve_s8 {
-    TFLMGEN_WINDOW_FIELDS
-    int32_t dilation_height;
-    int32_t dilation_width;
+    TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
     bool by_twos; /* two neighbouring pixels of 3x3 windows at a time */
     int32_t output_zero_point;
@@ -307,10 +305,8 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
         }
         input += p->input_height * p->input_width * channels;
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        const int32_t outputs = p->batches * p->output_height * p->output_width * channels;
-        tflmgen_clamp_dsp_s8(output - outputs, outputs, p->output_min, p->output_max);
-    }
+    const int32_t outputs = p->batches * p->output_height * p->output_width * channels;
+    tflmgen_clamp_dsp_s8(output - outputs, outputs, p->output_min, p->output_max);
 }
 
 /* scratch: an address for each tap, and a pixel of padding; where windows are 3x3, three, or four for two at a time.

@@ -187,7 +187,7 @@ TFLMGEN_HELPER uint32_t tflmgen_min4(uint32_t a, uint32_t b)
 }
 
 /* Clamps `count` values in place. */
-TFLMGEN_SHARED void tflmgen_clamp_dsp_s8(int8_t *values, int32_t count, int32_t least, int32_t greatest)
+TFLMGEN_SHARED void tflmgen_clamp_each_dsp_s8(int8_t *values, int32_t count, int32_t least, int32_t greatest)
 {
     const uint32_t low = tflmgen_splat4(least);
     const uint32_t high = tflmgen_splat4(greatest);
@@ -196,6 +196,14 @@ TFLMGEN_SHARED void tflmgen_clamp_dsp_s8(int8_t *values, int32_t count, int32_t 
     }
     for (; count > 0; --count, ++values) {
         *values = (int8_t)tflmgen_clamp_s32(*values, least, greatest);
+    }
+}
+
+/* The same, where the range is smaller than that of int8. */
+TFLMGEN_HELPER void tflmgen_clamp_dsp_s8(int8_t *values, int32_t count, int32_t least, int32_t greatest)
+{
+    if (least > INT8_MIN || greatest < INT8_MAX) {
+        tflmgen_clamp_each_dsp_s8(values, count, least, greatest);
     }
 }
 

@@ -30,11 +30,9 @@ TFLMGEN_KERNEL void tflmgen_fully_connected_s8(const int8_t *input, const int8_t
         const int32_t row_sum = p->filter_offset ? tflmgen_sum_s8(input, p->depth) + p->row_offset : 0;
         const int32_t shared = (int32_t)((uint32_t)row_sum * (uint32_t)p->filter_offset);
         for (int32_t unit = 0; unit < p->units; ++unit) {
-            int32_t sum = tflmgen_dot_s8(input, filter + unit * p->depth, p->depth, p->input_offset);
-            sum = tflmgen_add_wrap_s32(tflmgen_add_wrap_s32(sum, shared), bias ? bias[unit] : 0);
-            sum = tflmgen_requantize(sum, p->multiplier, p->shift);
-            sum = tflmgen_add_wrap_s32(sum, p->output_zero_point);
-            *output++ = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);
+            const int32_t sum = tflmgen_dot_s8(input, filter + unit * p->depth, p->depth, p->input_offset);
+            *output++ = tflmgen_output_s8(tflmgen_add_wrap_s32(sum, shared), bias ? bias[unit] : 0, p->multiplier,
+                                          p->shift, p->output_zero_point, p->output_min, p->output_max);
         }
         input += p->depth;
     }
@@ -59,11 +57,9 @@ TFLMGEN_KERNEL void tflmgen_fully_connected_channels_s8(const int8_t *input, con
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t unit = 0; unit < p->units; ++unit) {
-            int32_t sum = tflmgen_dot_s8(input, filter + unit * p->depth, p->depth, p->input_offset);
-            sum = tflmgen_add_wrap_s32(sum, bias ? bias[unit] : 0);
-            sum = tflmgen_requantize(sum, multipliers[unit], shifts[unit]);
-            sum = tflmgen_add_wrap_s32(sum, p->output_zero_point);
-            *output++ = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);
+            const int32_t sum = tflmgen_dot_s8(input, filter + unit * p->depth, p->depth, p->input_offset);
+            *output++ = tflmgen_output_s8(sum, bias ? bias[unit] : 0, multipliers[unit], shifts[unit],
+                                          p->output_zero_point, p->output_min, p->output_max);
         }
         input += p->depth;
     }

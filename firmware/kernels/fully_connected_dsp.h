@@ -149,10 +149,8 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const t
             }
         }
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        const int32_t count = p->batches * p->units;
-        tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
-    }
+    const int32_t count = p->batches * p->units;
+    tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
 }
 
 #define TFLMGEN_FULLY_CONNECTED_DSP(name, SCALE, common)                                          \

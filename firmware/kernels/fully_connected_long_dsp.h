@@ -123,10 +123,8 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
                                                     group_words, common);
         }
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        const int32_t count = p->batches * p->units;
-        tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
-    }
+    const int32_t count = p->batches * p->units;
+    tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
 }
 
 /* Units with a scale for each, or one for all (uniform). */

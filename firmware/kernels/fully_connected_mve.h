@@ -206,10 +206,8 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const i
             tflmgen_fully_connected_mve_singles(groups.row, rest, behind, output + groups.units, p);
         }
     }
-    if (p->output_min > -128 || p->output_max < 127) {
-        const int32_t count = p->batches * p->units;
-        tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
-    }
+    const int32_t count = p->batches * p->units;
+    tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
 }
 
 /* Rows of whole 16s, of at most 512 values, or others of 16 and more; outputs clamped at the zero point, or not. */

@@ -13,20 +13,20 @@ struct tflmgen_fully_connected_s16 {
 };
 
 /* bias: one per unit, or NULL; multipliers, shifts: one per unit. */
-#define TFLMGEN_FULLY_CONNECTED_S16(name, bias_element, finish)                                                 \
-    TFLMGEN_KERNEL void name(const tflmgen_s16 *input, const int8_t *restrict filter,                           \
-                             const bias_element *restrict bias, const tflmgen_s32 *restrict multipliers,        \
-                             const int8_t *restrict shifts, tflmgen_s16 *output,                                \
-                             const struct tflmgen_fully_connected_s16 *p)                                       \
-    {                                                                                                           \
-        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                  \
-            for (int32_t unit = 0; unit < p->units; ++unit) {                                                   \
-                const int64_t sum = tflmgen_dot_s16(input, filter + unit * p->depth, p->depth);                 \
-                const int32_t result = finish(sum, bias ? bias + unit : NULL, multipliers[unit], shifts[unit]); \
-                *output++ = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);                   \
-            }                                                                                                   \
-            input += p->depth;                                                                                  \
-        }                                                                                                       \
+#define TFLMGEN_FULLY_CONNECTED_S16(name, bias_element, finish)                                             \
+    TFLMGEN_KERNEL void name(const tflmgen_s16 *input, const int8_t *restrict filter,                       \
+                             const bias_element *restrict bias, const tflmgen_s32 *restrict multipliers,    \
+                             const int8_t *restrict shifts, tflmgen_s16 *output,                            \
+                             const struct tflmgen_fully_connected_s16 *p)                                   \
+    {                                                                                                       \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                              \
+            for (int32_t unit = 0; unit < p->units; ++unit) {                                               \
+                const int64_t sum = tflmgen_dot_s16(input, filter + unit * p->depth, p->depth);             \
+                const int32_t result = finish(sum, bias ? bias[unit] : 0, multipliers[unit], shifts[unit]); \
+                *output++ = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);               \
+            }                                                                                               \
+            input += p->depth;                                                                              \
+        }                                                                                                   \
     }
 
 TFLMGEN_FULLY_CONNECTED_S16(tflmgen_fully_connected_s16_b32, tflmgen_s32, tflmgen_finish_s16_b32)

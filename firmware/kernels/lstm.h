@@ -116,7 +116,7 @@ TFLMGEN_HELPER int32_t tflmgen_lstm_sum_s16(const tflmgen_s16 *x, const int8_t *
                                             const tflmgen_s64 *bias, int32_t multiplier, int32_t shift)
 {
     const int64_t sum = tflmgen_dot_s16(x, weights, length);
-    return tflmgen_saturate_s16(tflmgen_finish_s16_b64(sum, bias, multiplier, shift));
+    return tflmgen_saturate_s16(tflmgen_finish_s16_b64(sum, bias ? *bias : 0, multiplier, shift));
 }
 
 /* `gates` points to the forget gate of the cell. */

@@ -107,9 +107,7 @@ TFLMGEN_SHARED void tflmgen_mul_dsp_s8(const int8_t *input1, const int8_t *input
         }
         output += count;
     } while (tflmgen_nest_next_row(&cursor, p.rank, p.extent, p.stride1, p.stride2));
-    if (p.least > -128 || p.greatest < 127) {
-        tflmgen_clamp_dsp_s8(first, (int32_t)(output - first), p.least, p.greatest);
-    }
+    tflmgen_clamp_dsp_s8(first, (int32_t)(output - first), p.least, p.greatest);
 }
 
 #endif

@@ -26,11 +26,10 @@ TFLMGEN_KERNEL void tflmgen_fully_connected_s4(const int8_t *input, const uint8_
     for (int32_t unit = 0; unit < p->units; ++unit) {
         tflmgen_unpack_s4(filter, unit * p->depth, p->depth, weights);
         for (int32_t batch = 0; batch < p->batches; ++batch) {
-            int32_t sum = tflmgen_dot_s8(input + batch * p->depth, weights, p->depth, p->input_offset);
-            sum = tflmgen_add_wrap_s32(sum, bias ? bias[unit] : 0);
-            sum = tflmgen_requantize(sum, multipliers[unit], shifts[unit]);
-            sum = tflmgen_add_wrap_s32(sum, p->output_zero_point);
-            output[batch * p->units + unit] = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);
+            const int32_t sum = tflmgen_dot_s8(input + batch * p->depth, weights, p->depth, p->input_offset);
+            output[batch * p->units + unit] =
+                tflmgen_output_s8(sum, bias ? bias[unit] : 0, multipliers[unit], shifts[unit], p->output_zero_point,
+                                  p->output_min, p->output_max);
         }
     }
 }
@@ -41,17 +40,10 @@ TFLMGEN_HELPER void tflmgen_conv2d_channel_s8(const int8_t *input, const int8_t 
                                               const struct tflmgen_conv2d_s8 *p)
 {
     for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
-        const int32_t origin_y = out_y * p->stride_height - p->padding_top;
-        const struct tflmgen_taps y =
-            tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
+        const struct tflmgen_taps y = TFLMGEN_TAPS_OF_ROW(p, out_y);
         for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {
-            const int32_t origin_x = out_x * p->stride_width - p->padding_left;
-            const struct tflmgen_taps x =
-                tflmgen_taps_inside(origin_x, p->dilation_width, p->filter_width, p->input_width);
-            int32_t sum = tflmgen_conv2d_window_s8(input, weights, origin_y, origin_x, y, x, p);
-            sum = tflmgen_requantize(tflmgen_add_wrap_s32(sum, bias), multiplier, shift);
-            sum = tflmgen_add_wrap_s32(sum, p->output_zero_point);
-            *output = (int8_t)tflmgen_clamp_s32(sum, p->output_min, p->output_max);
+            const struct tflmgen_taps x = TFLMGEN_TAPS_OF_COLUMN(p, out_x);
+            *output = tflmgen_conv2d_output_s8(input, weights, y, x, bias, multiplier, shift, p);
             output += p->output_channels;
         }
     }

@@ -36,6 +36,14 @@ TFLMGEN_HELPER int32_t tflmgen_requantize_down(int32_t value, int32_t multiplier
     return tflmgen_rounding_divide_by_power(tflmgen_doubling_high_multiply(value, multiplier), -shift);
 }
 
+/* An int8 output of a sum and a bias. */
+TFLMGEN_HELPER int8_t tflmgen_output_s8(int32_t sum, int32_t bias, int32_t multiplier, int32_t shift,
+                                        int32_t zero_point, int32_t least, int32_t greatest)
+{
+    const int32_t result = tflmgen_requantize(tflmgen_add_wrap_s32(sum, bias), multiplier, shift);
+    return (int8_t)tflmgen_clamp_s32(tflmgen_add_wrap_s32(result, zero_point), least, greatest);
+}
+
 /* 64-bit accumulators (16-bit activations): the multiplier is cut to 16 bits and rounds once, halves up.
  * |value| < 2^47, -31 <= shift <= 8. */
 TFLMGEN_HELPER int32_t tflmgen_requantize_s64(int64_t value, int32_t multiplier, int32_t shift)

@@ -8,16 +8,16 @@
 #include "dot.h"
 #include "requantize.h"
 
-/* bias: one number or NULL. 32-bit sums wrap. */
-TFLMGEN_HELPER int32_t tflmgen_finish_s16_b32(int64_t sum, const tflmgen_s32 *bias, int32_t multiplier, int32_t shift)
+/* 32-bit sums wrap. */
+TFLMGEN_HELPER int32_t tflmgen_finish_s16_b32(int64_t sum, int32_t bias, int32_t multiplier, int32_t shift)
 {
-    return tflmgen_requantize(tflmgen_add_wrap_s32((int32_t)sum, bias ? *bias : 0), multiplier, shift);
+    return tflmgen_requantize(tflmgen_add_wrap_s32((int32_t)sum, bias), multiplier, shift);
 }
 
 /* |sum + bias| < 2^47, -31 <= shift <= 7 */
-TFLMGEN_HELPER int32_t tflmgen_finish_s16_b64(int64_t sum, const tflmgen_s64 *bias, int32_t multiplier, int32_t shift)
+TFLMGEN_HELPER int32_t tflmgen_finish_s16_b64(int64_t sum, int64_t bias, int32_t multiplier, int32_t shift)
 {
-    return tflmgen_requantize_s64(sum + (bias ? *bias : 0), multiplier, shift);
+    return tflmgen_requantize_s64(sum + bias, multiplier, shift);
 }
 
 #endif

@@ -35,6 +35,7 @@ struct tflmgen_transpose_conv_f32 {
 TFLMGEN_HELPER struct tflmgen_taps tflmgen_positions_reaching(int32_t at, int32_t stride, int32_t taps, int32_t size)
 {
     struct tflmgen_taps found;
+    found.origin = 0;
     found.first = at < taps ? 0 : (at - taps) / stride + 1;
     found.end = tflmgen_max_s32(tflmgen_min_s32(at / stride + 1, size), found.first);
     return found;
@@ -91,10 +92,9 @@ TFLMGEN_KERNEL void tflmgen_transpose_conv_s8(const int8_t *input, const int8_t 
                                               const struct tflmgen_transpose_conv_s8 *p){
     TFLMGEN_TRANSPOSE_EACH(tflmgen_transpose_window_s8, tflmgen_s32,
                            {
-                               int32_t result = tflmgen_add_wrap_s32(sum, bias ? bias[channel] : 0);
-                               result = tflmgen_requantize(result, multipliers[channel], shifts[channel]);
-                               result = tflmgen_add_wrap_s32(result, p->output_zero_point);
-                               *output++ = (int8_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);
+                               *output++ = tflmgen_output_s8(sum, bias ? bias[channel] : 0, multipliers[channel],
+                                                             shifts[channel], p->output_zero_point, p->output_min,
+                                                             p->output_max);
                            })}
 
 TFLMGEN_KERNEL void tflmgen_transpose_conv_s16(const tflmgen_s16 *input, const int8_t *filter, const tflmgen_s64 *bias,
@@ -102,7 +102,7 @@ TFLMGEN_KERNEL void tflmgen_transpose_conv_s16(const tflmgen_s16 *input, const i
                                                tflmgen_s16 *output, const struct tflmgen_transpose_conv_s16 *p){
     TFLMGEN_TRANSPOSE_EACH(tflmgen_transpose_window_s16, tflmgen_s64,
                            {
-                               const int32_t result = tflmgen_finish_s16_b64(sum, bias ? bias + channel : NULL,
+                               const int32_t result = tflmgen_finish_s16_b64(sum, bias ? bias[channel] : 0,
                                                                              multipliers[channel], shifts[channel]);
                                *output++ = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);
                            })}

@@ -20,8 +20,15 @@
     int32_t padding_top;      \
     int32_t padding_left;
 
-/* Taps first <= i < end of a window along one dimension. */
+/* The same, and how far apart a convolution's taps are. */
+#define TFLMGEN_DILATED_WINDOW_FIELDS \
+    TFLMGEN_WINDOW_FIELDS             \
+    int32_t dilation_height;          \
+    int32_t dilation_width;
+
+/* Where a window lies along one dimension: tap i at origin + i * dilation, those with first <= i < end in the input. */
 struct tflmgen_taps {
+    int32_t origin;
     int32_t first;
     int32_t end;
 };
@@ -30,29 +37,71 @@ struct tflmgen_taps {
 TFLMGEN_HELPER struct tflmgen_taps tflmgen_taps_inside(int32_t origin, int32_t dilation, int32_t taps, int32_t size)
 {
     struct tflmgen_taps inside;
+    inside.origin = origin;
     inside.first = origin < 0 ? tflmgen_min_s32((-origin + dilation - 1) / dilation, taps) : 0;
     inside.end = origin < size ? tflmgen_min_s32((size - origin + dilation - 1) / dilation, taps) : 0;
     inside.end = tflmgen_max_s32(inside.end, inside.first);
     return inside;
 }
 
-/* Defines a function that copies a convolution's window at (origin_y, origin_x). Of its taps those in `y` x `x` lie
- * inside the input; the others become `outside`. */
-#define TFLMGEN_GATHER_WINDOW(name, element, params_struct)                                             \
-    TFLMGEN_HELPER void name(element *column, const element *input, int32_t origin_y, int32_t origin_x, \
-                             struct tflmgen_taps y, struct tflmgen_taps x, element outside,             \
-                             const struct params_struct *p)                                             \
-    {                                                                                                   \
-        for (int32_t ky = 0; ky < p->filter_height; ++ky) {                                             \
-            const int32_t line = (origin_y + ky * p->dilation_height) * p->input_width + origin_x;      \
-            for (int32_t kx = 0; kx < p->filter_width; ++kx) {                                          \
-                const bool inside = ky >= y.first && ky < y.end && kx >= x.first && kx < x.end;         \
-                const int32_t at = (line + kx * p->dilation_width) * p->input_channels;                 \
-                for (int32_t channel = 0; channel < p->filter_channels; ++channel) {                    \
-                    *column++ = inside ? input[at + channel] : outside;                                 \
-                }                                                                                       \
-            }                                                                                           \
-        }                                                                                               \
+/* The taps of the windows of an output row, and of an output column, by the params of a convolution. */
+#define TFLMGEN_TAPS_OF_ROW(p, out_y)                                                                              \
+    tflmgen_taps_inside((out_y) * (p)->stride_height - (p)->padding_top, (p)->dilation_height, (p)->filter_height, \
+                        (p)->input_height)
+#define TFLMGEN_TAPS_OF_COLUMN(p, out_x)                                                                         \
+    tflmgen_taps_inside((out_x) * (p)->stride_width - (p)->padding_left, (p)->dilation_width, (p)->filter_width, \
+                        (p)->input_width)
+
+/* Defines a kernel of integers that computes one channel of one output at a time:
+ * output_of(input, filter, y, x, bias, multiplier, shift, p). Groups of output channels see `slice` channels of the
+ * input each, and their filters begin `filter_step` apart. is_backward: a line's pixels from the last to the first.
+ *
+ * bias: one per output channel, or NULL; multipliers, shifts: one per output channel. */
+#define TFLMGEN_WINDOW_KERNEL(name, params_struct, element, bias_element, output_of, slice, filter_step, is_backward) \
+    TFLMGEN_KERNEL void name(const element *input, const int8_t *restrict filter, const bias_element *restrict bias,  \
+                             const tflmgen_s32 *restrict multipliers, const int8_t *restrict shifts, element *output, \
+                             const struct params_struct *p)                                                           \
+    {                                                                                                                 \
+        const int32_t group_channels = p->output_channels / (p->input_channels / (slice));                            \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                        \
+            for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                              \
+                const struct tflmgen_taps y = TFLMGEN_TAPS_OF_ROW(p, out_y);                                          \
+                for (int32_t i = 0; i < p->output_width; ++i) {                                                       \
+                    const int32_t out_x = (is_backward) ? p->output_width - 1 - i : i;                                \
+                    const struct tflmgen_taps x = TFLMGEN_TAPS_OF_COLUMN(p, out_x);                                   \
+                    element *const pixel = output + out_x * p->output_channels;                                       \
+                    const element *seen = input;                                                                      \
+                    for (int32_t channel = 0, left = group_channels; channel < p->output_channels; ++channel) {       \
+                        pixel[channel] =                                                                              \
+                            output_of(seen, filter + channel * (filter_step), y, x, bias ? bias[channel] : 0,         \
+                                      multipliers[channel], shifts[channel], p);                                      \
+                        if (--left == 0) {                                                                            \
+                            left = group_channels;                                                                    \
+                            seen += (slice);                                                                          \
+                        }                                                                                             \
+                    }                                                                                                 \
+                }                                                                                                     \
+                output += p->output_width * p->output_channels;                                                       \
+            }                                                                                                         \
+            input += p->input_height * p->input_width * p->input_channels;                                            \
+        }                                                                                                             \
+    }
+
+/* Defines a function that copies a convolution's window; taps outside of the input become `outside`. */
+#define TFLMGEN_GATHER_WINDOW(name, element, params_struct)                                                       \
+    TFLMGEN_HELPER void name(element *column, const element *input, struct tflmgen_taps y, struct tflmgen_taps x, \
+                             element outside, const struct params_struct *p)                                      \
+    {                                                                                                             \
+        for (int32_t ky = 0; ky < p->filter_height; ++ky) {                                                       \
+            const int32_t line = (y.origin + ky * p->dilation_height) * p->input_width + x.origin;                \
+            for (int32_t kx = 0; kx < p->filter_width; ++kx) {                                                    \
+                const bool inside = ky >= y.first && ky < y.end && kx >= x.first && kx < x.end;                   \
+                const int32_t at = (line + kx * p->dilation_width) * p->input_channels;                           \
+                for (int32_t channel = 0; channel < p->filter_channels; ++channel) {                              \
+                    *column++ = inside ? input[at + channel] : outside;                                           \
+                }                                                                                                 \
+            }                                                                                                     \
+        }                                                                                                         \
     }
 
 #endif

@@ -1,14 +1,13 @@
-/* Convolutions in int8 for cores with the DSP extension that are several ones: one for each group of channels, or for
- * each phase of a TRANSPOSE_CONV. Every part reads some channels of the input's pixels and writes some values of the
- * output, apart from it.
+/* Convolutions in int8 for cores with the DSP extension that are several ones (conv2d_parts.h).
  *
  * A part's windows are widened, of three outputs of a line at a time, and computed as those of CONV_2D are
- * (conv2d_block_dsp.h).
+ * (conv2d_block_dsp.h). A step is four values.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_PARTS_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_PARTS_DSP_H
 
 #include "conv2d_dsp.h"
+#include "conv2d_parts.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
@@ -28,34 +27,9 @@ struct tflmgen_transpose_conv_dsp_s8 {
     int32_t output_max;
 };
 
-/* A part: sizes in pixels, and bytes from one output pixel, line and image to the next. */
-struct tflmgen_conv2d_dsp_part {
-    int32_t batches;
-    int32_t height; /* of the input */
-    int32_t width;
-    int32_t pixel;    /* values in an input pixel */
-    int32_t channels; /* of these the part's */
-    int32_t stride_height;
-    int32_t stride_width;
-    int32_t dilation_height;
-    int32_t dilation_width;
-    int32_t taps_height;
-    int32_t taps_width;
-    int32_t padding_top;
-    int32_t padding_left;
-    int32_t padding_value;
-    int32_t steps; /* fours of values in a window */
-    int32_t output_height;
-    int32_t output_width;
-    int32_t output_pixel;
-    int32_t output_line;
-    int32_t output_image;
-    bool is_single; /* there is one output channel */
-};
-
 /* The window at (y, x) of an image, into one lane; the part's channels are whole words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_words(tflmgen_u32 *lane, const int8_t *image, int32_t y, int32_t x,
-                                                  const struct tflmgen_conv2d_dsp_part *p)
+                                                  const struct tflmgen_conv2d_part *p)
 {
     const struct tflmgen_taps down = tflmgen_taps_inside(y, p->dilation_height, p->taps_height, p->height);
     const struct tflmgen_taps across = tflmgen_taps_inside(x, p->dilation_width, p->taps_width, p->width);
@@ -79,7 +53,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_words(tflmgen_u32 *lane, const int8_
 
 /* The same for any channels, by way of `bytes`, room for 4 * steps of them. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_bytes(tflmgen_u32 *lane, int8_t *bytes, const int8_t *image, int32_t y,
-                                                  int32_t x, const struct tflmgen_conv2d_dsp_part *p)
+                                                  int32_t x, const struct tflmgen_conv2d_part *p)
 {
     const struct tflmgen_taps down = tflmgen_taps_inside(y, p->dilation_height, p->taps_height, p->height);
     const struct tflmgen_taps across = tflmgen_taps_inside(x, p->dilation_width, p->taps_width, p->width);
@@ -111,7 +85,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_bytes(tflmgen_u32 *lane, int8_t *byt
 
 /* Three windows from `from` on that lie inside; the part's channels are whole words. */
 TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(tflmgen_u32 *column, const int8_t *from,
-                                                  const struct tflmgen_conv2d_dsp_part *p)
+                                                  const struct tflmgen_conv2d_part *p)
 {
     const int32_t line = p->dilation_height * p->width * p->pixel;
     const int32_t tap = p->dilation_width * p->pixel;
@@ -129,7 +103,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(tflmgen_u32 *column, const int
 
 /* Three outputs, or where `pixel` is 0 the first of them. */
 TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
-                                                  int32_t pixel, const struct tflmgen_conv2d_dsp_part *p)
+                                                  int32_t pixel, const struct tflmgen_conv2d_part *p)
 {
     if (!p->is_single) {
         const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(p->steps, pixel, true);
@@ -146,7 +120,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(tflmgen_u32 *column, const tfl
 
 /* column: 6 * steps words, and steps more where the part's channels are not whole words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_part(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
-                                                int8_t *output, const struct tflmgen_conv2d_dsp_part *p)
+                                                int8_t *output, const struct tflmgen_conv2d_part *p)
 {
     const bool by_words = p->channels % 4 == 0;
     const int32_t lanes = p->output_width < 3 ? 1 : 3;
@@ -191,53 +165,12 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const tfl
                                                   int8_t *output, const struct tflmgen_conv2d_groups_dsp_s8 *p)
 {
     const int32_t channels = p->output_channels / p->groups;
-    const int32_t own = p->input_channels / p->groups;
-    const int32_t line = p->output_width * p->output_channels;
-    const struct tflmgen_conv2d_dsp_part part = {p->batches,
-                                                 p->input_height,
-                                                 p->input_width,
-                                                 p->input_channels,
-                                                 own,
-                                                 p->stride_height,
-                                                 p->stride_width,
-                                                 p->dilation_height,
-                                                 p->dilation_width,
-                                                 p->filter_height,
-                                                 p->filter_width,
-                                                 p->padding_top,
-                                                 p->padding_left,
-                                                 p->padding_value,
-                                                 (p->filter_height * p->filter_width * own + 3) / 4,
-                                                 p->output_height,
-                                                 p->output_width,
-                                                 p->output_channels,
-                                                 line,
-                                                 p->output_height * line,
-                                                 channels == 1};
+    const struct tflmgen_conv2d_part part = TFLMGEN_CONV2D_PART_OF_GROUP(p, 4);
     for (int32_t group = 0; group < p->groups; ++group) {
-        tflmgen_conv2d_dsp_run_part(input + group * own, stream, column, output + group * channels, &part);
+        tflmgen_conv2d_dsp_run_part(input + group * part.channels, stream, column, output + group * channels, &part);
         stream += tflmgen_conv2d_dsp_part_stream(channels, part.steps);
     }
     tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);
-}
-
-/* Of the outputs that are `stride` apart, from the one at `phase` on: what reaches them is a window that moves by
- * one. */
-struct tflmgen_transpose_conv_dsp_phase {
-    int32_t outputs;
-    int32_t taps;
-    int32_t padding;
-};
-
-TFLMGEN_HELPER struct tflmgen_transpose_conv_dsp_phase
-tflmgen_transpose_conv_dsp_phase_of(int32_t phase, int32_t size, int32_t taps, int32_t stride, int32_t padding)
-{
-    const int32_t first = (phase + padding) % stride;
-    struct tflmgen_transpose_conv_dsp_phase of;
-    of.outputs = (size - phase + stride - 1) / stride;
-    of.taps = (taps - first + stride - 1) / stride;
-    of.padding = of.taps - 1 - (phase + padding - first) / stride;
-    return of;
 }
 
 /* Phase after phase. */
@@ -247,35 +180,14 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const tf
     const int32_t channels = p->output_channels;
     const int32_t line = p->output_width * channels;
     for (int32_t y = 0; y < p->stride_height; ++y) {
-        const struct tflmgen_transpose_conv_dsp_phase down = tflmgen_transpose_conv_dsp_phase_of(
-            y, p->output_height, p->filter_height, p->stride_height, p->padding_top);
+        const struct tflmgen_transpose_conv_phase down =
+            tflmgen_transpose_conv_phase_of(y, p->output_height, p->filter_height, p->stride_height, p->padding_top);
         for (int32_t x = 0; x < p->stride_width; ++x) {
-            const struct tflmgen_transpose_conv_dsp_phase across = tflmgen_transpose_conv_dsp_phase_of(
-                x, p->output_width, p->filter_width, p->stride_width, p->padding_left);
-            const int32_t steps = (down.taps * across.taps * p->input_channels + 3) / 4;
-            const struct tflmgen_conv2d_dsp_part part = {p->batches,
-                                                         p->input_height,
-                                                         p->input_width,
-                                                         p->input_channels,
-                                                         p->input_channels,
-                                                         1,
-                                                         1,
-                                                         1,
-                                                         1,
-                                                         down.taps,
-                                                         across.taps,
-                                                         down.padding,
-                                                         across.padding,
-                                                         p->padding_value,
-                                                         steps,
-                                                         down.outputs,
-                                                         across.outputs,
-                                                         p->stride_width * channels,
-                                                         p->stride_height * line,
-                                                         p->output_height * line,
-                                                         channels == 1};
+            const struct tflmgen_transpose_conv_phase across =
+                tflmgen_transpose_conv_phase_of(x, p->output_width, p->filter_width, p->stride_width, p->padding_left);
+            const struct tflmgen_conv2d_part part = TFLMGEN_CONV2D_PART_OF_PHASE(p, down, across, 4);
             tflmgen_conv2d_dsp_run_part(input, stream, column, output + y * line + x * channels, &part);
-            stream += tflmgen_conv2d_dsp_part_stream(channels, steps);
+            stream += tflmgen_conv2d_dsp_part_stream(channels, part.steps);
         }
     }
     tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * line, p->output_min, p->output_max);

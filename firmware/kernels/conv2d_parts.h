@@ -1,0 +1,102 @@
+/* Convolutions in int8 that are several ones: one for each group of channels, or for each phase of a TRANSPOSE_CONV.
+ * Every part reads some channels of the input's pixels and writes some values of the output, apart from it. What the
+ * kernels for DSP extension and MVE (conv2d_parts_dsp.h, conv2d_parts_mve.h) share.
+ */
+#ifndef TFLMGEN_KERNELS_CONV2D_PARTS_H
+#define TFLMGEN_KERNELS_CONV2D_PARTS_H
+
+#include "window.h"
+
+/* A part: sizes in pixels, and bytes from one output pixel, line and image to the next. */
+struct tflmgen_conv2d_part {
+    int32_t batches;
+    int32_t height; /* of the input */
+    int32_t width;
+    int32_t pixel;    /* values in an input pixel */
+    int32_t channels; /* of these the part's */
+    int32_t stride_height;
+    int32_t stride_width;
+    int32_t dilation_height;
+    int32_t dilation_width;
+    int32_t taps_height;
+    int32_t taps_width;
+    int32_t padding_top;
+    int32_t padding_left;
+    int32_t padding_value;
+    int32_t steps; /* fours of values in a window, or 16s */
+    int32_t output_height;
+    int32_t output_width;
+    int32_t output_pixel;
+    int32_t output_line;
+    int32_t output_image;
+    bool is_single; /* there is one output channel */
+};
+
+/* What each group of a convolution is, by its params; `values` in a step. */
+#define TFLMGEN_CONV2D_PART_OF_GROUP(p, values)                                                                \
+    {(p)->batches,                                                                                             \
+     (p)->input_height,                                                                                        \
+     (p)->input_width,                                                                                         \
+     (p)->input_channels,                                                                                      \
+     (p)->input_channels / (p)->groups,                                                                        \
+     (p)->stride_height,                                                                                       \
+     (p)->stride_width,                                                                                        \
+     (p)->dilation_height,                                                                                     \
+     (p)->dilation_width,                                                                                      \
+     (p)->filter_height,                                                                                       \
+     (p)->filter_width,                                                                                        \
+     (p)->padding_top,                                                                                         \
+     (p)->padding_left,                                                                                        \
+     (p)->padding_value,                                                                                       \
+     ((p)->filter_height * (p)->filter_width * ((p)->input_channels / (p)->groups) + (values) - 1) / (values), \
+     (p)->output_height,                                                                                       \
+     (p)->output_width,                                                                                        \
+     (p)->output_channels,                                                                                     \
+     (p)->output_width * (p)->output_channels,                                                                 \
+     (p)->output_height * (p)->output_width * (p)->output_channels,                                            \
+     (p)->output_channels == (p)->groups}
+
+/* Of the outputs that are `stride` apart, from the one at `phase` on: what reaches them is a window that moves by
+ * one. */
+struct tflmgen_transpose_conv_phase {
+    int32_t outputs;
+    int32_t taps;
+    int32_t padding;
+};
+
+TFLMGEN_HELPER struct tflmgen_transpose_conv_phase
+tflmgen_transpose_conv_phase_of(int32_t phase, int32_t size, int32_t taps, int32_t stride, int32_t padding)
+{
+    const int32_t first = (phase + padding) % stride;
+    struct tflmgen_transpose_conv_phase of;
+    of.outputs = (size - phase + stride - 1) / stride;
+    of.taps = (taps - first + stride - 1) / stride;
+    of.padding = of.taps - 1 - (phase + padding - first) / stride;
+    return of;
+}
+
+/* What the part of a phase down and a phase across is, by the params of a TRANSPOSE_CONV; `values` in a step. */
+#define TFLMGEN_CONV2D_PART_OF_PHASE(p, down, across, values)                       \
+    {(p)->batches,                                                                  \
+     (p)->input_height,                                                             \
+     (p)->input_width,                                                              \
+     (p)->input_channels,                                                           \
+     (p)->input_channels,                                                           \
+     1,                                                                             \
+     1,                                                                             \
+     1,                                                                             \
+     1,                                                                             \
+     (down).taps,                                                                   \
+     (across).taps,                                                                 \
+     (down).padding,                                                                \
+     (across).padding,                                                              \
+     (p)->padding_value,                                                            \
+     ((down).taps * (across).taps * (p)->input_channels + (values) - 1) / (values), \
+     (down).outputs,                                                                \
+     (across).outputs,                                                              \
+     (p)->stride_width * (p)->output_channels,                                      \
+     (p)->stride_height * (p)->output_width * (p)->output_channels,                 \
+     (p)->output_height * (p)->output_width * (p)->output_channels,                 \
+     (p)->output_channels == 1}
+
+#endif

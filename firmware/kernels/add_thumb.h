@@ -14,10 +14,7 @@
 TFLMGEN_SHARED void tflmgen_add_thumb_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
                                          const struct tflmgen_add_affine_s8 *p)
 {
-    register const int8_t *r0 __asm__("r0") = input1;
-    register const int8_t *r1 __asm__("r1") = input2;
-    register int8_t *r2 __asm__("r2") = output;
-    register const struct tflmgen_add_affine_s8 *r3 __asm__("r3") = p;
+    TFLMGEN_IN_REGISTERS_4(input1, input2, output, p);
     /* clang-format off */
     __asm__ volatile(".syntax unified\n\t"
                      "push {r4, r5, r6, r7, lr}\n\t"

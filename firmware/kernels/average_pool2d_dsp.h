@@ -119,9 +119,7 @@ TFLMGEN_HELPER int32_t tflmgen_average_pool2d_dsp_one(const int8_t *at, int32_t 
                 }                                                                                                \
             }                                                                                                    \
         }                                                                                                        \
-        if (p->output_min > INT8_MIN || p->output_max < INT8_MAX) {                                              \
-            tflmgen_clamp_dsp_s8(begin, size, p->output_min, p->output_max);                                     \
-        }                                                                                                        \
+        tflmgen_clamp_dsp_s8(begin, size, p->output_min, p->output_max);                                         \
     }
 
 TFLMGEN_AVERAGE_POOL2D_DSP(tflmgen_average_pool2d_dsp_s8, tflmgen_pool2d_s8, TFLMGEN_POOL_IGNORED)

@@ -62,6 +62,18 @@ typedef float TFLMGEN_ELEMENT tflmgen_f32;
 #define TFLMGEN_SPEED_HELPER TFLMGEN_HELPER
 #endif
 
+/* Values in r0 to r3, for a statement of assembly that follows: variables of these names, of the values' types. */
+#define TFLMGEN_IN_REGISTERS_1(a) register __typeof__(a) r0 __asm__("r0") = a
+#define TFLMGEN_IN_REGISTERS_2(a, b) \
+    TFLMGEN_IN_REGISTERS_1(a);       \
+    register __typeof__(b) r1 __asm__("r1") = b
+#define TFLMGEN_IN_REGISTERS_3(a, b, c) \
+    TFLMGEN_IN_REGISTERS_2(a, b);       \
+    register __typeof__(c) r2 __asm__("r2") = c
+#define TFLMGEN_IN_REGISTERS_4(a, b, c, d) \
+    TFLMGEN_IN_REGISTERS_3(a, b, c);       \
+    register __typeof__(d) r3 __asm__("r3") = d
+
 /* -1 for a negative value, else 0. */
 TFLMGEN_HELPER int32_t tflmgen_sign_mask(int32_t value)
 {

@@ -202,10 +202,7 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *column, const tflmge
     TFLMGEN_SHARED void name(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,                           \
                              const struct tflmgen_conv2d_dsp_block *block)                                             \
     {                                                                                                                  \
-        register tflmgen_u32 *r0 __asm__("r0") = column;                                                               \
-        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
-        register int8_t *r2 __asm__("r2") = output;                                                                    \
-        register const struct tflmgen_conv2d_dsp_block *r3 __asm__("r3") = block;                                      \
+        TFLMGEN_IN_REGISTERS_4(column, stream, output, block);                                                         \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "ldmia.w r3, {r6, r7, r8}\n\t"                                                                \
                          "adr r9, 2f\n\t"                                                                              \

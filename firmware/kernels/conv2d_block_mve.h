@@ -69,10 +69,7 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
     TFLMGEN_SHARED void name(const int8_t *column, const int8_t *stream, int8_t *output,                               \
                              const struct tflmgen_conv2d_mve_block *block)                                             \
     {                                                                                                                  \
-        register const int8_t *r0 __asm__("r0") = column;                                                              \
-        register const int8_t *r1 __asm__("r1") = stream;                                                              \
-        register int8_t *r2 __asm__("r2") = output;                                                                    \
-        register const struct tflmgen_conv2d_mve_block *r3 __asm__("r3") = block;                                      \
+        TFLMGEN_IN_REGISTERS_4(column, stream, output, block);                                                         \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "ldmia r3, {r4, r5, r6, r7, r8, r10}\n\t"                                                     \
                          "mov r9, r1\n\t"                                                                              \

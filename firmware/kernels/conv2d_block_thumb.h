@@ -112,10 +112,7 @@ typedef void tflmgen_conv2d_thumb_block_function(const tflmgen_u32 *column, cons
     TFLMGEN_SHARED void name(const tflmgen_u32 *column, const int8_t *weights, int8_t *output,                         \
                              const struct tflmgen_conv2d_thumb_block *block)                                           \
     {                                                                                                                  \
-        register const tflmgen_u32 *r0 __asm__("r0") = column;                                                         \
-        register const int8_t *r1 __asm__("r1") = weights;                                                             \
-        register int8_t *r2 __asm__("r2") = output;                                                                    \
-        register const struct tflmgen_conv2d_thumb_block *r3 __asm__("r3") = block;                                    \
+        TFLMGEN_IN_REGISTERS_4(column, weights, output, block);                                                        \
         __asm__ volatile(                                                                                              \
             ".syntax unified\n\t" TFLMGEN_THUMB_PUSH                                                                   \
             "sub sp, #52\n\t"                                                                                          \

@@ -81,10 +81,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_run(int8_t *output, const int8_t *inp
                                                const struct tflmgen_conv2d_dot_dsp_blocks *blocks,
                                                const tflmgen_u32 *stream)
 {
-    register int8_t *r0 __asm__("r0") = output;
-    register const int8_t *r1 __asm__("r1") = input;
-    register const struct tflmgen_conv2d_dot_dsp_blocks *r2 __asm__("r2") = blocks;
-    register const tflmgen_u32 *r3 __asm__("r3") = stream;
+    TFLMGEN_IN_REGISTERS_4(output, input, blocks, stream);
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldmia.w r2, {r4, r5, r6, r7, r8, r9, r10, r11, r12}\n\t"

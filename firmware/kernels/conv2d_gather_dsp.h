@@ -54,10 +54,7 @@ struct tflmgen_conv2d_dsp_rows {
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(tflmgen_u32 *column, const int8_t *input, int32_t pixel,
                                               const struct tflmgen_conv2d_dsp_rows *rows)
 {
-    register tflmgen_u32 *r0 __asm__("r0") = column;
-    register const int8_t *r1 __asm__("r1") = input;
-    register int32_t r2 __asm__("r2") = pixel;
-    register const struct tflmgen_conv2d_dsp_rows *r3 __asm__("r3") = rows;
+    TFLMGEN_IN_REGISTERS_4(column, input, pixel, rows);
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldmia.w r3, {r3, r11, r12}\n\t"
@@ -186,10 +183,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_rest(tflmgen_u32 *lane, const int8_
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen_column3(tflmgen_u32 *column, const int8_t *input, int32_t pixel,
                                                      const struct tflmgen_conv2d_dsp_rows *rows)
 {
-    register tflmgen_u32 *r0 __asm__("r0") = column;
-    register const int8_t *r1 __asm__("r1") = input;
-    register int32_t r2 __asm__("r2") = pixel;
-    register const struct tflmgen_conv2d_dsp_rows *r3 __asm__("r3") = rows;
+    TFLMGEN_IN_REGISTERS_4(column, input, pixel, rows);
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldmia.w r3, {r3, r11, r12}\n\t"

@@ -39,9 +39,7 @@ struct tflmgen_conv2d_mve_four {
 TFLMGEN_SHARED void tflmgen_conv2d_mve_copy_four(int8_t *column, const int8_t *from,
                                                  const struct tflmgen_conv2d_mve_four *four)
 {
-    register int8_t *r0 __asm__("r0") = column;
-    register const int8_t *r1 __asm__("r1") = from;
-    register const struct tflmgen_conv2d_mve_four *r2 __asm__("r2") = four;
+    TFLMGEN_IN_REGISTERS_3(column, from, four);
     __asm__ volatile("push {r4-r9, lr}\n\t"
                      "ldmia r2, {r3, r4, r8, r9}\n\t"
                      "mov r2, r4\n"
@@ -86,9 +84,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_copy_four(int8_t *column, const int8_t *f
 TFLMGEN_SHARED void tflmgen_conv2d_mve_table_four(int8_t *column, const int8_t *from,
                                                   const struct tflmgen_conv2d_mve_four *four)
 {
-    register int8_t *r0 __asm__("r0") = column;
-    register const int8_t *r1 __asm__("r1") = from;
-    register const struct tflmgen_conv2d_mve_four *r2 __asm__("r2") = four;
+    TFLMGEN_IN_REGISTERS_3(column, from, four);
     /* clang-format off */
     __asm__ volatile("push {r4-r6, lr}\n\t"
                      "ldr r3, [r2, #20]\n\t"
@@ -139,9 +135,7 @@ struct tflmgen_conv2d_mve_bounds {
 TFLMGEN_SHARED void tflmgen_conv2d_mve_table_one(int8_t *lane, uint32_t from,
                                                  const struct tflmgen_conv2d_mve_bounds *bounds)
 {
-    register int8_t *r0 __asm__("r0") = lane;
-    register uint32_t r1 __asm__("r1") = from;
-    register const struct tflmgen_conv2d_mve_bounds *r2 __asm__("r2") = bounds;
+    TFLMGEN_IN_REGISTERS_3(lane, from, bounds);
     /* clang-format off */
     __asm__ volatile("push {r4-r8, lr}\n\t"
                      "ldmia r2, {r2, r3, r4, r5, r6, r7, r8}\n\t"
@@ -196,8 +190,7 @@ struct tflmgen_conv2d_mve_cut {
 
 TFLMGEN_SHARED void tflmgen_conv2d_mve_table_cut(int8_t *column, const struct tflmgen_conv2d_mve_cut *cut)
 {
-    register int8_t *r0 __asm__("r0") = column;
-    register const struct tflmgen_conv2d_mve_cut *r1 __asm__("r1") = cut;
+    TFLMGEN_IN_REGISTERS_2(column, cut);
     /* clang-format off */
     __asm__ volatile("push {r4-r10, lr}\n\t"
                      "ldmia r1!, {r2-r9}\n\t"
@@ -252,9 +245,7 @@ struct tflmgen_conv2d_mve_window {
 TFLMGEN_SHARED void tflmgen_conv2d_mve_copy_one(int8_t *lane, const int8_t *from,
                                                 const struct tflmgen_conv2d_mve_window *window)
 {
-    register int8_t *r0 __asm__("r0") = lane;
-    register const int8_t *r1 __asm__("r1") = from;
-    register const struct tflmgen_conv2d_mve_window *r2 __asm__("r2") = window;
+    TFLMGEN_IN_REGISTERS_3(lane, from, window);
     /* clang-format off */
     __asm__ volatile("push {r4-r9, lr}\n\t"
                      "ldmia r2, {r2, r3, r4, r5, r6, r7, r8, r9}\n\t"

@@ -41,9 +41,7 @@ struct tflmgen_pixel_thumb_row {
 /* `count` more values, which lie side by side: 4 instructions to loop over 8. */
 TFLMGEN_SHARED void tflmgen_pixel_thumb_copy(struct tflmgen_pixel_thumb_row *row, const int8_t *values, int32_t count)
 {
-    register struct tflmgen_pixel_thumb_row *r0 __asm__("r0") = row;
-    register const int8_t *r1 __asm__("r1") = values;
-    register int32_t r2 __asm__("r2") = count;
+    TFLMGEN_IN_REGISTERS_3(row, values, count);
     /* clang-format off */
     __asm__ volatile(".syntax unified\n\t"
                      "push {r4, r5, r6, r7}\n\t"

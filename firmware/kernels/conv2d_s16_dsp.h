@@ -56,10 +56,7 @@ struct tflmgen_conv2d_s16_dsp {
 TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_block(const tflmgen_u32 *column, const tflmgen_u32 *stream,
                                                  tflmgen_s16 *output, const int32_t steps_and_stride[2])
 {
-    register const tflmgen_u32 *r0 __asm__("r0") = column;
-    register const tflmgen_u32 *r1 __asm__("r1") = stream;
-    register tflmgen_s16 *r2 __asm__("r2") = output;
-    register const tflmgen_s32 *r3 __asm__("r3") = steps_and_stride;
+    TFLMGEN_IN_REGISTERS_4(column, stream, output, steps_and_stride);
     /* Stack: column, output, steps, stride. */
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"

@@ -45,10 +45,7 @@ typedef void tflmgen_conv2d_split_dsp_function(const tflmgen_u32 *column, const 
     TFLMGEN_SHARED void name(const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,                     \
                              const struct tflmgen_conv2d_split_dsp_part *part)                                         \
     {                                                                                                                  \
-        register const tflmgen_u32 *r0 __asm__("r0") = column;                                                         \
-        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
-        register int8_t *r2 __asm__("r2") = output;                                                                    \
-        register const struct tflmgen_conv2d_split_dsp_part *r3 __asm__("r3") = part;                                  \
+        TFLMGEN_IN_REGISTERS_4(column, stream, output, part);                                                          \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "ldmia.w r3, {r4, r5, r6, r7, r8}\n\t"                                                        \
                          "adr r9, 2f\n\t"                                                                              \
@@ -92,10 +89,7 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle, "ldr r2, [sp, #12
         const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,                                          \
         const struct tflmgen_conv2d_split_dsp_part *part)                                                              \
     {                                                                                                                  \
-        register const tflmgen_u32 *r0 __asm__("r0") = column;                                                         \
-        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
-        register int8_t *r2 __asm__("r2") = output;                                                                    \
-        register const struct tflmgen_conv2d_split_dsp_part *r3 __asm__("r3") = part;                                  \
+        TFLMGEN_IN_REGISTERS_4(column, stream, output, part);                                                          \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "ldmia.w r3, {r6, r7, r10, r11}\n\t"                                                          \
                          "adr r9, 2f\n\t"                                                                              \

@@ -80,10 +80,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather(tflmgen_u32 *at, bool upper, con
 /* `count` values of two pixels that are `pixel` bytes apart, 3 instructions to loop over 8; at least one. */
 TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen2(tflmgen_u32 *column, const int8_t *values, int32_t pixel, int32_t count)
 {
-    register tflmgen_u32 *r0 __asm__("r0") = column;
-    register const int8_t *r1 __asm__("r1") = values;
-    register int32_t r2 __asm__("r2") = pixel;
-    register int32_t r3 __asm__("r3") = count;
+    TFLMGEN_IN_REGISTERS_4(column, values, pixel, count);
     /* clang-format off */
     __asm__ volatile(".syntax unified\n\t"
                      "push {r4, r5}\n\t"

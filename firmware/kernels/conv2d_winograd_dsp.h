@@ -80,9 +80,7 @@ struct tflmgen_winograd_dsp_tile {
  * last. */
 TFLMGEN_SHARED void tflmgen_winograd_dsp_transform(tflmgen_u32 *quads, const int8_t *const *pixels, int32_t channels)
 {
-    register tflmgen_u32 *r0 __asm__("r0") = quads;
-    register const int8_t *const *r1 __asm__("r1") = pixels;
-    register int32_t r2 __asm__("r2") = channels;
+    TFLMGEN_IN_REGISTERS_3(quads, pixels, channels);
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "push {r2}\n\t"
@@ -183,9 +181,7 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_gather(tflmgen_u32 *quads, const int8_t
     TFLMGEN_SHARED void name(const tflmgen_s32 *sums, const tflmgen_u32 *scales,                         \
                              struct tflmgen_winograd_dsp_tile *tiles)                                    \
     {                                                                                                    \
-        register const tflmgen_s32 *r0 __asm__("r0") = sums;                                             \
-        register const tflmgen_u32 *r1 __asm__("r1") = scales;                                           \
-        register struct tflmgen_winograd_dsp_tile *r2 __asm__("r2") = tiles;                             \
+        TFLMGEN_IN_REGISTERS_3(sums, scales, tiles);                                                     \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                         \
                          "add.w r3, r1, #32\n\t"                                                         \
                          "push {r1, r3}\n"                                                               \

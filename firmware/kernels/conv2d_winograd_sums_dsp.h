@@ -76,10 +76,7 @@ TFLMGEN_SHARED const tflmgen_u32 *tflmgen_winograd_dsp_sums_any(const tflmgen_u3
                                                                 tflmgen_s32 *sums,
                                                                 const struct tflmgen_winograd_dsp_loop *loop)
 {
-    register const tflmgen_u32 *r0 __asm__("r0") = tiles;
-    register const tflmgen_u32 *r1 __asm__("r1") = stream;
-    register tflmgen_s32 *r2 __asm__("r2") = sums;
-    register const struct tflmgen_winograd_dsp_loop *r3 __asm__("r3") = loop;
+    TFLMGEN_IN_REGISTERS_4(tiles, stream, sums, loop);
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldrd r5, r6, [r3]\n\t"
@@ -131,9 +128,7 @@ TFLMGEN_SHARED const tflmgen_u32 *tflmgen_winograd_dsp_sums_any(const tflmgen_u3
     TFLMGEN_SHARED const tflmgen_u32 *name(const tflmgen_u32 *tiles, const tflmgen_u32 *stream, tflmgen_s32 *sums,   \
                                            const struct tflmgen_winograd_dsp_loop *loop)                             \
     {                                                                                                                \
-        register const tflmgen_u32 *r0 __asm__("r0") = tiles;                                                        \
-        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                       \
-        register tflmgen_s32 *r2 __asm__("r2") = sums;                                                               \
+        TFLMGEN_IN_REGISTERS_3(tiles, stream, sums);                                                                 \
         (void)loop;                                                                                                  \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                     \
                          "add r3, r2, #256\n\t"                                                                      \

@@ -54,10 +54,7 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
                              const struct tflmgen_depthwise3x3_dsp_channel *channels,                                  \
                              const struct tflmgen_depthwise3x3_dsp_lines *lines)                                       \
     {                                                                                                                  \
-        register const uint8_t *r0 __asm__("r0") = plane;                                                              \
-        register int8_t *r1 __asm__("r1") = output;                                                                    \
-        register const struct tflmgen_depthwise3x3_dsp_channel *r2 __asm__("r2") = channels;                           \
-        register const struct tflmgen_depthwise3x3_dsp_lines *r3 __asm__("r3") = lines;                                \
+        TFLMGEN_IN_REGISTERS_4(plane, output, channels, lines);                                                        \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "ldmia.w r3, {r4, r5, r6, r7, r8, r9}\n\t"                                                   \
                          "mov r10, #4\n\t"                                                                            \

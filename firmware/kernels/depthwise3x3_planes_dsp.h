@@ -64,10 +64,7 @@ struct tflmgen_depthwise3x3_dsp_fill {
 TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_fill_lines(uint8_t *to, const int8_t *input, int32_t pixel, int32_t plane,
                                                         const struct tflmgen_depthwise3x3_dsp_fill *lines)
 {
-    register uint8_t *r0 __asm__("r0") = to;
-    register const int8_t *r1 __asm__("r1") = input;
-    register int32_t r2 __asm__("r2") = pixel;
-    register int32_t r3 __asm__("r3") = plane;
+    TFLMGEN_IN_REGISTERS_4(to, input, pixel, plane);
     register const struct tflmgen_depthwise3x3_dsp_fill *r12 __asm__("r12") = lines;
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
@@ -122,10 +119,7 @@ TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_fill_lines(uint8_t *to, const int8_
  * 16 bytes take 4 instructions, a plane 7 more. */
 TFLMGEN_SHARED void tflmgen_depthwise3x3_dsp_keep(uint8_t *to, const uint8_t *from, int32_t plane, int32_t bytes)
 {
-    register uint8_t *r0 __asm__("r0") = to;
-    register const uint8_t *r1 __asm__("r1") = from;
-    register int32_t r2 __asm__("r2") = plane - bytes;
-    register int32_t r3 __asm__("r3") = bytes;
+    TFLMGEN_IN_REGISTERS_4(to, from, plane - bytes, bytes);
     __asm__ volatile("push {r4-r7, lr}\n\t"
                      "mov lr, #4\n"
                      "1:\n\t"

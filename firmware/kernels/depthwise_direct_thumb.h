@@ -82,10 +82,7 @@ typedef void tflmgen_depthwise_direct_thumb_function(const int8_t *input, const 
     TFLMGEN_SHARED void name(const int8_t *input, const int8_t *weights, int8_t *output,         \
                              const struct tflmgen_depthwise_direct_thumb_pixel *pixel)           \
     {                                                                                            \
-        register const int8_t *r0 __asm__("r0") = input;                                         \
-        register const int8_t *r1 __asm__("r1") = weights;                                       \
-        register int8_t *r2 __asm__("r2") = output;                                              \
-        register const struct tflmgen_depthwise_direct_thumb_pixel *r3 __asm__("r3") = pixel;    \
+        TFLMGEN_IN_REGISTERS_4(input, weights, output, pixel);                                   \
         __asm__ volatile(".syntax unified\n\t" TFLMGEN_THUMB_PUSH                                \
                          "sub sp, #8\n\t"                                                        \
                          "mov r10, r2\n\t"                                                       \

@@ -63,10 +63,7 @@ typedef void tflmgen_depthwise_thumb_fill_function(tflmgen_u32 *to, const int8_t
     TFLMGEN_SHARED void name(tflmgen_u32 *to, const int8_t *from, const tflmgen_u32 *end,     \
                              const struct tflmgen_depthwise_thumb_fill *fill)                 \
     {                                                                                         \
-        register tflmgen_u32 *r0 __asm__("r0") = to;                                          \
-        register const int8_t *r1 __asm__("r1") = from;                                       \
-        register const tflmgen_u32 *r2 __asm__("r2") = end;                                   \
-        register const struct tflmgen_depthwise_thumb_fill *r3 __asm__("r3") = fill;          \
+        TFLMGEN_IN_REGISTERS_4(to, from, end, fill);                                          \
         __asm__ volatile(".syntax unified\n\t" TFLMGEN_THUMB_PUSH                             \
                          "sub sp, #4\n\t"                                                     \
                          "mov r12, r2\n\t"                                                    \

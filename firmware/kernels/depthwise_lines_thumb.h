@@ -148,9 +148,7 @@ typedef void tflmgen_depthwise_thumb_function(const tflmgen_u32 *plane, int8_t *
     TFLMGEN_SHARED void name(const tflmgen_u32 *plane, int8_t *output,                 \
                              const struct tflmgen_depthwise_thumb_lines *lines)        \
     {                                                                                  \
-        register const tflmgen_u32 *r0 __asm__("r0") = plane;                          \
-        register int8_t *r1 __asm__("r1") = output;                                    \
-        register const struct tflmgen_depthwise_thumb_lines *r2 __asm__("r2") = lines; \
+        TFLMGEN_IN_REGISTERS_3(plane, output, lines);                                  \
         __asm__ volatile(".syntax unified\n\t" TFLMGEN_THUMB_PUSH                      \
                          "sub sp, #56\n\t"                                             \
                          "ldmia r2!, {r4, r5, r6, r7}\n\t" ENTRY                       \

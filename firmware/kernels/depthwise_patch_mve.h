@@ -57,10 +57,7 @@ struct tflmgen_depthwise_patch_mve_rows {
 TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_t columns, int32_t channels,
                                                               const struct tflmgen_depthwise_patch_mve_rows *rows)
 {
-    register int8_t *r0 __asm__("r0") = to;
-    register int32_t r1 __asm__("r1") = columns;
-    register int32_t r2 __asm__("r2") = channels;
-    register const struct tflmgen_depthwise_patch_mve_rows *r3 __asm__("r3") = rows;
+    TFLMGEN_IN_REGISTERS_4(to, columns, channels, rows);
     __asm__ volatile("push {r4-r10, lr}\n\t"
                      "vctp.8 r2\n\t"
                      "wls lr, r1, 2f\n\t"
@@ -162,9 +159,7 @@ TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_
     TFLMGEN_SHARED void name(const int8_t *stream, int8_t *output,                                                     \
                              const struct tflmgen_depthwise_patch_mve_block *block)                                    \
     {                                                                                                                  \
-        register const int8_t *r0 __asm__("r0") = stream;                                                              \
-        register int8_t *r1 __asm__("r1") = output;                                                                    \
-        register const struct tflmgen_depthwise_patch_mve_block *r2 __asm__("r2") = block;                             \
+        TFLMGEN_IN_REGISTERS_3(stream, output, block);                                                                 \
         __asm__ volatile(TFLMGEN_DEPTHWISE_PATCH_MVE_ENTER                                                             \
                          "vmov q5, q4\n\t"                                                                             \
                          "beq 2f\n\t"                                                                                  \
@@ -208,9 +203,7 @@ TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_
     TFLMGEN_SHARED void name(const int8_t *stream, int8_t *output,                                                     \
                              const struct tflmgen_depthwise_patch_mve_block *block)                                    \
     {                                                                                                                  \
-        register const int8_t *r0 __asm__("r0") = stream;                                                              \
-        register int8_t *r1 __asm__("r1") = output;                                                                    \
-        register const struct tflmgen_depthwise_patch_mve_block *r2 __asm__("r2") = block;                             \
+        TFLMGEN_IN_REGISTERS_3(stream, output, block);                                                                 \
         __asm__ volatile(TFLMGEN_DEPTHWISE_PATCH_MVE_ENTER                                                             \
                          TFLMGEN_DEPTHWISE_LINE_MVE_FOUR("[q3, #4]!", patch1, patch2, patch3, "r9", FIX)               \
                          "bmi 3f\n\t"                                                                                  \

@@ -70,10 +70,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_lines(const int8_t *const *taps
                                                        int8_t *output,
                                                        const struct tflmgen_depthwise_window_dsp_line *line)
 {
-    register const int8_t *const *r0 __asm__("r0") = taps;
-    register const tflmgen_u32 *r1 __asm__("r1") = stream;
-    register int8_t *r2 __asm__("r2") = output;
-    register const struct tflmgen_depthwise_window_dsp_line *r3 __asm__("r3") = line;
+    TFLMGEN_IN_REGISTERS_4(taps, stream, output, line);
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldmia.w r3, {r4, r5, r6, r7, r8}\n\t"

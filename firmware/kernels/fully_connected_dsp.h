@@ -88,10 +88,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
     TFLMGEN_SHARED void name(const void *row, const tflmgen_u32 *stream, int8_t *output,                               \
                              const struct tflmgen_fully_connected_dsp_groups *groups)                                  \
     {                                                                                                                  \
-        register const void *r0 __asm__("r0") = row;                                                                   \
-        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
-        register int8_t *r2 __asm__("r2") = output;                                                                    \
-        register const struct tflmgen_fully_connected_dsp_groups *r3 __asm__("r3") = groups;                           \
+        TFLMGEN_IN_REGISTERS_4(row, stream, output, groups);                                                           \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "mov lr, r2\n\t" TFLMGEN_FULLY_CONNECTED_DSP_KEEP_##SCALE                          \
                          "ldmia r3, {r4, r5, r6}\n\t"                                                                  \

@@ -38,10 +38,7 @@ typedef void tflmgen_fully_connected_few_thumb_function(const int8_t *weights_en
 #define TFLMGEN_FULLY_CONNECTED_FEW_THUMB_ONE(name, OUTPUT)                                                \
     TFLMGEN_SHARED void name(const int8_t *weights_end, int8_t *output, const int8_t *row_end, int32_t begin) \
     {                                                                                                      \
-        register const int8_t *r0 __asm__("r0") = weights_end;                                             \
-        register int8_t *r1 __asm__("r1") = output;                                                        \
-        register const int8_t *r2 __asm__("r2") = row_end;                                                 \
-        register int32_t r3 __asm__("r3") = begin;                                                         \
+        TFLMGEN_IN_REGISTERS_4(weights_end, output, row_end, begin);                                       \
         __asm__ volatile(".syntax unified\n\t"                                                             \
                          "push {r4, r5, r6, r7}\n\t"                                                       \
                          "mov r12, r1\n\t"                                                                 \

@@ -30,10 +30,7 @@ TFLMGEN_SHARED void tflmgen_fully_connected_long_dsp_sums(const tflmgen_u32 *wid
                                                           tflmgen_s32 *sums,
                                                           const struct tflmgen_fully_connected_long_dsp_part *part)
 {
-    register const tflmgen_u32 *r0 __asm__("r0") = widened;
-    register const tflmgen_u32 *r1 __asm__("r1") = stream;
-    register tflmgen_s32 *r2 __asm__("r2") = sums;
-    register const struct tflmgen_fully_connected_long_dsp_part *r3 __asm__("r3") = part;
+    TFLMGEN_IN_REGISTERS_4(widened, stream, sums, part);
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "mov lr, r2\n\t"

@@ -88,9 +88,7 @@ typedef void tflmgen_fully_connected_mve_function(const int8_t *stream, int8_t *
     TFLMGEN_SHARED void name(const int8_t *stream, int8_t *output,                                                     \
                              const struct tflmgen_fully_connected_mve_groups *groups)                                  \
     {                                                                                                                  \
-        register const int8_t *r0 __asm__("r0") = stream;                                                              \
-        register int8_t *r1 __asm__("r1") = output;                                                                    \
-        register const struct tflmgen_fully_connected_mve_groups *r2 __asm__("r2") = groups;                           \
+        TFLMGEN_IN_REGISTERS_3(stream, output, groups);                                                                \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "mov r9, r0\n\t"                                                                              \
                          "mov r7, r1\n\t"                                                                              \

@@ -31,10 +31,7 @@ TFLMGEN_SHARED const tflmgen_u32 *tflmgen_fully_connected_s16_dsp_group(const tf
                                                                         const tflmgen_u32 *stream, int32_t steps,
                                                                         int32_t results[4])
 {
-    register const tflmgen_s16 *r0 __asm__("r0") = row;
-    register const tflmgen_u32 *r1 __asm__("r1") = stream;
-    register int32_t r2 __asm__("r2") = steps;
-    register tflmgen_s32 *r3 __asm__("r3") = results;
+    TFLMGEN_IN_REGISTERS_4(row, stream, steps, results);
     __asm__ volatile("push {r3-r11, lr}\n\t"
                      "mov lr, r2\n\t"
                      "ldmia r1!, {r7-r10}\n"

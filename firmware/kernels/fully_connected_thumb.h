@@ -104,9 +104,7 @@ typedef void tflmgen_fully_connected_thumb_function(const tflmgen_u32 *stream, i
     TFLMGEN_SHARED void name(const tflmgen_u32 *stream, int8_t *output,                        \
                              const struct tflmgen_fully_connected_thumb_groups *groups)        \
     {                                                                                          \
-        register const tflmgen_u32 *r0 __asm__("r0") = stream;                                 \
-        register int8_t *r1 __asm__("r1") = output;                                            \
-        register const struct tflmgen_fully_connected_thumb_groups *r2 __asm__("r2") = groups; \
+        TFLMGEN_IN_REGISTERS_3(stream, output, groups);                                        \
         __asm__ volatile(".syntax unified\n\t" TFLMGEN_THUMB_PUSH                              \
                          "sub sp, #28\n\t"                                                     \
                          "str r1, [sp, #16]\n\t"                                               \
@@ -199,9 +197,7 @@ TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_fully_connected_thumb_plain_signed,
     TFLMGEN_SHARED void name(const tflmgen_u32 *stream, int8_t *output,                        \
                              const struct tflmgen_fully_connected_thumb_groups *groups)        \
     {                                                                                          \
-        register const tflmgen_u32 *r0 __asm__("r0") = stream;                                 \
-        register int8_t *r1 __asm__("r1") = output;                                            \
-        register const struct tflmgen_fully_connected_thumb_groups *r2 __asm__("r2") = groups; \
+        TFLMGEN_IN_REGISTERS_3(stream, output, groups);                                        \
         __asm__ volatile(".syntax unified\n\t"                                                 \
                          "push {r4, r5, r6, r7}\n\t"                                           \
                          "mov r12, r1\n\t"                                                     \

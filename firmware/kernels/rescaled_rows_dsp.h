@@ -49,10 +49,7 @@ struct tflmgen_rescaled_rows_dsp {
     TFLMGEN_SHARED const tflmgen_u32 *name(const struct tflmgen_rescaled_rows_dsp *rows, const tflmgen_u32 *stream,    \
                                            tflmgen_s16 *output, int32_t groups)                                        \
     {                                                                                                                  \
-        register const struct tflmgen_rescaled_rows_dsp *r0 __asm__("r0") = rows;                                      \
-        register const tflmgen_u32 *r1 __asm__("r1") = stream;                                                         \
-        register tflmgen_s16 *r2 __asm__("r2") = output;                                                               \
-        register int32_t r3 __asm__("r3") = groups;                                                                    \
+        TFLMGEN_IN_REGISTERS_4(rows, stream, output, groups);                                                          \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "mov r12, r2\n\t"                                                                             \
                          "add lr, r2, r3, lsl #3\n\t"                                                                  \

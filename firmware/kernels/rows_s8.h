@@ -19,10 +19,7 @@ struct tflmgen_rows_s8_block {
 TFLMGEN_SHARED void tflmgen_rows_s8_block(const int8_t *input, const int8_t *weights,
                                           struct tflmgen_rows_s8_block *block, int32_t passes)
 {
-    register const int8_t *r0 __asm__("r0") = input;
-    register const int8_t *r1 __asm__("r1") = weights;
-    register struct tflmgen_rows_s8_block *r2 __asm__("r2") = block;
-    register int32_t r3 __asm__("r3") = passes;
+    TFLMGEN_IN_REGISTERS_4(input, weights, block, passes);
     __asm__ volatile("push {r2, r4-r11, lr}\n\t"
                      "mov lr, r3\n\t"
                      "ldmia r2, {r4-r7}\n\t"

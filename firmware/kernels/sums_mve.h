@@ -18,10 +18,7 @@
 TFLMGEN_SHARED const int8_t *tflmgen_sums_mve_eight(const int8_t *row, const int8_t *stream, int32_t chunks,
                                                     tflmgen_s32 *sums)
 {
-    register const int8_t *r0 __asm__("r0") = row;
-    register const int8_t *r1 __asm__("r1") = stream;
-    register int32_t r2 __asm__("r2") = chunks;
-    register tflmgen_s32 *r3 __asm__("r3") = sums;
+    TFLMGEN_IN_REGISTERS_4(row, stream, chunks, sums);
     /* clang-format off */
     __asm__ volatile("push {r3, r4-r11, lr}\n\t"
                      "mov r9, r1\n\t"

@@ -79,7 +79,7 @@ struct tflmgen_svdf_dsp_units {
 #define TFLMGEN_SVDF_DSP_UNITS(name, TYPE)                                                                             \
     TFLMGEN_SHARED void name(struct tflmgen_svdf_dsp_units *units)                                                     \
     {                                                                                                                  \
-        register struct tflmgen_svdf_dsp_units *r0 __asm__("r0") = units;                                              \
+        TFLMGEN_IN_REGISTERS_1(units);                                                                                 \
         __asm__ volatile("push {r0, r4-r11, lr}\n\t"                                                                   \
                          "add r1, r0, #24\n\t"                                                                         \
                          "ldmia.w r1, {r2, r3, r4, r5, r6, r7, r8}\n\t"                                                \

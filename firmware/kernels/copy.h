@@ -24,21 +24,24 @@ struct tflmgen_copy {
     int32_t output_offset;
 };
 
-#define TFLMGEN_DEFINE_COPY(name, word)                                                             \
-    TFLMGEN_KERNEL void name(const void *input, void *output, const struct tflmgen_copy *params)    \
-    {                                                                                               \
-        const int32_t row = params->rank - 1;                                                       \
-        struct tflmgen_nest_cursor cursor = {{0}, params->input_offset, params->output_offset};     \
-        do {                                                                                        \
-            const word *from = (const word *)input + cursor.offset1;                                \
-            word *to = (word *)output + cursor.offset2;                                             \
-            for (int32_t i = 0; i < params->extent[row]; i++) {                                     \
-                *to = *from;                                                                        \
-                from += params->input_stride[row];                                                  \
-                to += params->output_stride[row];                                                   \
-            }                                                                                       \
-        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride, \
-                                       params->output_stride));                                     \
+/* Goes through the nest, from `begin` of the input on, element by element. */
+#define TFLMGEN_COPY_ELEMENTS(word, begin)                                   \
+    const int32_t row = params->rank - 1;                                    \
+    struct tflmgen_nest_cursor cursor = {{0}, begin, params->output_offset}; \
+    do {                                                                     \
+        const word *from = (const word *)input + cursor.offset1;             \
+        word *to = (word *)output + cursor.offset2;                          \
+        for (int32_t i = 0; i < params->extent[row]; i++) {                  \
+            *to = *from;                                                     \
+            from += params->input_stride[row];                               \
+            to += params->output_stride[row];                                \
+        }                                                                    \
+    } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride, params->output_stride));
+
+#define TFLMGEN_DEFINE_COPY(name, word)                                                          \
+    TFLMGEN_KERNEL void name(const void *input, void *output, const struct tflmgen_copy *params) \
+    {                                                                                            \
+        TFLMGEN_COPY_ELEMENTS(word, params->input_offset)                                        \
     }
 
 TFLMGEN_DEFINE_COPY(tflmgen_copy_8, tflmgen_word8)
@@ -90,21 +93,10 @@ struct tflmgen_pad {
     TFLMGEN_KERNEL void name(const void *input, const void *value, void *output, const struct tflmgen_pad *params) \
     {                                                                                                              \
         const word filler = *(const word *)value;                                                                  \
-        const int32_t row = params->rank - 1;                                                                      \
-        struct tflmgen_nest_cursor cursor = {{0}, 0, params->output_offset};                                       \
         for (int32_t i = 0; i < params->elements; i++) {                                                           \
             ((word *)output)[i] = filler;                                                                          \
         }                                                                                                          \
-        do {                                                                                                       \
-            const word *from = (const word *)input + cursor.offset1;                                               \
-            word *to = (word *)output + cursor.offset2;                                                            \
-            for (int32_t i = 0; i < params->extent[row]; i++) {                                                    \
-                *to = *from;                                                                                       \
-                from += params->input_stride[row];                                                                 \
-                to += params->output_stride[row];                                                                  \
-            }                                                                                                      \
-        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride,                \
-                                       params->output_stride));                                                    \
+        TFLMGEN_COPY_ELEMENTS(word, 0)                                                                             \
     }
 
 TFLMGEN_DEFINE_PAD(tflmgen_pad_8, tflmgen_word8)

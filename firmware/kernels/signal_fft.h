@@ -234,32 +234,16 @@ TFLMGEN_HELPER void tflmgen_fft_inverse(const void *input, const tflmgen_u16 *or
     }
 }
 
-TFLMGEN_KERNEL void tflmgen_signal_rfft_s16(const tflmgen_s16 *input, const tflmgen_u16 *order,
-                                            const tflmgen_s16 *roots, const tflmgen_s16 *halves, tflmgen_s16 *output,
-                                            const struct tflmgen_signal_fft *params)
-{
-    tflmgen_fft_forward(input, order, roots, halves, output, params, false);
-}
+#define TFLMGEN_SIGNAL_FFT(name, element, run, wide)                                                          \
+    TFLMGEN_KERNEL void name(const element *input, const tflmgen_u16 *order, const element *roots,            \
+                             const element *halves, element *output, const struct tflmgen_signal_fft *params) \
+    {                                                                                                         \
+        run(input, order, roots, halves, output, params, wide);                                               \
+    }
 
-TFLMGEN_KERNEL void tflmgen_signal_rfft_s32(const tflmgen_s32 *input, const tflmgen_u16 *order,
-                                            const tflmgen_s32 *roots, const tflmgen_s32 *halves, tflmgen_s32 *output,
-                                            const struct tflmgen_signal_fft *params)
-{
-    tflmgen_fft_forward(input, order, roots, halves, output, params, true);
-}
-
-TFLMGEN_KERNEL void tflmgen_signal_irfft_s16(const tflmgen_s16 *input, const tflmgen_u16 *order,
-                                             const tflmgen_s16 *roots, const tflmgen_s16 *halves, tflmgen_s16 *output,
-                                             const struct tflmgen_signal_fft *params)
-{
-    tflmgen_fft_inverse(input, order, roots, halves, output, params, false);
-}
-
-TFLMGEN_KERNEL void tflmgen_signal_irfft_s32(const tflmgen_s32 *input, const tflmgen_u16 *order,
-                                             const tflmgen_s32 *roots, const tflmgen_s32 *halves, tflmgen_s32 *output,
-                                             const struct tflmgen_signal_fft *params)
-{
-    tflmgen_fft_inverse(input, order, roots, halves, output, params, true);
-}
+TFLMGEN_SIGNAL_FFT(tflmgen_signal_rfft_s16, tflmgen_s16, tflmgen_fft_forward, false)
+TFLMGEN_SIGNAL_FFT(tflmgen_signal_rfft_s32, tflmgen_s32, tflmgen_fft_forward, true)
+TFLMGEN_SIGNAL_FFT(tflmgen_signal_irfft_s16, tflmgen_s16, tflmgen_fft_inverse, false)
+TFLMGEN_SIGNAL_FFT(tflmgen_signal_irfft_s32, tflmgen_s32, tflmgen_fft_inverse, true)
 
 #endif

@@ -23,6 +23,7 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *column, const tflmge
                                                const struct tflmgen_conv2d_dsp_block *block);
 
 /* Bytes of code of one step and of two; how many of them a pass of the loop has, and one pass of all twos. */
+#define TFLMGEN_CONV2D_DSP_PIXELS 3 /* of a block */
 #define TFLMGEN_CONV2D_DSP_STEP_BYTES 68
 #define TFLMGEN_CONV2D_DSP_TWICE_BYTES 132
 #ifdef __OPTIMIZE_SIZE__

@@ -25,6 +25,7 @@ struct tflmgen_conv2d_mve_block {
 typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_t *stream, int8_t *output,
                                                const struct tflmgen_conv2d_mve_block *block);
 
+#define TFLMGEN_CONV2D_MVE_PIXELS 4 /* of a block */
 #define TFLMGEN_CONV2D_MVE_CHUNK_BYTES 56
 
 /* 16 values of four pixels times two channels, 128 MACs: 6 VLDRB + 8 VMLADAV = 14 instructions. The accumulators are

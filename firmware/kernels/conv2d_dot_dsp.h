@@ -17,6 +17,8 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
+#define TFLMGEN_CONV2D_DOT_DSP_PIXELS 3 /* of a line, at a time */
+
 struct tflmgen_conv2d_dot_dsp_s8 {
     TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t groups;
@@ -196,7 +198,9 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_dot_dsp_whole(int32_t inside, int32_t stri
     if (inside <= 0 || bytes < 0) {
         return 0;
     }
-    const int32_t blocks = tflmgen_min_s32((inside - 1) / (3 * stride), bytes / (3 * pixel)) + 1;
+    const int32_t blocks = tflmgen_min_s32((inside - 1) / (TFLMGEN_CONV2D_DOT_DSP_PIXELS * stride),
+                                           bytes / (TFLMGEN_CONV2D_DOT_DSP_PIXELS * pixel)) +
+                           1;
     return tflmgen_min_s32(blocks, tflmgen_max_s32(most, 1));
 }
 
@@ -238,12 +242,12 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_s8(const int8_t *input, const tflmgen
                 const int32_t x = out_x * p->stride_width - p->padding_left;
                 const int8_t *from = input + (y * p->input_width + x) * channels;
                 const int32_t left = p->output_width - out_x;
-                const int32_t most = p->groups == 1 ? left / 3 : 1;
+                const int32_t most = p->groups == 1 ? left / TFLMGEN_CONV2D_DOT_DSP_PIXELS : 1;
                 const int32_t whole =
                     y >= 0 && y < y_end && x >= 0
                         ? tflmgen_conv2d_dot_dsp_whole(x_end - x, p->stride_width, most, (int32_t)(last - from), pixel)
                         : 0;
-                here.lanes = there.lanes = tflmgen_min_s32(3, left);
+                here.lanes = there.lanes = tflmgen_min_s32(TFLMGEN_CONV2D_DOT_DSP_PIXELS, left);
                 here.blocks = whole;
                 for (int32_t group = 0; group < p->groups; ++group) {
                     const int32_t own = group * p->filter_channels;
@@ -259,7 +263,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_s8(const int8_t *input, const tflmgen
                     }
                     tflmgen_conv2d_dot_dsp_run(to, windows, &there, stream + group * group_words);
                 }
-                const int32_t done = whole > 1 ? 3 * whole : there.lanes;
+                const int32_t done = whole > 1 ? TFLMGEN_CONV2D_DOT_DSP_PIXELS * whole : there.lanes;
                 out_x += done;
                 output += done * p->output_channels;
             }

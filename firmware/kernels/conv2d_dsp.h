@@ -49,25 +49,25 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const tflmgen_u3
     struct tflmgen_conv2d_dsp_cursor next = {input, 0, 0};
     int8_t *at = output;
     int32_t left = all;
-    for (; left >= 3; left -= 3) {
+    for (; left >= TFLMGEN_CONV2D_DSP_PIXELS; left -= TFLMGEN_CONV2D_DSP_PIXELS) {
         if (p->backward) {
-            next.out_x = left - 3;
+            next.out_x = left - TFLMGEN_CONV2D_DSP_PIXELS;
             at = output + next.out_x * p->output_channels;
         }
         const int32_t y = next.out_y * p->stride_height - p->padding_top;
         const int32_t x = next.out_x * p->stride_width - p->padding_left;
         const int8_t *from = next.image + (y * p->input_width + x) * channels;
-        if (next.out_x + 3 <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end &&
+        if (next.out_x + TFLMGEN_CONV2D_DSP_PIXELS <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end &&
             from <= last - 2 * pixel) {
             tflmgen_conv2d_dsp_gather3(column, from, pixel, &rows, p);
-            next.out_x += 3;
+            next.out_x += TFLMGEN_CONV2D_DSP_PIXELS;
         } else {
             tflmgen_conv2d_dsp_gather_next(column, bytes, last, &next, p);
             tflmgen_conv2d_dsp_gather_next(column + 1, bytes, last, &next, p);
             tflmgen_conv2d_dsp_gather_next(column + 2, bytes, last, &next, p);
         }
         kind->block(column, stream, at, &block);
-        at += 3 * p->output_channels;
+        at += TFLMGEN_CONV2D_DSP_PIXELS * p->output_channels;
     }
     if (p->backward) {
         next.out_x = 0;

@@ -112,8 +112,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
     stream += has_table ? TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks : 0;
     int32_t left = all;
     if (p->filter_height == 1 && p->filter_width == 1 && p->output_width == all && p->input_width == all) {
-        for (; left >= 4; left -= 4) {
-            const int32_t x = p->backward ? left - 4 : all - left;
+        for (; left >= TFLMGEN_CONV2D_MVE_PIXELS; left -= TFLMGEN_CONV2D_MVE_PIXELS) {
+            const int32_t x = p->backward ? left - TFLMGEN_CONV2D_MVE_PIXELS : all - left;
             if (by_rows) {
                 tflmgen_conv2d_mve_copy_four(column, input + x * channels, &four);
             } else {
@@ -124,35 +124,37 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
         next.out_x = all - left;
         at = output + next.out_x * p->output_channels;
     }
-    for (; left > 0; left -= 4, at += 4 * p->output_channels) {
+    for (; left > 0; left -= TFLMGEN_CONV2D_MVE_PIXELS, at += TFLMGEN_CONV2D_MVE_PIXELS * p->output_channels) {
         if (p->backward) {
-            next.out_x = tflmgen_max_s32(left - 4, 0);
+            next.out_x = tflmgen_max_s32(left - TFLMGEN_CONV2D_MVE_PIXELS, 0);
             at = output + next.out_x * p->output_channels;
         } else if (next.out_x == p->output_width) {
             tflmgen_conv2d_mve_go_to_row(&next, next.out_y + 1, p);
         }
         const int32_t y = next.cut.bounds.y;
         const int32_t x = next.out_x * p->stride_width - p->padding_left;
-        if (left >= 4 && next.out_x + 4 <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end) {
+        if (left >= TFLMGEN_CONV2D_MVE_PIXELS && next.out_x + TFLMGEN_CONV2D_MVE_PIXELS <= p->output_width && y >= 0 &&
+            y < y_end && x >= 0 && x < x_end) {
             const int8_t *from = next.image + y * line + x * channels;
             if (by_rows) {
                 tflmgen_conv2d_mve_copy_four(column, from, &four);
             } else {
                 tflmgen_conv2d_mve_table_four(column, from, &four);
             }
-            next.out_x += 4;
-        } else if (has_table && left >= 4 && next.out_x + 4 <= p->output_width) {
+            next.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
+        } else if (has_table && left >= TFLMGEN_CONV2D_MVE_PIXELS &&
+                   next.out_x + TFLMGEN_CONV2D_MVE_PIXELS <= p->output_width) {
             next.cut.bounds.x = x;
             next.cut.from = (uint32_t)(uintptr_t)next.image + (uint32_t)(y * line + x * channels);
             tflmgen_conv2d_mve_table_cut(column, &next.cut);
-            next.out_x += 4;
+            next.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
         } else {
-            const int32_t lanes = tflmgen_min_s32(left, 4);
+            const int32_t lanes = tflmgen_min_s32(left, TFLMGEN_CONV2D_MVE_PIXELS);
             block.last = (uint32_t)(lanes - 1);
             for (int32_t lane = 0; lane < lanes; ++lane) {
                 tflmgen_conv2d_mve_gather_next(column + 16 * lane, &next, p);
             }
-            for (int32_t lane = lanes; lane < 4; ++lane) {
+            for (int32_t lane = lanes; lane < TFLMGEN_CONV2D_MVE_PIXELS; ++lane) {
                 for (int32_t chunk = 0; chunk < p->chunks; ++chunk) {
                     int8_t *const to = column + 64 * chunk;
                     vstrbq_s8(to + 16 * lane, vldrbq_s8(to + 16 * (lanes - 1)));

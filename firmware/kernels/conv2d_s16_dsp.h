@@ -27,6 +27,8 @@ struct tflmgen_conv2d_s16_dsp {
     int32_t output_max;
 };
 
+#define TFLMGEN_CONV2D_S16_DSP_PIXELS 3 /* of a block */
+
 /* The most words of a column on the stack. */
 #define TFLMGEN_CONV2D_S16_DSP_STACK_WORDS 120
 
@@ -156,18 +158,19 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_run(const tflmgen_s16 *input, const t
                                                tflmgen_s16 *output, const struct tflmgen_conv2d_s16_dsp *p)
 {
     const int32_t pixels = p->batches * p->output_height * p->output_width;
-    const int32_t whole = pixels - pixels % 3;
+    const int32_t whole = pixels - pixels % TFLMGEN_CONV2D_S16_DSP_PIXELS;
     tflmgen_s16 *const values = (tflmgen_s16 *)column;
     int32_t steps_and_stride[2] = {p->steps, p->output_channels * 2};
     for (int32_t done = 0; done < pixels;) {
         /* What is not of whole threes comes last, pixel after pixel, each three times over. */
         const int32_t left = p->backward ? pixels - done : whole - done;
-        const int32_t lanes = left >= 3 ? 3 : 1;
+        const int32_t lanes = left >= TFLMGEN_CONV2D_S16_DSP_PIXELS ? TFLMGEN_CONV2D_S16_DSP_PIXELS : 1;
         const int32_t pixel = p->backward ? pixels - done - lanes : done;
-        for (int32_t lane = 0; lane < 3; ++lane) {
-            tflmgen_conv2d_s16_dsp_gather(values + 2 * lane, input, pixel + (lanes == 3 ? lane : 0), p);
+        for (int32_t lane = 0; lane < TFLMGEN_CONV2D_S16_DSP_PIXELS; ++lane) {
+            tflmgen_conv2d_s16_dsp_gather(values + 2 * lane, input,
+                                          pixel + (lanes == TFLMGEN_CONV2D_S16_DSP_PIXELS ? lane : 0), p);
         }
-        steps_and_stride[1] = lanes == 3 ? p->output_channels * 2 : 0;
+        steps_and_stride[1] = lanes == TFLMGEN_CONV2D_S16_DSP_PIXELS ? p->output_channels * 2 : 0;
         tflmgen_conv2d_s16_dsp_block(column, stream, output + pixel * p->output_channels, steps_and_stride);
         done += lanes;
     }

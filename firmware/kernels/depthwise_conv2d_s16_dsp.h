@@ -11,6 +11,8 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
+#define TFLMGEN_DEPTHWISE_S16_DSP_CHANNELS 4 /* of a group */
+
 struct tflmgen_depthwise_conv2d_s16_dsp {
     TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t output_min;
@@ -117,7 +119,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_conv2d_s16_dsp(const tflmgen_s16 *input, c
                 const int8_t *const weights = filter + y.first * row + x.first * channels;
                 const int32_t columns = x.end - x.first;
                 const int32_t lines = y.end - y.first;
-                const int32_t groups = columns > 0 && lines > 0 ? channels / 4 : 0;
+                const int32_t groups = columns > 0 && lines > 0 ? channels / TFLMGEN_DEPTHWISE_S16_DSP_CHANNELS : 0;
                 if (groups > 0) {
                     struct tflmgen_depthwise_s16_dsp_pixel pixel = {window,
                                                                     weights,
@@ -134,7 +136,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_conv2d_s16_dsp(const tflmgen_s16 *input, c
                                                                     0};
                     tflmgen_depthwise_s16_dsp_groups(&pixel);
                 }
-                for (int32_t channel = 4 * groups; channel < channels; ++channel) {
+                for (int32_t channel = TFLMGEN_DEPTHWISE_S16_DSP_CHANNELS * groups; channel < channels; ++channel) {
                     int32_t sum = bias[channel];
                     for (int32_t ky = 0; ky < lines; ++ky) {
                         for (int32_t kx = 0; kx < columns; ++kx) {

@@ -14,6 +14,7 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
+#define TFLMGEN_DEPTHWISE_QUADS_MVE_PIXELS 4      /* of a line, at a time */
 #define TFLMGEN_DEPTHWISE_QUADS_MVE_LOADS 8       /* of a window, at most */
 #define TFLMGEN_DEPTHWISE_QUADS_MVE_LOAD_BYTES 40 /* of code */
 #define TFLMGEN_DEPTHWISE_QUADS_MVE_QUADS 4       /* of rows, at most */
@@ -147,7 +148,8 @@ TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_run(const int8_t *input, const i
     struct tflmgen_depthwise_patch_mve_rows rows[TFLMGEN_DEPTHWISE_QUADS_MVE_QUADS];
     struct tflmgen_depthwise_quads_mve_block block;
     const int32_t reach = (p->filter_width - 1) * p->dilation_width + 1;
-    const int32_t plane = (3 * p->stride_width + reach) * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN;
+    const int32_t plane =
+        ((TFLMGEN_DEPTHWISE_QUADS_MVE_PIXELS - 1) * p->stride_width + reach) * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN;
     const int32_t quads = (p->filter_height + 3) / 4;
     const int32_t filters = p->output_channels / p->input_channels;
     for (int32_t word = 0, quad = 0, column = 0; word < 4 * p->loads; ++word) {
@@ -164,14 +166,14 @@ TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_run(const int8_t *input, const i
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t y = 0; y < p->output_height; ++y) {
             tflmgen_depthwise_quads_mve_rows(rows, quads, y * p->stride_height - p->padding_top, input, stream - 16, p);
-            for (int32_t x = 0; x < p->output_width; x += 4) {
-                const int32_t last = tflmgen_min_s32(p->output_width - x, 4) - 1;
+            for (int32_t x = 0; x < p->output_width; x += TFLMGEN_DEPTHWISE_QUADS_MVE_PIXELS) {
+                const int32_t last = tflmgen_min_s32(p->output_width - x, TFLMGEN_DEPTHWISE_QUADS_MVE_PIXELS) - 1;
                 const int32_t in_x = x * p->stride_width - p->padding_left;
                 const int32_t columns = last * p->stride_width + reach;
                 const int32_t first = tflmgen_clamp_s32(-in_x, 0, columns);
                 const int32_t end = tflmgen_clamp_s32(p->input_width - in_x, first, columns);
                 const int8_t *weights = stream;
-                for (int32_t k = 0; k < 4; ++k) {
+                for (int32_t k = 0; k < TFLMGEN_DEPTHWISE_QUADS_MVE_PIXELS; ++k) {
                     const int32_t pixel = tflmgen_min_s32(k, last);
                     block.windows[k] = (uint32_t)(uintptr_t)piece +
                                        (uint32_t)(pixel * p->stride_width * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN);

@@ -13,6 +13,8 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
+#define TFLMGEN_DEPTHWISE_WINDOW_MVE_CHANNELS 8 /* at a time */
+
 struct tflmgen_depthwise_window_mve_s8 {
     TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
@@ -256,7 +258,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_window_mve_pixel(const int8_t *const *taps
                                                        const struct tflmgen_depthwise_window_mve_s8 *p, bool with_sign)
 {
     const int32_t count = p->filter_height * p->filter_width;
-    for (int32_t channel = 0; channel < p->input_channels; channel += 8) {
+    for (int32_t channel = 0; channel < p->input_channels; channel += TFLMGEN_DEPTHWISE_WINDOW_MVE_CHANNELS) {
         stream = tflmgen_depthwise_window_mve_group(taps, count, channel, stream, output + channel,
                                                     p->output_zero_point, with_sign);
     }

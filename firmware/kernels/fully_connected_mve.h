@@ -15,6 +15,8 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
+#define TFLMGEN_FULLY_CONNECTED_MVE_UNITS 8 /* of a group */
+
 /* Bytes of a row that is no multiple of 16, on the stack. */
 #define TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES 512
 
@@ -199,7 +201,8 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const i
             function(stream, output, &groups);
         }
         if (p->singles > 0) {
-            const int8_t *const behind = stream + (groups.units + 7) / 8 * (128 * p->chunks + 96);
+            const int8_t *const behind = stream + (groups.units + TFLMGEN_FULLY_CONNECTED_MVE_UNITS - 1) /
+                                                      TFLMGEN_FULLY_CONNECTED_MVE_UNITS * (128 * p->chunks + 96);
             const int8_t *const rest = groups.row + ((p->depth & 15) != 0 && !copied ? p->depth & 15 : 16);
             tflmgen_fully_connected_mve_singles(groups.row, rest, behind, output + groups.units, p);
         }

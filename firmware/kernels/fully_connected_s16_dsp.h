@@ -21,6 +21,8 @@ struct tflmgen_fully_connected_s16_dsp {
     int32_t output_max;
 };
 
+#define TFLMGEN_FULLY_CONNECTED_S16_DSP_UNITS 4 /* of a group */
+
 /* The most values of a row that is copied, for not being of whole fours. */
 #define TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK 128
 
@@ -85,10 +87,11 @@ TFLMGEN_SHARED void tflmgen_fully_connected_s16_dsp(const tflmgen_s16 *input, co
             row = copy;
         }
         int32_t unit = 0;
-        for (; unit + 4 <= p->units; unit += 4) {
-            int32_t results[4];
+        for (; unit + TFLMGEN_FULLY_CONNECTED_S16_DSP_UNITS <= p->units;
+             unit += TFLMGEN_FULLY_CONNECTED_S16_DSP_UNITS) {
+            int32_t results[TFLMGEN_FULLY_CONNECTED_S16_DSP_UNITS];
             next = tflmgen_fully_connected_s16_dsp_group(row, next, steps, results);
-            for (int32_t i = 0; i < 4; ++i) {
+            for (int32_t i = 0; i < TFLMGEN_FULLY_CONNECTED_S16_DSP_UNITS; ++i) {
                 *output++ = (int16_t)tflmgen_clamp_s32(results[i], p->output_min, p->output_max);
             }
         }

@@ -15,6 +15,9 @@
 
 #ifdef __thumb__
 
+#define TFLMGEN_FULLY_CONNECTED_THUMB_UNITS 4    /* of a group */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_UNROLLED 8 /* values of a single unit */
+
 /* Values of a row that is copied to the stack. */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_STACK 288
 
@@ -256,7 +259,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_begin(struct tflmgen_fully_con
                                                         int32_t value_bytes)
 {
     const int32_t values = (terms + 1) & ~1;
-    const int32_t skipped = -values & 7;
+    const int32_t skipped = -values & (TFLMGEN_FULLY_CONNECTED_THUMB_UNROLLED - 1);
     groups->skip = skipped / 2 * step_bytes;
     groups->skip_one = skipped * value_bytes;
     groups->one_words = (values + skipped) / 4 + (group_words - values) / 4;
@@ -267,7 +270,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_row(struct tflmgen_fully_conne
                                                       const uint8_t *row, int32_t terms)
 {
     const int32_t values = (terms + 1) & ~1;
-    groups->first = row - (-values & 7);
+    groups->first = row - (-values & (TFLMGEN_FULLY_CONNECTED_THUMB_UNROLLED - 1));
     groups->row_end = row + values;
 }
 
@@ -278,18 +281,18 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_units(const tflmgen_u32 *strea
                                                         tflmgen_fully_connected_thumb_function *run,
                                                         tflmgen_fully_connected_thumb_function *one)
 {
-    const int32_t rest = units % 4;
-    if (units >= 4) {
+    const int32_t rest = units % TFLMGEN_FULLY_CONNECTED_THUMB_UNITS;
+    if (units >= TFLMGEN_FULLY_CONNECTED_THUMB_UNITS) {
         groups->end = output + (units - rest);
         run(stream, output, groups);
     }
-    stream += units / 4 * group_words;
+    stream += units / TFLMGEN_FULLY_CONNECTED_THUMB_UNITS * group_words;
     output += units - rest;
-    if (rest == 3) {
-        int8_t last[4];
-        groups->end = last + 4;
+    if (rest == TFLMGEN_FULLY_CONNECTED_THUMB_UNITS - 1) {
+        int8_t last[TFLMGEN_FULLY_CONNECTED_THUMB_UNITS];
+        groups->end = last + TFLMGEN_FULLY_CONNECTED_THUMB_UNITS;
         run(stream, last, groups);
-        for (int32_t i = 0; i < 3; ++i) {
+        for (int32_t i = 0; i < TFLMGEN_FULLY_CONNECTED_THUMB_UNITS - 1; ++i) {
             output[i] = last[i];
         }
         return;

@@ -11,6 +11,8 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
+#define TFLMGEN_LSTM_MVE_CELLS 4 /* at a time */
+
 /* table[position / 2^bits], interpolated, times 2^bits. */
 TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_interpolate(const tflmgen_u16 *table, uint32x4_t position, int32_t bits)
 {
@@ -105,7 +107,7 @@ TFLMGEN_KERNEL void tflmgen_lstm_mve_s8(const int8_t *input, const tflmgen_u32 *
             const int8_t *of_h = (const int8_t *)recurrent_weights;
             tflmgen_copy_mve(rows, input + row * p->inputs, p->inputs);
             tflmgen_copy_mve(rows + 16 * chunks, h, p->cells);
-            for (int32_t i = 0; i < p->cells; i += 4) {
+            for (int32_t i = 0; i < p->cells; i += TFLMGEN_LSTM_MVE_CELLS) {
                 of_input = tflmgen_sums_mve(rows, of_input, chunks, sums);
                 of_input = tflmgen_sums_mve(rows, of_input, chunks, sums + 8);
                 of_h = tflmgen_sums_mve(rows + 16 * chunks, of_h, recurrent_chunks, recurrent);

@@ -9,6 +9,7 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scr
 from tflmgen.kernels.costs.model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.conv2d_dsp import is_computed_in_blocks
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 from tflmgen.kernels.numeric.weights import params
@@ -17,7 +18,7 @@ from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "conv2d_dot_dsp.h"
-BLOCK = 3
+BLOCK = header_constant("conv2d_dot_dsp.h", "TFLMGEN_CONV2D_DOT_DSP_PIXELS")
 """Pixels of one line that are computed at a time."""
 
 FEW_CHANNELS = 4

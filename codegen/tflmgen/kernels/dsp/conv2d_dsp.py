@@ -22,7 +22,7 @@ from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "conv2d_dsp.h"
-BLOCK = 3
+BLOCK = header_constant("conv2d_block_dsp.h", "TFLMGEN_CONV2D_DSP_PIXELS")
 """Pixels whose windows are read before any of their outputs is written."""
 
 PART_STEPS = header_constant("conv2d_split_dsp.h", "TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS")
@@ -54,7 +54,7 @@ def conv2d_dsp(request: Convolution) -> Kernel | None:
         FORWARD,
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
-    column = 6 * steps + (0 if window.input[3] % 4 == 0 else steps)
+    column = 2 * BLOCK * steps + (0 if window.input[3] % 4 == 0 else steps)
     stream = ConstantArray.of("stream", channel_pairs(words, starts, exact), DType.UINT32)
     kind = f"{_kind(exact)}{'_odd' if steps % 2 else ''}" if special else f"_compact{_kind(exact)}"
     scratch = Null() if column <= STACK_WORDS else Scratch(4 * column)
@@ -81,7 +81,7 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     firsts = [n for first in range(0, steps, max(row, part)) for n in range(first, first + max(row, part), part)]
     firsts = [n for n in firsts if n < steps]
     pixels = math.prod(op.outputs[0].max_shape[:3])
-    scratch = Scratch(24 * pairs + (-(-BLOCK * channels // 4) * 4 if pixels % BLOCK else 0))
+    scratch = Scratch(8 * BLOCK * pairs + (-(-BLOCK * channels // 4) * 4 if pixels % BLOCK else 0))
     if len(firsts) < 2 or scratch.bytes >= sum(o.bytes for o in whole.operands if isinstance(o, Scratch)):
         return ()
     fields = params(

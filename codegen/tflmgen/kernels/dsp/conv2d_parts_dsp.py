@@ -13,7 +13,7 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Outpu
 from tflmgen.kernels.costs.model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.channels import Rescalings, first_sums, pair_words, rescalings
-from tflmgen.kernels.dsp.conv2d_dsp import STACK_WORDS, channel_pairs
+from tflmgen.kernels.dsp.conv2d_dsp import BLOCK, STACK_WORDS, channel_pairs
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
 from tflmgen.kernels.numeric.weights import params
@@ -80,7 +80,7 @@ def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own
         return None
     streams, clamped = [stream for stream, _ in known], any(clamped for _, clamped in known)
     steps = max(-(-layer.weights.shape[1] // 4) for layer in layers)
-    column = 6 * steps + (steps if own % 4 else 0)
+    column = 2 * BLOCK * steps + (steps if own % 4 else 0)
     scratch = Null() if column <= STACK_WORDS else Scratch(4 * column)
     ends = (
         ("output_min", layers[0].low if clamped else -128),

@@ -16,10 +16,10 @@ from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16Convolution
 
-BLOCK = 3
+BLOCK = header_constant("conv2d_s16_dsp.h", "TFLMGEN_CONV2D_S16_DSP_PIXELS")
 """Pixels whose windows are read before any of their outputs is written."""
 
-COLUMN_WORDS = 6
+COLUMN_WORDS = 2 * BLOCK
 """Of a block, for four values of each of its windows."""
 
 STACK_WORDS = header_constant("conv2d_s16_dsp.h", "TFLMGEN_CONV2D_S16_DSP_STACK_WORDS")

@@ -5,9 +5,13 @@ from __future__ import annotations
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output
 from tflmgen.kernels.costs.model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.int16_weights import GROUP, ORDER
+from tflmgen.kernels.dsp.int16_weights import ORDER
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.weights import overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16Depthwise
+
+CHANNELS = header_constant("depthwise_conv2d_s16_dsp.h", "TFLMGEN_DEPTHWISE_S16_DSP_CHANNELS")
+"""Channels that are computed at a time."""
 
 
 def depthwise_conv2d_s16_dsp(request: Int16Depthwise) -> Kernel:
@@ -15,8 +19,8 @@ def depthwise_conv2d_s16_dsp(request: Int16Depthwise) -> Kernel:
     op, window, layer = request.op, request.window, request.layer
     channels, taps = layer.weights.shape
     weights = layer.weights.T.copy()
-    whole = channels - channels % GROUP
-    weights[:, :whole] = weights[:, :whole].reshape(taps, -1, GROUP)[:, :, ORDER].reshape(taps, whole)
+    whole = channels - channels % CHANNELS
+    weights[:, :whole] = weights[:, :whole].reshape(taps, -1, CHANNELS)[:, :, ORDER].reshape(taps, whole)
     fields = params(
         "tflmgen_depthwise_conv2d_s16_dsp",
         window.fields(channels),
@@ -30,7 +34,7 @@ def depthwise_conv2d_s16_dsp(request: Int16Depthwise) -> Kernel:
         ConstantArray.of("multipliers", layer.multipliers, DType.INT32),
         Output(0),
     )
-    distance = window.group_distance(GROUP if channels == GROUP else 1)
+    distance = window.group_distance(CHANNELS if channels == CHANNELS else 1)
     over_input = overlaps(op.outputs[0], distance)
     macs = op.outputs[0].elements * taps
     header = "depthwise_conv2d_s16_dsp.h"

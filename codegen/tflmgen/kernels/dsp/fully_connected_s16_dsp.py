@@ -8,11 +8,14 @@ from numpy.typing import NDArray
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output
 from tflmgen.kernels.costs.model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.int16_weights import GROUP, unsigned, words_of_four
+from tflmgen.kernels.dsp.int16_weights import unsigned, words_of_four
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.weights import overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16MatrixProduct
+
+GROUP = header_constant("fully_connected_s16_dsp.h", "TFLMGEN_FULLY_CONNECTED_S16_DSP_UNITS")
+"""Units that are computed at a time."""
 
 STACK_DEPTH = header_constant("fully_connected_s16_dsp.h", "TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK")
 """Values of a row that is copied to the stack."""

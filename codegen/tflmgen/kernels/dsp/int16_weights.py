@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 
 from tflmgen.kernels.numeric.int8_layer import Integers
 
-GROUP = 4
-"""Units, or channels of a depthwise convolution, that are computed at a time."""
-
 ORDER = [0, 2, 1, 3]
 """The weights in the bytes of a word."""
 

@@ -17,7 +17,7 @@ from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "conv2d_mve.h"
-BLOCK = 4
+BLOCK = header_constant("conv2d_block_mve.h", "TFLMGEN_CONV2D_MVE_PIXELS")
 """Pixels whose windows are read before any of their outputs is written."""
 
 STACK_BYTES = header_constant(HEADER, "TFLMGEN_CONV2D_MVE_STACK_BYTES")

@@ -20,7 +20,7 @@ from tflmgen.kernels.requests import DepthwiseConvolution, GroupedConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_quads_mve.h"
-PIXELS = 4
+PIXELS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_QUADS_MVE_PIXELS")
 """Outputs of a line that are made at a time."""
 
 LOADS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_QUADS_MVE_LOADS")

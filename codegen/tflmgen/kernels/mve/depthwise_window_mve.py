@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Scratch
 from tflmgen.kernels.costs.model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, words
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.weights import overlaps, params
@@ -18,7 +19,7 @@ from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_window_mve.h"
 POINTER_BYTES = 4
-GROUP = 8
+GROUP = header_constant("depthwise_window_mve.h", "TFLMGEN_DEPTHWISE_WINDOW_MVE_CHANNELS")
 """Channels that are computed at a time."""
 
 

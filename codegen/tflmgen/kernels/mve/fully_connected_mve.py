@@ -18,7 +18,7 @@ from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import MatrixProduct
 
 HEADER = "fully_connected_mve.h"
-GROUP = 8
+GROUP = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_MVE_UNITS")
 """Units that are computed at a time."""
 
 STACK_BYTES = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES")

@@ -7,6 +7,7 @@ import numpy as np
 from tflmgen.ir import ConstantArray, Kernel, Params
 from tflmgen.kernels.costs.model import lstm_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.sums_mve import STACK_BYTES, row_bytes, sums_operand
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.operators.lstm_integer import folded_by_cells, multiplier_fields, packed_operands
@@ -14,7 +15,7 @@ from tflmgen.kernels.operators.lstm_tensors import BIASES, GATES, INPUT_GATE, OU
 from tflmgen.kernels.operators.quantized_unary import sigmoid_table
 from tflmgen.kernels.requests import Lstm
 
-CELLS = 4
+CELLS = header_constant("lstm_mve.h", "TFLMGEN_LSTM_MVE_CELLS")
 """Cells that are computed at a time."""
 
 

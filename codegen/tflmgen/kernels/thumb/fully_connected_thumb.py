@@ -19,10 +19,10 @@ HEADER = "fully_connected_thumb.h"
 STACK = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_THUMB_STACK")
 """Values of a row that is copied to the stack."""
 
-GROUP = 4
+GROUP = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_THUMB_UNITS")
 """Units that are computed at a time."""
 
-UNROLLED = 8
+UNROLLED = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_THUMB_UNROLLED")
 """Values in a pass over the row of a single unit."""
 
 

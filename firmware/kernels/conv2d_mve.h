@@ -167,35 +167,25 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
 }
 
 /* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_conv2d_mve_clamped_stack_s8(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
-                                                        const struct tflmgen_conv2d_mve_s8 *p)
-{
-    int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];
-    tflmgen_conv2d_mve_run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_clamped,
-                           tflmgen_conv2d_mve_long_clamped);
-}
+#define TFLMGEN_CONV2D_MVE(rounding)                                                                                  \
+    TFLMGEN_SHARED void tflmgen_conv2d_mve_##rounding##_stack_s8(                                                     \
+        const int8_t *input, const tflmgen_u32 *stream, int8_t *output, const struct tflmgen_conv2d_mve_s8 *p)        \
+    {                                                                                                                 \
+        int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];                                                                \
+        tflmgen_conv2d_mve_run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding, \
+                               tflmgen_conv2d_mve_long_##rounding);                                                   \
+    }                                                                                                                 \
+                                                                                                                      \
+    TFLMGEN_SHARED void tflmgen_conv2d_mve_##rounding##_s8(const int8_t *input, const tflmgen_u32 *stream,            \
+                                                           void *column, int8_t *output,                              \
+                                                           const struct tflmgen_conv2d_mve_s8 *p)                     \
+    {                                                                                                                 \
+        tflmgen_conv2d_mve_run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding, \
+                               tflmgen_conv2d_mve_long_##rounding);                                                   \
+    }
 
-TFLMGEN_SHARED void tflmgen_conv2d_mve_signed_stack_s8(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
-                                                       const struct tflmgen_conv2d_mve_s8 *p)
-{
-    int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];
-    tflmgen_conv2d_mve_run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_signed,
-                           tflmgen_conv2d_mve_long_signed);
-}
-
-TFLMGEN_SHARED void tflmgen_conv2d_mve_clamped_s8(const int8_t *input, const tflmgen_u32 *stream, void *column,
-                                                  int8_t *output, const struct tflmgen_conv2d_mve_s8 *p)
-{
-    tflmgen_conv2d_mve_run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_clamped,
-                           tflmgen_conv2d_mve_long_clamped);
-}
-
-TFLMGEN_SHARED void tflmgen_conv2d_mve_signed_s8(const int8_t *input, const tflmgen_u32 *stream, void *column,
-                                                 int8_t *output, const struct tflmgen_conv2d_mve_s8 *p)
-{
-    tflmgen_conv2d_mve_run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_signed,
-                           tflmgen_conv2d_mve_long_signed);
-}
+TFLMGEN_CONV2D_MVE(clamped)
+TFLMGEN_CONV2D_MVE(signed)
 
 #endif
 

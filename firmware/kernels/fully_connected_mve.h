@@ -212,55 +212,22 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const i
 }
 
 /* Rows of whole 16s, of at most 512 values, or others of 16 and more; outputs clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_s8(const int8_t *input, const tflmgen_u32 *stream,
-                                                           int8_t *output,
-                                                           const struct tflmgen_fully_connected_mve_s8 *p)
-{
-    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL,
-                                    tflmgen_fully_connected_mve_groups_clamped);
-}
+#define TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(kind, groups, row_bytes)                                             \
+    TFLMGEN_SHARED void tflmgen_fully_connected_mve_##kind##_s8(const int8_t *input, const tflmgen_u32 *stream, \
+                                                                int8_t *output,                                 \
+                                                                const struct tflmgen_fully_connected_mve_s8 *p) \
+    {                                                                                                           \
+        int8_t row[(row_bytes) > 0 ? (row_bytes) : 1];                                                          \
+        tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, (row_bytes) > 0 ? row : NULL, \
+                                        tflmgen_fully_connected_mve_groups_##groups);                           \
+    }
 
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_s8(const int8_t *input, const tflmgen_u32 *stream,
-                                                          int8_t *output,
-                                                          const struct tflmgen_fully_connected_mve_s8 *p)
-{
-    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL,
-                                    tflmgen_fully_connected_mve_groups_signed);
-}
-
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_stack_s8(const int8_t *input, const tflmgen_u32 *stream,
-                                                                 int8_t *output,
-                                                                 const struct tflmgen_fully_connected_mve_s8 *p)
-{
-    int8_t row[TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES];
-    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, row,
-                                    tflmgen_fully_connected_mve_groups_clamped);
-}
-
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_stack_s8(const int8_t *input, const tflmgen_u32 *stream,
-                                                                int8_t *output,
-                                                                const struct tflmgen_fully_connected_mve_s8 *p)
-{
-    int8_t row[TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES];
-    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, row,
-                                    tflmgen_fully_connected_mve_groups_signed);
-}
-
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_clamped_uneven_s8(const int8_t *input, const tflmgen_u32 *stream,
-                                                                  int8_t *output,
-                                                                  const struct tflmgen_fully_connected_mve_s8 *p)
-{
-    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL,
-                                    tflmgen_fully_connected_mve_groups_uneven_clamped);
-}
-
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_signed_uneven_s8(const int8_t *input, const tflmgen_u32 *stream,
-                                                                 int8_t *output,
-                                                                 const struct tflmgen_fully_connected_mve_s8 *p)
-{
-    tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL,
-                                    tflmgen_fully_connected_mve_groups_uneven_signed);
-}
+TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(clamped, clamped, 0)
+TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(signed, signed, 0)
+TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(clamped_stack, clamped, TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES)
+TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(signed_stack, signed, TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES)
+TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(clamped_uneven, uneven_clamped, 0)
+TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(signed_uneven, uneven_signed, 0)
 
 #endif
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tflmgen.commands.operator_table import CONTROL, SPLIT_UP, VARIABLES, OperatorRow, operator_rows, type_lines
 from tflmgen.ir import DType
-from tflmgen.kernels import OPERATORS
+from tflmgen.kernels import OPERATORS, declarations
 
 COLUMNS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.UINT8, DType.INT32, DType.INT64, DType.BOOL)
 
@@ -33,6 +33,17 @@ The element type is that of the operand that decides on the kernel: mostly the f
 
 """
 
+_FASTER = """\
+## Faster kernels
+
+The kernels of `firmware/kernels/` that are written for instruction sets. They give what the portable ones give, or are
+not taken: where a layer's numbers don't suit one, another computes it. Of several the one of fewest
+[estimated cycles](../understand/counting.md#which-kernel-and-why) is taken. float32 has loops for floating-point units
+in the portable kernels.
+"""
+
+SETS = {"thumb": "every Cortex-M", "dsp": "DSP extension", "mve": "MVE"}
+
 
 def page(rows: list[OperatorRow]) -> str:
     """Markdown text of the page."""
@@ -42,7 +53,19 @@ def page(rows: list[OperatorRow]) -> str:
     titles = ["operator", *(dtype.label for dtype in COLUMNS), "other types"]
     grid = [_line(titles), _line(["---"] * len(titles)), *(_line(_cells(row)) for row in rows)]
     details = [_section(row) for row in rows]
-    return head + "\n".join(grid) + "\n\n## Signatures and rules\n\n" + "\n".join(details)
+    parts = head + "\n".join(grid), _wrapped(_FASTER) + "\n\n" + "\n".join(_faster_kernels()), "## Signatures and rules"
+    return "\n\n".join(parts) + "\n\n" + "\n".join(details)
+
+
+def _faster_kernels() -> list[str]:
+    """A table of what kernels compute, by instruction set the names of their headers."""
+    headers: dict[str, dict[str, list[str]]] = {}
+    for declaration in declarations():
+        for computes in declaration.computes:
+            row = headers.setdefault(computes.request.WHAT, {})
+            row.setdefault(declaration.instructions, []).append(f"`{declaration.header.removesuffix('.h')}`")
+    rows = [[what, *(", ".join(row.get(name, [])) for name in SETS)] for what, row in sorted(headers.items())]
+    return [_line(cells) for cells in (["operators", *SETS.values()], ["---"] * (1 + len(SETS)), *rows)]
 
 
 def _cells(row: OperatorRow) -> list[str]:

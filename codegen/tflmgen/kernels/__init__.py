@@ -51,6 +51,7 @@ from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of, of
 from tflmgen.kernels.ranges.range_weighted import reaches_out, weights_of
 from tflmgen.kernels.ranges.transfer import output_ranges, table_of
 from tflmgen.kernels.reference_types import reference_runtimes
+from tflmgen.kernels.registry import declarations
 from tflmgen.kernels.rules import (
     COMMON,
     PRESENT,
@@ -137,6 +138,7 @@ __all__ = [
     "constant",
     "constants_of",
     "cycles_of",
+    "declarations",
     "entries_of",
     "fold",
     "four",

@@ -40,6 +40,7 @@ def fast_kernels(*requests: Request) -> list[Kernel]:
         kernels = [
             kernel
             for request in requests
+            if instructions is FAST or not request.is_faster_by_portable_kernel
             for declaration in declarations()
             if declaration.instructions in instructions and declaration.instructions in request.target.instructions
             for kernel in declaration.kernels(request)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from tflmgen.ir import Kernel, OperatorInstance, Overlap, ParamValue, Target
 from tflmgen.kernels.numeric.int8_layer import Layer
@@ -26,10 +27,17 @@ _MOST_PIXELS = 256
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An operator whose support rules hold, and the processor."""
+    """An operator whose support rules hold, and the processor. WHAT: which operators, in the words of their page."""
+
+    WHAT: ClassVar[str] = ""
 
     op: OperatorInstance
     target: Target
+
+    @property
+    def is_faster_by_portable_kernel(self) -> bool:
+        """Than by one for Armv6-M, where there is none for other instruction sets."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,7 @@ class Convolution(WindowRequest):
     """Every output channel sees all input channels; where windows are in one column, they are given as of one line."""
 
     __slots__ = ()
+    WHAT = "int8 CONV_2D without groups"
 
     @property
     def product(self) -> MatrixProduct | None:
@@ -69,6 +78,7 @@ class GroupedConvolution(WindowRequest):
     """Channels are in groups, each with a convolution of its own."""
 
     __slots__ = ()
+    WHAT = "int8 CONV_2D with groups, DEPTHWISE_CONV_2D with several filters per channel"
 
     @property
     def group_inputs(self) -> int:
@@ -84,6 +94,7 @@ class DepthwiseConvolution(WindowRequest):
     """Every input channel has filters of its own, one or several; these follow one another. terms: taps."""
 
     __slots__ = ()
+    WHAT = "int8 DEPTHWISE_CONV_2D with one filter per channel"
 
     @property
     def filters(self) -> int:
@@ -95,11 +106,14 @@ class TransposedConvolution(WindowRequest):
     """TRANSPOSE_CONV; the window is that of the convolution from the output to the input."""
 
     __slots__ = ()
+    WHAT = "int8 TRANSPOSE_CONV"
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixProduct(LayerRequest):
     """`batches` rows times the transposed weights."""
+
+    WHAT: ClassVar[str] = "int8 FULLY_CONNECTED"
 
     batches: int
 
@@ -111,7 +125,7 @@ class MatrixProduct(LayerRequest):
 
     @property
     def is_faster_by_portable_kernel(self) -> bool:
-        """On cores with the DSP extension that multiplies two values at a time, those for Armv6-M one."""
+        """On cores with the DSP extension, it multiplies two values at a time."""
         return "dsp" in self.target.instructions
 
 
@@ -125,6 +139,7 @@ class Int16Request(Request):
 
 @dataclass(frozen=True, slots=True)
 class Int16Convolution(Int16Request):
+    WHAT: ClassVar[str] = "int16 CONV_2D without groups"
     window: Window
 
 
@@ -132,16 +147,20 @@ class Int16Depthwise(Int16Convolution):
     """One filter per channel."""
 
     __slots__ = ()
+    WHAT = "int16 DEPTHWISE_CONV_2D with one filter per channel"
 
 
 @dataclass(frozen=True, slots=True)
 class Int16MatrixProduct(Int16Request):
+    WHAT: ClassVar[str] = "int16 FULLY_CONNECTED"
     batches: int
 
 
 @dataclass(frozen=True, slots=True)
 class Addition(Request):
     """Int8 input 0 + sign * input 1, clamped to limits; factors: of both inputs and of their sum, see add_scales()."""
+
+    WHAT: ClassVar[str] = "int8 ADD and SUB"
 
     factors: Sequence[float]
     sign: int
@@ -151,6 +170,8 @@ class Addition(Request):
 @dataclass(frozen=True, slots=True)
 class Multiplication(Request):
     """Int8 input 0 * input 1; factor: what brings a product to the output's scale."""
+
+    WHAT: ClassVar[str] = "int8 MUL"
 
     factor: float
     limits: tuple[int, int]
@@ -166,6 +187,8 @@ class PortableRequest(Request):
 @dataclass(frozen=True, slots=True)
 class Pooling(PortableRequest):
     """Of int8 values; kind: average or max."""
+
+    WHAT: ClassVar[str] = "int8 AVERAGE_POOL_2D and MAX_POOL_2D"
 
     kind: str
     window: Window
@@ -185,17 +208,21 @@ class LookUp(PortableRequest):
     """A function of one int8 element, as a table."""
 
     __slots__ = ()
+    WHAT = "int8 functions of one element, by table"
 
 
 class BatchProduct(PortableRequest):
     """BATCH_MATMUL of int8 matrices with one scale each."""
 
     __slots__ = ()
+    WHAT = "int8 BATCH_MATMUL"
 
 
 @dataclass(frozen=True, slots=True)
 class Svdf(Request):
     """SVDF of an int8 input; factors: from sums of products to the state, and from there to the output."""
+
+    WHAT: ClassVar[str] = "int8 SVDF"
 
     to_state: Factor
     to_output: Factor
@@ -204,6 +231,8 @@ class Svdf(Request):
 @dataclass(frozen=True, slots=True)
 class Lstm(Request):
     """An int8 LSTM over a sequence. sequence: the first fields of the kernels' structs."""
+
+    WHAT: ClassVar[str] = "int8 sequence LSTM"
 
     sequence: tuple[tuple[str, ParamValue], ...]
     overlaps: tuple[Overlap, ...]

@@ -61,7 +61,7 @@ def conv2d_pixel_thumb(request: Convolution | GroupedConvolution) -> Kernel | No
 
 
 def _of_product(request: MatrixProduct) -> Kernel | None:
-    return None if request.is_faster_by_portable_kernel else conv2d_pixel_thumb(request.convolution)
+    return conv2d_pixel_thumb(request.convolution)
 
 
 KERNEL = KernelDeclaration(

@@ -44,10 +44,6 @@ def fully_connected_few_thumb(request: MatrixProduct) -> Kernel | None:
     )
 
 
-def _of_product(request: MatrixProduct) -> Kernel | None:
-    return None if request.is_faster_by_portable_kernel else fully_connected_few_thumb(request)
-
-
 def _of_convolution(request: Convolution) -> Kernel | None:
     return fully_connected_few_thumb(request.product) if request.product else None
 
@@ -55,7 +51,7 @@ def _of_convolution(request: Convolution) -> Kernel | None:
 KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
-    (Computes(MatrixProduct, _of_product), Computes(Convolution, _of_convolution)),
+    (Computes(MatrixProduct, fully_connected_few_thumb), Computes(Convolution, _of_convolution)),
     {"fully_connected_few_thumb": matrix_cost("row unit mac signed clamp", 1, 1, 2)},
     (Cases("fully_connected_few scaled_fully_connected"),),
     preference=3,

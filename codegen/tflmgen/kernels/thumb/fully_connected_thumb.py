@@ -92,10 +92,6 @@ def group_words(depth: int, constants: NDArray[np.uint32]) -> int:
     return int(depth + depth % 2 + GROUP * constants.shape[1])
 
 
-def _of_product(request: MatrixProduct) -> Kernel | None:
-    return None if request.is_faster_by_portable_kernel else fully_connected_thumb(request)
-
-
 def _of_convolution(request: Convolution) -> Kernel | None:
     return fully_connected_thumb(request.product) if request.product else None
 
@@ -103,7 +99,7 @@ def _of_convolution(request: Convolution) -> Kernel | None:
 KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
-    (Computes(MatrixProduct, _of_product), Computes(Convolution, _of_convolution)),
+    (Computes(MatrixProduct, fully_connected_thumb), Computes(Convolution, _of_convolution)),
     {
         "fully_connected_thumb_copied": matrix_cost("row value unit mac rest_mac signed clamp", 1, 4, 2),
         "fully_connected_thumb_plain": matrix_cost("value mac block rest_mac", 1, 4, 2),

@@ -11,7 +11,7 @@ import pytest
 from support.repository import ROOT, page_named, tracked_files
 from support.tools import may_lack
 from tflmgen.compiler import compile_model
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, Optimize
 from tflmgen.project.assemble import write
 from tflmgen.project.board import list_boards, load_board
 from tflmgen.project.firmware_build import plan_for, project_of
@@ -38,6 +38,19 @@ def test_c_has_one_style() -> None:
     files = [path for path in tracked_files() if path.suffix in {".c", ".h", ".cpp"} and TESTS not in path.parents]
     run(CLANG_FORMAT, "--dry-run", "-Werror", *files)
     assert not [path for path in files for line in path.read_text(encoding="utf-8").splitlines() if len(line) > 120]
+
+
+@pytest.mark.parametrize("board", ["host", "mps2_an386", "mps3_an547"])
+def test_generated_c_has_that_style_too(board: str, tmp_path: Path) -> None:
+    """All of it but arrays of data; examples with loops, branches, streams and state."""
+    for model in sorted(path for path in (ROOT / "examples").rglob("*.tflite") if path.stem != "erfinv"):
+        for optimize in Optimize.BALANCED, Optimize.RAM:
+            sources = compile_model(model, BOARDS[board].target, BuildOptions(optimize=optimize)).sources
+            for path, text in sources.files.items():
+                (tmp_path / f"{model.stem}-{optimize.value}-{Path(path).name}").write_text(text, encoding="utf-8")
+    files = [*sorted(tmp_path.glob("*.[ch]")), *sorted((TESTS / "golden").rglob("*.[ch]"))]
+    assert any("case 0:" in path.read_text(encoding="utf-8") for path in files)
+    run(CLANG_FORMAT, f"--style=file:{ROOT / '.clang-format'}", "--dry-run", "-Werror", *files)
 
 
 def write_library(folder: Path, board: str) -> Path:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.listings import main_function
 from support.repository import ROOT, page_named
 from tflmgen.compiler import compile_model
 from tflmgen.ir.kernel import Target
@@ -28,8 +29,7 @@ def function_of(name: str, folder: Path) -> str:
     path = folder / f"{name}.tflite"
     path.write_bytes(MODELS[name]())
     target = Target("cortex-m4", frozenset({"dsp", "fpu"}))
-    source = compile_model(path, target, BuildOptions()).sources.files[f"src/{name}.c"]
-    return source[source.index("/* Subgraph") :].partition("\n}\n")[0] + "\n}\n"
+    return main_function(compile_model(path, target, BuildOptions()).sources.files[f"src/{name}.c"])
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.browser import PROGRAM, browser
+from support.listings import main_function
 from support.repository import ROOT, page_named
 from support.tools import requires_qemu
 from support.transcripts import PLAIN_80_COLUMNS
@@ -40,9 +41,7 @@ def compiler_version() -> str:
 def test_the_generated_c(update_golden: bool) -> None:
     target = load_board("mps2_an386").target
     sources = compile_model(ROOT / "examples" / "gate.tflite", target, BuildOptions()).sources
-    source = sources.files["src/gate.c"]
-    start = source.index("/* Subgraph 'main' */")
-    body = source[start : source.index("\n}\n", start) + 3]
+    body = main_function(sources.files["src/gate.c"])
     text = README.read_text(encoding="utf-8")
     (shown,) = PLAN.finditer(text)
     if update_golden:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support.native import WARNINGS
-from tflmgen.backend.c_text import array_lines, comment, float_literal, integer_literal, literal
+from tflmgen.backend.c_text import array_lines, comment, float_literal, integer_literal, literal, wrapped
 from tflmgen.ir.kernel import ConstantArray
 from tflmgen.ir.types import DType
 
@@ -98,3 +98,13 @@ def test_arrays_have_the_same_bytes_in_c(tmp_path: Path) -> None:
 def test_lines_are_short() -> None:
     array = ConstantArray.of("a", np.arange(1000) - 500, DType.INT16)
     assert max(map(len, array_lines(array))) <= 118
+
+
+@pytest.mark.parametrize("start", ["    f(", "        if (!f(", "    .field = {", f"    {'f' * 100}("])
+def test_long_lines_are_wrapped_and_keep_their_tokens(start: str) -> None:
+    end = {"{": "},", "(": ");"}[start[-1]] if "if" not in start else ")) {"
+    line = start + ", ".join(f"AT(argument_{i})" for i in range(20)) + end
+    lines = wrapped(line)
+    assert max(map(len, lines)) <= 120
+    assert " ".join(part.strip() for part in lines).replace("( ", "(") == line.strip()
+    assert wrapped(start + end) == [start + end]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -79,7 +80,26 @@ def test_each_kernel_call_has_its_place_in_the_file_above_it() -> None:
     text = compile_bytes(straight_model()).sources("m").files["src/m.c"]
     above = [line.strip() for line in text.split("static void run_main(void)")[1].splitlines()]
     call = next(i for i, line in enumerate(above) if line.startswith("tflmgen_add_s32("))
-    assert above[call - 1] == "/* subgraph 0 'main', operator 0: ADD -> int32[4] 'sum' */"
+    struct = above.index("static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {")
+    assert above[struct - 1] == "/* subgraph 0 'main', operator 0: ADD -> int32[4] 'sum' */"
+    assert above.index("};") == call - 1
+    assert " ".join(above).count("static const struct") == 1, "MUL has the same numbers"
+
+
+def test_numbers_that_two_branches_share_stand_before_the_function() -> None:
+    w = ModelWriter()
+    main, then, orelse = (w.subgraph(name) for name in ("main", "then", "else"))
+    for g, operator in (then, "ADD"), (orelse, "MUL"):
+        x, y = g.tensor("x", "int32", [4]), g.tensor("y", "int32", [4])
+        g.operator(operator, [x, x], [y])
+        g.inputs, g.outputs = [x], [y]
+    p, x, z = main.tensor("p", "bool", [1]), main.tensor("x", "int32", [4]), main.tensor("z", "int32", [4])
+    main.operator("IF", [p, x], [z], {"then_subgraph_index": 1, "else_subgraph_index": 2})
+    main.inputs, main.outputs = [p, x], [z]
+    before, _, body = compile_bytes(w.finish()).sources("m").files["src/m.c"].partition("/* Subgraph 'main' */")
+    assert "\nstatic const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {\n" in before
+    assert body.count("&arithmetic_s32_0)") == 2
+    assert "static const struct" not in body
 
 
 def test_offsets_are_named_by_tensor() -> None:
@@ -87,7 +107,7 @@ def test_offsets_are_named_by_tensor() -> None:
     text = compile_bytes(model).sources("m").files["src/m.c"]
     assert "tflmgen_add_s32(AT(main_x), AT(sum_add), AT(for), &arithmetic_s32_0);" in text
     for name, offset in (("main_x", 0), ("sum_add", 8)):
-        assert f"    at_{name} = {offset}, /* int32[2] */\n" in text
+        assert re.search(rf"^    at_{name} = {offset}, +/\* int32\[2\] \*/$", text, re.MULTILINE)
 
 
 def test_tensors_of_one_name_at_several_places_are_numbered() -> None:
@@ -132,7 +152,7 @@ def test_joined_operators_are_named_at_the_one_that_computes_them(tmp_path: Path
     text = compiled(w.finish(), tmp_path)
     add = text.index("operator 0: ADD")
     assert text.index("operator 3: MUL") > text.index("RELU", add) > add
-    assert " 2 RELU */\n    tflmgen_add_f32(" in text
+    assert " 2 RELU */\n    static const struct tflmgen_arithmetic_f32 " in text
 
 
 def test_operators_that_are_kept_are_joined_to_none(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from tflmgen import __version__
 from tflmgen.backend.c_names import identifier, unique_identifiers
-from tflmgen.backend.c_text import array_lines, comment, float_literal
+from tflmgen.backend.c_text import array_lines, comment, enumerators, float_literal
 from tflmgen.backend.emit_body import Body, BodyWriter
 from tflmgen.backend.remarks import NO_REMARKS, Remarks
 from tflmgen.backend.rendering import render
 from tflmgen.backend.state_blob import HEADER_BYTES, blob_header
-from tflmgen.ir import Access, ConstantArray, DType, Fixed, Port, Program, Signature, Slot
+from tflmgen.ir import Access, ConstantArray, DType, Fixed, Memory, Port, Program, Signature, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,8 @@ def emit(
         headers=headers,
         weights=bool(writer.places.used),
         pointers=pointers,
-        in_arena=writer.places.offsets("arena"),
-        in_state=writer.places.offsets("state"),
+        in_arena=_enumerators(writer, "arena"),
+        in_state=_enumerators(writer, "state"),
         statics=writer.statics,
         image=_state_image(program),
         header=_bytes_lines(blob_header(program, model_sha256)),
@@ -191,6 +191,10 @@ def emit(
     }
     weights = {name: len(array.data) for name, array in writer.places.used.items()}
     return Sources(files, headers, *_step_lines(source, bodies), weights, entries, fingerprint)
+
+
+def _enumerators(writer: BodyWriter, memory: Memory) -> list[str]:
+    return enumerators([(f"at_{o.name}", o.place.offset, o.text) for o in writer.places.offsets(memory)])
 
 
 def _arrays(writer: BodyWriter) -> list[dict[str, object]]:

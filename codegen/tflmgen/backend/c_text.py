@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,9 @@ from tflmgen.ir import ConstantArray, DType, ParamValue
 
 _MIN = {-(2**31): "INT32_MIN", -(2**63): "INT64_MIN"}
 _WIDTH = 116
+"""Columns of an array's line without its indentation."""
+_COLUMNS = 120
+"""Columns of a line of code, as .clang-format has it."""
 
 
 def float_literal(value: float) -> str:
@@ -50,7 +55,9 @@ def array_lines(array: ConstantArray) -> list[str]:
     values: list[Any] = np.frombuffer(array.data, dtype=_stored(array.dtype)).tolist()
     if array.dtype is DType.FLOAT32:
         texts = [float_literal(v) for v in values]
-    elif array.dtype in (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64):
+    elif array.dtype is DType.UINT32:
+        texts = [f"0x{v:08x}" for v in values]
+    elif array.dtype in (DType.INT32, DType.INT64, DType.UINT64):
         texts = [integer_literal(v) for v in values]
     elif array.dtype is DType.BOOL:
         texts = ["true" if v else "false" for v in values]
@@ -66,6 +73,43 @@ def _stored(dtype: DType) -> np.dtype[Any]:
     if dtype is DType.FLOAT16:
         return np.dtype("<u2")
     return np.dtype("|u1") if dtype is DType.INT4 else dtype.numpy
+
+
+def enumerators(offsets: Sequence[tuple[str, int, str]]) -> list[str]:
+    """Lines of an enum, of names, values and comments; the comments in one column."""
+    values = [f"{name} = {value}," for name, value, _ in offsets]
+    column = max(map(len, values), default=0)
+    return [f"{value:{column}} /* {text} */" for value, (_, _, text) in zip(values, offsets, strict=True)]
+
+
+def wrapped(line: str) -> list[str]:
+    """A line of C in lines of at most 120 columns, its call's arguments or its list broken as clang-format does it."""
+    call = re.match(r"( *)(?:(?:if \(!)?\w+\(|\.\w+ = {)", line)
+    if len(line) <= _COLUMNS or call is None:
+        return [line]
+    arguments = _split_arguments(line[call.end() :])
+    column = call.end()
+    lines = [call[0]]
+    if column + max(map(len, arguments)) > _COLUMNS:
+        column = len(call[1]) + 4
+        lines.append(" " * column)
+    for argument in arguments:
+        if len(lines[-1]) > column and len(lines[-1]) + 1 + len(argument) > _COLUMNS:
+            lines.append(" " * column)
+        lines[-1] += (" " if len(lines[-1]) > column else "") + argument
+    return lines
+
+
+def _split_arguments(text: str) -> list[str]:
+    """A call's arguments, each with its comma; the last one with what follows it."""
+    arguments, depth = [""], 0
+    for character in text:
+        if not (character == " " and not arguments[-1]):
+            arguments[-1] += character
+        depth += (character in "({") - (character in ")}")
+        if character == "," and depth == 0:
+            arguments.append("")
+    return arguments
 
 
 def comment(text: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tflmgen.backend.c_names import unique_identifiers
-from tflmgen.backend.c_text import comment, literal
+from tflmgen.backend.c_text import comment, wrapped
+from tflmgen.backend.const_structs import ConstStructs
 from tflmgen.backend.emit_rows import PARAMETERS, Resume, stream_lines
 from tflmgen.backend.places import Places, Values
 from tflmgen.backend.remarks import NO_REMARKS, Remarks, remark_lines
@@ -26,8 +26,6 @@ from tflmgen.ir import (
     Loop,
     Origin,
     OutputArgument,
-    Params,
-    ParamValue,
     Program,
     ProgramFunction,
     Rename,
@@ -38,9 +36,19 @@ from tflmgen.ir import (
     Work,
     walk_instructions,
 )
-from tflmgen.kernels import MAX_RANK
 
 _INDENT = "    "
+_TRANSFERS = {
+    "load": "variables, as the last invocation left them",
+    "store": "variables, for the next invocation",
+    "then": "results of this branch",
+    "else": "results of this branch",
+    "init": "loop variables, before the first iteration",
+    "next": "loop variables, for the next iteration",
+    "arguments": "arguments of the call",
+    "results": "results of the call",
+}
+"""What the copies at a boundary of the schedule are of."""
 _LONG = 64
 """Most characters of a tensor's name that is shown whole."""
 
@@ -55,17 +63,8 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class ConstStruct:
-    """The numbers of kernel calls, known when they are compiled: fields that are zero from some element on are cut."""
-
-    tag: str
-    name: str
-    fields: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Body:
-    """One static function; `params` are the const structs that stand before it."""
+    """One static function; `before` are the lines of the const structs that stand before it."""
 
     name: str
     title: str
@@ -73,7 +72,7 @@ class Body:
     fails: bool = False
     parameters: str = "void"
     returns: str = "void"
-    params: tuple[ConstStruct, ...] = ()
+    before: tuple[str, ...] = ()
 
     @property
     def opening(self) -> str:
@@ -101,9 +100,7 @@ class BodyWriter:
             )
         )
         self._failing = _failing(program)
-        self._params: dict[Params, str] = {}
-        self._new_params: list[ConstStruct] = []
-        self._counts: Counter[str] = Counter()
+        self._structs = ConstStructs(program)
         self._headers: set[str] = set()
         self.statics: tuple[str, ...] = ()
 
@@ -126,7 +123,8 @@ class BodyWriter:
         end = [Line(f"{_INDENT}return TFLMGEN_OK;")] if fails else []
         title = comment(f"Subgraph '{function.name}'")
         name = self._functions[function.name]
-        return Body(name, title, (*slots, *body, *results, *end), fails, params=self._taken_params())
+        lines = tuple(_wrapped([*slots, *body, *results, *end]))
+        return Body(name, title, lines, fails, before=self._structs.take_before())
 
     def streams(self, function: ProgramFunction) -> list[Body]:
         """The functions that compute the streams which `function` calls."""
@@ -142,17 +140,21 @@ class BodyWriter:
             self.statics += (resume.next, resume.written)
         lines = stream_lines(rows, self.places.packed, self._row_call, resume, self._remarks)
         title = comment(f"Rows of {len(rows.stages)} operators at a time")
-        body = tuple(
+        marked = (
             Line(text, call.step if number == 0 or stage is not None else None, stage)
             for number, (text, stage) in enumerate(lines)
         )
+        body = tuple(_wrapped(marked))
         returns = "bool" if resume else "void"
-        return Body(call.function, title, body, False, PARAMETERS, returns, self._taken_params())
+        return Body(call.function, title, body, False, PARAMETERS, returns, self._structs.take_before())
 
-    def _row_call(self, call: RowCallAt, pointers: list[str]) -> str:
+    def _row_call(self, call: RowCallAt, pointers: list[str]) -> list[str]:
         self._headers.add(call.header)
-        params = [] if call.params is None else [f"&{self._struct(call.params)}"]
-        return f"{call.function}({', '.join([*pointers, *params])});"
+        declaration: list[str] = []
+        if call.params is not None:
+            struct, declaration = self._structs.name(call.params)
+            pointers = [*pointers, f"&{struct}"]
+        return [*declaration, f"{call.function}({', '.join(pointers)});"]
 
     def fails(self, function: str) -> bool:
         """Whether the C function returns a status."""
@@ -258,11 +260,13 @@ class BodyWriter:
 
     def _transfer(self, transfer: Transfer) -> Iterator[Line]:
         values: Values = (*transfer.values, *transfer.sources)
+        if transfer.copies or transfer.rotation:
+            yield Line(f"/* {_TRANSFERS[transfer.what]} */")
         for copy in transfer.copies:
-            yield Line(f"{self._copy(copy, transfer.step, values)} /* {transfer.what} */", transfer.step)
+            yield Line(self._copy(copy, transfer.step, values), transfer.step)
         for cycle in cycles(dict(transfer.rotation)):
             names = [self.places.slot(i) for i in cycle]
-            yield Line(f"{{ /* {transfer.what}: pointers change places */", transfer.step)
+            yield Line("{ /* pointers change places */", transfer.step)
             yield Line(f"{_INDENT}void *const first = {names[0]};")
             for one, other in pairwise(names):
                 yield Line(f"{_INDENT}{one} = {other};")
@@ -274,7 +278,9 @@ class BodyWriter:
             self._headers.add(call.header)
         arguments = [self._argument(a, call) for a in call.arguments]
         if call.params is not None:
-            arguments.append(f"&{self._struct(call.params)}")
+            struct, declaration = self._structs.name(call.params)
+            yield from map(Line, declaration)
+            arguments.append(f"&{struct}")
         called = f"{call.function}({', '.join(arguments)})"
         if call.error:
             yield Line(f"if (!{called}) {{", call.step)
@@ -284,21 +290,6 @@ class BodyWriter:
             yield Line(f"{called};", call.step)
         if self._progress_hook:
             yield Line(_progress(call.step))
-
-    def _struct(self, params: Params) -> str:
-        """The name of the const struct; calls with equal parameters share one."""
-        if params not in self._params:
-            base = params.struct.removeprefix("tflmgen_")
-            self._params[params] = f"{base}_{self._counts[base]}"
-            self._counts[base] += 1
-            fields = tuple((field, literal(value)) for field, value in _shortened(params))
-            self._new_params.append(ConstStruct(params.struct, self._params[params], fields))
-        return self._params[params]
-
-    def _taken_params(self) -> tuple[ConstStruct, ...]:
-        """The structs that were used for the first time since this was called last."""
-        taken, self._new_params = tuple(self._new_params), []
-        return taken
 
     def _argument(self, argument: Argument, call: KernelCall) -> str:
         if isinstance(argument, InputArgument | OutputArgument):
@@ -325,6 +316,13 @@ class BodyWriter:
     def _bool(self, access: Access) -> str:
         self._headers.add("common.h")
         return f"*(const tflmgen_bool *){self.places.access(access)}"
+
+
+def _wrapped(lines: Iterable[Line]) -> Iterator[Line]:
+    for line in lines:
+        first, *rest = wrapped(line.text)
+        yield replace(line, text=first)
+        yield from map(Line, rest)
 
 
 def _failing(program: Program) -> frozenset[str]:
@@ -368,15 +366,6 @@ def cycles(permutation: dict[int, int]) -> Iterator[list[int]]:
         for i in cycle:
             del permutation[i]
         yield cycle
-
-
-def _shortened(params: Params) -> Iterator[tuple[str, ParamValue]]:
-    """The fields, those that have an element for each dimension that there may be without the unused dimensions."""
-    rank = dict(params.fields).get("rank")
-    for field, value in params.fields:
-        if isinstance(rank, int) and isinstance(value, tuple) and len(value) == MAX_RANK and not any(value[rank:]):
-            value = value[: max(1, rank)]
-        yield field, value
 
 
 def _short(name: str) -> str:

@@ -16,8 +16,8 @@ _TAB = "    "
 
 Pointer = Callable[[Place, Origin, str], str]
 """C for a place in memory that an operator uses, whose kernel is in this header."""
-Caller = Callable[[RowCallAt, list[str]], str]
-"""C for the call of a kernel with these pointers."""
+Caller = Callable[[RowCallAt, list[str]], list[str]]
+"""Lines of C for the call of a kernel with these pointers; a const struct may stand before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,8 @@ def stream_lines(
     told: set[int] = set()
     for number, call in enumerate(rows.calls):
         origin = rows.stages[call.stage].origin
-        yield f"{_TAB * 2}case {number}: /* {comment(f'operator {origin.operator}: {origin.operator_name}')} */", None
+        title = comment(f"operator {origin.operator}: {origin.operator_name}")
+        yield f"{_TAB * 2}case {number}: {{ /* {title} */", None
         if call.stage not in told:
             told.add(call.stage)
             yield from ((f"{_TAB * 3}{line}", None) for line in remark_lines(remarks.get(origin, ())))
@@ -51,15 +52,18 @@ def stream_lines(
         lines = _taken(call, rows.input_row_bytes, resume) if taken and resume else _case(call, origin, pointer, caller)
         for at, line in enumerate(lines):
             yield f"{_TAB * 3}{line}", None if at else call.stage
+        yield f"{_TAB * 2}}}", None
     yield from ((line, None) for line in _tail(resume))
 
 
 def _head(rows: RowProgram, resume: Resume | None) -> Iterator[str]:
     dtype = DType.UINT8 if len(rows.calls) <= 256 else DType.UINT16
     order = ConstantArray.of("order", np.array(rows.order), dtype)
+    yield f"{_TAB}/* clang-format off */"
     yield f"{_TAB}static const {dtype.c_type} order[{len(rows.order)}] = {{"
     yield from (f"{_TAB * 2}{line}" for line in array_lines(order))
     yield f"{_TAB}}};"
+    yield f"{_TAB}/* clang-format on */"
     used = any(isinstance(place, Line) for call in rows.calls for place in (*call.arguments, *call.reads, call.write))
     yield f"{_TAB}uint8_t *const lines = scratch;" if used else f"{_TAB}(void)scratch;"
     for number in sorted(
@@ -100,7 +104,8 @@ def _taken(call: RowCallAt, row_bytes: int, resume: Resume) -> Iterator[str]:
 
 def _case(call: RowCallAt, origin: Origin, pointer: Pointer, caller: Caller) -> Iterator[str]:
     yield from _moves(call)
-    yield caller(call, [_argument(argument, lambda p: pointer(p, origin, call.header)) for argument in call.arguments])
+    pointers = [_argument(argument, lambda p: pointer(p, origin, call.header)) for argument in call.arguments]
+    yield from caller(call, pointers)
     yield from _advances(call)
     yield "break;"
 

@@ -33,20 +33,11 @@ TFLMGEN_ARENA static uint8_t arena[28];
 
 /* Where tensors lie, in bytes from the arena's start. Those that are not needed at the same time share bytes. */
 enum {
-    at_a = 0, /* int32[3] */
-    at_b = 12, /* int32[3] */
+    at_a = 0,   /* int32[3] */
+    at_b = 12,  /* int32[3] */
     at_sum = 0, /* int32[3] */
-    at_p = 24, /* bool[1] */
-    at_z = 0, /* int32[3] */
-};
-
-static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
-    .rank = 1,
-    .extent = {3},
-    .stride1 = {1},
-    .stride2 = {1},
-    .least = INT32_MIN,
-    .greatest = 2147483647,
+    at_p = 24,  /* bool[1] */
+    at_z = 0,   /* int32[3] */
 };
 
 /* Subgraph 'main' */
@@ -55,6 +46,14 @@ static void run_main(void)
     /* subgraph 0 'main', operator 0: IF */
     if (*(const tflmgen_bool *)AT(p)) {
         /* subgraph 1 'then', operator 0: ADD -> int32[3] 'sum' */
+        static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
+            .rank = 1,
+            .extent = {3},
+            .stride1 = {1},
+            .stride2 = {1},
+            .least = INT32_MIN,
+            .greatest = 2147483647,
+        };
         tflmgen_add_s32(AT(a), AT(b), AT(sum), &arithmetic_s32_0);
     }
 }

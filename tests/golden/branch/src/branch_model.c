@@ -24,20 +24,46 @@ static void *signature_0_tensor_3(void)
 }
 
 static const tflmgen_tensor signature_0_inputs[] = {
-    {"p", signature_0_tensor_0, 1, 0, NULL},
-    {"a", signature_0_tensor_1, 12, 0, NULL},
-    {"b", signature_0_tensor_2, 12, 0, NULL},
+    {
+        .name = "p",
+        .data = signature_0_tensor_0,
+        .bytes = 1,
+    },
+    {
+        .name = "a",
+        .data = signature_0_tensor_1,
+        .bytes = 12,
+    },
+    {
+        .name = "b",
+        .data = signature_0_tensor_2,
+        .bytes = 12,
+    },
 };
 
 static const tflmgen_tensor signature_0_outputs[] = {
-    {"z", signature_0_tensor_3, 12, 0, NULL},
+    {
+        .name = "z",
+        .data = signature_0_tensor_3,
+        .bytes = 12,
+    },
 };
 
 static const tflmgen_signature signatures[] = {
-    {"", branch_invoke,
-signature_0_inputs, signature_0_outputs,
-     3, 1},
+    {
+        .key = "",
+        .invoke = branch_invoke,
+        .inputs = signature_0_inputs,
+        .input_count = 3,
+        .outputs = signature_0_outputs,
+        .output_count = 1,
+    },
 };
 
-const tflmgen_model branch_model = {"branch", signatures, 1, branch_reset,
-    0x6776C3DDu};
+const tflmgen_model branch_model = {
+    .name = "branch",
+    .signatures = signatures,
+    .signature_count = 1,
+    .reset = branch_reset,
+    .fingerprint = 0x6776C3DDu,
+};

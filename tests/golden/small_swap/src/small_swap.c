@@ -35,47 +35,47 @@ TFLMGEN_ARENA static uint8_t arena[32];
 
 /* Where tensors lie, in bytes from the arena's start. Those that are not needed at the same time share bytes. */
 enum {
-    at_i = 28, /* int32[1] */
-    at_n = 24, /* int32[1] */
-    at_again = 16, /* bool[1] */
-    at_next = 28, /* int32[1] */
+    at_i = 28,           /* int32[1] */
+    at_n = 24,           /* int32[1] */
+    at_again = 16,       /* bool[1] */
+    at_next = 28,        /* int32[1] */
     at_temporary_6 = 16, /* of a copy */
-    at_b = 8, /* int32[2] */
-    at_a = 0, /* int32[2] */
-};
-
-static const struct tflmgen_binary binary_0 = {
-    .rank = 1,
-    .extent = {1},
-    .stride1 = {0},
-    .stride2 = {0},
-};
-
-static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
-    .rank = 1,
-    .extent = {1},
-    .stride1 = {0},
-    .stride2 = {0},
-    .least = INT32_MIN,
-    .greatest = 2147483647,
+    at_b = 8,            /* int32[2] */
+    at_a = 0,            /* int32[2] */
 };
 
 /* Subgraph 'main' */
 static void run_main(void)
 {
-    memset(AT(i), 0, 4); /* init */
+    /* loop variables, before the first iteration */
+    memset(AT(i), 0, 4);
     /* subgraph 0 'main', operator 0: WHILE */
     for (;;) {
         /* subgraph 1 'condition', operator 0: LESS -> bool[1] 'again' */
+        static const struct tflmgen_binary binary_0 = {
+            .rank = 1,
+            .extent = {1},
+            .stride1 = {0},
+            .stride2 = {0},
+        };
         tflmgen_less_s32(AT(i), AT(n), AT(again), &binary_0);
         if (!*(const tflmgen_bool *)AT(again)) {
             break;
         }
         /* subgraph 2 'body', operator 0: ADD -> int32[1] 'next' */
+        static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
+            .rank = 1,
+            .extent = {1},
+            .stride1 = {0},
+            .stride2 = {0},
+            .least = INT32_MIN,
+            .greatest = 2147483647,
+        };
         tflmgen_add_s32(AT(i), const_one, AT(next), &arithmetic_s32_0);
-        memcpy(AT(temporary_6), AT(b), 8); /* next */
-        memcpy(AT(b), AT(a), 8); /* next */
-        memcpy(AT(a), AT(temporary_6), 8); /* next */
+        /* loop variables, for the next iteration */
+        memcpy(AT(temporary_6), AT(b), 8);
+        memcpy(AT(b), AT(a), 8);
+        memcpy(AT(a), AT(temporary_6), 8);
     }
 }
 

@@ -29,21 +29,51 @@ static void *signature_0_tensor_4(void)
 }
 
 static const tflmgen_tensor signature_0_inputs[] = {
-    {"n", signature_0_tensor_0, 4, 0, NULL},
-    {"a", signature_0_tensor_1, 8, 0, NULL},
-    {"b", signature_0_tensor_2, 8, 0, NULL},
+    {
+        .name = "n",
+        .data = signature_0_tensor_0,
+        .bytes = 4,
+    },
+    {
+        .name = "a",
+        .data = signature_0_tensor_1,
+        .bytes = 8,
+    },
+    {
+        .name = "b",
+        .data = signature_0_tensor_2,
+        .bytes = 8,
+    },
 };
 
 static const tflmgen_tensor signature_0_outputs[] = {
-    {"a", signature_0_tensor_3, 8, 0, NULL},
-    {"b", signature_0_tensor_4, 8, 0, NULL},
+    {
+        .name = "a",
+        .data = signature_0_tensor_3,
+        .bytes = 8,
+    },
+    {
+        .name = "b",
+        .data = signature_0_tensor_4,
+        .bytes = 8,
+    },
 };
 
 static const tflmgen_signature signatures[] = {
-    {"", small_swap_invoke,
-signature_0_inputs, signature_0_outputs,
-     3, 2},
+    {
+        .key = "",
+        .invoke = small_swap_invoke,
+        .inputs = signature_0_inputs,
+        .input_count = 3,
+        .outputs = signature_0_outputs,
+        .output_count = 2,
+    },
 };
 
-const tflmgen_model small_swap_model = {"small_swap", signatures, 1, small_swap_reset,
-    0x6EE28B72u};
+const tflmgen_model small_swap_model = {
+    .name = "small_swap",
+    .signatures = signatures,
+    .signature_count = 1,
+    .reset = small_swap_reset,
+    .fingerprint = 0x6EE28B72u,
+};

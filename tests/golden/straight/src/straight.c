@@ -33,26 +33,25 @@ TFLMGEN_ARENA static uint8_t arena[32];
 
 /* Where tensors lie, in bytes from the arena's start. Those that are not needed at the same time share bytes. */
 enum {
-    at_x = 0, /* int32[4] */
-    at_sum = 16, /* int32[4] */
+    at_x = 0,     /* int32[4] */
+    at_sum = 16,  /* int32[4] */
     at_left = 16, /* int32[2,2] */
     at_right = 0, /* int32[2,2] */
-    at_z = 16, /* int32[2,2] */
-};
-
-static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
-    .rank = 1,
-    .extent = {4},
-    .stride1 = {1},
-    .stride2 = {1},
-    .least = INT32_MIN,
-    .greatest = 2147483647,
+    at_z = 16,    /* int32[2,2] */
 };
 
 /* Subgraph 'main' */
 static void run_main(void)
 {
     /* subgraph 0 'main', operator 0: ADD -> int32[4] 'sum' */
+    static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
+        .rank = 1,
+        .extent = {4},
+        .stride1 = {1},
+        .stride2 = {1},
+        .least = INT32_MIN,
+        .greatest = 2147483647,
+    };
     tflmgen_add_s32(AT(x), const_c, AT(sum), &arithmetic_s32_0);
     /* subgraph 0 'main', operator 1: RESHAPE -> int32[2,2] 'left', a view of 'sum' */
     /* subgraph 0 'main', operator 2: RESHAPE -> int32[2,2] 'right', a view of 'x' */

@@ -14,18 +14,36 @@ static void *signature_0_tensor_1(void)
 }
 
 static const tflmgen_tensor signature_0_inputs[] = {
-    {"x", signature_0_tensor_0, 16, 0, NULL},
+    {
+        .name = "x",
+        .data = signature_0_tensor_0,
+        .bytes = 16,
+    },
 };
 
 static const tflmgen_tensor signature_0_outputs[] = {
-    {"z", signature_0_tensor_1, 16, 0, NULL},
+    {
+        .name = "z",
+        .data = signature_0_tensor_1,
+        .bytes = 16,
+    },
 };
 
 static const tflmgen_signature signatures[] = {
-    {"", straight_invoke,
-signature_0_inputs, signature_0_outputs,
-     1, 1},
+    {
+        .key = "",
+        .invoke = straight_invoke,
+        .inputs = signature_0_inputs,
+        .input_count = 1,
+        .outputs = signature_0_outputs,
+        .output_count = 1,
+    },
 };
 
-const tflmgen_model straight_model = {"straight", signatures, 1, straight_reset,
-    0x8AE66595u};
+const tflmgen_model straight_model = {
+    .name = "straight",
+    .signatures = signatures,
+    .signature_count = 1,
+    .reset = straight_reset,
+    .fingerprint = 0x8AE66595u,
+};

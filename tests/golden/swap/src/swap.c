@@ -35,50 +35,50 @@ TFLMGEN_ARENA static uint8_t arena[76];
 
 /* Where tensors lie, in bytes from the arena's start. Those that are not needed at the same time share bytes. */
 enum {
-    at_a = 0, /* int32[8] */
-    at_b = 32, /* int32[8] */
-    at_i = 68, /* int32[1] */
-    at_n = 64, /* int32[1] */
+    at_a = 0,      /* int32[8] */
+    at_b = 32,     /* int32[8] */
+    at_i = 68,     /* int32[1] */
+    at_n = 64,     /* int32[1] */
     at_again = 72, /* bool[1] */
-    at_next = 68, /* int32[1] */
+    at_next = 68,  /* int32[1] */
 };
 
 static void *run_main_result_0 = AT(a);
 
 static void *run_main_result_1 = AT(b);
 
-static const struct tflmgen_binary binary_0 = {
-    .rank = 1,
-    .extent = {1},
-    .stride1 = {0},
-    .stride2 = {0},
-};
-
-static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
-    .rank = 1,
-    .extent = {1},
-    .stride1 = {0},
-    .stride2 = {0},
-    .least = INT32_MIN,
-    .greatest = 2147483647,
-};
-
 /* Subgraph 'main' */
 static void run_main(void)
 {
     void *slot_a = AT(a);
     void *slot_b = AT(b);
-    memset(AT(i), 0, 4); /* init */
+    /* loop variables, before the first iteration */
+    memset(AT(i), 0, 4);
     /* subgraph 0 'main', operator 0: WHILE */
     for (;;) {
         /* subgraph 1 'condition', operator 0: LESS -> bool[1] 'again' */
+        static const struct tflmgen_binary binary_0 = {
+            .rank = 1,
+            .extent = {1},
+            .stride1 = {0},
+            .stride2 = {0},
+        };
         tflmgen_less_s32(AT(i), AT(n), AT(again), &binary_0);
         if (!*(const tflmgen_bool *)AT(again)) {
             break;
         }
         /* subgraph 2 'body', operator 0: ADD -> int32[1] 'next' */
+        static const struct tflmgen_arithmetic_s32 arithmetic_s32_0 = {
+            .rank = 1,
+            .extent = {1},
+            .stride1 = {0},
+            .stride2 = {0},
+            .least = INT32_MIN,
+            .greatest = 2147483647,
+        };
         tflmgen_add_s32(AT(i), const_one, AT(next), &arithmetic_s32_0);
-        { /* next: pointers change places */
+        /* loop variables, for the next iteration */
+        { /* pointers change places */
             void *const first = slot_a;
             slot_a = slot_b;
             slot_b = first;

@@ -29,21 +29,51 @@ static void *signature_0_tensor_4(void)
 }
 
 static const tflmgen_tensor signature_0_inputs[] = {
-    {"n", signature_0_tensor_0, 4, 0, NULL},
-    {"a", signature_0_tensor_1, 32, 0, NULL},
-    {"b", signature_0_tensor_2, 32, 0, NULL},
+    {
+        .name = "n",
+        .data = signature_0_tensor_0,
+        .bytes = 4,
+    },
+    {
+        .name = "a",
+        .data = signature_0_tensor_1,
+        .bytes = 32,
+    },
+    {
+        .name = "b",
+        .data = signature_0_tensor_2,
+        .bytes = 32,
+    },
 };
 
 static const tflmgen_tensor signature_0_outputs[] = {
-    {"a", signature_0_tensor_3, 32, 0, NULL},
-    {"b", signature_0_tensor_4, 32, 0, NULL},
+    {
+        .name = "a",
+        .data = signature_0_tensor_3,
+        .bytes = 32,
+    },
+    {
+        .name = "b",
+        .data = signature_0_tensor_4,
+        .bytes = 32,
+    },
 };
 
 static const tflmgen_signature signatures[] = {
-    {"", swap_invoke,
-signature_0_inputs, signature_0_outputs,
-     3, 2},
+    {
+        .key = "",
+        .invoke = swap_invoke,
+        .inputs = signature_0_inputs,
+        .input_count = 3,
+        .outputs = signature_0_outputs,
+        .output_count = 2,
+    },
 };
 
-const tflmgen_model swap_model = {"swap", signatures, 1, swap_reset,
-    0x18E8C429u};
+const tflmgen_model swap_model = {
+    .name = "swap",
+    .signatures = signatures,
+    .signature_count = 1,
+    .reset = swap_reset,
+    .fingerprint = 0x18E8C429u,
+};

@@ -1,0 +1,86 @@
+"""Const structs with the numbers of kernel calls: each stands beside its first call.
+
+Calls with equal numbers share one struct. Where the block of its first call doesn't hold the others (the two branches
+of an If, two functions), it stands before the function instead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import count
+
+from tflmgen.backend.c_text import literal
+from tflmgen.ir import Branch, Instruction, KernelCall, Loop, Params, ParamValue, Program, walk_instructions
+from tflmgen.kernels import MAX_RANK
+
+_Scope = tuple[int, ...]
+"""A block of C: the numbers of the blocks around it, outermost first, and its own."""
+
+
+class ConstStructs:
+    """The const structs of one program, named and declared as its calls are written, in the program's order."""
+
+    def __init__(self, program: Program) -> None:
+        self._in_blocks = _declared_in_blocks(program)
+        self._names: dict[Params, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._before: list[str] = []
+
+    def name(self, params: Params) -> tuple[str, list[str]]:
+        """The struct's name, and the lines that stand before this call in order to declare it."""
+        if params in self._names:
+            return self._names[params], []
+        base = params.struct.removeprefix("tflmgen_")
+        self._names[params] = f"{base}_{self._counts[base]}"
+        self._counts[base] += 1
+        fields = [f"    .{field} = {literal(value)}," for field, value in _shortened(params)]
+        lines = [f"static const struct {params.struct} {self._names[params]} = {{", *fields, "};"]
+        if params in self._in_blocks:
+            return self._names[params], lines
+        self._before += [*lines, ""]
+        return self._names[params], []
+
+    def take_before(self) -> tuple[str, ...]:
+        """The lines of structs that stand before the function whose calls were named since this was called last."""
+        lines, self._before = tuple(self._before), []
+        return lines
+
+
+def _declared_in_blocks(program: Program) -> frozenset[Params]:
+    """The structs whose first call is in a block that holds all their calls."""
+    scopes: dict[Params, list[_Scope]] = {}
+    for params, scope in _calls(program):
+        scopes.setdefault(params, []).append(scope)
+    return frozenset(params for params, uses in scopes.items() if all(use[: len(uses[0])] == uses[0] for use in uses))
+
+
+def _calls(program: Program) -> Iterator[tuple[Params, _Scope]]:
+    """Each call's struct and block, in the order in which the C is written: a function's streams stand before it."""
+    fresh = count()
+    for function in program.functions:
+        for one in walk_instructions(function.body):
+            for call in one.rows.calls if isinstance(one, KernelCall) and one.rows is not None else ():
+                if call.params is not None:
+                    yield call.params, (next(fresh),)
+        yield from _calls_in(function.body, (next(fresh),), fresh)
+
+
+def _calls_in(body: Iterable[Instruction], scope: _Scope, fresh: Iterator[int]) -> Iterator[tuple[Params, _Scope]]:
+    for one in body:
+        if isinstance(one, KernelCall) and one.params is not None:
+            yield one.params, scope
+        elif isinstance(one, Branch):
+            yield from _calls_in(one.then, (*scope, next(fresh)), fresh)
+            yield from _calls_in(one.orelse, (*scope, next(fresh)), fresh)
+        elif isinstance(one, Loop):
+            yield from _calls_in((*one.condition, *one.body), (*scope, next(fresh)), fresh)
+
+
+def _shortened(params: Params) -> Iterator[tuple[str, ParamValue]]:
+    """The fields, those that have an element for each dimension that there may be without the unused dimensions."""
+    rank = dict(params.fields).get("rank")
+    for field, value in params.fields:
+        if isinstance(rank, int) and isinstance(value, tuple) and len(value) == MAX_RANK and not any(value[rank:]):
+            value = value[: max(1, rank)]
+        yield field, value

@@ -1,4 +1,4 @@
-"""Where every value lies: homes shared by values, the moves that remain, overlaps, and offsets in the arena.
+"""Memory of every value: coalesced buffers (homes), remaining copies, overlaps, and offsets in the arena.
 
 In: a Schedule, its Liveness and the chosen kernels. Out: Storage and Layout.
 Decided here: coalescing and placement.

@@ -1,4 +1,4 @@
-"""What is placed: blocks with their live steps, and how far they must lie apart."""
+"""Blocks to place, with their live steps, and the distances that they must keep."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tflmgen.schedule import runs
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A buffer as the placer sees it: size and alignment in bytes, live steps as a bit set."""
+    """A buffer to place: size and alignment in bytes, live steps as a bit set."""
 
     bytes: int
     alignment: int
@@ -26,29 +26,29 @@ Constraints = Sequence[Sequence[tuple[int, int, int]]]
 
 
 def constraints_of(blocks: Sequence[Block], overlaps: Overlaps) -> Constraints:
-    """How far blocks that are live together must lie apart."""
-    found: list[list[tuple[int, int, int]]] = [[] for _ in blocks]
-    for i, one in enumerate(blocks):
+    """Distances between blocks that are live at a common step."""
+    constraints: list[list[tuple[int, int, int]]] = [[] for _ in blocks]
+    for i, first in enumerate(blocks):
         for j in range(i):
-            other = blocks[j]
-            if not one.steps & other.steps:
+            second = blocks[j]
+            if not first.steps & second.steps:
                 continue
-            i_below, j_below = one.bytes, other.bytes
+            i_below, j_below = first.bytes, second.bytes
             if (i, j) in overlaps:
                 i_below, j_below = (min(pair) for pair in zip((i_below, j_below), overlaps[i, j], strict=True))
             elif (j, i) in overlaps:
                 j_below, i_below = (min(pair) for pair in zip((j_below, i_below), overlaps[j, i], strict=True))
-            found[i].append((j, i_below, j_below))
-            found[j].append((i, j_below, i_below))
-    return found
+            constraints[i].append((j, i_below, j_below))
+            constraints[j].append((i, j_below, i_below))
+    return constraints
 
 
 def shared_bytes(blocks: Sequence[Block], overlaps: Overlaps) -> dict[tuple[int, int], int]:
-    """(step, output) -> the most bytes that the output can have in common with its inputs that are live there."""
+    """(step, output) -> upper bound of the bytes that the output can share with its inputs live at that step."""
     shared: dict[tuple[int, int], int] = {}
     for (output, source), (before, after) in overlaps.items():
         out, into = blocks[output].bytes, blocks[source].bytes
-        # Between these two shifts of the output against the input, one of the two covers the other.
+        # At shifts of the output between these two, one of output and input covers the other.
         shifts = min(-before, max(0, into - out)), max(after, min(0, into - out))
         common = max(0, *(out + into - (max(out + shift, into) - min(shift, 0)) for shift in shifts))
         for first, last in runs(blocks[output].steps & blocks[source].steps):

@@ -23,7 +23,7 @@ from tflmgen.memory.instance import FAR, Bools, Instance, Ints
 
 
 class Rule(Enum):
-    """Which section is next: s is where its lowest block may begin, w the capacity that it may waste."""
+    """Rule that selects the next section; s: lowest offset of a block in it, w: capacity that may remain unused."""
 
     LOWEST = "least s"
     LOWEST_TIGHT = "least s, then the fullest section of all that the block is in"
@@ -34,9 +34,12 @@ class Rule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """offsets: int64[n] of the instance's blocks, if found; nodes: how many were looked at.
+    """Result of a search.
 
-    left: the fewest blocks that were left to place at any node. is_proved: all packings were looked at, or one found.
+    offsets    int64[n] of the instance's blocks; None if no packing was found
+    nodes      number of visited nodes
+    left       smallest number of blocks left to place at any node
+    is_proved  a packing was found, or all were searched
     """
 
     offsets: Ints | None
@@ -50,7 +53,7 @@ class _Stacked:
     """least: the lowest offset of each block. order: the blocks by that. tops: the height of each section's stack,
     from section `start` on."""
 
-    least: Ints
+    lowest: Ints
     order: Ints
     tops: Ints
     start: int
@@ -58,9 +61,10 @@ class _Stacked:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Blocks that are still to be placed, in the order of priority, and where each would rest now.
+    """Blocks still to be placed, in order of priority.
 
-    raised: those that are known not to stay there.
+    low     offset at which each block would rest now
+    raised  blocks that another block will come under
     """
 
     blocks: Ints
@@ -73,29 +77,32 @@ _Node = tuple[_Group, _Stacked]
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The group of a node, the number in it of the block that was placed, and the nodes that are left thereafter.
+    """Frame of the search stack.
 
-    outside: how many blocks the groups that are left in outer frames have.
+    group    the group of a node
+    placed   index in it of the placed block
+    pending  nodes that remain afterwards
+    outside  number of blocks in the remaining groups of outer frames
     """
 
     group: _Group
-    chosen: int
+    placed: int
     pending: list[_Node]
     outside: int
 
     @property
     def left(self) -> int:
-        """How many blocks are still to be placed in all the groups that are left."""
+        """Number of blocks still to be placed in all remaining groups."""
         return self.outside + sum(len(group.blocks) for group, _ in self.pending)
 
 
 def pack_within(
     instance: Instance, capacity: int, priority: Ints, rule: Rule, nodes: int, patience: int | None = None
 ) -> Outcome:
-    """Looks for a packing of at most `capacity` bytes, at no more than so many nodes.
+    """Searches for a packing of at most `capacity` bytes in at most `nodes` nodes.
 
-    priority: int64[n], the blocks from the first to the last.
-    patience: how many nodes may follow each other without more blocks being placed than ever before; else it ends.
+    priority  int64[n], blocks from first to last
+    patience  consecutive nodes without a new maximum of placed blocks after which the search ends; None: unlimited
     """
     return _Search(instance, capacity, rule).run(priority, nodes, nodes if patience is None else patience)
 
@@ -116,13 +123,13 @@ class _Search:
         used = outside = fewest_at = 0
         fewest = count + 1
         while True:
-            chosen = -1 if node is None else self._choose(*node)
-            if node is None or chosen < 0:
+            index = -1 if node is None else self._choose(*node)
+            if node is None or index < 0:
                 if not stack:
                     return Outcome(None, used, fewest, True)
                 frame = stack.pop()
                 outside = frame.outside
-                node = self._node(self._lift(frame.group, frame.chosen))
+                node = self._node(self._raise_block(frame.group, frame.placed))
                 continue
             group = node[0]
             if outside + len(group.blocks) < fewest:
@@ -130,12 +137,12 @@ class _Search:
             if used == nodes or used - fewest_at > patience:
                 return Outcome(None, used, fewest, False)
             used += 1
-            offsets[group.blocks[chosen]] = group.low[chosen]
-            pending = self._split(self._put(group, chosen))
+            offsets[group.blocks[index]] = group.low[index]
+            pending = self._split(self._place_block(group, index))
             if pending is None:
-                node = self._node(self._lift(group, chosen))
+                node = self._node(self._raise_block(group, index))
                 continue
-            stack.append(_Frame(group, chosen, pending, outside))
+            stack.append(_Frame(group, index, pending, outside))
             while stack and not stack[-1].pending:
                 stack.pop()
             if not stack:
@@ -148,53 +155,53 @@ class _Search:
         return None if stacked is None else (group, stacked)
 
     @staticmethod
-    def _lift(group: _Group, chosen: int) -> _Group:
-        """The other branch: something comes under the block."""
+    def _raise_block(group: _Group, index: int) -> _Group:
+        """The branch in which another block comes under this one."""
         raised = group.raised.copy()
-        raised[chosen] = True
+        raised[index] = True
         return _Group(group.blocks, group.low, raised)
 
-    def _put(self, group: _Group, chosen: int) -> _Group:
-        """What is left once the block is placed."""
-        kept = np.ones(len(group.blocks), dtype=np.bool_)
-        kept[chosen] = False
-        blocks, low = group.blocks[kept], group.low[kept]
-        above = self._instance.above[group.blocks[chosen], blocks]
-        rests = group.low[chosen] + above
+    def _place_block(self, group: _Group, index: int) -> _Group:
+        """The group after placing the block."""
+        remaining = np.ones(len(group.blocks), dtype=np.bool_)
+        remaining[index] = False
+        blocks, low = group.blocks[remaining], group.low[remaining]
+        above = self._instance.above[group.blocks[index], blocks]
+        rests = group.low[index] + above
         if self._rounds:
             alignment = self._instance.alignment[blocks]
             rests = -(-rests // alignment) * alignment
-        # Whatever meets the block in time has something under it now, even where it lies no higher for that.
-        return _Group(blocks, np.maximum(low, rests), group.raised[kept] & (above == -FAR))
+        # Blocks that meet the placed one in time now have a block under them, even if they are no higher for it.
+        return _Group(blocks, np.maximum(low, rests), group.raised[remaining] & (above == -FAR))
 
     def _stack(self, group: _Group) -> _Stacked | None:
-        """The bound of a node; None if it fails."""
+        """Lower bounds of a node; None if they exceed the capacity."""
         instance = self._instance
-        least = self._least(group) if group.raised.any() else group.low
-        if (least + instance.size[group.blocks]).max() > self._capacity:
+        lowest = self._lowest_offsets(group) if group.raised.any() else group.low
+        if (lowest + instance.size[group.blocks]).max() > self._capacity:
             return None
-        order = least.argsort(kind="stable")
+        order = lowest.argsort(kind="stable")
         start, end = instance.first[group.blocks].min(), instance.last[group.blocks].max() + 1
         heights = instance.weight[group.blocks[order[::-1]], start:end].cumsum(0)
-        heights += least[order[::-1], None]
+        heights += lowest[order[::-1], None]
         tops: Ints = heights.max(0)
-        return None if tops.max() > self._capacity else _Stacked(least, order, tops, int(start))
+        return None if tops.max() > self._capacity else _Stacked(lowest, order, tops, int(start))
 
-    def _least(self, group: _Group) -> Ints:
-        """How low each block can come, if raised blocks lie above one that is still to come (Bellman and Ford)."""
+    def _lowest_offsets(self, group: _Group) -> Ints:
+        """Lowest offset of each block, given that raised blocks lie above one still to come (Bellman-Ford)."""
         raised = np.flatnonzero(group.raised)
-        least = group.low.copy()
-        least[raised] = FAR
+        lowest = group.low.copy()
+        lowest[raised] = FAR
         above = self._instance.above[np.ix_(group.blocks, group.blocks[raised])]
         while True:
-            rests = np.where(above > -FAR, least[:, None] + above, FAR).min(0)
+            rests = np.where(above > -FAR, lowest[:, None] + above, FAR).min(0)
             lower = np.maximum(group.low[raised], rests)
-            if (lower == least[raised]).all():
-                return least
-            least[raised] = lower
+            if (lower == lowest[raised]).all():
+                return lowest
+            lowest[raised] = lower
 
     def _choose(self, group: _Group, stacked: _Stacked) -> int:
-        """The number of the next block in its group; -1 if all are raised."""
+        """Index of the next block in its group; -1 if all are raised."""
         free = stacked.order[~group.raised[stacked.order]]
         if not free.size:
             return -1
@@ -202,32 +209,32 @@ class _Search:
         if self._rule is Rule.LOWEST:
             return int(free[0])
         if self._rule is Rule.LOWEST_TIGHT:
-            ties = free[stacked.least[free] == stacked.least[free[0]]]
+            ties = free[stacked.lowest[free] == stacked.lowest[free[0]]]
             tops = self._instance.live[group.blocks[ties], stacked.start : end] * stacked.tops
             return int(ties[tops.max(1).argmax()])
         live = self._instance.live[group.blocks[free], stacked.start : end]
         lowest = live.argmax(0)
         waste = self._capacity - stacked.tops
-        value = stacked.least[free[lowest]] * self._weight + waste
+        value = stacked.lowest[free[lowest]] * self._weight + waste
         value[~live.any(0)] = FAR
         return int(free[lowest[value.argmin()]])
 
-    def _split(self, rest: _Group) -> list[_Node] | None:
-        """The groups that have no section in common, the fullest last; None if they cannot be packed."""
-        if not rest.blocks.size:
+    def _split(self, remaining: _Group) -> list[_Node] | None:
+        """Groups without common sections, the fullest last; None if one cannot be packed."""
+        if not remaining.blocks.size:
             return []
-        stacked = self._stack(rest)
+        stacked = self._stack(remaining)
         if stacked is None:
             return None
-        first, last = self._instance.first[rest.blocks], self._instance.last[rest.blocks]
+        first, last = self._instance.first[remaining.blocks], self._instance.last[remaining.blocks]
         order = first.argsort(kind="stable")
         cuts = np.flatnonzero(first[order[1:]] > np.maximum.accumulate(last[order])[:-1]) + 1
         if not cuts.size:
-            return [(rest, stacked)]
+            return [(remaining, stacked)]
         nodes = []
         for part in np.split(order, cuts):
             part.sort()
-            node = self._node(_Group(rest.blocks[part], rest.low[part], rest.raised[part]))
+            node = self._node(_Group(remaining.blocks[part], remaining.low[part], remaining.raised[part]))
             if node is None:
                 return None
             nodes.append(node)

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from tflmgen.memory.blocks import Block, Constraints
 
 Packing = tuple[int, list[int]]
-"""Bytes of the arena, and the offset of each block."""
+"""(bytes of the arena, offset of each block)."""
 
 
 def best_first_fit(blocks: Sequence[Block], constraints: Constraints, bound: int) -> tuple[Packing, list[int]]:
-    """The best packing of all orders, and its order; none below `bound` is looked for."""
+    """The best packing over several orders, and its order; stops at `bound` bytes."""
     best: Packing | None = None
     best_order: list[int] = []
     for order in _orders(blocks):
-        found = _first_fit(blocks, constraints, order)
-        if best is None or found[0] < best[0]:
-            best, best_order = found, order
+        packing = _first_fit(blocks, constraints, order)
+        if best is None or packing[0] < best[0]:
+            best, best_order = packing, order
         if best[0] == bound:
             break
     assert best is not None
@@ -45,7 +45,7 @@ def _orders(blocks: Sequence[Block]) -> list[list[int]]:
 
 
 def _first_fit(blocks: Sequence[Block], constraints: Constraints, order: Sequence[int]) -> Packing:
-    """Each block in turn begins at the lowest offset that its placed neighbours allow."""
+    """Places each block, in order, at the lowest offset that its placed neighbours allow."""
     offsets = [-1] * len(blocks)
     top = 0
     for i in order:
@@ -53,38 +53,38 @@ def _first_fit(blocks: Sequence[Block], constraints: Constraints, order: Sequenc
         forbidden = sorted(
             (offsets[j] - below, offsets[j] + above) for j, below, above in constraints[i] if offsets[j] >= 0
         )
-        at = 0
-        for least, greatest in forbidden:
-            if at <= least:
+        offset = 0
+        for low, high in forbidden:
+            if offset <= low:
                 break
-            if greatest > at:
-                at = -(-greatest // alignment) * alignment
-        offsets[i] = at
-        top = max(top, at + blocks[i].bytes)
+            if high > offset:
+                offset = -(-high // alignment) * alignment
+        offsets[i] = offset
+        top = max(top, offset + blocks[i].bytes)
     return top, offsets
 
 
 def improve(
     blocks: Sequence[Block], constraints: Constraints, order: list[int], best: Packing, bound: int, effort: int
 ) -> Packing:
-    """`best`, packed in `order`, or a better one: as many orders as `effort` pairs of blocks allow."""
-    chance = random.Random(0)
+    """Local search from `best`, packed in `order`; `effort`: pairs of blocks to look at. Never worse than `best`."""
+    generator = random.Random(0)
     cost = len(blocks) + sum(map(len, constraints))
-    current, now = list(order), best[0]
+    current, current_bytes = list(order), best[0]
     for _ in range(max(1, effort // max(1, cost))):
         trial = list(current)
         at_peak = [i for i in trial if best[1][i] + blocks[i].bytes == best[0]]
-        moved = chance.choice(at_peak) if at_peak and chance.random() < 0.5 else chance.choice(trial)
+        moved = generator.choice(at_peak) if at_peak and generator.random() < 0.5 else generator.choice(trial)
         trial.remove(moved)
-        trial.insert(chance.randrange(len(trial) // 2 + 1), moved)
-        if chance.random() < 0.5:
-            a, b = chance.randrange(len(trial)), chance.randrange(len(trial))
+        trial.insert(generator.randrange(len(trial) // 2 + 1), moved)
+        if generator.random() < 0.5:
+            a, b = generator.randrange(len(trial)), generator.randrange(len(trial))
             trial[a], trial[b] = trial[b], trial[a]
-        found = _first_fit(blocks, constraints, trial)
-        if found[0] <= now:
-            current, now = trial, found[0]
-        if found[0] < best[0]:
-            best = found
+        packing = _first_fit(blocks, constraints, trial)
+        if packing[0] <= current_bytes:
+            current, current_bytes = trial, packing[0]
+        if packing[0] < best[0]:
+            best = packing
         if best[0] == bound:
             break
     return best

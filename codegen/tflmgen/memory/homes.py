@@ -1,9 +1,9 @@
-"""Homes under construction: values that are one by name, and names that share a home without interfering.
+"""Coalescing of values into homes: groups of aliased values, and groups that share a home without interfering.
 
-A group is a set of values that are the same bytes by definition. A home is groups at offsets. Two groups may overlap
-in a home unless they are live together at a step where that matters; it does not matter at a step that reads the one
-for the last time as it writes the other (noted by `may_share`), nor where the one is by definition a piece of the
-other and lies just there (noted by `is_piece`).
+A group is a set of values that are the same bytes by definition. A home (a coalesced web of SSA destruction) is a set
+of groups at offsets. Two groups may overlap in a home unless they interfere: unless both are live at some step. They do
+not interfere at a step that reads one for the last time while it writes the other (`may_share`), nor if one is by
+definition a piece of the other, at this offset (`is_piece`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from tflmgen.schedule import Liveness
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A home: `bytes` (a multiple of 4), live at `steps` (a bit set), holding `values` in turn.
+    """A finished home.
 
-    A home that a variable has a share in is `state`: its contents outlive the invocation.
+    bytes   multiple of 4
+    steps   live range as a bit set
+    values  hosted in turn
+    memory  state if it holds a persistent variable, whose contents outlive the invoke
     """
 
     name: str
@@ -32,7 +35,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place within a buffer, in bytes from its beginning."""
+    """A byte offset within a buffer."""
 
     buffer: int
     offset: int = 0
@@ -40,7 +43,7 @@ class Spot:
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """Values that are the same bytes by definition (a view and what it views)."""
+    """Values that are the same bytes by definition, such as a view and its source."""
 
     values: set[Value]
     steps: int
@@ -56,7 +59,7 @@ class Group:
 
 @dataclass(eq=False, slots=True)
 class Home:
-    """Groups at offsets, which may be negative until the home is finished; `steps` at which any of them lives."""
+    """Groups at byte offsets, which may be negative until the home is finished; `steps`: union of their live ranges."""
 
     offsets: dict[Group, int]
     steps: int = field(init=False)
@@ -68,7 +71,7 @@ class Home:
 
     @property
     def span(self) -> tuple[int, int]:
-        return min(self.offsets.values()), max(at + g.bytes for g, at in self.offsets.items())
+        return min(self.offsets.values()), max(offset + g.bytes for g, offset in self.offsets.items())
 
     @property
     def bytes(self) -> int:
@@ -77,7 +80,7 @@ class Home:
 
     @property
     def area(self) -> int:
-        """Bytes times steps: what the home costs, whatever its place."""
+        """Bytes times live steps: cost of the home, independent of its placement."""
         return self.bytes * self.steps.bit_count()
 
     def buffer(self, variables: Collection[Value]) -> Buffer:
@@ -89,7 +92,7 @@ class Home:
 
 
 class Homes:
-    """Union-find in two levels: `same` joins names of one value, `merge` lets values share a home."""
+    """Union-find on two levels: `join_names` joins aliases of one value, `merge` coalesces values into a home."""
 
     def __init__(self, liveness: Liveness) -> None:
         self._ranges = liveness.ranges
@@ -109,7 +112,7 @@ class Homes:
         return sorted(unique.values(), key=lambda h: (h.steps & -h.steps, min(g.first for g in h.offsets)))
 
     def names(self, value: Value) -> set[Value]:
-        """The values that are the same bytes as `value`, itself included."""
+        """Aliases of `value`, itself included."""
         return self._group[value].values
 
     def home(self, value: Value) -> Home:
@@ -118,83 +121,89 @@ class Homes:
     def size(self, value: Value) -> int:
         return self._group[value].bytes
 
-    def same(self, one: Value, other: Value) -> None:
-        """Joins two names of one value. Both must be alone in their homes. Constants have none."""
-        if one not in self._group or other not in self._group:
+    def join_names(self, name: Value, other_name: Value) -> None:
+        """Joins two aliases of one value. Both must be alone in their homes. Ignores constants, which have none."""
+        if name not in self._group or other_name not in self._group:
             return
-        into, gone = self._group[one], self._group[other]
-        if into is gone:
+        group, absorbed = self._group[name], self._group[other_name]
+        if group is absorbed:
             return
-        into.values |= gone.values
-        into.steps |= gone.steps
-        for value in gone.values:
-            self._group[value] = into
-        del self._home[gone]
-        self._home[into] = Home({into: 0})
+        group.values |= absorbed.values
+        group.steps |= absorbed.steps
+        for value in absorbed.values:
+            self._group[value] = group
+        del self._home[absorbed]
+        self._home[group] = Home({group: 0})
 
     def may_share(
         self, step: int, value: Value, sources: set[Value], dying: frozenset[Value], is_move: bool = False
     ) -> None:
-        """Notes that `step` writes `value` and is the last to read `sources`, names of one value.
+        """Records that `step` writes `value` and is the last to read `sources`, aliases of one value.
 
-        At this step alone the two may be live in the same bytes; if it only moves them, even at another offset. Without
-        effect if another name of the sources lives on.
+        At this step they may share bytes: at equal offsets, or with `is_move` at any offsets. Has no effect if another
+        alias of the sources stays live.
         """
-        here, there = self._group[value], self._group[next(iter(sources))]
+        group, source_group = self._group[value], self._group[next(iter(sources))]
         bit = 1 << step
-        at_step = {v for v in there.values if self._ranges[v] & bit}
-        if here is not there and at_step <= sources and at_step <= dying:
-            noted = self._moved if is_move else self._in_place
-            key = frozenset((here, there))
-            noted[key] = noted.get(key, 0) | bit
+        at_step = {v for v in source_group.values if self._ranges[v] & bit}
+        if group is not source_group and at_step <= sources and at_step <= dying:
+            permissions = self._moved if is_move else self._in_place
+            key = frozenset((group, source_group))
+            permissions[key] = permissions.get(key, 0) | bit
 
     def is_piece(self, value: Value, source: Value, offset: int) -> None:
-        """Notes that `value` lies `offset` bytes into `source` by definition (before it, where that is negative)."""
-        here, there = self._group[value], self._group[source]
-        if here is not there and (here, there) not in self._pieces:
-            self._pieces[here, there] = offset
-            self._pieces[there, here] = -offset
+        """Records that `value` lies `offset` bytes (perhaps negative) into `source` by definition."""
+        group, source_group = self._group[value], self._group[source]
+        if group is not source_group and (group, source_group) not in self._pieces:
+            self._pieces[group, source_group] = offset
+            self._pieces[source_group, group] = -offset
 
     def merge(self, value: Value, source: Value, offset: int = 0) -> bool:
-        """Lets `value` begin `offset` bytes after `source`, in one home, unless something there interferes."""
-        here, there = self._group[value], self._group[source]
-        home, other = self._home[here], self._home[there]
-        shift = other.offsets[there] + offset - home.offsets[here]
-        if home is other:
+        """Coalesces both homes with `value` `offset` bytes after `source`; returns False if groups interfere."""
+        group_of_value, source_group = self._group[value], self._group[source]
+        home, target = self._home[group_of_value], self._home[source_group]
+        shift = target.offsets[source_group] + offset - home.offsets[group_of_value]
+        if home is target:
             return shift == 0
-        if home.steps & other.steps and not all(
-            self._compatible(one, at + shift, two, place)
-            for one, at in home.offsets.items()
-            for two, place in other.offsets.items()
+        if home.steps & target.steps and not all(
+            self._compatible(group_a, offset_in_home + shift, group_b, offset_b)
+            for group_a, offset_in_home in home.offsets.items()
+            for group_b, offset_b in target.offsets.items()
         ):
             return False
-        joined = Home({**other.offsets, **{group: at + shift for group, at in home.offsets.items()}})
+        joined = Home(
+            {**target.offsets, **{group: offset_in_home + shift for group, offset_in_home in home.offsets.items()}}
+        )
         for group in joined.offsets:
             self._home[group] = joined
         return True
 
     def merge_all(self, pieces: Iterable[tuple[Value, Value, int]], only_if_cheap: bool) -> None:
-        """Merges what can be of (value, source, offset); `only_if_cheap` if that costs no more bytes times steps."""
-        wanted = list(pieces)
-        before = {id(h): h for one, other, _ in wanted for h in (self.home(one), self.home(other))}
+        """Merges each (value, source, offset) if possible; `only_if_cheap`: undoes all if bytes times steps grow."""
+        pending = list(pieces)
+        before = {id(h): h for first, second, _ in pending for h in (self.home(first), self.home(second))}
         cost = sum(home.area for home in before.values())
-        for value, source, offset in wanted:
+        for value, source, offset in pending:
             self.merge(value, source, offset)
-        after = {id(h): h for one, other, _ in wanted for h in (self.home(one), self.home(other))}
+        after = {id(h): h for first, second, _ in pending for h in (self.home(first), self.home(second))}
         if only_if_cheap and sum(home.area for home in after.values()) > cost:
             for home in before.values():
                 for group in home.offsets:
                     self._home[group] = home
 
-    def _compatible(self, one: Group, at: int, other: Group, place: int) -> bool:
-        """Whether two groups may be at these offsets of one home."""
-        together = one.steps & other.steps
-        if not together or at + one.bytes <= place or place + other.bytes <= at:
+    def _compatible(self, first: Group, first_offset: int, second: Group, second_offset: int) -> bool:
+        """Whether two groups do not interfere at these offsets of one home."""
+        shared_steps = first.steps & second.steps
+        if (
+            not shared_steps
+            or first_offset + first.bytes <= second_offset
+            or second_offset + second.bytes <= first_offset
+        ):
             return True
-        if self._pieces.get((one, other)) == at - place:
+        if self._pieces.get((first, second)) == first_offset - second_offset:
             return True
-        key = frozenset((one, other))
-        together &= ~self._moved.get(key, 0)
-        if at == place:
-            together &= ~self._in_place.get(key, 0)
-        return not together
+        key = frozenset((first, second))
+        shared_steps &= ~self._moved.get(key, 0)
+        if first_offset == second_offset:
+            shared_steps &= ~self._in_place.get(key, 0)
+        return not shared_steps

@@ -14,20 +14,21 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 FAR = 1 << 60
-"""Beyond every offset."""
+"""Larger than every offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """n blocks over s sections; the blocks are sorted, so that a problem and its permutations are one instance.
+    """n blocks over s sections, sorted so that permutations of a problem give the same instance.
 
-    A section stands for steps at which the same blocks live, and for others whose blocks live there, too.
+    A section represents steps with the same live blocks, and steps whose live blocks are a subset of these.
 
-    blocks: int64[n], the index of each in the order given.
-    size, alignment: int64[n], bytes.
-    live: bool[n, s]. weight: int64[n, s], the bytes that a live block takes for itself, as others may overlap it.
-    above: int64[n, n], the bytes from the beginning of i to that of j if j lies above i; -FAR if they never meet.
-    first, last: int64[n], a block's first and last section.
+    blocks           int64[n], index of each block in the given order
+    size, alignment  int64[n], bytes
+    live             bool[n, s]
+    weight           int64[n, s], bytes of a live block that it does not share with others
+    above            int64[n, n], distance from the start of i to that of j if j lies above i; -FAR if they never meet
+    first, last      int64[n], first and last section of a block
     """
 
     blocks: Ints
@@ -41,7 +42,7 @@ class Instance:
 
     @property
     def is_aligned(self) -> bool:
-        """Whether offsets of sums of sizes are aligned by themselves."""
+        """Whether all sums of block sizes are aligned offsets."""
         largest = self.alignment.max()
         return not ((self.size % largest).any() or (np.where(self.above > -FAR, self.above, 0) % largest).any())
 
@@ -49,25 +50,30 @@ class Instance:
 def instance_of(
     blocks: Sequence[Block], steps: int, constraints: Constraints, shared: Mapping[tuple[int, int], int]
 ) -> Instance:
-    """blocks: at least one; steps: how many there are; shared: (step, block) -> bytes that are not for itself there."""
+    """Instance of a packing problem.
+
+    blocks  at least one
+    steps   number of steps
+    shared  (step, block) -> bytes that the block shares with others at that step
+    """
     order = sorted(range(len(blocks)), key=lambda i: _rank(blocks[i]))
-    chosen = [blocks[i] for i in order]
-    live = np.stack([_bits(block.steps, steps) for block in chosen])
-    size = np.array([block.bytes for block in chosen], dtype=np.int64)
+    sorted_blocks = [blocks[i] for i in order]
+    live = np.stack([_bits(block.steps, steps) for block in sorted_blocks])
+    size = np.array([block.bytes for block in sorted_blocks], dtype=np.int64)
     weight: Ints = live * size[:, None]
     position = {block: i for i, block in enumerate(order)}
     for (step, block), common in shared.items():
         weight[position[block], step] -= common
-    kept = _sections(live, weight)
-    live, weight = live[:, kept], weight[:, kept]
+    sections = _sections(live, weight)
+    live, weight = live[:, sections], weight[:, sections]
     above = np.full((len(order), len(order)), -FAR, dtype=np.int64)
-    for block, near in enumerate(constraints):
-        for other, below, _ in near:
-            above[position[block], position[other]] = below
+    for block, neighbours in enumerate(constraints):
+        for neighbour, below, _ in neighbours:
+            above[position[block], position[neighbour]] = below
     return Instance(
         blocks=np.array(order, dtype=np.int64),
         size=size,
-        alignment=np.array([block.alignment for block in chosen], dtype=np.int64),
+        alignment=np.array([block.alignment for block in sorted_blocks], dtype=np.int64),
         live=live,
         weight=weight,
         above=above,
@@ -86,15 +92,15 @@ def _bits(live: int, steps: int) -> Bools:
 
 
 def _sections(live: Bools, weight: Ints) -> list[int]:
-    """The steps at which not all is less than, or as, at a neighbour."""
+    """Steps whose live blocks and weights are not dominated by a neighbouring step."""
 
-    def within(one: int, other: int) -> bool:
-        return bool((live[:, one] <= live[:, other]).all() and (weight[:, one] <= weight[:, other]).all())
+    def is_within(step: int, outer: int) -> bool:
+        return bool((live[:, step] <= live[:, outer]).all() and (weight[:, step] <= weight[:, outer]).all())
 
-    kept: list[int] = []
+    sections: list[int] = []
     for step in np.flatnonzero(live.any(0)).tolist():
-        while kept and within(kept[-1], step):
-            kept.pop()
-        if not kept or not within(step, kept[-1]):
-            kept.append(step)
-    return kept
+        while sections and is_within(sections[-1], step):
+            sections.pop()
+        if not sections or not is_within(step, sections[-1]):
+            sections.append(step)
+    return sections

@@ -1,4 +1,4 @@
-"""How small an arena could be: what the plan is measured against."""
+"""Lower bound of the arena's size, which plans are compared with."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from tflmgen.schedule import runs
 def peak(
     blocks: Iterable[tuple[int, int]], steps: int, savings: Mapping[int, int] | None = None
 ) -> tuple[int, tuple[int, ...]]:
-    """The largest sum of bytes that are live at one step, and the steps where it is reached.
+    """Maximum over all steps of the live bytes, and the steps at which it is reached. No packing can be smaller.
 
-    blocks: (bytes, live steps as a bit set); steps: how many there are; savings: step -> bytes that blocks live there
-    may have in common. No packing of these blocks can be smaller.
+    blocks   (bytes, live steps as a bit set)
+    steps    number of steps
+    savings  step -> bytes that blocks live there may share
     """
     change = [0] * (steps + 1)
-    for size, live in blocks:
-        for first, last in runs(live):
+    for size, live_steps in blocks:
+        for first, last in runs(live_steps):
             change[first] += size
             change[last + 1] -= size
-    best = now = 0
-    where: list[int] = []
+    best = live_bytes = 0
+    peak_steps: list[int] = []
     for step in range(steps):
-        now += change[step]
-        needed = now - (savings or {}).get(step, 0)
-        if needed >= best:
-            where = [*where, step] if needed == best else [step]
-            best = needed
-    return best, tuple(where)
+        live_bytes += change[step]
+        total = live_bytes - (savings or {}).get(step, 0)
+        if total >= best:
+            peak_steps = [*peak_steps, step] if total == best else [step]
+            best = total
+    return best, tuple(peak_steps)

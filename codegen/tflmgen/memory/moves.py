@@ -1,4 +1,4 @@
-"""Moves that remain at a boundary, in an order that does what the parallel move means."""
+"""Sequentialises the parallel move that remains at a boundary after coalescing."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from tflmgen.schedule import Boundary, runs
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """`bytes` move from a spot, or from flash where the source is constant, to a spot of perhaps the same buffer."""
+    """Copy of `bytes` from a spot or a constant to a spot, perhaps of the same buffer; `why`: reason for plan.json."""
 
     destination: Spot
     source: Spot | Value
     bytes: int
     why: str
 
-    def spoils(self, other: Copy) -> bool:
-        """Whether this copy writes over what `other` has yet to read."""
-        source = other.source
-        if isinstance(source, Value) or source.buffer != self.destination.buffer or other is self:
+    def overwrites_source_of(self, later: Copy) -> bool:
+        """Whether this copy overwrites bytes that `later` reads."""
+        source = later.source
+        if isinstance(source, Value) or source.buffer != self.destination.buffer or later is self:
             return False
         begin = self.destination.offset
-        return begin < source.offset + other.bytes and source.offset < begin + self.bytes
+        return begin < source.offset + later.bytes and source.offset < begin + self.bytes
 
 
 def sequence_copies(
     boundary: Boundary, home: Mapping[Value, Spot], buffers: list[Buffer], rotation: Collection[int]
 ) -> tuple[Copy, ...]:
-    """The parallel move of a boundary as a sequence: bytes are overwritten only after their last reader.
+    """The parallel move of a boundary as a sequence that overwrites bytes only after their last reader.
 
-    Buffers in `rotation` are left out: they get their contents by an exchange of pointers afterwards. A cycle needs a
-    temporary, which is added to `buffers`.
+    Buffers in `rotation` are omitted, since pointers are exchanged for them afterwards. Each cycle needs a temporary,
+    which is appended to `buffers`.
     """
     pending = [
         _copy(value, source, home, buffers, boundary)
@@ -43,13 +43,13 @@ def sequence_copies(
     ]
     ordered: list[Copy] = []
     while pending:
-        free = [copy for copy in pending if not any(copy.spoils(other) for other in pending)]
+        free = [copy for copy in pending if not any(copy.overwrites_source_of(later) for later in pending)]
         if free:
             ordered += free
             pending = [copy for copy in pending if copy not in free]
             continue
-        # Only cycles are left: one source is saved elsewhere, so that it may be overwritten.
-        saved = min((c for c in pending if any(o.spoils(c) for o in pending)), key=lambda c: c.bytes)
+        # Only cycles remain: one source is saved in a temporary, so that it may be overwritten.
+        saved = min((c for c in pending if any(o.overwrites_source_of(c) for o in pending)), key=lambda c: c.bytes)
         assert isinstance(saved.source, Spot)
         temporary = Spot(len(buffers))
         name = f"temporary of {boundary.what} {boundary.index}"
@@ -63,16 +63,16 @@ def sequence_copies(
 def _copy(value: Value, source: Value, home: Mapping[Value, Spot], buffers: list[Buffer], boundary: Boundary) -> Copy:
     if source.is_constant:
         return Copy(home[value], source, value.type.bytes, "a constant is stored")
-    why = _reason(value, source, buffers[home[value].buffer], buffers[home[source].buffer], boundary.index)
-    return Copy(home[value], home[source], value.type.bytes, why)
+    reason = _reason(value, source, buffers[home[value].buffer], buffers[home[source].buffer], boundary.index)
+    return Copy(home[value], home[source], value.type.bytes, reason)
 
 
-def _reason(value: Value, source: Value, here: Buffer, there: Buffer, boundary: int) -> str:
-    """The two values and the step at which both are live and differ."""
-    if here is there:
+def _reason(value: Value, source: Value, buffer: Buffer, source_buffer: Buffer, boundary: int) -> str:
+    """Reason for a copy: the two values, and the first step at which both are live."""
+    if buffer is source_buffer:
         return f"'{source.name}' is a piece of what '{value.name}' was joined with"
-    both = here.steps & there.steps & ~(1 << boundary)
-    if not both:
+    common_steps = buffer.steps & source_buffer.steps & ~(1 << boundary)
+    if not common_steps:
         return f"'{value.name}' and '{source.name}' are kept apart by another value at step {boundary}"
-    first = next(runs(both))[0]
+    first = next(runs(common_steps))[0]
     return f"'{value.name}' and '{source.name}' are both live at step {first}"

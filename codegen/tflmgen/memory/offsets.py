@@ -1,4 +1,4 @@
-"""Offsets for every home: the arena's packed, the state's one after another, since all of it lives for ever."""
+"""Offsets of every home: packed in the arena, consecutive in the state, all of which is always live."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflmgen.memory.storage import Storage
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """offsets[i] of buffer i in its memory; the plan of the arena's buffers; the state's size."""
+    """offsets[i]: byte offset of buffer i in its memory; plan of the arena; bytes of the state."""
 
     offsets: tuple[int, ...]
     arena: ArenaPlan
@@ -21,7 +21,7 @@ class Layout:
 
 
 def lay_out(storage: Storage, steps: int) -> Layout:
-    """Places all buffers of a program of `steps` steps."""
+    """Places all buffers of a program with `steps` steps."""
     members = [i for i, b in enumerate(storage.buffers) if b.memory == "arena"]
     position = {buffer: i for i, buffer in enumerate(members)}
     overlaps = {(position[o], position[i]): distances for (o, i), distances in storage.overlaps.items()}

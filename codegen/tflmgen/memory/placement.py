@@ -1,10 +1,9 @@
-"""Offsets for buffers: buffers whose live ranges meet get disjoint bytes, and the arena is to be small.
+"""Offsets of buffers in the smallest arena that is found: buffers with a common live step are disjoint.
 
-Where one buffer may lie over another if it begins early or late enough (a kernel writes into what it has finished
-with), the two need not be disjoint.
+A pair of buffers with an overlap distance may overlap by it instead.
 
-First fit in several orders, then two deterministic searches until the lower bound is met or the effort is spent: over
-canonical packings, and over the orders of first fit.
+First fit in several orders is followed by two deterministic searches until the lower bound is met or the effort is
+spent: over canonical packings, and over orders of first fit.
 """
 
 from __future__ import annotations
@@ -20,12 +19,18 @@ from tflmgen.memory.lower_bounds import peak
 from tflmgen.memory.portfolio import tighten
 
 REORDERING = 400_000
-"""The part of the effort that is left to first fit in other orders, which seldom gains by more."""
+"""Effort (pairs of blocks) for first fit in further orders, which seldom gains from more."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArenaPlan:
-    """offsets[i] of block i; the arena's size; the most bytes live at once (no plan can be smaller) and where."""
+    """Plan of an arena.
+
+    offsets      of each block
+    bytes        size of the arena
+    lower_bound  maximum of the live bytes over all steps; no plan can be smaller
+    fullest      steps at which that maximum is reached
+    """
 
     offsets: tuple[int, ...]
     bytes: int
@@ -40,15 +45,17 @@ class ArenaPlan:
 def place(
     blocks: Sequence[Block], steps: int, overlaps: Overlaps | None = None, effort: int = TUNING.thorough_packing_effort
 ) -> ArenaPlan:
-    """Places `blocks`, whose live steps are below `steps`.
+    """Places `blocks` of a program with `steps` steps.
 
-    Deterministic; `effort` limits the search (pairs looked at): more is never worse.
+    effort  limit of the search in pairs of blocks; more effort is never worse
+
+    Deterministic.
     """
     shared = shared_bytes(blocks, overlaps or {})
     savings: dict[int, int] = {}
     for (step, _), common in shared.items():
         savings[step] = savings.get(step, 0) + common
-    bound, where = peak(((b.bytes, b.steps) for b in blocks), steps, savings)
+    bound, peak_steps = peak(((b.bytes, b.steps) for b in blocks), steps, savings)
     constraints = constraints_of(blocks, overlaps or {})
     first, order = best_first_fit(blocks, constraints, bound)
     best = first
@@ -56,7 +63,7 @@ def place(
         best = _canonical(blocks, steps, constraints, shared, first, bound, effort)
     if best[0] > bound:
         best = min(best, improve(blocks, constraints, order, first, bound, min(effort, REORDERING)), key=lambda p: p[0])
-    return ArenaPlan(tuple(best[1]), best[0], bound, where)
+    return ArenaPlan(tuple(best[1]), best[0], bound, peak_steps)
 
 
 def _canonical(
@@ -68,19 +75,19 @@ def _canonical(
     bound: int,
     effort: int,
 ) -> Packing:
-    """A better packing, if one is found at as many nodes as `effort` allows."""
+    """A better packing than `first` if the search finds one within `effort`; else `first`."""
     nodes = effort // (NODE + len(blocks) * steps // CELLS)
     if nodes < len(blocks):
         return first
     instance = instance_of(blocks, steps, constraints, shared)
-    found = tighten(instance, first[0], bound, nodes)
-    if found.offsets is None:
+    tightened = tighten(instance, first[0], bound, nodes)
+    if tightened.offsets is None:
         return first
     offsets = [0] * len(blocks)
-    for block, offset in zip(instance.blocks.tolist(), found.offsets.tolist(), strict=True):
+    for block, offset in zip(instance.blocks.tolist(), tightened.offsets.tolist(), strict=True):
         offsets[block] = offset
-    return found.bytes, offsets
+    return tightened.bytes, offsets
 
 
 NODE, CELLS = 400, 100
-"""A node of the search takes about as long as so many pairs, and one more for so many blocks times steps."""
+"""Duration of a node of the search in pairs of blocks: NODE, plus 1 per CELLS blocks times steps."""

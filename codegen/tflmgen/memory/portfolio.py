@@ -1,8 +1,9 @@
-"""Which capacities are tried for a packing, in which orders, and for how long.
+"""Portfolio of searches for a packing: capacities, priority orders, and limits.
 
-The time that such a search takes has a heavy tail: one order finds a packing within a few nodes per block where another
-finds none in millions. So many are tried for a short while, then again for longer (Gomes et al., "Heavy-tailed
-phenomena in satisfiability and constraint satisfaction problems", 2000; Moffitt's MiniMalloc takes turns, too).
+The duration of a search has a heavy-tailed distribution: one order finds a packing within a few nodes per block,
+another none within millions. Many orders are therefore tried briefly, then again for longer (Gomes et al.,
+"Heavy-tailed phenomena in satisfiability and constraint satisfaction problems", 2000; Moffitt's MiniMalloc alternates
+too).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ RULES = (Rule.LOWEST_TIGHT, Rule.BALANCED, Rule.MOSTLY_LOWEST, Rule.LOWEST_SECTI
 TURNS = tuple(
     (order, RULES[(turn + place) % len(RULES)]) for turn in range(len(RULES)) for place, order in enumerate(ORDERS)
 )
-"""Every order with every rule, each order once before any twice."""
+"""All pairs (order, rule); every order occurs once before any occurs twice."""
 
 PROMISING, DRAWS = 4, 6
 """Every other round is for so many turns that came furthest, so many times each."""
@@ -44,18 +45,18 @@ PROMISING, DRAWS = 4, 6
 
 @dataclass(frozen=True, slots=True)
 class Tightened:
-    """The best packing that was found, if any below the one that was known: int64[n], of the instance's blocks."""
+    """Best packing below the known one: offsets int64[n] of the instance's blocks, or None."""
 
     offsets: Ints | None
     bytes: int
 
 
-def tighten(instance: Instance, known: int, bound: int, nodes: int) -> Tightened:
+def tighten(instance: Instance, known_bytes: int, bound: int, nodes: int) -> Tightened:
     """Looks for packings of less than `known` bytes, down to `bound`, at so many nodes in all.
 
     More nodes continue where fewer end: the result is never worse.
     """
-    search = _Tightening(instance, known, bound, nodes)
+    search = _Tightening(instance, known_bytes, bound, nodes)
     for number in range(ROUNDS):
         if not search.round(number):
             break
@@ -63,23 +64,23 @@ def tighten(instance: Instance, known: int, bound: int, nodes: int) -> Tightened
 
 
 class _Tightening:
-    def __init__(self, instance: Instance, known: int, bound: int, nodes: int) -> None:
+    def __init__(self, instance: Instance, known_bytes: int, bound: int, nodes: int) -> None:
         self._instance = instance
         self._left = nodes
         self._keys = _keys(instance)
         self._fewest = [len(instance.size)] * len(TURNS)
         self.best: Ints | None = None
-        self.bytes = known
+        self.bytes = known_bytes
         self.least = bound
 
     def round(self, number: int) -> bool:
-        """The bound first, then what may be had below the best. Returns whether there is anything left to do."""
+        """Tries the bound, then capacities below the best packing; returns whether further rounds can gain."""
         if not self._try(self.least, number) and number:
             (self._descend if number > 1 else self._halve)(number)
         return self._left > 0 and self.bytes > self.least
 
     def _halve(self, number: int) -> None:
-        """From twice the bound, whatever is known: so that equal problems take equal ways."""
+        """Bisection from twice the bound, independent of the known packing, so that equal problems behave equally."""
         low, high = self.least, 2 * self.least
         while self._left > 0 and high - low > max(1, self.least // COARSE):
             capacity = (low + high) // 2
@@ -99,14 +100,14 @@ class _Tightening:
                 step = granule
 
     def _try(self, capacity: int, number: int) -> bool:
-        """Whether a packing of so many bytes is found in one of the turns of a round."""
+        """Whether one of a round's turns finds a packing within `capacity` bytes."""
         patience = max(8, int(PATIENCE * len(self._instance.size))) << number // len(NOISE) + number % 2
-        chance = random.Random(number)
+        generator = random.Random(number)
         for turn in self._turns(number):
             if self._left <= 0:
                 return False
             order, rule = TURNS[turn]
-            priority = self._priority(order, NOISE[number % len(NOISE)], chance)
+            priority = self._priority(order, NOISE[number % len(NOISE)], generator)
             outcome = pack_within(self._instance, capacity, priority, rule, self._left, patience)
             self._left -= outcome.nodes + 1
             if outcome.offsets is not None:
@@ -120,14 +121,14 @@ class _Tightening:
         return False
 
     def _turns(self, number: int) -> Sequence[int]:
-        """All of them, those first that came furthest; in every other round those alone, several times."""
+        """Indices of a round's turns, the most promising first; in odd rounds only these, several times each."""
         by_promise = sorted(range(len(TURNS)), key=lambda turn: (self._fewest[turn], turn))
         return by_promise[:PROMISING] * DRAWS if number % 2 else by_promise
 
-    def _priority(self, order: str, noise: float, chance: random.Random) -> Ints:
-        first, *others = (self._keys[name] for name in order.split())
-        shifted = first * np.array([1 + noise * chance.random() for _ in first])
-        return np.lexsort([*(-key for key in reversed(others)), -shifted])
+    def _priority(self, order: str, noise: float, generator: random.Random) -> Ints:
+        first, *further = (self._keys[name] for name in order.split())
+        shifted = first * np.array([1 + noise * generator.random() for _ in first])
+        return np.lexsort([*(-key for key in reversed(further)), -shifted])
 
 
 def _keys(instance: Instance) -> dict[str, Ints]:

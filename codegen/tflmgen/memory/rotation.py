@@ -1,9 +1,9 @@
-"""Which homes change places at a loop's back edge by exchanging pointers, instead of moving bytes.
+"""Exchanges pointers to homes at a loop's back edge instead of copying bytes.
 
-Where a variable's next value must not share its home (the body reads the old one after the new one exists), or
-variables change places, the leftover moves of the back edge link homes into chains. A chain closed to a cycle is a
-permutation of pointers: every value arrives where it is expected, and no byte moves. All homes of a group have one
-size, and each may come to hold what any other holds, so they take the union of their live ranges.
+If a variable's next value cannot share its home (the body reads the old value after the new one exists), or if
+variables are permuted, the remaining moves of the back edge link homes into chains. A chain closed to a cycle is a
+permutation of pointers that copies no byte. All homes of a group have the same size and the union of their live
+ranges, since each may come to hold the contents of any other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ from tflmgen.schedule import Boundary, CallStep, Liveness, Schedule, boundaries,
 
 @dataclass(frozen=True, slots=True)
 class Rotations:
-    """cycles[step]: buffer -> the buffer whose place it takes. groups: buffers that change places with one another."""
+    """Pointer exchanges of a program.
+
+    cycles  step of a back edge -> (buffer -> the buffer whose place it takes)
+    groups  buffers that exchange places with each other
+    """
 
     cycles: Mapping[int, Mapping[int, int]]
     groups: tuple[tuple[int, ...], ...]
@@ -28,9 +32,9 @@ class Rotations:
 def plan_rotations(
     schedule: Schedule, buffers: list[Buffer], home: Mapping[Value, Spot], liveness: Liveness
 ) -> Rotations:
-    """The rotations at the back edges of all loops; the buffers of each group are widened in `buffers`.
+    """Rotations at the back edges of all loops; widens the buffers of each group in `buffers`.
 
-    Homes of variables stay where they are, and so do those of called functions' inputs and results, which callers know.
+    Homes of persistent variables, and of inputs and results of called functions, have fixed places and are excluded.
     """
     fixed = {i for i, b in enumerate(buffers) if b.memory != "arena"}
     called = {
@@ -38,15 +42,15 @@ def plan_rotations(
     }
     for function in schedule.functions:
         if function.function.name in called:
-            known = (*function.function.inputs, *function.function.body.results)
-            fixed.update(home[v].buffer for v in known if v in home)
+            fixed_values = (*function.function.inputs, *function.function.body.results)
+            fixed.update(home[v].buffer for v in fixed_values if v in home)
     cycles = {}
     groups: list[set[int]] = []
     for boundary, _ in boundaries(schedule):
         chain = _chain(boundary, buffers, home, liveness, fixed) if boundary.what == "next" else {}
         if not chain:
             continue
-        cycles[boundary.index] = _close(chain)
+        cycles[boundary.index] = _closed_cycles(chain)
         members = set(cycles[boundary.index])
         joined = [g for g in groups if g & members]
         groups = [g for g in groups if not g & members] + [members.union(*joined)]
@@ -56,7 +60,7 @@ def plan_rotations(
 
 
 def _widen(group: Collection[int], buffers: list[Buffer]) -> None:
-    """Each home of a group may come to hold what any other holds."""
+    """Gives all homes of a group the largest size and alignment and the union of their live ranges."""
     steps = 0
     for i in group:
         steps |= buffers[i].steps
@@ -73,7 +77,7 @@ def _chain(
     liveness: Liveness,
     fixed: Collection[int],
 ) -> dict[int, int]:
-    """destination -> source for those moves of a back edge that pointers can do."""
+    """destination -> source, for the moves of a back edge that pointers can replace."""
     destinations = {home[v].buffer for v in boundary.values}
     moved = [
         (value, source)
@@ -84,13 +88,17 @@ def _chain(
         return {}
     chain: dict[int, int] = {}
     for value, source in moved:
-        here, there = home[value], home[source]
-        if here.offset != there.offset or {here.buffer, there.buffer} & set(fixed) or there.buffer in chain.values():
+        spot, source_spot = home[value], home[source]
+        if (
+            spot.offset != source_spot.offset
+            or {spot.buffer, source_spot.buffer} & set(fixed)
+            or source_spot.buffer in chain.values()
+        ):
             continue
-        if all(_is_free(buffers[b], boundary, liveness) for b in (here.buffer, there.buffer)):
-            chain[here.buffer] = there.buffer
+        if all(_is_free(buffers[b], boundary, liveness) for b in (spot.buffer, source_spot.buffer)):
+            chain[spot.buffer] = source_spot.buffer
     while True:
-        # A source that is a variable's home and keeps its place would be lost.
+        # A source that is a variable's home and does not move itself would be lost.
         broken = [d for d, s in chain.items() if s in destinations and s not in chain]
         if not broken:
             return chain
@@ -99,15 +107,15 @@ def _chain(
 
 
 def _is_free(buffer: Buffer, boundary: Boundary, liveness: Liveness) -> bool:
-    """Whether a home may be exchanged: after the boundary at most one of its variables is needed there."""
+    """Whether a home may be exchanged: at most one of its variables is live after the boundary, and no other value."""
     bit = 1 << boundary.index
-    here = {v for v in buffer.values if liveness.ranges[v] & bit}
-    variables = here & set(boundary.values)
-    return len(variables) <= 1 and here <= liveness.dying[boundary.index] | variables
+    live = {v for v in buffer.values if liveness.ranges[v] & bit}
+    variables = live & set(boundary.values)
+    return len(variables) <= 1 and live <= liveness.dying[boundary.index] | variables
 
 
-def _close(chain: Mapping[int, int]) -> dict[int, int]:
-    """Paths become cycles: the end, whose contents are dead, takes the place that the start gives up."""
+def _closed_cycles(chain: Mapping[int, int]) -> dict[int, int]:
+    """Closes paths to cycles: the end, whose contents are dead, takes the place of the start."""
     closed = dict(chain)
     for start in set(chain) - set(chain.values()):
         end = start

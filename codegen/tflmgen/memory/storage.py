@@ -132,13 +132,13 @@ def _pieces(
 def _join_names(homes: Homes, item: ScheduleItem, selection: Selection) -> None:
     if isinstance(item, WhileStep):
         for output, variable in zip(item.node.outputs, item.node.variables, strict=True):
-            homes.same(output, variable)
+            homes.join_names(output, variable)
     elif isinstance(item, Step):
         kernel = selection.of(item.op)
         if isinstance(kernel, View):
             source = item.op.inputs[kernel.input]
             assert source is not None
-            homes.same(item.op.outputs[0], source)
+            homes.join_names(item.op.outputs[0], source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _in_place_pairs(
             output, source = item.op.outputs[overlap.output], item.op.inputs[overlap.input]
             if overlap.distance or source not in dying or homes.size(source) != homes.size(output):
                 continue
-            allowed = claimed_inputs(item.op, kernel, overlap.output, most=0)
+            allowed = claimed_inputs(item.op, kernel, overlap.output, max_distance=0)
             if source not in allowed:
                 continue
             homes.may_share(item.index, output, {v for v in allowed if v in homes.names(source)}, dying)

@@ -1,4 +1,4 @@
-"""The fixed execution plan: a tree of numbered steps, and which values are live at which of them.
+"""The fixed execution plan: a tree of numbered steps, and the live range of each value.
 
 In: a Module whose nodes are ordered. Out: a Schedule and its Liveness.
 Decided here: step numbers; the order itself is explored in tflmgen.explore.

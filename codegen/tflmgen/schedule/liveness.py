@@ -1,10 +1,9 @@
-"""Which values are live at which steps, over the schedule's tree and across calls.
+"""Liveness analysis over the schedule's tree and across calls.
 
-A live range is an integer used as a bit set over step indices. A step's operands, results and scratch are all live at
-it. What a caller keeps across a call is live at every step of the callee and of its callees, so that one frame per
-function serves all its call sites. Backward data-flow on a structured tree needs one pass: whatever a loop reads from
-outside is live through the whole loop (Appel and Palsberg, Modern Compiler Implementation, chapter 10, specialised to
-trees).
+A live range is an integer used as a bit set over step indices. A step's operands, results and scratch are live at it.
+Values that a caller needs after a call are live at every step of the callee and of its callees, so that one frame per
+function serves all call sites. Backward data-flow on a structured tree needs one pass: outer values that a loop reads
+are live through the whole loop (Appel and Palsberg, Modern Compiler Implementation, chapter 10, specialised to trees).
 """
 
 from __future__ import annotations
@@ -18,18 +17,22 @@ from tflmgen.schedule.tree import Boundary, CallStep, IfStep, Schedule, Schedule
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """ranges[v]: the steps at which v is live. dying[step]: the values that step reads and nothing reads later."""
+    """Live ranges of a schedule.
+
+    ranges  value -> bit set of the steps at which it is live
+    dying   step -> values that it is the last to read
+    """
 
     ranges: Mapping[Value, int]
     dying: Mapping[int, frozenset[Value]]
 
     def blocks(self, left_out: Collection[Value]) -> list[tuple[int, int]]:
-        """(bytes, rounded up to 4; live steps) of each value, as if each had a place of its own."""
+        """(bytes rounded up to 4, live steps) of each value outside `left_out`, without any coalescing."""
         return [(-(-v.type.bytes // 4) * 4, live) for v, live in self.ranges.items() if v not in left_out]
 
 
 def analyze(schedule: Schedule, homes: Iterable[Value] = ()) -> Liveness:
-    """Live ranges of every value that is not constant. `homes` are those of the variables: live between invocations."""
+    """Live ranges of all non-constant values. `homes`: values of persistent variables, which are always live."""
     walker = _Walker(set(homes))
     for function in schedule.functions:
         walker.function(function)
@@ -37,7 +40,7 @@ def analyze(schedule: Schedule, homes: Iterable[Value] = ()) -> Liveness:
 
 
 def runs(steps: int) -> Iterator[tuple[int, int]]:
-    """The runs of ones of a live range, as (first, last) step indices."""
+    """Runs of consecutive steps of a live range, as (first, last)."""
     base = 0
     while steps:
         skip = (steps & -steps).bit_length() - 1
@@ -109,7 +112,7 @@ class _Walker:
         body = self._sequence(item.body, self._boundary(item.next, head))
         condition = _variable(node.condition.results)
         leaving = self._transfer(item.index, through | left | body, set(), condition)
-        # The outputs are the variables by other names: their range begins where the loop is left.
+        # The outputs are other names of the variables: their live range starts at the exit of the loop.
         self._mark(item.index, set(node.outputs) & after)
         self._sequence(item.condition, leaving)
         return self._boundary(item.init, head)
@@ -125,12 +128,12 @@ class _Walker:
 
 
 def _variable(values: Iterable[Value]) -> set[Value]:
-    """The values that are not constants."""
+    """The non-constant values."""
     return {v for v in values if not v.is_constant}
 
 
 def _free(node: While) -> set[Value]:
-    """What a loop reads from outside."""
+    """Outer values that a loop reads."""
     used: set[Value] = set()
     defined: set[Value] = set(node.variables)
     blocks: tuple[Block, ...] = (node.condition, node.body)

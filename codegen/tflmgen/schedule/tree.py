@@ -1,8 +1,8 @@
 """The fixed execution plan: a tree of numbered steps, one tree per function.
 
-Every step has an index in one numbering for the whole program; liveness, storage, the checker, the emitter and the
-report all speak of these indices. A boundary where values change names (a branch's end, a loop's entry and back edge,
-a call's arguments and results, a function's entry and exit) is a step of its own, since bytes may have to move there.
+Steps are numbered across the whole program; liveness, storage, checker, emitter and report refer to these indices. A
+boundary where values change names (end of a branch, entry and back edge of a loop, arguments and results of a call,
+entry and exit of a function) is a separate step, since bytes may have to be copied there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tflmgen.ir import Block, Call, Function, If, Module, Node, Op, Value, While
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Runs one operator."""
+    """Executes one operator."""
 
     index: int
     op: Op
@@ -23,7 +23,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """All at once, values[i] take the contents of sources[i]. `what` is its role: entry, then, else, init, next, ..."""
+    """Parallel assignment values[i] = sources[i]; `what`: its role, such as entry, then, else, init, next."""
 
     index: int
     what: str
@@ -33,7 +33,7 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class IfStep:
-    """Reads the condition at `index`; each branch ends with the boundary that writes the If's outputs."""
+    """If: reads the condition at `index`; each branch ends with the boundary that assigns the outputs."""
 
     index: int
     node: If
@@ -45,9 +45,9 @@ class IfStep:
 
 @dataclass(frozen=True, slots=True)
 class WhileStep:
-    """init; loop: condition; read it at `index`; leave or run the body; next.
+    """While: init; loop: condition; read it at `index`; exit or run the body; next.
 
-    The outputs are the variables under other names: nothing happens at the exit.
+    The outputs are other names of the variables, so that the exit needs no boundary.
     """
 
     init: Boundary
@@ -60,7 +60,7 @@ class WhileStep:
 
 @dataclass(frozen=True, slots=True)
 class CallStep:
-    """Arguments become the function's inputs, the function runs at `index`, its results become the outputs."""
+    """Call: arguments are assigned to the function's inputs, it runs at `index`, results are assigned to outputs."""
 
     arguments: Boundary
     index: int
@@ -73,17 +73,17 @@ ScheduleItem = Step | IfStep | WhileStep | CallStep
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Items one after another."""
+    """Items executed one after another."""
 
     items: tuple[ScheduleItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledFunction:
-    """A function's tree. Its inputs are there from step `entry`, its results are read at step `exit`.
+    """Tree of a function. Its inputs exist from step `entry`; its results are read at step `exit`.
 
-    A function that a signature enters takes the variables' contents from their homes (`load`) and leaves them there
-    (`store`); one that is called gets and returns them like any other value, and has empty boundaries here.
+    An entry function loads the persistent variables from their own memory (`load`) and stores them there (`store`). A
+    called function gets and returns their contents as ordinary values; its two boundaries are empty.
     """
 
     function: Function
@@ -97,14 +97,14 @@ class ScheduledFunction:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The trees of all functions, callees first; `steps` is how many indices there are."""
+    """Trees of all functions, callees first; `steps`: number of step indices."""
 
     functions: tuple[ScheduledFunction, ...]
     steps: int
 
 
 def schedule(module: Module) -> Schedule:
-    """Schedules every block in its own order, which respects data flow."""
+    """Schedules every block in the order of its nodes, which must be topological."""
     numbers = _Numbers()
     functions = tuple(_function(f, module, numbers) for f in module.functions)
     return Schedule(functions, numbers.count)
@@ -134,7 +134,7 @@ def _function(function: Function, module: Module, numbers: _Numbers) -> Schedule
 
 
 def _unchanged_at_home(function: Function, module: Module) -> Function:
-    """Variables that a function does not assign are read where they live, and it returns nothing for them."""
+    """The function without results for variables that it does not assign; it reads them in their own memory."""
     ports = len(function.body.results) - len(function.state)
     contents = dict(zip(function.state, function.inputs[function.ports :], strict=True))
     returned = dict(zip(function.state, function.body.results[ports:], strict=True))
@@ -174,7 +174,7 @@ def _item(node: Node, module: Module, numbers: _Numbers) -> ScheduleItem:
 
 
 def boundaries(schedule: Schedule) -> Iterator[tuple[Boundary, int]]:
-    """Every boundary of a program with its loop depth; a loop's back edge belongs to the loop."""
+    """(boundary, loop depth) of a program; the back edge of a loop is inside the loop."""
     for function in schedule.functions:
         yield function.load, 0
         for item, depth in walk_items(function.body):
@@ -184,7 +184,7 @@ def boundaries(schedule: Schedule) -> Iterator[tuple[Boundary, int]]:
 
 
 def boundaries_of(item: ScheduleItem) -> tuple[Boundary, ...]:
-    """The boundaries of one item, in the order in which they run."""
+    """Boundaries of one item, in execution order."""
     if isinstance(item, IfStep):
         return (item.then_end, item.else_end)
     if isinstance(item, WhileStep):
@@ -195,7 +195,7 @@ def boundaries_of(item: ScheduleItem) -> tuple[Boundary, ...]:
 
 
 def walk_items(sequence: Sequence) -> Iterator[tuple[ScheduleItem, int]]:
-    """Every item of a tree with its loop depth, outer items first."""
+    """(item, loop depth) of a tree, outer items first."""
     for item in sequence.items:
         yield item, 0
         if isinstance(item, IfStep):

@@ -49,6 +49,9 @@ ONLY_IN = {
 LONGEST = 400
 MEDIAN = 120
 
+LONGEST_FUNCTION, LONGER_FUNCTIONS = 40, 5
+"""Lines of a function, signature and docstring included, and how many may have more."""
+
 NAMES_OPERATORS = {
     "names that the schema gives to activations": "kernels.numeric.quantize_math",
     "data about other programs: the file format": ("frontend.tflite.names frontend.tflite.versions"),
@@ -194,6 +197,17 @@ def test_files_are_short() -> None:
     lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
     assert not {path: length for path, length in lengths.items() if length > LONGEST}
     assert statistics.median(lengths.values()) <= MEDIAN
+
+
+def test_functions_are_short() -> None:
+    lengths = {
+        f"{path.relative_to(ROOT).as_posix()}:{node.lineno} {node.name}": (node.end_lineno or 0) - node.lineno + 1
+        for path in sources(("codegen",), ".py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
+    longer = {name: length for name, length in lengths.items() if length > LONGEST_FUNCTION}
+    assert len(longer) <= LONGER_FUNCTIONS, longer
 
 
 def test_folders_at_the_top() -> None:

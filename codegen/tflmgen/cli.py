@@ -13,7 +13,7 @@ import typer
 from tflmgen import __version__
 from tflmgen.failure import guarded, leave_on_sigterm
 from tflmgen.option_groups import with_groups
-from tflmgen.options import BuildOptions, Format, OutputOptions, SessionOptions
+from tflmgen.options import BuildOptions, Format, NewBoardOptions, OutputOptions, SessionOptions
 from tflmgen.typer_classes import Command, Group
 
 app = typer.Typer(
@@ -309,46 +309,12 @@ def boards(context: typer.Context, *, output: OutputOptions) -> None:
 def boards_new(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The new board's folder; its name is the board's.")],
     *,
-    like: Annotated[
-        str | None, typer.Option("--like", metavar="BOARD", help="Board to copy what other options leave out.")
-    ] = None,
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="One-line description.")] = None,
-    core: Annotated[
-        str | None, typer.Option("--core", metavar="CORE", help="Its processor, cortex-m4 for example.")
-    ] = None,
-    fpu: Annotated[
-        str | None,
-        typer.Option("--fpu", metavar="NAME", help="GCC's -mfpu name where it isn't the usual one, or none."),
-    ] = None,
-    memory: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--memory",
-            metavar="NAME=ORIGIN:SIZE:KIND",
-            help="A memory, KIND flash or ram: RAM=0x20000000:128K:ram. Repeatable.",
-        ),
-    ] = None,
-    uart: Annotated[
-        str | None,
-        typer.Option(
-            "--uart", metavar="DRIVER@BASE:CLOCK", help="Its serial port: stm32v2@0x40004800:16000000[:BAUD]."
-        ),
-    ] = None,
-    stack: Annotated[int | None, typer.Option("--stack", metavar="BYTES", help="RAM reserved for the stack.")] = None,
-    place: Annotated[
-        list[str] | None,
-        typer.Option("--place", metavar="WHAT=MEMORY", help="Memory of a section: arena=dtcm. Repeatable."),
-    ] = None,
-    qemu: Annotated[
-        str | None, typer.Option("--qemu", metavar="MACHINE[:SERIAL]", help="QEMU machine that runs its firmware.")
-    ] = None,
+    answers: NewBoardOptions,
     output: OutputOptions,
 ) -> None:
     """Write the folder of a board of your own, for --board DIR."""
     from tflmgen.commands.boards_new import boards_new_command
-    from tflmgen.project import Answers
 
-    answers = Answers(like, title, core, fpu, memory or (), uart, stack, place or (), qemu)
     boards_new_command(directory, answers, output)
 
 

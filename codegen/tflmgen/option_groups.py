@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
+from tflmgen.options import BuildOptions, NewBoardOptions, OutputOptions, SessionOptions
 
 OPTIONS: Mapping[type, Mapping[str, Any]] = {
     BuildOptions: {
@@ -95,6 +95,23 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             metavar="PORT",
             help="Serial port of an attached board, which `tflmgen flash` has flashed with the same model and options.",
         ),
+    },
+    NewBoardOptions: {
+        "like": typer.Option("--like", metavar="BOARD", help="Board to copy what other options leave out."),
+        "title": typer.Option("--title", metavar="TEXT", help="One-line description."),
+        "core": typer.Option("--core", metavar="CORE", help="Its processor, cortex-m4 for example."),
+        "fpu": typer.Option("--fpu", metavar="NAME", help="GCC's -mfpu name where it isn't the usual one, or none."),
+        "memory": typer.Option(
+            "--memory",
+            metavar="NAME=ORIGIN:SIZE:KIND",
+            help="A memory, KIND flash or ram: RAM=0x20000000:128K:ram. Repeatable.",
+        ),
+        "uart": typer.Option(
+            "--uart", metavar="DRIVER@BASE:CLOCK", help="Its serial port: stm32v2@0x40004800:16000000[:BAUD]."
+        ),
+        "stack": typer.Option("--stack", metavar="BYTES", help="RAM reserved for the stack."),
+        "place": typer.Option("--place", metavar="WHAT=MEMORY", help="Memory of a section: arena=dtcm. Repeatable."),
+        "qemu": typer.Option("--qemu", metavar="MACHINE[:SERIAL]", help="QEMU machine that runs its firmware."),
     },
     OutputOptions: {
         "json": typer.Option("--json", help="Print JSON instead of text for people."),

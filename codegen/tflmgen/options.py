@@ -107,3 +107,24 @@ class OutputOptions:
     json: bool = False
     quiet: bool = False
     wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewBoardOptions:
+    """The user's answers about a new board; None: as the template board.
+
+    like    the template board
+    memory  NAME=ORIGIN:SIZE:KIND each, KIND flash or ram
+    uart    DRIVER@BASE:CLOCK or DRIVER@BASE:CLOCK:BAUD
+    qemu    MACHINE or MACHINE:SERIAL
+    """
+
+    like: str | None = None
+    title: str | None = None
+    core: str | None = None
+    fpu: str | None = None
+    memory: list[str] | None = None
+    uart: str | None = None
+    stack: int | None = None
+    place: list[str] | None = None
+    qemu: str | None = None

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from support.commands import tflmgen
 from tflmgen.errors import UsageError
+from tflmgen.options import NewBoardOptions
 from tflmgen.project.board import BoardError, list_boards, load_board
-from tflmgen.project.board_new import CORES, Answers, new_board
+from tflmgen.project.board_new import CORES, new_board
 
-ANY = Answers(
+ANY = NewBoardOptions(
     core="cortex-m33",
-    memories=["FLASH=0x0:1M:flash", "ram=0x20000000:256K:ram", "FAST=0x30000000:64K:ram"],
+    memory=["FLASH=0x0:1M:flash", "ram=0x20000000:256K:ram", "FAST=0x30000000:64K:ram"],
     uart="nrf_uarte@0x40008000:16000000:57600",
     place=["arena=fast"],
     stack=2048,
@@ -21,7 +22,7 @@ ANY = Answers(
 
 @pytest.mark.parametrize("like", [board.id for board in list_boards()])
 def test_a_board_like_another_is_that_board(like: str, tmp_path: Path) -> None:
-    new, old = new_board(tmp_path / "mine", Answers(like=like, title="Mine")), load_board(like)
+    new, old = new_board(tmp_path / "mine", NewBoardOptions(like=like, title="Mine")), load_board(like)
     assert (new.id, new.title) == ("mine", "Mine")
     assert (new.target, new.memories, new.uart, new.qemu) == (old.target, old.memories, old.uart, old.qemu)
     assert (new.platformio, new.placement, new.cpu_flags) == (old.platformio, old.placement, old.cpu_flags)
@@ -50,13 +51,13 @@ def test_any_cortex_m(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("core", CORES)
 def test_every_core_makes_a_valid_board(core: str, tmp_path: Path) -> None:
-    board = new_board(tmp_path / "any", Answers(core=core, memories=ANY.memories, uart=ANY.uart))
+    board = new_board(tmp_path / "any", NewBoardOptions(core=core, memory=ANY.memory, uart=ANY.uart))
     assert board.core == core
     assert ("fpu" in board.features) == (board.fpu is not None)
 
 
 def test_soft_float(tmp_path: Path) -> None:
-    board = new_board(tmp_path / "soft", Answers(like="nucleo_f446re", fpu="none"))
+    board = new_board(tmp_path / "soft", NewBoardOptions(like="nucleo_f446re", fpu="none"))
     assert board.cpu_flags[-1] == "-mfloat-abi=soft"
     assert board.features == {"dsp"}
 
@@ -65,12 +66,12 @@ def test_soft_float(tmp_path: Path) -> None:
     ("answers", "gone", "kept"),
     [
         ({"core": "cortex-m3"}, {"qemu", "renode", "platformio", "clock"}, {"memories", "uart"}),
-        ({"memories": ANY.memories}, {"qemu", "renode", "placement"}, {"platformio", "uart", "clock"}),
+        ({"memory": ANY.memory}, {"qemu", "renode", "placement"}, {"platformio", "uart", "clock"}),
         ({"uart": ANY.uart}, {"qemu", "renode", "clock"}, {"platformio", "memories", "placement"}),
     ],
 )
 def test_what_a_new_answer_makes_void(answers: Any, gone: set[str], kept: set[str], tmp_path: Path) -> None:
-    new_board(tmp_path / "mine", Answers(like="nucleo_f767zi", **answers))
+    new_board(tmp_path / "mine", NewBoardOptions(like="nucleo_f767zi", **answers))
     written = json.loads((tmp_path / "mine" / "board.json").read_text())
     assert not gone & written.keys()
     assert kept <= written.keys()
@@ -79,17 +80,17 @@ def test_what_a_new_answer_makes_void(answers: Any, gone: set[str], kept: set[st
 @pytest.mark.parametrize(
     ("answers", "problem"),
     [
-        (Answers(), "--core, --memory, --uart missing"),
-        (Answers(core="cortex-m4"), "--memory, --uart missing"),
-        (Answers(like="nucleo_f446re", core="riscv"), "--core riscv: not one of cortex-m0, "),
-        (Answers(like="nucleo_f446re", memories=["RAM"]), "--memory RAM: not of the form NAME=ORIGIN:SIZE:flash"),
-        (Answers(like="nucleo_f446re", uart="x"), "--uart x: not of the form DRIVER@BASE:CLOCK"),
-        (Answers(like="nucleo_f446re", place=["arena"]), "--place arena: not of the form"),
-        (Answers(like="nucleo_f446re", qemu="m:x"), "--qemu: 'x' is not a number"),
-        (Answers(like="host"), "this computer is no board"),
+        (NewBoardOptions(), "--core, --memory, --uart missing"),
+        (NewBoardOptions(core="cortex-m4"), "--memory, --uart missing"),
+        (NewBoardOptions(like="nucleo_f446re", core="riscv"), "--core riscv: not one of cortex-m0, "),
+        (NewBoardOptions(like="nucleo_f446re", memory=["RAM"]), "--memory RAM: not of the form NAME=ORIGIN:SIZE:flash"),
+        (NewBoardOptions(like="nucleo_f446re", uart="x"), "--uart x: not of the form DRIVER@BASE:CLOCK"),
+        (NewBoardOptions(like="nucleo_f446re", place=["arena"]), "--place arena: not of the form"),
+        (NewBoardOptions(like="nucleo_f446re", qemu="m:x"), "--qemu: 'x' is not a number"),
+        (NewBoardOptions(like="host"), "this computer is no board"),
     ],
 )
-def test_malformed_answers(answers: Answers, problem: str, tmp_path: Path) -> None:
+def test_malformed_answers(answers: NewBoardOptions, problem: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=problem.replace("(", r"\(")):
         new_board(tmp_path / "mine", answers)
     assert not (tmp_path / "mine").exists()
@@ -98,13 +99,13 @@ def test_malformed_answers(answers: Answers, problem: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("answers", "problem"),
     [
-        (Answers(like="nope"), "unknown board 'nope'"),
-        (Answers(like="nucleo_f446re", place=["arena=ccm"]), r"mine/board.json: \$\.placement\.arena: 'CCM'"),
-        (Answers(like="nucleo_f446re", memories=["RAM=0x0:1K:ram"]), r"\$\.memories: .*too short"),
-        (Answers(like="nucleo_f446re", uart="ns16550@0x4:1"), "no uart_ns16550.c"),
+        (NewBoardOptions(like="nope"), "unknown board 'nope'"),
+        (NewBoardOptions(like="nucleo_f446re", place=["arena=ccm"]), r"mine/board.json: \$\.placement\.arena: 'CCM'"),
+        (NewBoardOptions(like="nucleo_f446re", memory=["RAM=0x0:1K:ram"]), r"\$\.memories: .*too short"),
+        (NewBoardOptions(like="nucleo_f446re", uart="ns16550@0x4:1"), "no uart_ns16550.c"),
     ],
 )
-def test_answers_that_make_no_board(answers: Answers, problem: str, tmp_path: Path) -> None:
+def test_answers_that_make_no_board(answers: NewBoardOptions, problem: str, tmp_path: Path) -> None:
     with pytest.raises(BoardError, match=problem):
         new_board(tmp_path / "mine", answers)
     assert not (tmp_path / "mine").exists()
@@ -113,12 +114,12 @@ def test_answers_that_make_no_board(answers: Answers, problem: str, tmp_path: Pa
 def test_a_folder_that_is_in_use_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(UsageError, match="exists, and is not an empty folder"):
-        new_board(tmp_path, Answers(like="nucleo_f446re"))
+        new_board(tmp_path, NewBoardOptions(like="nucleo_f446re"))
 
 
 def test_a_name_that_is_no_id(tmp_path: Path) -> None:
     with pytest.raises(BoardError, match="the folder's name, 'my board', has more than"):
-        new_board(tmp_path / "my board", Answers(like="nucleo_f446re"))
+        new_board(tmp_path / "my board", NewBoardOptions(like="nucleo_f446re"))
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from tflmgen.backend.emit_body import Body, BodyWriter
 from tflmgen.backend.remarks import NO_REMARKS, Remarks
 from tflmgen.backend.rendering import render
 from tflmgen.backend.state_blob import HEADER_BYTES, blob_header
-from tflmgen.ir import Access, ConstantArray, DType, Fixed, Memory, Port, Program, Signature, Slot
+from tflmgen.ir import Access, ConstantArray, DType, Fixed, Memory, Port, Program, ProgramFunction, Signature, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +148,41 @@ def emit(
 
     layers: after each operator the C shows its outputs (TFLMGEN_LAYER_LOOP in tflmgen/memory.h).
     """
-    made_of = (__version__, model_sha256, name, options, program.arena_bytes, program.state_bytes)
-    fingerprint = int.from_bytes(hashlib.sha256(repr(made_of).encode()).digest()[:4], "big")
+    fingerprint = _fingerprint(model_sha256, name, options, program.arena_bytes, program.state_bytes)
     writer = BodyWriter(program, progress_hook, layers, remarks)
     bodies = [body for f in program.functions for body in (*writer.streams(f), writer.function(f))]
     entries = tuple(_entries(program, writer))
+    headers = _headers(writer, entries)
+    common = _common(program, name, model_sha256, options, entries) | {"fingerprint": fingerprint}
+    parts = _plan_parts(program, writer, model_sha256)
+    source = render("library/plan.c.j2", bodies=bodies, headers=headers, **parts, **common)
+    files = {
+        f"include/{name}.h": render("library/model.h.j2", **common),
+        f"src/{name}.c": source,
+        f"src/{name}_model.c": render("library/descriptor.c.j2", **common),
+        f"src/{name}_weights.h": render("library/weights.h.j2", arrays=_arrays(writer), **common),
+        "library.json": render("library/library.json.j2", **common),
+    }
+    sizes = {name: len(array.data) for name, array in writer.places.used.items()}
+    return Sources(files, headers, *_step_lines(source, bodies), sizes, entries, fingerprint)
+
+
+def _fingerprint(*made_of: str | int) -> int:
+    """32 bits of the version of tflmgen and of what else a library is made of."""
+    return int.from_bytes(hashlib.sha256(repr((__version__, *made_of)).encode()).digest()[:4], "big")
+
+
+def _headers(writer: BodyWriter, entries: Sequence[ApiEntry]) -> tuple[str, ...]:
+    """What the plan's source includes: kernels, and the check of bools where an input has some."""
     checked = {"bools.h"} if any(tensor.is_bool for entry in entries for tensor in entry.inputs) else set()
-    headers = tuple(sorted({*writer.headers, *checked}))
-    common = {
+    return tuple(sorted({*writer.headers, *checked}))
+
+
+def _common(
+    program: Program, name: str, model_sha256: str, options: str, entries: tuple[ApiEntry, ...]
+) -> dict[str, object]:
+    """What every file of the library says of the model."""
+    return {
         "name": name,
         "NAME": name.upper(),
         "version": __version__,
@@ -164,33 +191,22 @@ def emit(
         "entries": entries,
         "arena_bytes": program.arena_bytes,
         "state_bytes": program.state_bytes,
-        "fingerprint": fingerprint,
         "blob_bytes": HEADER_BYTES + program.state_bytes,
     }
-    pointers = _result_pointers(program, writer)
-    source = render(
-        "library/plan.c.j2",
-        bodies=bodies,
-        headers=headers,
-        weights=bool(writer.places.used),
-        pointers=pointers,
-        in_arena=_enumerators(writer, "arena"),
-        in_state=_enumerators(writer, "state"),
-        statics=writer.statics,
-        image=_state_image(program),
-        header=_bytes_lines(blob_header(program, model_sha256)),
-        header_bytes=HEADER_BYTES,
-        **common,
-    )
-    files = {
-        f"include/{name}.h": render("library/model.h.j2", **common),
-        f"src/{name}.c": source,
-        f"src/{name}_model.c": render("library/descriptor.c.j2", **common),
-        f"src/{name}_weights.h": render("library/weights.h.j2", arrays=_arrays(writer), **common),
-        "library.json": render("library/library.json.j2", **common),
+
+
+def _plan_parts(program: Program, writer: BodyWriter, model_sha256: str) -> Mapping[str, object]:
+    """What stands around the functions of the plan's source."""
+    return {
+        "weights": bool(writer.places.used),
+        "pointers": _result_pointers(program, writer),
+        "in_arena": _enumerators(writer, "arena"),
+        "in_state": _enumerators(writer, "state"),
+        "statics": writer.statics,
+        "image": _state_image(program),
+        "header": _bytes_lines(blob_header(program, model_sha256)),
+        "header_bytes": HEADER_BYTES,
     }
-    weights = {name: len(array.data) for name, array in writer.places.used.items()}
-    return Sources(files, headers, *_step_lines(source, bodies), weights, entries, fingerprint)
 
 
 def _enumerators(writer: BodyWriter, memory: Memory) -> list[str]:
@@ -231,13 +247,6 @@ def _entries(program: Program, writer: BodyWriter) -> list[ApiEntry]:
 def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: str) -> ApiEntry:
     function = program.function(signature.function)
 
-    def place(access: Access, index: int, role: str) -> str:
-        if not isinstance(access.place, Slot):
-            return writer.places.access(access)
-        if role == "output":
-            return writer.result_pointer(function.name, index)
-        return writer.places.start(function, access)
-
     def tensors(ports: tuple[Port, ...], accesses: tuple[Access, ...], role: str) -> tuple[ApiTensor, ...]:
         def verb(port: Port) -> str:
             return "shape" if role == "output" else "set_rows" if port.type.dynamic_axes == (0,) else "set_shape"
@@ -245,7 +254,7 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
         taken = [f"{identifier(p.name)}_{verb(p)}" for p in ports if not p.type.is_static]
         suffixes = [""] if len(ports) == 1 else [f"_{n}" for n in unique_identifiers((p.name for p in ports), taken)]
         names = [f"{infix}_{role}{suffix}" for suffix in suffixes]
-        places = [place(access, i, role) for i, access in enumerate(accesses)]
+        places = [_port_place(writer, function, access, i, role) for i, access in enumerate(accesses)]
         rows: dict[int, ApiRows] = {}
         further = iter(places[len(ports) :])
         for i, port in enumerate(ports):
@@ -269,6 +278,15 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
         tensors(signature.inputs, function.inputs, "input"),
         tensors(signature.outputs, function.results, "output"),
     )
+
+
+def _port_place(writer: BodyWriter, function: ProgramFunction, access: Access, index: int, role: str) -> str:
+    """C for the place of an input or output of a function on entry or exit."""
+    if not isinstance(access.place, Slot):
+        return writer.places.access(access)
+    if role == "output":
+        return writer.result_pointer(function.name, index)
+    return writer.places.start(function, access)
 
 
 def _taken(port: Port) -> Port:

@@ -75,7 +75,6 @@ def plan_json(
     options: Mapping[str, Any],
 ) -> Json:
     """The plan as JSON values; see schema/plan.json for each field."""
-    subgraphs = _subgraphs(module)
     selection, schedule, storage, layout = best.selection, best.schedule, best.storage, best.layout
     copied = _copied_pieces(program)
     read, weights = operand_steps(schedule), weights_by_step(program, sources.weights)
@@ -97,18 +96,7 @@ def plan_json(
             "order_proved": best.order_proved,
         },
         "subgraphs": [{"index": index, "name": name} for index, name in subgraph_names(module).items()],
-        "buffers": [
-            {
-                "name": buffer.name,
-                "subgraph": subgraphs.get(buffer.values[0]) if buffer.values else None,
-                "memory": buffer.memory,
-                "bytes": buffer.bytes,
-                "offset": offset,
-                "ranges": [list(run) for run in runs(buffer.steps)],
-                "tensors": list(tensors_of(number, storage, best.liveness, subgraphs)),
-            }
-            for number, (buffer, offset) in enumerate(zip(storage.buffers, layout.offsets, strict=True))
-        ],
+        "buffers": list(_buffers(best, _subgraphs(module))),
         "steps": [_with_flow(step, read, weights) | overlaps.get(step["index"], {}) for step in steps],
         "copies": list(_copies(storage)),
         "loops": list(_loops(schedule, program)),
@@ -116,6 +104,19 @@ def plan_json(
         "weights": {"bytes": sources.weight_bytes},
         "signatures": [_signature(program, i) for i in range(len(program.signatures))],
     }
+
+
+def _buffers(best: Candidate, subgraphs: Mapping[Value, int]) -> Iterator[Json]:
+    for number, (buffer, offset) in enumerate(zip(best.storage.buffers, best.layout.offsets, strict=True)):
+        yield {
+            "name": buffer.name,
+            "subgraph": subgraphs.get(buffer.values[0]) if buffer.values else None,
+            "memory": buffer.memory,
+            "bytes": buffer.bytes,
+            "offset": offset,
+            "ranges": [list(run) for run in runs(buffer.steps)],
+            "tensors": list(tensors_of(number, best.storage, best.liveness, subgraphs)),
+        }
 
 
 def _removed(one: Removed) -> Json:

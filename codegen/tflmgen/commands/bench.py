@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,20 +91,8 @@ def bench_command(
     """
     console = Console(output)
     board = board_for(board_name, options)
-    if board.is_host:
-        raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
-    check_session_options(board, session)
-    if report_path is not None:
-        check_writable(report_path)
-    if report_path is not None and session.port is not None:
-        raise UsageError("--report shows instructions, which an emulator counts: leave --port out")
-    input_shapes = None
-    if inputs is not None and session.port is None:
-        input_shapes = shapes_of_inputs(model, inputs, session.signature)
-    with console.progress(f"Planning {model.name}"):
-        compilation = compile_for(model, board, options, input_shapes)
-    if session.port is None:
-        require_compiler(board)
+    _check_usage(board, report_path, session)
+    compilation = _compile(model, board, inputs, options, session, console)
     vectors = _vectors(model, inputs, compilation.module.signatures, session.signature)
     if session.port is not None:
         bench_port(compilation, board, vectors, inputs is None, options, session, console)
@@ -113,27 +101,49 @@ def bench_command(
         assert run.firmware is not None
         with console.progress("Starting") as progress:
             measured = _measure(run.session, compilation, vectors, inputs is None, progress)
-        emulator, notes = run.session.emulator, run.session.notes
-        code = code_bytes(run.firmware, compilation, board, options, console)
-        sizes = _sizes(run.firmware, compilation, code)
+        ran = {"emulator": run.session.emulator, "notes": [*run.session.notes, *_removed(compilation.plan)]}
+        sizes = _sizes(run.firmware, compilation, code_bytes(run.firmware, compilation, board, options, console))
     cycle_model = CYCLE_MODELS.get(board.core, CycleModel(""))
     figures = {
-        "tflmgen": __version__,
-        "model": compilation.plan["model"],
-        "options": compilation.plan["options"],
-        "board": board.id,
-        "emulator": emulator,
-        "notes": [*notes, *_removed(compilation.plan)],
+        **_compiled_json(compilation.plan, board),
+        **ran,
         "inputs": GENERATED if inputs is None else inputs.name,
         **bench_json(compilation.plan, measured, cycle_model, board.clock),
         "memory": sizes,
     }
-    if report_path is not None:
-        write_whole(report_path, report_html(compilation.plan, board, bench=figures).encode())
     console.json(figures)
     _print(console, board, figures, cycle_model)
     if report_path is not None:
+        write_whole(report_path, report_html(compilation.plan, board, bench=figures).encode())
         console.line(f"Wrote {report_path}.")
+
+
+def _compile(
+    model: Path, board: Board, inputs: Path | None, options: BuildOptions, session: SessionOptions, console: Console
+) -> Compilation:
+    """The model with the shapes of `inputs`; on an attached board, whose firmware is there, without these."""
+    flashed = session.port is not None
+    input_shapes = None if inputs is None or flashed else shapes_of_inputs(model, inputs, session.signature)
+    with console.progress(f"Planning {model.name}"):
+        compilation = compile_for(model, board, options, input_shapes)
+    if not flashed:
+        require_compiler(board)
+    return compilation
+
+
+def _compiled_json(plan: Mapping[str, Any], board: Board) -> dict[str, Any]:
+    return {"tflmgen": __version__, "model": plan["model"], "options": plan["options"], "board": board.id}
+
+
+def _check_usage(board: Board, report_path: Path | None, session: SessionOptions) -> None:
+    """Raises UsageError for options that don't go together, and where the report cannot be written."""
+    if board.is_host:
+        raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
+    check_session_options(board, session)
+    if report_path is not None:
+        check_writable(report_path)
+    if report_path is not None and session.port is not None:
+        raise UsageError("--report shows instructions, which an emulator counts: leave --port out")
 
 
 def _removed(plan: dict[str, Any]) -> list[str]:

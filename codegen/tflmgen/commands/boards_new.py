@@ -10,12 +10,12 @@ from pathlib import Path
 
 import typer
 
-from tflmgen.options import OutputOptions
-from tflmgen.project import CORES, Answers, missing, new_board
+from tflmgen.options import NewBoardOptions, OutputOptions
+from tflmgen.project import CORES, missing, new_board
 from tflmgen.terminal import Console
 
 
-def boards_new_command(directory: Path, answers: Answers, output: OutputOptions) -> None:
+def boards_new_command(directory: Path, answers: NewBoardOptions, output: OutputOptions) -> None:
     """Writes the folder of a new board. On a terminal, prompts for missing answers."""
     console = Console(output)
     if missing(answers) and console.shows_text and _is_terminal():
@@ -34,18 +34,18 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _ask(answers: Answers) -> Answers:
+def _ask(answers: NewBoardOptions) -> NewBoardOptions:
     template = typer.prompt("Like which board? (Enter: like none)", default="", show_default=False)
     if template:
         return replace(answers, like=template)
     core = answers.core or typer.prompt(f"Processor ({', '.join(CORES)})")
-    memories = list(answers.memories)
+    memories = list(answers.memory or ())
     if not memories:
         flash = typer.prompt("Flash, ORIGIN:SIZE", default="0x08000000:512K")
         ram = typer.prompt("RAM, ORIGIN:SIZE", default="0x20000000:128K")
         memories = [f"FLASH={flash}:flash", f"RAM={ram}:ram"]
     uart = answers.uart or typer.prompt("UART, DRIVER@BASE:CLOCK")
-    return replace(answers, core=core, memories=memories, uart=uart)
+    return replace(answers, core=core, memory=memories, uart=uart)
 
 
 def _written(directory: Path) -> object:

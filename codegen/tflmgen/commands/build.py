@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,31 +84,13 @@ def _entries(compilation: Compilation) -> tuple[str, ...]:
 def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: Firmware | None) -> None:
     arena = plan["arena"]
     state = sum(part["bytes"] for part in plan["state"])
-    ram, flash = (0, 0) if board.is_host else (board.ram_bytes, board.flash_bytes)
     rows = [
         _row("arena", arena["bytes"], board.bytes_for("arena"), _arena_note(plan)),
         _row("state", state, board.bytes_for("state"), ""),
         _row("weights", plan["weights"]["bytes"], board.bytes_for("weights"), ""),
     ]
     if firmware is not None:
-        rows += [
-            _row(
-                "code",
-                plan["firmware"]["code_bytes"],
-                board.bytes_for("code"),
-                "of the model: no weights, no firmware around",
-            ),
-            _row("flash, in all", firmware.text + firmware.data, flash, "code, weights, start-up, test server"),
-            _row("static RAM, in all", firmware.data + firmware.bss, ram, "arena, state, variables; no stack"),
-        ]
-        stack = plan["firmware"]["stack_worst_case"]
-        if stack is not None:
-            rows.append(
-                _row("stack, at most", stack, board.bytes_for("data"), "of an invoke; interrupt handlers not counted")
-            )
-        if len(board.memories) > 2:
-            use = plan["firmware"]["memories"]
-            rows += [_row(f"in {m.name}", use[m.name], m.size, _roles_of(board, m.name)) for m in board.memories]
+        rows += _firmware_rows(plan["firmware"], board, firmware)
     title = f"{plan['model']['path']} on {board.id}"
     columns = (
         Column("what", min_width=20),
@@ -122,6 +104,20 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
         console.line(line)
     for note in plan["notes"]:
         console.line(f"note: {note}")
+
+
+def _firmware_rows(sizes: Mapping[str, Any], board: Board, firmware: Firmware) -> Iterator[tuple[str, ...]]:
+    """What the compiled firmware takes; sizes: plan.json's `firmware`."""
+    ram, flash = (0, 0) if board.is_host else (board.ram_bytes, board.flash_bytes)
+    code, stack = sizes["code_bytes"], sizes["stack_worst_case"]
+    yield _row("code", code, board.bytes_for("code"), "of the model: no weights, no firmware around")
+    yield _row("flash, in all", firmware.text + firmware.data, flash, "code, weights, start-up, test server")
+    yield _row("static RAM, in all", firmware.data + firmware.bss, ram, "arena, state, variables; no stack")
+    if stack is not None:
+        yield _row("stack, at most", stack, board.bytes_for("data"), "of an invoke; interrupt handlers not counted")
+    if len(board.memories) > 2:
+        for memory in board.memories:
+            yield _row(f"in {memory.name}", sizes["memories"][memory.name], memory.size, _roles_of(board, memory.name))
 
 
 def _row(label: str, used: int, budget: int, note: str) -> tuple[str, ...]:

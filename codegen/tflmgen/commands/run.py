@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from tflmgen.emulators import check_session_options, read_vectors, run_sets, running, shapes_of_inputs, write_outputs
+from tflmgen.emulators import (
+    Result,
+    VectorSet,
+    check_session_options,
+    read_vectors,
+    run_sets,
+    running,
+    shapes_of_inputs,
+    write_outputs,
+)
+from tflmgen.ir import Signature
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 from tflmgen.project import board_for, check_writable, compile_for, require_compiler
 from tflmgen.terminal import Console, count
@@ -37,25 +49,19 @@ def run_command(
             results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
         emulator, place, notes = run.session.emulator, run.session.place, run.session.notes
     write_outputs(outputs, vectors, signatures, [result.outputs for result in results])
-    stack = max(result.invocation.stack_bytes for result in results)
-    console.json(
-        {
-            "model": model.name,
-            "board": board.id,
-            "emulator": emulator,
-            "notes": list(notes),
-            "outputs": str(outputs),
-            "sets": [
-                {
-                    "label": vector_set.label,
-                    "signature": signatures[vector_set.signature].key,
-                    "stack_bytes": r.invocation.stack_bytes,
-                }
-                for vector_set, r in zip(vectors.sets, results, strict=True)
-            ],
-        }
-    )
+    ran = {"model": model.name, "board": board.id, "emulator": emulator, "notes": list(notes)}
+    sets = [_set_json(*pair, signatures) for pair in zip(vectors.sets, results, strict=True)]
+    console.json({**ran, "outputs": str(outputs), "sets": sets})
     for note in notes:
         console.line(f"note: {note}")
-    device = emulator if board.is_host else f"{board.id} {place}; {count(stack)} bytes of stack"
+    stack = count(max(result.invocation.stack_bytes for result in results))
+    device = emulator if board.is_host else f"{board.id} {place}; {stack} bytes of stack"
     console.line(f"Ran {len(results)} set{'s' * (len(results) != 1)} on {device}. Wrote {outputs}")
+
+
+def _set_json(vector_set: VectorSet, result: Result, signatures: Sequence[Signature]) -> dict[str, Any]:
+    return {
+        "label": vector_set.label,
+        "signature": signatures[vector_set.signature].key,
+        "stack_bytes": result.invocation.stack_bytes,
+    }

@@ -160,6 +160,14 @@ def _report(
             "passed": not wrong,
         }
     )
+    console.table(_table(f"{model.name} on {emulator if board.is_host else f'{board.id} {place}'}", checks))
+    for line in (*notes, *_about(references)):
+        console.line(line)
+    if not wrong:
+        console.line(f"passed: all {len(checks)} outputs agree" if checks else "passed: the model has no outputs")
+
+
+def _table(title: str, checks: Sequence[Check]) -> Table:
     has_several_signatures = len({check.signature for check in checks}) > 1
     rows = [
         (
@@ -172,7 +180,6 @@ def _report(
         )
         for check in checks
     ]
-    device = emulator if board.is_host else f"{board.id} {place}"
     columns = (
         Column("set", min_width=16),
         Column("output", min_width=8),
@@ -181,11 +188,7 @@ def _report(
         Column("largest difference", numeric=True),
         Column("result", min_width=16, wraps=True),
     )
-    console.table(Table(f"{model.name} on {device}", columns, rows))
-    for line in (*notes, *_about(references)):
-        console.line(line)
-    if not wrong:
-        console.line(f"passed: all {len(checks)} outputs agree" if checks else "passed: the model has no outputs")
+    return Table(title, columns, rows)
 
 
 def _about(references: Sequence[Reference]) -> list[str]:

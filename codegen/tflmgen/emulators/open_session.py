@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,24 +54,33 @@ def open_session(
         emulator = "qemu"  # it counts per operator
     emulator_name, program, notes = _choose(board, emulator, renode)
     with ExitStack() as stack:
-        stream: Stream
-        meter: Meter | None = None
         if emulator_name == RENODE and program is not None:
-            hooks: Sequence[str] = ()
-            if count is not None:
-                counter = stack.enter_context(renode_counter(firmware))
-                hooks, meter, notes = counter.hooks, counter, (*notes, COUNT_NOTE)
-            stream = stack.enter_context(run_renode(program, board, project_dir, firmware, hooks))
+            stream, meter = _in_renode(stack, program, board, project_dir, firmware, count is not None)
+            notes = notes if meter is None else (*notes, COUNT_NOTE)
         else:
-            arguments: Sequence[str] = ()
-            if count is not None:
-                plugin = stack.enter_context(qemu_counter(board, firmware, project_dir, count, timeout))
-                arguments, meter = plugin.arguments, plugin
-            stream = stack.enter_context(run_qemu(board, firmware, arguments))
+            stream, meter = _in_qemu(stack, board, project_dir, firmware, count, timeout)
         advice = ""
         if emulator_name == RENODE and _needs_mve(board):
             advice = f"{NO_MVE}: try --emulator qemu" if board.qemu is not None else NO_MVE
         yield Session(stream, emulator_name, timeout, firmware, notes, meter, advice=advice)
+
+
+def _in_renode(
+    stack: ExitStack, program: Path, board: Board, project_dir: Path, firmware: Path, counts: bool
+) -> tuple[Stream, Meter | None]:
+    """The firmware in Renode, and what counts its instructions, until `stack` closes."""
+    counter = stack.enter_context(renode_counter(firmware)) if counts else None
+    hooks = () if counter is None else counter.hooks
+    return stack.enter_context(run_renode(program, board, project_dir, firmware, hooks)), counter
+
+
+def _in_qemu(
+    stack: ExitStack, board: Board, project_dir: Path, firmware: Path, plan: Mapping[str, Any] | None, timeout: float
+) -> tuple[Stream, Meter | None]:
+    """The same in QEMU; plan: plan.json's contents, where instructions are to be counted."""
+    plugin = None if plan is None else stack.enter_context(qemu_counter(board, firmware, project_dir, plan, timeout))
+    arguments = () if plugin is None else plugin.arguments
+    return stack.enter_context(run_qemu(board, firmware, arguments)), plugin
 
 
 @contextmanager

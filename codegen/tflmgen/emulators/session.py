@@ -186,13 +186,7 @@ class Session:
             raise EmulatorError(f"signature '{tensors.key}' has {len(tensors.inputs)} inputs, not {len(inputs)}")
         with self._explained(f"did not finish {_quoted(tensors.key)}"):
             rows = max((len(d) // t.bytes for d, t in zip(inputs, tensors.inputs, strict=True) if t.bytes), default=1)
-            for index, (data, tensor) in enumerate(zip(inputs, tensors.inputs, strict=True)):
-                if tensor.row_bytes and len(data) <= tensor.bytes and len(data) % tensor.row_bytes == 0:
-                    input_dims = dims[index] if dims else (len(data) // tensor.row_bytes,)
-                    self._client.set_dims(signature, index, input_dims)
-                elif len(data) not in (tensor.bytes, tensor.bytes * rows):
-                    raise EmulatorError(f"input '{tensor.name}' has {tensor.bytes} bytes, not {len(data)}")
-                self._client.write(signature, index, data[: tensor.bytes])
+            self._write_inputs(signature, inputs, dims, rows)
             reply = self._client.invoke(signature)
             for row in range(1, rows):
                 if reply.status == MORE:
@@ -202,23 +196,30 @@ class Session:
                     reply = replace(reply, stack_bytes=stack, cycles=earlier.cycles + reply.cycles)
             if reply.stack_room and reply.stack_bytes >= reply.stack_room:
                 raise EmulatorError(f"stack overflow: '{tensors.key}' used all of the {reply.stack_room} free bytes")
-            outputs: tuple[bytes, ...] = ()
-            shapes: tuple[tuple[int, ...], ...] = ()
-            if reply.status == 0:
-                varies = [bool(tensor.row_bytes) for tensor in tensors.outputs]
-                shapes = tuple(self._client.dims(signature, i) if v else () for i, v in enumerate(varies))
-                outputs = tuple(
-                    self._client.read(
-                        signature, i, math.prod(input_dims) * tensor.row_bytes if input_dims else tensor.bytes
-                    )
-                    for i, (tensor, input_dims) in enumerate(zip(tensors.outputs, shapes, strict=True))
-                )
+            shapes, outputs = self._read_outputs(signature) if reply.status == 0 else ((), ())
         if self._meter is None:
             layers = tuple(self._client.layers)
             return Invocation(outputs, reply.status, reply.stack_bytes, reply.cycles, None, layers=layers, dims=shapes)
         cost = self._meter.measure(signature, inputs, reply, dims)
         counted = cost.instructions, cost.operators, cost.cycles
         return Invocation(outputs, reply.status, reply.stack_bytes, reply.cycles, *counted, dims=shapes)
+
+    def _write_inputs(self, signature: int, inputs: Sequence[bytes], dims: Dims, rows: int) -> None:
+        """Writes whole inputs, and the first of `rows` of those that the model takes by rows."""
+        for index, (data, tensor) in enumerate(zip(inputs, self.signatures[signature].inputs, strict=True)):
+            if tensor.row_bytes and len(data) <= tensor.bytes and len(data) % tensor.row_bytes == 0:
+                own = dims[index] if dims else (len(data) // tensor.row_bytes,)
+                self._client.set_dims(signature, index, own)
+            elif len(data) not in (tensor.bytes, tensor.bytes * rows):
+                raise EmulatorError(f"input '{tensor.name}' has {tensor.bytes} bytes, not {len(data)}")
+            self._client.write(signature, index, data[: tensor.bytes])
+
+    def _read_outputs(self, signature: int) -> tuple[tuple[tuple[int, ...], ...], tuple[bytes, ...]]:
+        """The outputs' dimensions that are known at run time only, and their bytes."""
+        tensors = self.signatures[signature].outputs
+        shapes = tuple(self._client.dims(signature, i) if t.row_bytes else () for i, t in enumerate(tensors))
+        sizes = [math.prod(own) * t.row_bytes if own else t.bytes for t, own in zip(tensors, shapes, strict=True)]
+        return shapes, tuple(self._client.read(signature, i, size) for i, size in enumerate(sizes))
 
     def _next_row(self, signature: int, inputs: Sequence[bytes], row: int) -> None:
         """Writes row `row` of the inputs that the model accepts row by row."""

@@ -134,16 +134,9 @@ def least_peak(
     effort        tasks looked at before the search ends with a greedy order and the bound proved so far
     """
     state = _State(tasks, sizes, needed_after)
-    begin = state.entering(entering)
-    lower_bound = max(
-        [
-            begin,
-            state.bound_of_last(sum(sizes[v] for v in needed_after)),
-            *(state.lower_bound_of(i) for i in range(len(tasks))),
-        ]
-    )
+    begin, end = state.entering(entering), state.bound_of_last(sum(sizes[v] for v in needed_after))
+    lower_bound = max([begin, end, *(state.lower_bound_of(i) for i in range(len(tasks)))])
     given_peak = state.peak(range(len(tasks)), 0, begin)
-    all_tasks = (1 << len(tasks)) - 1
     # heap: (peak, tasks left, index into `steps`, tasks done, bytes in use); steps: (last tasks, previous step)
     heap = [(lower_bound, len(tasks), 0, 0, begin)]
     steps: list[tuple[tuple[int, ...], int]] = [((), 0)]
@@ -153,21 +146,18 @@ def least_peak(
         if done in visited:
             continue
         visited.add(done)
-        if done == all_tasks or state.looks > effort:
+        if done == (1 << len(tasks)) - 1 or state.looks > effort:
             remaining = state.greedy(done, live)
             reached = max(peak, state.peak(remaining, done, live))
-            order = (*_path(steps, number), *remaining)
-            return (
-                Order(order, reached, peak)
-                if reached < given_peak
-                else Order(tuple(range(len(tasks))), given_peak, peak)
-            )
+            if reached < given_peak:
+                return Order((*_path(steps, number), *remaining), reached, peak)
+            return Order(tuple(range(len(tasks))), given_peak, peak)
         for i in state.ready(done):
             during, left = state.doing(i, done, live)
             harmless, done_after, left = state.harmless(done | 1 << i, left, max(peak, during))
             steps.append(((i, *harmless), number))
-            to_do = len(tasks) - done_after.bit_count()
-            heapq.heappush(heap, (max(peak, during), to_do, len(steps) - 1, done_after, left))
+            tasks_left = len(tasks) - done_after.bit_count()
+            heapq.heappush(heap, (max(peak, during), tasks_left, len(steps) - 1, done_after, left))
     return Order(tuple(range(len(tasks))), given_peak, given_peak)
 
 

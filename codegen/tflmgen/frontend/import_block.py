@@ -129,8 +129,8 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
     open_problems = [context.open[v] for v in inputs if v in context.open]
     declared = tuple(context.declared(subgraph, i) for i in op.outputs)
     if open_problems:
-        for i, type_ in zip(op.outputs, declared, strict=True):
-            context.open[scope.define(i, type_)] = open_problems[0]
+        undefined = (scope.define(i, type_) for i, type_ in zip(op.outputs, declared, strict=True))
+        context.open |= dict.fromkeys(undefined, open_problems[0])
         return ()
     if op.name != "RANK" and any(v in context.extents for v in inputs if v is not None):
         return _dynamic_operator(scope, op, origin, inputs, declared)
@@ -138,9 +138,8 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
     if any(open_shapes):
         inferred_types = inferred(context, op, inputs, declared)
         declared = tuple(k if o else d for k, d, o in zip(inferred_types, declared, open_shapes, strict=True))
-    checked = check_operator(
-        _with_intermediates(op, subgraph), inputs, declared, open_shapes, context.constants, context.operators
-    )
+    described = _with_intermediates(op, subgraph)
+    checked = check_operator(described, inputs, declared, open_shapes, context.constants, context.operators)
     problems = checked.problems or _state_problems(context, op, subgraph)
     state_names: tuple[str, ...] = ()
     if not problems and not checked.open and keeps_state(op, context.operators):
@@ -152,17 +151,14 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         context.problem(origin, sentence)
     outputs = tuple(scope.define(i, t) for i, t in zip(op.outputs, checked.outputs, strict=True))
     if checked.open:
-        for value in outputs:
-            context.open[value] = Problem(context.location(origin), checked.open, _BOUND_ADVICE)
-        return ()
-    if problems:
+        context.open |= dict.fromkeys(outputs, Problem(context.location(origin), checked.open, _BOUND_ADVICE))
+    if checked.open or problems:
         return ()
     if not any(v.type.elements for v in outputs) and not (state_names or context.operators[op.name].updates):
         return _bind_empty(scope, op, outputs)
     if _fold(scope, op, inputs, outputs, checked.attributes):
         return ()
-    if _lacks_data(scope, op) and not traits_of(op.name, context.operators).takes_nothing:
-        context.problem(origin, f"{op.name} computes elements from an operand without any")
+    _check_data(scope, op, origin)
     track_largest(context, op.name, inputs, outputs, checked.attributes)
     old_state = (context.contents[name] for name in state_names)
     inputs, updated = (*inputs, *old_state), _update_variables(scope, op, state_names)
@@ -173,6 +169,12 @@ def _lacks_data(scope: Scope, op: Operator) -> bool:
     """Whether a non-constant operand has no elements. An empty constant is valid data: an empty list of axes."""
     tensors = [scope.subgraph.tensors[i] for i in op.inputs if i >= 0]
     return any(0 in tensor.shape and tensor.data is None and not is_open(tensor) for tensor in tensors)
+
+
+def _check_data(scope: Scope, op: Operator, origin: Origin) -> None:
+    """Reports an operand without data that the operator computes elements from."""
+    if _lacks_data(scope, op) and not traits_of(op.name, scope.context.operators).takes_nothing:
+        scope.context.problem(origin, f"{op.name} computes elements from an operand without any")
 
 
 def _bind_empty(scope: Scope, op: Operator, outputs: Sequence[Value]) -> tuple[Node, ...]:

@@ -99,13 +99,8 @@ class ControlFlowImporter:
                     # Rows not in use hold arbitrary bytes, but a C bool must be 0 or 1.
                     arguments_inside[-1] = prologue.fill(value, 0)
         outer_contents = context.contents
-        context.contents = {}
         state = tuple(context.variables) if subgraph.index in self._stateful else ()
-        for name in state:
-            variable = context.variables[name]
-            context.contents[name] = context.value(name, variable.type)
-            if variable.initial is None:
-                context.uninitialised.add(context.contents[name])
+        context.contents = {name: self._state_value(name) for name in state}
         initial_state = tuple(context.contents.values())
         block, _ = import_block(context, subgraph, arguments_inside, self.node, output_bounds)
         dynamic = [(i, axis) for i, v in enumerate(block.results) for axis in sorted(context.extents.get(v, {}))]
@@ -116,6 +111,15 @@ class ControlFlowImporter:
         name = self.unique(subgraph.name or f"subgraph_{subgraph.index}")
         self._dynamic[name] = tuple(dynamic)
         return Function(name, (*without_handles(inputs), *extents, *initial_state), block, state)
+
+    def _state_value(self, name: str) -> Value:
+        """What a function finds in a variable on entry."""
+        context = self._context
+        variable = context.variables[name]
+        value = context.value(name, variable.type)
+        if variable.initial is None:
+            context.uninitialised.add(value)
+        return value
 
     def unique(self, name: str) -> str:
         """A function name that is not in use: `name`, or `name` with a number."""

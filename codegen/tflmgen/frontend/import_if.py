@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tflmgen.frontend.import_block import Scope
 from tflmgen.frontend.import_build import Builder, new_extents
-from tflmgen.frontend.import_context import Argument, Handle, difference
+from tflmgen.frontend.import_context import Argument, Context, Handle, difference
 from tflmgen.frontend.import_regions import Region, Regions, arguments_agree, counts_agree, failed_outputs
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.tflite.model import Operator, SubGraph
@@ -40,16 +40,8 @@ def import_if(
 ) -> tuple[Node, ...]:
     """The If node. An output whose branches differ in a dimension has the larger one, and an extent."""
     context = scope.context
-    condition = operands[0] if operands else None
-    is_valid = isinstance(condition, Value) and condition.type.dtype is DType.BOOL and condition.type.elements == 1
-    if not is_valid:
-        actual = condition.type if isinstance(condition, Value) else "nothing"
-        context.problem(origin, f"the condition of IF must be one bool, not {actual}")
-    for side, target in zip(SIDES, targets, strict=True):
-        is_valid &= arguments_agree(context, origin, f"{side} branch's input", operands[1:], target)
-        counts = len(op.outputs), "result", target, len(target.outputs)
-        is_valid &= counts_agree(context, origin, f"{side} branch's output", *counts)
-    if not is_valid or not isinstance(condition, Value):
+    condition = _condition(context, op, origin, operands, targets)
+    if condition is None:
         return failed_outputs(scope, op)
     output_bounds = [scope.max_dims.get(index, {}) for index in op.outputs]
     branches = []
@@ -57,14 +49,9 @@ def import_if(
         with context.branch():
             region = regions.region(target, operands[1:], origin, output_bounds)
             branches.append(_Branch(region, dict(context.contents), Builder(context, origin), []))
-    outputs: list[Value] = []
-    dynamic: list[int] = []
-    for position, target_index in enumerate(op.outputs):
-        outputs.append(_output(scope, origin, position, target_index, branches, targets))
-        if outputs[-1] in context.extents:
-            dynamic.append(position)
-    for position in dynamic:
-        for axis, extent in sorted(context.extents[outputs[position]].items()):
+    outputs = [_output(scope, origin, i, index, branches, targets) for i, index in enumerate(op.outputs)]
+    for position, output in enumerate(tuple(outputs)):
+        for axis, extent in sorted(context.extents.get(output, {}).items()):
             outputs.append(extent)
             for branch in branches:
                 branch.results.append(branch.builder.extent(branch.results[position], axis))
@@ -76,6 +63,22 @@ def import_if(
             context.contents[name] = outputs[-1]
     then_block, else_block = (b.block() for b in branches)
     return (If(context.new_id(), condition, then_block, else_block, tuple(outputs), origin),)
+
+
+def _condition(
+    context: Context, op: Operator, origin: Origin, operands: Sequence[Argument], targets: Sequence[SubGraph]
+) -> Value | None:
+    """The condition; None, with problems reported, where it or the branches are not those of an IF."""
+    condition = operands[0] if operands else None
+    is_valid = isinstance(condition, Value) and condition.type.dtype is DType.BOOL and condition.type.elements == 1
+    if not is_valid:
+        actual = condition.type if isinstance(condition, Value) else "nothing"
+        context.problem(origin, f"the condition of IF must be one bool, not {actual}")
+    for side, target in zip(SIDES, targets, strict=True):
+        is_valid &= arguments_agree(context, origin, f"{side} branch's input", operands[1:], target)
+        counts = len(op.outputs), "result", target, len(target.outputs)
+        is_valid &= counts_agree(context, origin, f"{side} branch's output", *counts)
+    return condition if is_valid and isinstance(condition, Value) else None
 
 
 def _output(
@@ -108,16 +111,23 @@ def _output(
         text = f"the branches return output {position} in different shapes, {list(then_shape)} and {list(else_shape)}"
         context.problem(origin, text, "Both must have equally many dimensions")
     elif is_valid and (then_shape != else_shape or any(v in context.extents for v in returned)):
-        axes = {axis for axis, (a, b) in enumerate(zip(then_shape, else_shape, strict=True)) if a != b}
-        axes = axes.union(*(context.extents.get(v, {}) for v in returned))
-        shape = list(map(max, then_shape, else_shape))
-        for axis in axes:
-            shape[axis] = min(shape[axis], scope.max_dims.get(index, {}).get(axis, shape[axis]))
-        for branch, value in zip(branches, returned, strict=True):
-            branch.results.append(branch.builder.fit_all(value, shape))
-        output = scope.define(index, returned[0].type.with_shape(tuple(shape)))
-        context.extents[output] = new_extents(context, output, axes)
-        return output
+        return _widened(scope, index, branches, returned)
     for branch, value in zip(branches, returned, strict=True):
         branch.results.append(value)
     return scope.define(index, returned[0].type)
+
+
+def _widened(scope: Scope, index: int, branches: Sequence[_Branch], returned: Sequence[Value]) -> Value:
+    """Output `index`, with the larger of the two branches' shapes, and an extent along each axis that may differ."""
+    context = scope.context
+    then_shape, else_shape = (value.type.max_shape for value in returned)
+    axes = {axis for axis, (a, b) in enumerate(zip(then_shape, else_shape, strict=True)) if a != b}
+    axes = axes.union(*(context.extents.get(value, {}) for value in returned))
+    shape = list(map(max, then_shape, else_shape))
+    for axis in axes:
+        shape[axis] = min(shape[axis], scope.max_dims.get(index, {}).get(axis, shape[axis]))
+    for branch, value in zip(branches, returned, strict=True):
+        branch.results.append(branch.builder.fit_all(value, shape))
+    output = scope.define(index, returned[0].type.with_shape(tuple(shape)))
+    context.extents[output] = new_extents(context, output, axes)
+    return output

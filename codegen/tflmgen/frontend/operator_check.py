@@ -10,6 +10,7 @@ from tflmgen.frontend.tflite.model import Operator
 from tflmgen.frontend.tflite.names import CUSTOM
 from tflmgen.ir import OperatorInstance, TensorType, Value
 from tflmgen.kernels import CUSTOM_OPTIONS, Operators, Options, Rule, instance_of
+from tflmgen.kernels import Operator as TableRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +46,9 @@ def check_operator(
     entry = operators.get(op.name)
     if entry is None:
         return CheckedOperator(None, declared, (_unsupported(op.name),))
-    min_inputs, max_inputs = entry.inputs
-    if len(op.inputs) < min_inputs or (max_inputs >= 0 and len(op.inputs) > max_inputs):
-        arity = (
-            f"{min_inputs}"
-            if min_inputs == max_inputs
-            else f"at least {min_inputs}"
-            if max_inputs < 0
-            else f"{min_inputs} to {max_inputs}"
-        )
-        return CheckedOperator(None, declared, (f"{op.name} requires {arity} inputs; this one has {len(op.inputs)}",))
-    if any(v is None for v in inputs[:min_inputs]):
-        return CheckedOperator(
-            None, declared, (f"{op.name} requires its first {min_inputs} inputs; one of them is absent",)
-        )
-    if entry.outputs >= 0 and len(declared) != entry.outputs:
-        return CheckedOperator(
-            None, declared, (f"{op.name} requires {entry.outputs} outputs; this one has {len(declared)}",)
-        )
+    requirement = _requirement(entry, op, inputs, len(declared))
+    if requirement:
+        return CheckedOperator(None, declared, (f"{op.name} requires {requirement}",))
     try:
         attributes = entry.attributes(options_of(op))
     except ValueError as error:
@@ -72,6 +58,19 @@ def check_operator(
         if not rule.holds(instance):
             return CheckedOperator(attributes, declared, (_broken_rule(op.name, rule, instance),))
     return _check_shapes(op.name, entry.infer(instance), attributes, declared, open_shapes)
+
+
+def _requirement(entry: TableRow, op: Operator, inputs: Sequence[Value | None], outputs: int) -> str:
+    """What `op` lacks in numbers of inputs and outputs; empty where it has them."""
+    least, most = entry.inputs
+    if len(op.inputs) < least or (most >= 0 and len(op.inputs) > most):
+        arity = f"{least}" if least == most else f"at least {least}" if most < 0 else f"{least} to {most}"
+        return f"{arity} inputs; this one has {len(op.inputs)}"
+    if any(value is None for value in inputs[:least]):
+        return f"its first {least} inputs; one of them is absent"
+    if entry.outputs >= 0 and outputs != entry.outputs:
+        return f"{entry.outputs} outputs; this one has {outputs}"
+    return ""
 
 
 def _check_shapes(

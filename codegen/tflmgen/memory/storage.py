@@ -80,25 +80,40 @@ def assign(
         for parts in pieces:
             homes.merge_all(parts, only_if_cheap=join == "cheap")
     _merge(homes, in_place)
-    finished = homes.finished()
-    buffers = [home.buffer(variables) for home in finished]
-    home = {
-        value: Spot(index, at - one.span[0])
-        for index, one in enumerate(finished)
-        for group, at in one.offsets.items()
-        for value in group.values
-    }
+    buffers, home = _buffers(homes, variables)
     scratch = _add_scratch(buffers, items, selection)
     rotations = plan_rotations(schedule, buffers, home, liveness)
-    moves = {}
-    for boundary, depth in boundaries(schedule):
-        rotation = rotations.cycles.get(boundary.index, {})
-        copies = sequence_copies(boundary, home, buffers, rotation)
-        moves[boundary.index] = Move(boundary, copies, tuple(sorted(rotation.items())), depth > 0)
+    moves = {
+        boundary.index: _move(boundary, home, buffers, rotations.cycles.get(boundary.index, {}), depth > 0)
+        for boundary, depth in boundaries(schedule)
+    }
     fixed = frozenset(i for group in rotations.groups for i in group)
     fixed |= {i for i, b in enumerate(buffers) if b.memory != "arena"}
     overlaps = find_overlaps((item for item, _ in items), selection, liveness, buffers, home, fixed, close)
     return Storage(tuple(buffers), home, scratch, moves, rotations.groups, overlaps)
+
+
+def _buffers(homes: Homes, variables: Collection[Value]) -> tuple[list[Buffer], dict[Value, Spot]]:
+    """The finished homes, and where in them each value lies."""
+    finished = homes.finished()
+    spots = {
+        value: Spot(index, at - home.span[0])
+        for index, home in enumerate(finished)
+        for group, at in home.offsets.items()
+        for value in group.values
+    }
+    return [home.buffer(variables) for home in finished], spots
+
+
+def _move(
+    boundary: Boundary,
+    home: Mapping[Value, Spot],
+    buffers: list[Buffer],
+    rotation: Mapping[int, int],
+    in_loop: bool,
+) -> Move:
+    copies = sequence_copies(boundary, home, buffers, rotation)
+    return Move(boundary, copies, tuple(sorted(rotation.items())), in_loop)
 
 
 def _merge(homes: Homes, pairs: list[_Pair]) -> None:

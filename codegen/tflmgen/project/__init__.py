@@ -6,7 +6,7 @@ Decided here: the files of a project, and the files that may be overwritten or r
 
 from tflmgen.project.assemble import write
 from tflmgen.project.board import HOST, Board, Memory, list_boards, load_board
-from tflmgen.project.board_new import CORES, Answers, missing, new_board
+from tflmgen.project.board_new import CORES, missing, new_board
 from tflmgen.project.budget import peak_operator
 from tflmgen.project.code_size import code_bytes
 from tflmgen.project.elf import read_elf
@@ -32,7 +32,6 @@ __all__ = [
     "CORES",
     "HOST",
     "PROJECT",
-    "Answers",
     "Board",
     "Firmware",
     "Memory",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -59,38 +59,19 @@ def assemble(
     report    text of report.html; empty: none
     plan      contents of plan.json; its `signatures` determine main.c and the project's test
     """
-    signatures = plan["signatures"]
     generated: dict[str, str | bytes] = {**sources, **_runtime(), **_platform(board)}
     generated |= _kernels({*kernels, *_kernels_of(sources)}, sources)
-    generated |= _renode(board, name, len(signatures))
-    arduino = board.platformio is not None and board.platformio.framework == "arduino"
+    generated |= _renode(board, name, len(plan["signatures"]))
     generated["plan.json"] = json.dumps(plan, indent=2) + "\n"
     if report:
         generated["report.html"] = report
     generated[".gitignore"] = ".pio/\n"
     generated["test/test_custom_runner.py"] = _resource("templates", "project/test/test_custom_runner.py")
-    generated["test/test_model/test_main.c"] = render(
-        "project/test/test_model/test_main.c.j2",
-        name=name,
-        signatures=signatures,
-        contents=_Contents(TEST_CONTENTS),
-        arduino=arduino,
-    )
-    ini = render(
-        "project/platformio.ini.j2",
-        begin=BEGIN,
-        end=END,
-        board=board,
-        optimization=OPTIMIZATION[optimize],
-        test_command=board.qemu_command,
-    ) + render("project/user.ini.j2", board=board)
-    main = render(
-        "project/src/main.c.j2",
-        name=name,
-        signatures=signatures,
-        arduino=arduino,
-        single=len(signatures) == 1 and len(signatures[0]["inputs"]) == len(signatures[0]["outputs"]) == 1,
-    )
+    test, main = _mains(board, name, plan["signatures"])
+    generated["test/test_model/test_main.c"] = test
+    flags = {"optimization": OPTIMIZATION[optimize], "test_command": board.qemu_command}
+    ini = render("project/platformio.ini.j2", begin=BEGIN, end=END, board=board, **flags)
+    ini += render("project/user.ini.j2", board=board)
     return Project(
         name,
         board.id,
@@ -98,6 +79,15 @@ def assemble(
         shared_files=(("platformio.ini", ini.encode()),),
         user_files=((MAIN, main.encode()),),
     )
+
+
+def _mains(board: Board, name: str, signatures: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """The project's own test, and the user's main.c."""
+    arduino = board.platformio is not None and board.platformio.framework == "arduino"
+    common = {"name": name, "signatures": signatures, "arduino": arduino}
+    single = len(signatures) == 1 and len(signatures[0]["inputs"]) == len(signatures[0]["outputs"]) == 1
+    test = render("project/test/test_model/test_main.c.j2", contents=_Contents(TEST_CONTENTS), **common)
+    return test, render("project/src/main.c.j2", single=single, **common)
 
 
 def write(project: Project, directory: Path) -> tuple[str, ...]:

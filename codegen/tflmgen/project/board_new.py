@@ -6,12 +6,12 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tflmgen.errors import UsageError
+from tflmgen.options import NewBoardOptions
 from tflmgen.project.board import Board, BoardError, load_board
 
 CORES: Mapping[str, tuple[str | None, tuple[str, ...]]] = {
@@ -31,42 +31,21 @@ CORES: Mapping[str, tuple[str | None, tuple[str, ...]]] = {
 DEFAULT_BAUD = 115200
 CHANGES = {
     "core": ("qemu", "renode", "platformio", "upload", "clock"),
-    "memories": ("qemu", "renode", "placement"),
+    "memory": ("qemu", "renode", "placement"),
     "uart": ("qemu", "renode", "clock"),
 }
 """Answer -> fields of the template board that it invalidates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """The user's answers about a new board; None: as the template board.
-
-    like      the template board
-    memories  NAME=ORIGIN:SIZE:KIND each, KIND flash or ram
-    uart      DRIVER@BASE:CLOCK or DRIVER@BASE:CLOCK:BAUD
-    qemu      MACHINE or MACHINE:SERIAL
-    """
-
-    like: str | None = None
-    title: str | None = None
-    core: str | None = None
-    fpu: str | None = None
-    memories: Sequence[str] = ()
-    uart: str | None = None
-    stack: int | None = None
-    place: Sequence[str] = ()
-    qemu: str | None = None
-
-
-def missing(answers: Answers) -> list[str]:
+def missing(answers: NewBoardOptions) -> list[str]:
     """Required options that have no answer; none if there is a template board."""
     if answers.like is not None:
         return []
-    given_options = {"--core": answers.core, "--memory": answers.memories, "--uart": answers.uart}
+    given_options = {"--core": answers.core, "--memory": answers.memory, "--uart": answers.uart}
     return [option for option, value in given_options.items() if not value]
 
 
-def new_board(folder: Path, answers: Answers) -> Board:
+def new_board(folder: Path, answers: NewBoardOptions) -> Board:
     """Writes `folder` with a board.json and the template board's files, atomically.
 
     Raises UsageError for malformed or missing answers, BoardError if they contradict each other.
@@ -94,7 +73,7 @@ def new_board(folder: Path, answers: Answers) -> Board:
     return load_board(str(folder.resolve()))
 
 
-def _data(answers: Answers, template: Board | None) -> tuple[dict[str, Any], bool]:
+def _data(answers: NewBoardOptions, template: Board | None) -> tuple[dict[str, Any], bool]:
     """Contents of board.json, and whether the template's emulator descriptions are still valid."""
     data: dict[str, Any] = {}
     if template is not None and template.folder is not None:
@@ -106,8 +85,8 @@ def _data(answers: Answers, template: Board | None) -> tuple[dict[str, Any], boo
         data = {**_without(data, "fpu", "features"), **_core(answers.core)}
     if answers.fpu is not None:
         data = _with_fpu(data, answers.fpu)
-    if answers.memories:
-        data["memories"] = [_memory(text) for text in answers.memories]
+    if answers.memory:
+        data["memories"] = [_memory(text) for text in answers.memory]
     if answers.uart is not None:
         data["uart"] = _uart(answers.uart)
     if answers.stack is not None:

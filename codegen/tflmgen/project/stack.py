@@ -75,48 +75,61 @@ def disassemble(elf: Path) -> Mapping[str, Disassembled]:
 
 def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
     """Functions in the output of `objdump -t -d` and `-s`; of several names for one address, the last one counts."""
-    names = {}
-    instructions = []
-    objects: dict[int, int] = {}
-    words: dict[int, int] = {}
-    for line in text.splitlines():
-        if match := SYMBOL.match(line):
-            names[int(match[1], 16) & ~1] = match[2]
-        elif match := INSTRUCTION.match(line):
-            instructions.append((int(match[1], 16), match[2], (match[3] or "").strip()))
-        elif match := OBJECT.match(line):
-            objects[int(match[1], 16)] = int(match[2], 16)
-        elif match := CONTENTS.match(line):
-            for index, word in enumerate(match[2].split()):
-                words[int(match[1], 16) + 4 * index] = int.from_bytes(bytes.fromhex(word), "little")
-    starts, halves = sorted(names), _Halves()
-    functions = {name: Disassembled() for name in names.values()}
-
-    def at(address: int) -> str | None:
-        index = bisect(starts, address)
-        return names[starts[index - 1]] if index else None
-
-    for address, operation, operands in instructions:
-        name = at(address)
+    listing = _Listing(text)
+    halves = _Halves()
+    functions = {name: Disassembled() for name in listing.names.values()}
+    for address, operation, operands in listing.instructions:
+        name = listing.function_at(address)
         if name is None:
             continue
         function = functions[name]
         constant = halves.constant(operation, operands)
         if constant:  # 0 is no table, although vectors lie there
-            table = (words.get(constant + offset, 0) for offset in range(0, objects.get(constant, 0), 4))
-            function.pointers |= {names[word - 1] for word in (constant, *table) if word & 1 and word - 1 in names}
+            function.pointers |= listing.functions_in(constant)
         pushed = _pushed(operation, operands)
         function.frame = None if pushed is None or function.frame is None else function.frame + pushed
         if JUMP.fullmatch(operation):
             target = TARGET.search(operands)
             place = int(target[1], 16) if target else None
-            callee = at(place) if place is not None else None
+            callee = listing.function_at(place) if place is not None else None
             # Inside a function, Armv6-M has BL for jumps that are too far for B.
-            if callee != name or (CALL.fullmatch(operation) and place in names):
+            if callee != name or (CALL.fullmatch(operation) and place in listing.names):
                 function.callees.add(callee)
         elif operation == "bx" and operands != "lr":
             function.callees.add(None)
     return functions
+
+
+class _Listing:
+    """What objdump prints, by address: functions' names, instructions in order, objects' sizes, words of .text."""
+
+    def __init__(self, text: str) -> None:
+        self.names: dict[int, str] = {}
+        self.instructions: list[tuple[int, str, str]] = []
+        self._objects: dict[int, int] = {}
+        self._words: dict[int, int] = {}
+        for line in text.splitlines():
+            if match := SYMBOL.match(line):
+                self.names[int(match[1], 16) & ~1] = match[2]
+            elif match := INSTRUCTION.match(line):
+                self.instructions.append((int(match[1], 16), match[2], (match[3] or "").strip()))
+            elif match := OBJECT.match(line):
+                self._objects[int(match[1], 16)] = int(match[2], 16)
+            elif match := CONTENTS.match(line):
+                for index, word in enumerate(match[2].split()):
+                    self._words[int(match[1], 16) + 4 * index] = int.from_bytes(bytes.fromhex(word), "little")
+        self._starts = sorted(self.names)
+
+    def function_at(self, address: int) -> str | None:
+        """The function that an address is in."""
+        index = bisect(self._starts, address)
+        return self.names[self._starts[index - 1]] if index else None
+
+    def functions_in(self, constant: int) -> set[str]:
+        """The functions that a constant points to, itself or by the table that it is the address of."""
+        size = self._objects.get(constant, 0)
+        table = (self._words.get(constant + offset, 0) for offset in range(0, size, 4))
+        return {self.names[word - 1] for word in (constant, *table) if word & 1 and word - 1 in self.names}
 
 
 class _Halves:

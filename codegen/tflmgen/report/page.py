@@ -50,8 +50,7 @@ def report_html(
         advice=advice(steps, occupancy),
         bars=memory_bars(plan, board, firmware),
         charts=flow_charts(steps, palette),
-        operator_columns=operator_columns(bench),
-        operator_rows=list(operator_rows(steps, palette, occupancy.bytes, bench)),
+        **_operator_table(steps, palette, occupancy, bench),
         dead=list(dead_rows(steps)),
         others=other_removals(plan),
         streams=list(stream_tables(steps, palette)),
@@ -61,6 +60,13 @@ def report_html(
         work=work_parts(steps, palette, bench),
         bench=bench,
     )
+
+
+def _operator_table(
+    steps: Steps, palette: Palette, occupancy: Occupancy, bench: Mapping[str, Any] | None
+) -> dict[str, object]:
+    rows = list(operator_rows(steps, palette, occupancy.bytes, bench))
+    return {"operator_columns": operator_columns(bench), "operator_rows": rows}
 
 
 def _column(column: Any) -> dict[str, Any]:

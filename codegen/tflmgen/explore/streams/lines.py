@@ -72,16 +72,9 @@ def _as_guest(
 
     calls: of each operator, the number of each of its ticks in the stream, the tick and its kernel.
     """
-    operator, sources = wiring.operators[stage], wiring.sources[stage]
-    if order.capacity[stage] != 1 or operator.window is None or len(sources) != 1:
-        return None
-    host = sources[0]
-    if (
-        host == INPUT
-        or host in guests
-        or wiring.readers[host] != (stage,)
-        or any(g.host == host for g in guests.values())
-    ):
+    operator = wiring.operators[stage]
+    host = _host(stage, wiring, guests)
+    if host is None or order.capacity[stage] != 1:
         return None
     claims = [next((o for o in k.overlaps if o.input == operator.data[0]), None) for _, _, k in calls[stage]]
     lead = max((-(-o.distance // 4) * 4 for o in claims if o is not None and not o.exact), default=0)
@@ -100,14 +93,22 @@ def _as_guest(
         assert read is not None
         ahead = read * host_size + lead
         allowed = claim is not None and claim.allows(ahead)
-        rows.next[stage] += 1
-        survivor = rows.first_needed(host)
-        rows.next[stage] -= 1
+        survivor = rows.first_needed_after(stage, host)
         first, _ = operator.needs[tick.index]
         survives = (read + survivor - first) * host_size + lead if survivor < rows.made[host] else size
         if (ahead < size and not allowed) or survives < size:
             return None
     return Guest(host, lead)
+
+
+def _host(stage: int, wiring: Wiring, guests: Mapping[int, Guest]) -> int | None:
+    """The tensor whose line buffer `stage` may be a guest in: the one that it alone reads, by a window."""
+    sources = wiring.sources[stage]
+    if wiring.operators[stage].window is None or len(sources) != 1:
+        return None
+    host = sources[0]
+    taken = host in guests or any(guest.host == host for guest in guests.values())
+    return None if host == INPUT or taken or wiring.readers[host] != (stage,) else host
 
 
 def _walk(

@@ -69,6 +69,13 @@ class Rows:
         needed = [self._firsts[stage][self.next[stage]] for stage in self._readers[tensor]]
         return min(needed) if needed else self._operators[tensor].height
 
+    def first_needed_after(self, stage: int, tensor: int) -> int:
+        """The same once operator `stage` has run its next tick."""
+        self.next[stage] += 1
+        row = self.first_needed(tensor)
+        self.next[stage] -= 1
+        return row
+
     def advance(self, stage: int) -> int:
         """One tick of an operator; returns how many rows it made."""
         operator = self._operators[stage]

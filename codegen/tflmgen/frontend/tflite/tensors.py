@@ -38,15 +38,9 @@ def read_tensor(
     data = _contents(raw, buffers, complain)
     if data is None and 0 in shape and not (is_produced or raw["is_variable"]):
         data = b""
-    if data is not None and dtype is DType.BOOL:
-        data = data.translate(_AS_BOOL)
-    if dtype is None and type_name != _RESOURCE:
-        complain(f"element type {type_name} is not supported", f"Supported are {', '.join(DTYPES)}")
-    if data is not None and type_name == _RESOURCE:
-        complain(f"it is a resource, the handle of a variable, which has no contents; here it has {len(data):,} bytes")
-    if raw["sparsity"] is not None:
-        complain("it is stored in sparse form, which is not supported", "Convert the model with dense weights")
-    elif _shape_is_valid(shape, signature, complain) and dtype is not None:
+    data = data.translate(_AS_BOOL) if data is not None and dtype is DType.BOOL else data
+    _check_form(raw, type_name, data, complain)
+    if raw["sparsity"] is None and _shape_is_valid(shape, signature, complain) and dtype is not None:
         _check_size(dtype, shape, data, complain)
     is_quantized = dtype is not None and not dtype.is_float
     blocks = read_blocks(index, tensors, buffers, complain) if data is not None and is_quantized else None
@@ -65,6 +59,16 @@ def read_tensor(
         buffer=raw["buffer"],
         blocks=blocks,
     )
+
+
+def _check_form(raw: Mapping[str, Any], type_name: str, data: bytes | None, complain: Complain) -> None:
+    """Element type and form of storage."""
+    if type_name not in DTYPES and type_name != _RESOURCE:
+        complain(f"element type {type_name} is not supported", f"Supported are {', '.join(DTYPES)}")
+    if data is not None and type_name == _RESOURCE:
+        complain(f"it is a resource, the handle of a variable, which has no contents; here it has {len(data):,} bytes")
+    if raw["sparsity"] is not None:
+        complain("it is stored in sparse form, which is not supported", "Convert the model with dense weights")
 
 
 def _contents(raw: Mapping[str, Any], buffers: Sequence[bytes], complain: Complain) -> bytes | None:

@@ -264,26 +264,25 @@ TYPE_RULES = (
 )
 
 
+def _filter_is_quantized(op: OperatorInstance, symmetric: bool, by_blocks: bool) -> bool:
+    if by_blocks and is_by_blocks(op):
+        return True
+    return input_type(op, 1).quantization is not None and not (symmetric and has_zero_point(op))
+
+
+def _channels_are_on_axis(op: OperatorInstance, axis: int) -> bool:
+    if is_by_blocks(op):
+        return True
+    quantization = filter_quantization(op)
+    on_axis = quantization.axis == axis and len(quantization.scales) == input_type(op, 1).max_shape[axis]
+    return not quantization.per_channel or on_axis
+
+
 def quantization_rules(axis: int, symmetric: bool = True, by_blocks: bool = False) -> tuple[Rule, ...]:
     """Rules about int8 quantisation and arithmetic; `axis` is the filter's dimension of output channels.
 
     symmetric: kernels take no filter that has a zero point. by_blocks: there is one for filters quantised by blocks.
     """
-
-    def filter_is_quantized(op: OperatorInstance) -> bool:
-        if by_blocks and is_by_blocks(op):
-            return True
-        return input_type(op, 1).quantization is not None and not (symmetric and has_zero_point(op))
-
-    def channels_are_on_axis(op: OperatorInstance) -> bool:
-        if is_by_blocks(op):
-            return True
-        quantization = filter_quantization(op)
-        on_axis = quantization.axis == axis and len(quantization.scales) == input_type(op, 1).max_shape[axis]
-        return not quantization.per_channel or on_axis
-
-    def representable(op: OperatorInstance) -> bool:
-        return shifts_fit(op, output_multipliers(op, 1))
 
     return (
         Rule(
@@ -297,15 +296,15 @@ def quantization_rules(axis: int, symmetric: bool = True, by_blocks: bool = Fals
         Rule(
             f"an int8 or int4 filter is quantised{' with zero point 0' if symmetric else ''}"
             f"{', beside a float32 input perhaps by blocks of its rows' if by_blocks else ''}",
-            lambda op: not has_int8_filter(op) or filter_is_quantized(op),
+            lambda op: not has_int8_filter(op) or _filter_is_quantized(op, symmetric, by_blocks),
         ),
         Rule(
             f"a filter quantised per channel has one scale for each index of dimension {axis}",
-            lambda op: not has_int8_filter(op) or channels_are_on_axis(op),
+            lambda op: not has_int8_filter(op) or _channels_are_on_axis(op, axis),
         ),
         Rule(
             "input scale times filter scale is less than 2^30 output scales, less than 2^7 with sums of 64 bits",
-            lambda op: not is_quantized(op) or representable(op),
+            lambda op: not is_quantized(op) or shifts_fit(op, output_multipliers(op, 1)),
         ),
         Rule("an int64 bias is a constant, each value less than 2^46", _wide_sums_fit),
         Rule(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -204,30 +205,31 @@ def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda array, axis: function(array, axis=axis, dtype=array.dtype)
 
 
+REQUANTIZED = "an int8 or int16 input and output have one scale each, the input's less than 2^30 times the output's"
+UNCHANGED = "an int8 or int16 input and output have the same scale and zero point"
+
+
+def _quantization_fits(name: str, op: OperatorInstance) -> bool:
+    before, after = input_type(op, 0), op.outputs[0]
+    if before.dtype not in QUANTIZED:
+        return True
+    if not (per_tensor(before) and per_tensor(after)):
+        return False
+    if name in ("MEAN", "SUM"):
+        return is_representable(_factor(op))
+    return scale(before) == scale(after) and zero_point(before) == zero_point(after)
+
+
+def _needs_elements(name: str, op: OperatorInstance) -> bool:
+    dtype = input_type(op, 0).dtype
+    return dtype in QUANTIZED if name == "SUM" else name == "MEAN" and not dtype.is_float
+
+
 def _row(
     name: str, *dtypes: DType, fold: Fold | None, value_range: Transfer | None, real: Real | None = None, **traits: Any
 ) -> Operator:
     """One operator. Sums and means rescale int8 and int16; the extremes leave them as they are."""
 
-    def quantization_fits(op: OperatorInstance) -> bool:
-        before, after = input_type(op, 0), op.outputs[0]
-        if before.dtype not in QUANTIZED:
-            return True
-        if not (per_tensor(before) and per_tensor(after)):
-            return False
-        if name in ("MEAN", "SUM"):
-            return is_representable(_factor(op))
-        return scale(before) == scale(after) and zero_point(before) == zero_point(after)
-
-    def needs_elements(op: OperatorInstance) -> bool:
-        dtype = input_type(op, 0).dtype
-        return dtype in QUANTIZED if name == "SUM" else name == "MEAN" and not dtype.is_float
-
-    quantization_rule = (
-        "an int8 or int16 input and output have one scale each, the input's less than 2^30 times the output's"
-        if name in ("MEAN", "SUM")
-        else "an int8 or int16 input and output have the same scale and zero point"
-    )
     rules = (
         *COMMON,
         Rule(
@@ -244,9 +246,9 @@ def _row(
         ),
         where_computed(
             "the input of a mean of integers, and of a quantised sum, has elements",
-            lambda op: input_type(op, 0).elements > 0 or not needs_elements(op),
+            lambda op: input_type(op, 0).elements > 0 or not _needs_elements(name, op),
         ),
-        Rule(quantization_rule, quantization_fits),
+        Rule(REQUANTIZED if name in ("MEAN", "SUM") else UNCHANGED, partial(_quantization_fits, name)),
         Rule("no sum of int8 or int16 values can exceed 32 bits", _sums_fit),
         Rule("the output has the shape that the axes leave", lambda op: (op.outputs[0].shape,) == infer(op)),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -37,25 +38,26 @@ def _nest(op: OperatorInstance, shapes: Shapes) -> Nest:
     return collapse(result, *(broadcast_strides(shape, result) for shape in shapes(op)))
 
 
-def _operator(name: str, shapes: Shapes, *rules: Rule) -> Operator:
-    def kernel(op: OperatorInstance, target: Target) -> Kernel:
-        del target
-        nest, output = _nest(op, shapes), op.outputs[0]
-        fields = (
-            ("rank", nest.rank),
-            ("extent", nest.padded(nest.extents)),
-            ("condition_stride", nest.padded(nest.strides[0])),
-            ("stride1", nest.padded(nest.strides[1])),
-            ("stride2", nest.padded(nest.strides[2])),
-        )
-        return Kernel(
-            f"tflmgen_select_{output.dtype.bits}",
-            "select.h",
-            (Input(0), Input(1), Input(2), Output(0)),
-            Params("tflmgen_select", fields),
-            tuple(Overlap(i, 0) for i in (1, 2) if input_type(op, i).elements == output.elements),
-        )
+def _kernel(shapes: Shapes, op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    nest, output = _nest(op, shapes), op.outputs[0]
+    fields = (
+        ("rank", nest.rank),
+        ("extent", nest.padded(nest.extents)),
+        ("condition_stride", nest.padded(nest.strides[0])),
+        ("stride1", nest.padded(nest.strides[1])),
+        ("stride2", nest.padded(nest.strides[2])),
+    )
+    return Kernel(
+        f"tflmgen_select_{output.dtype.bits}",
+        "select.h",
+        (Input(0), Input(1), Input(2), Output(0)),
+        Params("tflmgen_select", fields),
+        tuple(Overlap(i, 0) for i in (1, 2) if input_type(op, i).elements == output.elements),
+    )
 
+
+def _operator(name: str, shapes: Shapes, *rules: Rule) -> Operator:
     return Operator(
         name,
         no_attributes,
@@ -83,7 +85,7 @@ def _operator(name: str, shapes: Shapes, *rules: Rule) -> Operator:
             Rule(f"broadcasting takes at most {MAX_RANK} loops", lambda op: _nest(op, shapes).rank <= MAX_RANK),
         ),
         lambda op: (broadcast_shape(*shapes(op)),),
-        kernel,
+        partial(_kernel, shapes),
         fold=_fold_rows if shapes is _by_rows else _fold,
         value_range=_value_range,
         traits=replace(ELEMENTWISE, selects=True, aligns_leading=shapes is _by_rows),

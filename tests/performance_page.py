@@ -166,7 +166,7 @@ M55 = (
     Loop(
         CONV,
         "conv2d_mve.h",
-        "tflmgen_conv2d_mve_clamped_s8",
+        "tflmgen_conv2d_mve_relu_s8",
         "tflmgen_conv2d_mve_long_clamped",
         512,
         "VMLADAV is sixteen MACs: 0.0625 per MAC is the floor. Two channels of weights and four pixels take six "
@@ -180,7 +180,7 @@ M55 = (
     Loop(
         THREE,
         "depthwise_patch_mve.h",
-        "tflmgen_depthwise_squares_mve_clamped_s8",
+        "tflmgen_depthwise_squares_mve_relu_s8",
         "tflmgen_depthwise_squares_mve_clamped",
         144,
         "This is sixteen outputs of one channel as a whole, four at a time. VMLADAV takes the nine products of an"
@@ -194,8 +194,8 @@ M55 = (
     Loop(
         MATRIX,
         "fully_connected_mve.h",
-        "tflmgen_fully_connected_mve_clamped_s8",
-        "tflmgen_fully_connected_mve_groups_clamped",
+        "tflmgen_fully_connected_mve_s8",
+        "tflmgen_fully_connected_mve_groups",
         512,
         "Each weight is used once: a load for every VMLADAV, 0.0625 per MAC each, and one for the values of eight"
         " units, 0.008; the loop takes 0.004. Eight outputs take 27 instructions more: 0.026 per MAC of a row of 128"

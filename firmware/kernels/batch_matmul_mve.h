@@ -65,8 +65,7 @@ TFLMGEN_HELPER int32_t tflmgen_batch_matmul_mve_row_sum(const int8_t *row, int32
 /* The matrices of one batch. scratch: eight columns with their factors, biases, and where rows are no whole 16s,
  * one. */
 TFLMGEN_SHARED void tflmgen_batch_matmul_mve_matrix(const int8_t *left, const int8_t *right, int8_t *scratch,
-                                                    int8_t *output, const struct tflmgen_batch_matmul_s8 *p,
-                                                    tflmgen_fully_connected_mve_function *function)
+                                                    int8_t *output, const struct tflmgen_batch_matmul_s8 *p)
 {
     const int32_t chunks = (p->depth + 15) / 16;
     tflmgen_s32 *const factors = (tflmgen_s32 *)(void *)(scratch + 128 * chunks);
@@ -95,14 +94,13 @@ TFLMGEN_SHARED void tflmgen_batch_matmul_mve_matrix(const int8_t *left, const in
             } else {
                 groups.row = values;
             }
-            function(scratch, output + row * p->output_row_stride + column, &groups);
+            tflmgen_fully_connected_mve_groups(scratch, output + row * p->output_row_stride + column, &groups);
         }
     }
 }
 
 TFLMGEN_SHARED void tflmgen_batch_matmul_mve_run(const int8_t *left, const int8_t *right, int8_t *scratch,
-                                                 int8_t *output, const struct tflmgen_batch_matmul_s8 *p,
-                                                 tflmgen_fully_connected_mve_function *function)
+                                                 int8_t *output, const struct tflmgen_batch_matmul_s8 *p)
 {
     for (int32_t a = 0; a < p->batches[0]; ++a) {
         for (int32_t b = 0; b < p->batches[1]; ++b) {
@@ -113,32 +111,29 @@ TFLMGEN_SHARED void tflmgen_batch_matmul_mve_run(const int8_t *left, const int8_
                     a * p->right_batch_strides[0] + b * p->right_batch_strides[1] + c * p->right_batch_strides[2];
                 const int32_t output_at =
                     a * p->output_batch_strides[0] + b * p->output_batch_strides[1] + c * p->output_batch_strides[2];
-                tflmgen_batch_matmul_mve_matrix(left + left_at, right + right_at, scratch, output + output_at, p,
-                                                function);
+                tflmgen_batch_matmul_mve_matrix(left + left_at, right + right_at, scratch, output + output_at, p);
             }
         }
     }
 }
 
-/* The scratch is on the stack, or in the arena; the output's shift to the right is 0, or more. */
-#define TFLMGEN_BATCH_MATMUL_MVE(rounding)                                                                            \
-    TFLMGEN_SHARED void tflmgen_batch_matmul_mve_##rounding##_stack_s8(                                               \
-        const int8_t *left, const int8_t *right, int8_t *output, const struct tflmgen_batch_matmul_s8 *p)             \
-    {                                                                                                                 \
-        int8_t scratch[TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES] __attribute__((aligned(4)));                             \
-        tflmgen_batch_matmul_mve_run(left, right, scratch, output, p, tflmgen_fully_connected_mve_groups_##rounding); \
-    }                                                                                                                 \
-                                                                                                                      \
-    TFLMGEN_SHARED void tflmgen_batch_matmul_mve_##rounding##_s8(const int8_t *left, const int8_t *right,             \
-                                                                 void *scratch, int8_t *output,                       \
-                                                                 const struct tflmgen_batch_matmul_s8 *p)             \
-    {                                                                                                                 \
-        tflmgen_batch_matmul_mve_run(left, right, (int8_t *)scratch, output, p,                                       \
-                                     tflmgen_fully_connected_mve_groups_##rounding);                                  \
-    }
+TFLMGEN_SHARED void tflmgen_batch_matmul_mve_run_on_stack(const int8_t *left, const int8_t *right, int8_t *output,
+                                                          const struct tflmgen_batch_matmul_s8 *p)
+{
+    int8_t scratch[TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES] __attribute__((aligned(4)));
+    tflmgen_batch_matmul_mve_run(left, right, scratch, output, p);
+}
 
-TFLMGEN_BATCH_MATMUL_MVE(clamped)
-TFLMGEN_BATCH_MATMUL_MVE(signed)
+/* scratch: NULL where TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES are enough. */
+TFLMGEN_SHARED void tflmgen_batch_matmul_mve_s8(const int8_t *left, const int8_t *right, void *scratch, int8_t *output,
+                                                const struct tflmgen_batch_matmul_s8 *p)
+{
+    if (scratch) {
+        tflmgen_batch_matmul_mve_run(left, right, (int8_t *)scratch, output, p);
+    } else {
+        tflmgen_batch_matmul_mve_run_on_stack(left, right, output, p);
+    }
+}
 
 #endif
 

@@ -166,26 +166,32 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
     tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
 }
 
-/* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not. */
-#define TFLMGEN_CONV2D_MVE(rounding)                                                                                  \
-    TFLMGEN_SHARED void tflmgen_conv2d_mve_##rounding##_stack_s8(                                                     \
-        const int8_t *input, const tflmgen_u32 *stream, int8_t *output, const struct tflmgen_conv2d_mve_s8 *p)        \
-    {                                                                                                                 \
-        int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];                                                                \
-        tflmgen_conv2d_mve_run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding, \
-                               tflmgen_conv2d_mve_long_##rounding);                                                   \
-    }                                                                                                                 \
-                                                                                                                      \
-    TFLMGEN_SHARED void tflmgen_conv2d_mve_##rounding##_s8(const int8_t *input, const tflmgen_u32 *stream,            \
-                                                           void *column, int8_t *output,                              \
-                                                           const struct tflmgen_conv2d_mve_s8 *p)                     \
-    {                                                                                                                 \
-        tflmgen_conv2d_mve_run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding, \
-                               tflmgen_conv2d_mve_long_##rounding);                                                   \
+TFLMGEN_SHARED void tflmgen_conv2d_mve_run_on_stack(const int8_t *input, const int8_t *stream, int8_t *output,
+                                                    const struct tflmgen_conv2d_mve_s8 *p,
+                                                    tflmgen_conv2d_mve_block_function *run_short,
+                                                    tflmgen_conv2d_mve_block_function *run_long)
+{
+    int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];
+    tflmgen_conv2d_mve_run(input, stream, column, output, p, run_short, run_long);
+}
+
+/* column: scratch, or NULL where TFLMGEN_CONV2D_MVE_STACK_BYTES are enough. */
+#define TFLMGEN_CONV2D_MVE(name, KIND)                                                                                 \
+    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output,             \
+                             const struct tflmgen_conv2d_mve_s8 *p)                                                    \
+    {                                                                                                                  \
+        if (column) {                                                                                                  \
+            tflmgen_conv2d_mve_run(input, (const int8_t *)stream, (int8_t *)column, output, p,                         \
+                                   tflmgen_conv2d_mve_short_##KIND, tflmgen_conv2d_mve_long_##KIND);                   \
+        } else {                                                                                                       \
+            tflmgen_conv2d_mve_run_on_stack(input, (const int8_t *)stream, output, p, tflmgen_conv2d_mve_short_##KIND, \
+                                            tflmgen_conv2d_mve_long_##KIND);                                           \
+        }                                                                                                              \
     }
 
-TFLMGEN_CONV2D_MVE(clamped)
-TFLMGEN_CONV2D_MVE(signed)
+/* Any outputs, or those clamped at the zero point (relu). */
+TFLMGEN_CONV2D_MVE(tflmgen_conv2d_mve_s8, signed)
+TFLMGEN_CONV2D_MVE(tflmgen_conv2d_mve_relu_s8, clamped)
 
 #endif
 

@@ -33,8 +33,7 @@ struct tflmgen_transpose_conv_mve_s8 {
 /* table: before the part's stream. column: 64 * chunks bytes. */
 TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_t *table, const int8_t *stream,
                                                 int8_t *column, int8_t *output, const struct tflmgen_conv2d_part *p,
-                                                int32_t zero_point, tflmgen_conv2d_mve_block_function *run_short,
-                                                tflmgen_conv2d_mve_block_function *run_long)
+                                                int32_t zero_point)
 {
     const int32_t chunks = p->steps;
     const int32_t y_end = p->height - (p->taps_height - 1) * p->dilation_height;
@@ -42,7 +41,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_
     const int32_t passes = (chunks - 1 + 3) / 4;
     const int32_t skipped = passes > 1 ? 4 * passes - (chunks - 1) : 5 - chunks;
     const int32_t last = tflmgen_min_s32(p->output_width, 4) - 1;
-    tflmgen_conv2d_mve_block_function *const run_block = passes > 1 ? run_long : run_short;
+    tflmgen_conv2d_mve_block_function *const run_block =
+        passes > 1 ? tflmgen_conv2d_mve_long_signed : tflmgen_conv2d_mve_short_signed;
     const struct tflmgen_conv2d_mve_block block = {
         passes, skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES, p->output_pixel, zero_point, (uint32_t)last, !p->is_single};
     const struct tflmgen_conv2d_mve_four four = {p->stride_width * p->pixel, 0, 0, 0, table, chunks};
@@ -88,16 +88,14 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_mve_part_bytes(int32_t channels, int32_t c
 
 /* Group after group, with one table. */
 TFLMGEN_SHARED void tflmgen_conv2d_groups_mve_run(const int8_t *input, const int8_t *stream, int8_t *column,
-                                                  int8_t *output, const struct tflmgen_conv2d_groups_mve_s8 *p,
-                                                  tflmgen_conv2d_mve_block_function *run_short,
-                                                  tflmgen_conv2d_mve_block_function *run_long)
+                                                  int8_t *output, const struct tflmgen_conv2d_groups_mve_s8 *p)
 {
     const int32_t channels = p->output_channels / p->groups;
     const struct tflmgen_conv2d_part part = TFLMGEN_CONV2D_PART_OF_GROUP(p, 16);
     const int8_t *at = stream + TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks;
     for (int32_t group = 0; group < p->groups; ++group) {
         tflmgen_conv2d_mve_run_part(input + group * part.channels, stream, at, column, output + group * channels, &part,
-                                    p->output_zero_point, run_short, run_long);
+                                    p->output_zero_point);
         at += tflmgen_conv2d_mve_part_bytes(channels, p->chunks);
     }
     tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);
@@ -105,9 +103,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_mve_run(const int8_t *input, const int
 
 /* Phase after phase, each with a table of its own before its stream. */
 TFLMGEN_SHARED void tflmgen_transpose_conv_mve_run(const int8_t *input, const int8_t *stream, int8_t *column,
-                                                   int8_t *output, const struct tflmgen_transpose_conv_mve_s8 *p,
-                                                   tflmgen_conv2d_mve_block_function *run_short,
-                                                   tflmgen_conv2d_mve_block_function *run_long)
+                                                   int8_t *output, const struct tflmgen_transpose_conv_mve_s8 *p)
 {
     const int32_t channels = p->output_channels;
     const int32_t line = p->output_width * channels;
@@ -121,34 +117,34 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_mve_run(const int8_t *input, const in
             const int8_t *const table = stream;
             stream += TFLMGEN_CONV2D_MVE_TABLE_BYTES * part.steps;
             tflmgen_conv2d_mve_run_part(input, table, stream, column, output + y * line + x * channels, &part,
-                                        p->output_zero_point, run_short, run_long);
+                                        p->output_zero_point);
             stream += tflmgen_conv2d_mve_part_bytes(channels, part.steps);
         }
     }
     tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * line, p->output_min, p->output_max);
 }
 
-/* The column is on the stack, or in the arena; outputs are clamped at the zero point, or not. */
-#define TFLMGEN_CONV2D_PARTS_MVE(name, params, run, rounding)                                                    \
-    TFLMGEN_SHARED void name##_mve_##rounding##_stack_s8(const int8_t *input, const tflmgen_u32 *stream,         \
-                                                         int8_t *output, const struct params *p)                 \
-    {                                                                                                            \
-        int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];                                                           \
-        run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding,               \
-            tflmgen_conv2d_mve_long_##rounding);                                                                 \
-    }                                                                                                            \
-                                                                                                                 \
-    TFLMGEN_SHARED void name##_mve_##rounding##_s8(const int8_t *input, const tflmgen_u32 *stream, void *column, \
-                                                   int8_t *output, const struct params *p)                       \
-    {                                                                                                            \
-        run(input, (const int8_t *)stream, column, output, p, tflmgen_conv2d_mve_short_##rounding,               \
-            tflmgen_conv2d_mve_long_##rounding);                                                                 \
+/* column: scratch, or NULL where TFLMGEN_CONV2D_MVE_STACK_BYTES are enough. */
+#define TFLMGEN_CONV2D_PARTS_MVE(name)                                                                          \
+    TFLMGEN_SHARED void name##_run_on_stack(const int8_t *input, const int8_t *stream, int8_t *output,          \
+                                            const struct name##_s8 *p)                                          \
+    {                                                                                                           \
+        int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];                                                          \
+        name##_run(input, stream, column, output, p);                                                           \
+    }                                                                                                           \
+                                                                                                                \
+    TFLMGEN_SHARED void name##_s8(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output, \
+                                  const struct name##_s8 *p)                                                    \
+    {                                                                                                           \
+        if (column) {                                                                                           \
+            name##_run(input, (const int8_t *)stream, (int8_t *)column, output, p);                             \
+        } else {                                                                                                \
+            name##_run_on_stack(input, (const int8_t *)stream, output, p);                                      \
+        }                                                                                                       \
     }
 
-TFLMGEN_CONV2D_PARTS_MVE(tflmgen_conv2d_groups, tflmgen_conv2d_groups_mve_s8, tflmgen_conv2d_groups_mve_run, clamped)
-TFLMGEN_CONV2D_PARTS_MVE(tflmgen_conv2d_groups, tflmgen_conv2d_groups_mve_s8, tflmgen_conv2d_groups_mve_run, signed)
-TFLMGEN_CONV2D_PARTS_MVE(tflmgen_transpose_conv, tflmgen_transpose_conv_mve_s8, tflmgen_transpose_conv_mve_run, clamped)
-TFLMGEN_CONV2D_PARTS_MVE(tflmgen_transpose_conv, tflmgen_transpose_conv_mve_s8, tflmgen_transpose_conv_mve_run, signed)
+TFLMGEN_CONV2D_PARTS_MVE(tflmgen_conv2d_groups_mve)
+TFLMGEN_CONV2D_PARTS_MVE(tflmgen_transpose_conv_mve)
 
 #endif
 

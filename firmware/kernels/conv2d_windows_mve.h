@@ -53,8 +53,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_copy(int8_t *to, const int8_t *im
 
 /* row: 16 * chunks bytes. */
 TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_run(const int8_t *input, const int8_t *stream, int8_t *row,
-                                                   int8_t *output, const struct tflmgen_conv2d_windows_mve_s8 *p,
-                                                   tflmgen_fully_connected_mve_function *function)
+                                                   int8_t *output, const struct tflmgen_conv2d_windows_mve_s8 *p)
 {
     const struct tflmgen_fully_connected_mve_groups groups =
         tflmgen_fully_connected_mve_groups_of(row, p->chunks, p->output_channels, p->output_zero_point);
@@ -63,7 +62,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_run(const int8_t *input, const in
             for (int32_t x = 0; x < p->output_width; ++x, output += p->output_channels) {
                 tflmgen_conv2d_windows_mve_copy(row, input, y * p->stride_height - p->padding_top,
                                                 x * p->stride_width - p->padding_left, p);
-                function(stream, output, &groups);
+                tflmgen_fully_connected_mve_groups(stream, output, &groups);
             }
         }
         input += p->input_height * p->input_width * p->input_channels;
@@ -72,26 +71,23 @@ TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_run(const int8_t *input, const in
     tflmgen_clamp_dsp_s8(output - outputs, outputs, p->output_min, p->output_max);
 }
 
-/* The window is on the stack, or in the arena; outputs are clamped at the zero point, or not. */
-#define TFLMGEN_CONV2D_WINDOWS_MVE(rounding)                                                                           \
-    TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_##rounding##_stack_s8(                                              \
-        const int8_t *input, const tflmgen_u32 *stream, int8_t *output, const struct tflmgen_conv2d_windows_mve_s8 *p) \
-    {                                                                                                                  \
-        int8_t row[TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES];                                                           \
-        tflmgen_conv2d_windows_mve_run(input, (const int8_t *)stream, row, output, p,                                  \
-                                       tflmgen_fully_connected_mve_groups_##rounding);                                 \
-    }                                                                                                                  \
-                                                                                                                       \
-    TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_##rounding##_s8(const int8_t *input, const tflmgen_u32 *stream,     \
-                                                                   void *row, int8_t *output,                          \
-                                                                   const struct tflmgen_conv2d_windows_mve_s8 *p)      \
-    {                                                                                                                  \
-        tflmgen_conv2d_windows_mve_run(input, (const int8_t *)stream, row, output, p,                                  \
-                                       tflmgen_fully_connected_mve_groups_##rounding);                                 \
-    }
+TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_run_on_stack(const int8_t *input, const int8_t *stream, int8_t *output,
+                                                            const struct tflmgen_conv2d_windows_mve_s8 *p)
+{
+    int8_t row[TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES];
+    tflmgen_conv2d_windows_mve_run(input, stream, row, output, p);
+}
 
-TFLMGEN_CONV2D_WINDOWS_MVE(clamped)
-TFLMGEN_CONV2D_WINDOWS_MVE(signed)
+/* row: scratch, or NULL where TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES are enough. */
+TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_s8(const int8_t *input, const tflmgen_u32 *stream, void *row,
+                                                  int8_t *output, const struct tflmgen_conv2d_windows_mve_s8 *p)
+{
+    if (row) {
+        tflmgen_conv2d_windows_mve_run(input, (const int8_t *)stream, (int8_t *)row, output, p);
+    } else {
+        tflmgen_conv2d_windows_mve_run_on_stack(input, (const int8_t *)stream, output, p);
+    }
+}
 
 #endif
 

@@ -199,17 +199,15 @@ TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_run(const int8_t *input, const i
 }
 
 /* Outputs clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_clamped_s8(const int8_t *input, const tflmgen_u32 *stream, void *piece,
-                                                           int8_t *output,
-                                                           const struct tflmgen_depthwise_quads_mve_s8 *p)
+TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_relu_s8(const int8_t *input, const tflmgen_u32 *stream, void *piece,
+                                                        int8_t *output, const struct tflmgen_depthwise_quads_mve_s8 *p)
 {
     tflmgen_depthwise_quads_mve_run(input, (const int8_t *)stream + 16, piece, output, p,
                                     tflmgen_depthwise_quads_mve_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_signed_s8(const int8_t *input, const tflmgen_u32 *stream, void *piece,
-                                                          int8_t *output,
-                                                          const struct tflmgen_depthwise_quads_mve_s8 *p)
+TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_s8(const int8_t *input, const tflmgen_u32 *stream, void *piece,
+                                                   int8_t *output, const struct tflmgen_depthwise_quads_mve_s8 *p)
 {
     tflmgen_depthwise_quads_mve_run(input, (const int8_t *)stream + 16, piece, output, p,
                                     tflmgen_depthwise_quads_mve_signed);

@@ -24,14 +24,10 @@ struct tflmgen_depthwise_window_mve_s8 {
     int32_t output_max;
 };
 
-TFLMGEN_HELPER int32x4_t tflmgen_depthwise_window_mve_rescale(int32x4_t sums, const tflmgen_s32 *factors,
-                                                              bool with_sign)
+TFLMGEN_HELPER int32x4_t tflmgen_depthwise_window_mve_rescale(int32x4_t sums, const tflmgen_s32 *factors)
 {
-    int32x4_t high = vqrdmulhq_s32(sums, vld1q_s32(factors + 4));
-    if (with_sign) {
-        high = vaddq_s32(high, vshrq_n_s32(high, 31));
-    }
-    return vrshlq_s32(high, vld1q_s32(factors + 8));
+    const int32x4_t high = vqrdmulhq_s32(sums, vld1q_s32(factors + 4));
+    return vrshlq_s32(vaddq_s32(high, vshrq_n_s32(high, 31)), vld1q_s32(factors + 8));
 }
 
 /* By hand, since GCC 12 copies what it could narrow in place. */
@@ -110,7 +106,7 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_store(int8_t *output, int32x4_t
  * VADD of 16 bits, 20 VMOVL, 20 VADD, and some 30 to rescale and store. */
 TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_two(const int8_t *row0, const int8_t *row1, const int8_t *row2,
                                                           int32_t pixel, const int8_t *stream, int8_t *output,
-                                                          int32_t zero_point, bool with_sign)
+                                                          int32_t zero_point)
 {
     const tflmgen_s32 *factors = (const tflmgen_s32 *)(const void *)(stream + 72);
     int32x4_t even0 = vld1q_s32(factors);
@@ -126,11 +122,11 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_two(const int8_t *row0, co
               [t] "=&w"(t), [x] "=&w"(x), [w] "=&w"(w), [at] "=&l"(at)
             : [row0] "l"(row0), [row1] "l"(row1), [row2] "l"(row2), [pixel] "r"(pixel), [stream] "l"(stream)
             : "memory");
-    even0 = tflmgen_depthwise_window_mve_rescale(even0, factors, with_sign);
-    odd0 = tflmgen_depthwise_window_mve_rescale(odd0, factors + 12, with_sign);
+    even0 = tflmgen_depthwise_window_mve_rescale(even0, factors);
+    odd0 = tflmgen_depthwise_window_mve_rescale(odd0, factors + 12);
     tflmgen_depthwise_window_mve_store(output, even0, odd0, zero_point);
-    even1 = tflmgen_depthwise_window_mve_rescale(even1, factors, with_sign);
-    odd1 = tflmgen_depthwise_window_mve_rescale(odd1, factors + 12, with_sign);
+    even1 = tflmgen_depthwise_window_mve_rescale(even1, factors);
+    odd1 = tflmgen_depthwise_window_mve_rescale(odd1, factors + 12);
     tflmgen_depthwise_window_mve_store(output + pixel, even1, odd1, zero_point);
     return (const int8_t *)(const void *)(factors + 24);
 }
@@ -169,7 +165,7 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_two(const int8_t *row0, co
 /* The same of one pixel, 72 MACs: 18 VLDRB, 9 ADD, 9 VMUL, 4 VADD of 16 bits, 10 VMOVL, 10 VADD, and some 15. */
 TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_one(const int8_t *row0, const int8_t *row1, const int8_t *row2,
                                                           int32_t pixel, const int8_t *stream, int8_t *output,
-                                                          int32_t zero_point, bool with_sign)
+                                                          int32_t zero_point)
 {
     const tflmgen_s32 *factors = (const tflmgen_s32 *)(const void *)(stream + 72);
     int32x4_t even0 = vld1q_s32(factors);
@@ -182,8 +178,8 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_one(const int8_t *row0, co
             : [even0] "+w"(even0), [odd0] "+w"(odd0), [s] "=&w"(s), [x] "=&w"(x), [w] "=&w"(w), [at] "=&l"(at)
             : [row0] "l"(row0), [row1] "l"(row1), [row2] "l"(row2), [pixel] "r"(pixel), [stream] "l"(stream)
             : "memory");
-    even0 = tflmgen_depthwise_window_mve_rescale(even0, factors, with_sign);
-    odd0 = tflmgen_depthwise_window_mve_rescale(odd0, factors + 12, with_sign);
+    even0 = tflmgen_depthwise_window_mve_rescale(even0, factors);
+    odd0 = tflmgen_depthwise_window_mve_rescale(odd0, factors + 12);
     tflmgen_depthwise_window_mve_store(output, even0, odd0, zero_point);
     return (const int8_t *)(const void *)(factors + 24);
 }
@@ -192,7 +188,7 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_one(const int8_t *row0, co
  * NULL if there is none among the three. */
 TFLMGEN_HELPER void tflmgen_depthwise3x3_mve_pixels(const int8_t *const *rows, const int8_t *outside, int32_t offset,
                                                     int32_t channels, const int8_t *stream, int8_t *output,
-                                                    int32_t zero_point, bool two_pixels, bool with_sign)
+                                                    int32_t zero_point, bool two_pixels)
 {
     const int8_t *row0 = rows[0] + offset;
     const int8_t *row1 = rows[1] + offset;
@@ -203,9 +199,8 @@ TFLMGEN_HELPER void tflmgen_depthwise3x3_mve_pixels(const int8_t *const *rows, c
         row2 = rows[2] == outside ? outside : row2;
     }
     for (int32_t left = channels; left > 0; left -= 8, row0 += 8, row1 += 8, row2 += 8, output += 8) {
-        stream = two_pixels
-                     ? tflmgen_depthwise3x3_mve_two(row0, row1, row2, channels, stream, output, zero_point, with_sign)
-                     : tflmgen_depthwise3x3_mve_one(row0, row1, row2, channels, stream, output, zero_point, with_sign);
+        stream = two_pixels ? tflmgen_depthwise3x3_mve_two(row0, row1, row2, channels, stream, output, zero_point)
+                            : tflmgen_depthwise3x3_mve_one(row0, row1, row2, channels, stream, output, zero_point);
     }
 }
 
@@ -213,7 +208,7 @@ TFLMGEN_HELPER void tflmgen_depthwise3x3_mve_pixels(const int8_t *const *rows, c
  * loop. */
 TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_group(const int8_t *const *taps, int32_t count,
                                                                 int32_t channel, const int8_t *stream, int8_t *output,
-                                                                int32_t zero_point, bool with_sign)
+                                                                int32_t zero_point)
 {
     const tflmgen_s32 *factors = (const tflmgen_s32 *)(const void *)(stream + 8 * count);
     int32x4_t even = vld1q_s32(factors);
@@ -230,8 +225,8 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_group(const int8_t *co
         even = vaddq_s32(even, vmovlbq_s16(last));
         odd = vaddq_s32(odd, vmovltq_s16(last));
     }
-    even = tflmgen_depthwise_window_mve_rescale(even, factors, with_sign);
-    odd = tflmgen_depthwise_window_mve_rescale(odd, factors + 12, with_sign);
+    even = tflmgen_depthwise_window_mve_rescale(even, factors);
+    odd = tflmgen_depthwise_window_mve_rescale(odd, factors + 12);
     tflmgen_depthwise_window_mve_store(output, even, odd, zero_point);
     return (const int8_t *)(const void *)(factors + 24);
 }
@@ -255,18 +250,17 @@ TFLMGEN_SHARED void tflmgen_depthwise_window_mve_taps(const int8_t **taps, const
 
 /* All channels of one pixel. */
 TFLMGEN_SHARED void tflmgen_depthwise_window_mve_pixel(const int8_t *const *taps, const int8_t *stream, int8_t *output,
-                                                       const struct tflmgen_depthwise_window_mve_s8 *p, bool with_sign)
+                                                       const struct tflmgen_depthwise_window_mve_s8 *p)
 {
     const int32_t count = p->filter_height * p->filter_width;
     for (int32_t channel = 0; channel < p->input_channels; channel += TFLMGEN_DEPTHWISE_WINDOW_MVE_CHANNELS) {
-        stream = tflmgen_depthwise_window_mve_group(taps, count, channel, stream, output + channel,
-                                                    p->output_zero_point, with_sign);
+        stream =
+            tflmgen_depthwise_window_mve_group(taps, count, channel, stream, output + channel, p->output_zero_point);
     }
 }
 
 TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const int8_t *stream, void *scratch,
-                                                     int8_t *output, const struct tflmgen_depthwise_window_mve_s8 *p,
-                                                     bool with_sign)
+                                                     int8_t *output, const struct tflmgen_depthwise_window_mve_s8 *p)
 {
     const int8_t **const taps = (const int8_t **)scratch;
     int8_t *const outside = (int8_t *)(taps + p->filter_height * p->filter_width);
@@ -292,17 +286,17 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
                 if (in_x >= 0 && in_x <= last) {
                     if (in_x <= last_of_two) {
                         tflmgen_depthwise3x3_mve_pixels(rows, padding, in_x * channels, channels, stream, output,
-                                                        p->output_zero_point, true, with_sign);
+                                                        p->output_zero_point, true);
                         ++x;
                         output += channels;
                     } else {
                         tflmgen_depthwise3x3_mve_pixels(rows, padding, in_x * channels, channels, stream, output,
-                                                        p->output_zero_point, false, with_sign);
+                                                        p->output_zero_point, false);
                     }
                     continue;
                 }
                 tflmgen_depthwise_window_mve_taps(taps, outside, input, in_y, in_x, p);
-                tflmgen_depthwise_window_mve_pixel(taps, stream, output, p, with_sign);
+                tflmgen_depthwise_window_mve_pixel(taps, stream, output, p);
             }
         }
         input += p->input_height * p->input_width * channels;
@@ -311,20 +305,11 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_run(const int8_t *input, const 
     tflmgen_clamp_dsp_s8(output - outputs, outputs, p->output_min, p->output_max);
 }
 
-/* scratch: an address for each tap, and a pixel of padding; where windows are 3x3, three, or four for two at a time.
- * Outputs clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_depthwise_window_mve_clamped_s8(const int8_t *input, const tflmgen_u32 *stream,
-                                                            void *scratch, int8_t *output,
-                                                            const struct tflmgen_depthwise_window_mve_s8 *p)
+/* scratch: an address for each tap, and a pixel of padding; where windows are 3x3, three, or four for two at a time. */
+TFLMGEN_SHARED void tflmgen_depthwise_window_mve_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
+                                                    int8_t *output, const struct tflmgen_depthwise_window_mve_s8 *p)
 {
-    tflmgen_depthwise_window_mve_run(input, (const int8_t *)stream, scratch, output, p, false);
-}
-
-TFLMGEN_SHARED void tflmgen_depthwise_window_mve_signed_s8(const int8_t *input, const tflmgen_u32 *stream,
-                                                           void *scratch, int8_t *output,
-                                                           const struct tflmgen_depthwise_window_mve_s8 *p)
-{
-    tflmgen_depthwise_window_mve_run(input, (const int8_t *)stream, scratch, output, p, true);
+    tflmgen_depthwise_window_mve_run(input, (const int8_t *)stream, scratch, output, p);
 }
 
 #endif

@@ -3,8 +3,7 @@
  * The weights are a stream of groups of eight units, rows filled up with zero weights to whole 16s; units that the last
  * group lacks are zeros:
  *     16 weights of each unit, times `chunks` | bias, m, -r of units 0, 2, 4, 6 | the same of units 1, 3, 5, 7
- * Short rows that are no whole 16s are copied; of long ones the first 16 values overlap with the others, and only one
- * of two equal values has weights. A few units at the end may be single ones, which need no zeros beside them:
+ * Rows that are no whole 16s are copied. A few units at the end may be single ones, which need no zeros beside them:
  *     16 weights, times `chunks` | bias, m, -r
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_MVE_H
@@ -34,15 +33,11 @@ struct tflmgen_fully_connected_mve_s8 {
 /* What the groups of a row need to know, in the order in which the assembly reads it. */
 struct tflmgen_fully_connected_mve_groups {
     const int8_t *row;
-    int32_t passes;       /* of the loop over all chunks but the first, unrolled 4 times */
-    int32_t skip;         /* bytes of code that the first pass leaves out: the whole loop where there is one chunk */
-    const int8_t *second; /* where all chunks but the first are, of a row that is not of whole 16s */
+    int32_t passes; /* of the loop over all chunks but the first, unrolled 4 times */
+    int32_t skip;   /* bytes of code that the first pass leaves out: the whole loop where there is one chunk */
     int32_t units;
     int32_t zero_point;
 };
-
-typedef void tflmgen_fully_connected_mve_function(const int8_t *stream, int8_t *output,
-                                                  const struct tflmgen_fully_connected_mve_groups *groups);
 
 #define TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES 68
 #define TFLMGEN_FULLY_CONNECTED_MVE_LOOP_BYTES (4 * TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES + 8)
@@ -69,76 +64,65 @@ typedef void tflmgen_fully_connected_mve_function(const int8_t *stream, int8_t *
     " lr, q0, q2\n\t"
 /* clang-format on */
 
-#define TFLMGEN_FULLY_CONNECTED_MVE_CLAMPED(sums) ""
-#define TFLMGEN_FULLY_CONNECTED_MVE_SIGNED(sums) \
-    "vshr.s32 q3, " sums ", #31\n\t"             \
-    "vadd.i32 " sums ", " sums ", q3\n\t"
-
 /* clang-format off */
-#define TFLMGEN_FULLY_CONNECTED_MVE_RESCALE(sums, FIX)    \
+#define TFLMGEN_FULLY_CONNECTED_MVE_RESCALE(sums)         \
     "vldrw.u32 q3, [r9], #16\n\t"                         \
     "vadd.i32 " sums ", " sums ", q3\n\t"                 \
     "vldrw.u32 q3, [r9], #16\n\t"                         \
-    "vqrdmulh.s32 " sums ", " sums ", q3\n\t" FIX(sums)   \
+    "vqrdmulh.s32 " sums ", " sums ", q3\n\t"             \
+    "vshr.s32 q3, " sums ", #31\n\t"                      \
+    "vadd.i32 " sums ", " sums ", q3\n\t"                 \
     "vldrw.u32 q3, [r9], #16\n\t"                         \
     "vrshl.s32 " sums ", " sums ", q3\n\t"
-
-/* Registers: r1 row, r3 passes left, r5 entry of the first pass, r7 output, r9 stream, r11 units left; q4 zero point.
- * Stack: row, passes, second. A group costs 2 instructions around its first chunk (3 where uneven), 2 for every four of
- * the others, and 25 (29 where signed) after the last one. */
-#define TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(name, SECOND, FIX)                                                          \
-    TFLMGEN_SHARED void name(const int8_t *stream, int8_t *output,                                                     \
-                             const struct tflmgen_fully_connected_mve_groups *groups)                                  \
-    {                                                                                                                  \
-        TFLMGEN_IN_REGISTERS_3(stream, output, groups);                                                                \
-        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "mov r9, r0\n\t"                                                                              \
-                         "mov r7, r1\n\t"                                                                              \
-                         "ldmia r2, {r3, r4, r5, r6, r8, r11}\n\t"                                                     \
-                         "push {r3, r4, r6}\n\t"                                                                       \
-                         "vdup.16 q4, r11\n\t"                                                                         \
-                         "mov r11, r8\n\t"                                                                             \
-                         "adr r6, 2f\n\t"                                                                              \
-                         "add r5, r5, r6\n\t"                                                                          \
-                         "orr r5, r5, #1\n"                                                                            \
-                         "1:\n\t"                                                                                      \
-                         "ldrd r1, r3, [sp]\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladav.s8") SECOND                \
-                         "mov pc, r5\n\t"                                                                              \
-                         ".p2align 2\n"                                                                                \
-                         "2:\n\t"                                                                                      \
-                         ".rept 4\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladava.s8") ".endr\n\t"                    \
-                         "subs.w r3, r3, #1\n\t"                                                                       \
-                         "bne.w 2b\n\t"                                                                                \
-                         "vmov d0, r0, r4\n\t"                                                                         \
-                         "vmov d1, r8, r12\n\t"                                                                        \
-                         "vmov d2, r2, r6\n\t"                                                                         \
-                         "vmov d3, r10, lr\n\t" TFLMGEN_FULLY_CONNECTED_MVE_RESCALE("q0", FIX)                         \
-                         TFLMGEN_FULLY_CONNECTED_MVE_RESCALE("q1", FIX)                                                \
-                         "vqmovnb.s32 q0, q0\n\t"                                                                      \
-                         "vqmovnt.s32 q0, q1\n\t"                                                                      \
-                         "vqadd.s16 q0, q0, q4\n\t"                                                                    \
-                         "vqmovnb.s16 q0, q0\n\t"                                                                      \
-                         "vctp.16 r11\n\t"                                                                             \
-                         "vpst\n\t"                                                                                    \
-                         "vstrbt.16 q0, [r7], #8\n\t"                                                                  \
-                         "subs r11, r11, #8\n\t"                                                                       \
-                         "bgt.w 1b\n\t"                                                                                \
-                         "add sp, sp, #12\n\t"                                                                         \
-                         "pop {r4-r11, lr}"                                                                            \
-                         : "+r"(r0), "+r"(r1), "+r"(r2)                                                                \
-                         :                                                                                             \
-                         : "r3", "r12", "q0", "q1", "q2", "q3", "q4", "cc", "memory");                                 \
-    }
 /* clang-format on */
 
-#define TFLMGEN_FULLY_CONNECTED_MVE_UNEVEN "ldr.w r1, [sp, #8]\n\t"
-
-TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_clamped, "", TFLMGEN_FULLY_CONNECTED_MVE_CLAMPED)
-TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_signed, "", TFLMGEN_FULLY_CONNECTED_MVE_SIGNED)
-TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_uneven_clamped,
-                                   TFLMGEN_FULLY_CONNECTED_MVE_UNEVEN, TFLMGEN_FULLY_CONNECTED_MVE_CLAMPED)
-TFLMGEN_FULLY_CONNECTED_MVE_GROUPS(tflmgen_fully_connected_mve_groups_uneven_signed, TFLMGEN_FULLY_CONNECTED_MVE_UNEVEN,
-                                   TFLMGEN_FULLY_CONNECTED_MVE_SIGNED)
+/* Registers: r1 row, r3 passes left, r5 entry of the first pass, r7 output, r9 stream, r11 units left; q4 zero point.
+ * Stack: row, passes. A group costs 2 instructions around its first chunk, 2 for every four of
+ * the others, and 29 after the last one. */
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_groups(const int8_t *stream, int8_t *output,
+                                                       const struct tflmgen_fully_connected_mve_groups *groups)
+{
+    TFLMGEN_IN_REGISTERS_3(stream, output, groups);
+    /* clang-format off */
+    __asm__ volatile("push {r4-r11, lr}\n\t"
+                     "mov r9, r0\n\t"
+                     "mov r7, r1\n\t"
+                     "ldmia r2, {r3, r4, r5, r8, r11}\n\t"
+                     "push {r3, r4}\n\t"
+                     "vdup.16 q4, r11\n\t"
+                     "mov r11, r8\n\t"
+                     "adr r6, 2f\n\t"
+                     "add r5, r5, r6\n\t"
+                     "orr r5, r5, #1\n"
+                     "1:\n\t"
+                     "ldrd r1, r3, [sp]\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladav.s8")
+                     "mov pc, r5\n\t"
+                     ".p2align 2\n"
+                     "2:\n\t"
+                     ".rept 4\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladava.s8") ".endr\n\t"
+                     "subs.w r3, r3, #1\n\t"
+                     "bne.w 2b\n\t"
+                     "vmov d0, r0, r4\n\t"
+                     "vmov d1, r8, r12\n\t"
+                     "vmov d2, r2, r6\n\t"
+                     "vmov d3, r10, lr\n\t" TFLMGEN_FULLY_CONNECTED_MVE_RESCALE("q0")
+                     TFLMGEN_FULLY_CONNECTED_MVE_RESCALE("q1")
+                     "vqmovnb.s32 q0, q0\n\t"
+                     "vqmovnt.s32 q0, q1\n\t"
+                     "vqadd.s16 q0, q0, q4\n\t"
+                     "vqmovnb.s16 q0, q0\n\t"
+                     "vctp.16 r11\n\t"
+                     "vpst\n\t"
+                     "vstrbt.16 q0, [r7], #8\n\t"
+                     "subs r11, r11, #8\n\t"
+                     "bgt.w 1b\n\t"
+                     "add sp, sp, #8\n\t"
+                     "pop {r4-r11, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2)
+                     :
+                     : "r3", "r12", "q0", "q1", "q2", "q3", "q4", "cc", "memory");
+    /* clang-format on */
+}
 
 TFLMGEN_HELPER struct tflmgen_fully_connected_mve_groups
 tflmgen_fully_connected_mve_groups_of(const int8_t *row, int32_t chunks, int32_t units, int32_t zero_point)
@@ -147,7 +131,7 @@ tflmgen_fully_connected_mve_groups_of(const int8_t *row, int32_t chunks, int32_t
     const int32_t passes = (rest + 3) / 4;
     const int32_t skip = (4 * passes - rest) * TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES;
     const struct tflmgen_fully_connected_mve_groups groups = {
-        row, passes, rest > 0 ? skip : TFLMGEN_FULLY_CONNECTED_MVE_LOOP_BYTES, NULL, units, zero_point};
+        row, passes, rest > 0 ? skip : TFLMGEN_FULLY_CONNECTED_MVE_LOOP_BYTES, units, zero_point};
     return groups;
 }
 
@@ -170,14 +154,13 @@ TFLMGEN_HELPER int32_t tflmgen_fully_connected_mve_dot(int32_t sum, const int8_t
     return sum;
 }
 
-/* One output after the other; rest: where all chunks of the row but the first are. */
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_singles(const int8_t *row, const int8_t *rest, const int8_t *stream,
-                                                        int8_t *output, const struct tflmgen_fully_connected_mve_s8 *p)
+/* One output after the other. */
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_singles(const int8_t *row, const int8_t *stream, int8_t *output,
+                                                        const struct tflmgen_fully_connected_mve_s8 *p)
 {
     for (int32_t single = 0; single < p->singles; ++single) {
         const tflmgen_s32 *const factors = (const tflmgen_s32 *)(const void *)(stream + 16 * p->chunks);
-        const int32_t first = tflmgen_fully_connected_mve_dot(factors[0], row, stream, 1);
-        const int32_t sum = tflmgen_fully_connected_mve_dot(first, rest, stream + 16, p->chunks - 1);
+        const int32_t sum = tflmgen_fully_connected_mve_dot(factors[0], row, stream, p->chunks);
         const int32_t result = tflmgen_requantize(sum, factors[1], factors[2]) + p->output_zero_point;
         output[single] = (int8_t)tflmgen_saturate_s8(result);
         stream = (const int8_t *)(const void *)(factors + 3);
@@ -185,8 +168,7 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_singles(const int8_t *row, const
 }
 
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const int8_t *stream, int8_t *output,
-                                                    const struct tflmgen_fully_connected_mve_s8 *p, int8_t *copied,
-                                                    tflmgen_fully_connected_mve_function *function)
+                                                    const struct tflmgen_fully_connected_mve_s8 *p, int8_t *copied)
 {
     struct tflmgen_fully_connected_mve_groups groups =
         tflmgen_fully_connected_mve_groups_of(copied, p->chunks, p->units - p->singles, p->output_zero_point);
@@ -195,39 +177,37 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const i
             tflmgen_copy_mve(copied, input, p->depth);
         } else {
             groups.row = input;
-            groups.second = input + (p->depth & 15);
         }
         if (groups.units > 0) {
-            function(stream, output, &groups);
+            tflmgen_fully_connected_mve_groups(stream, output, &groups);
         }
         if (p->singles > 0) {
             const int8_t *const behind = stream + (groups.units + TFLMGEN_FULLY_CONNECTED_MVE_UNITS - 1) /
                                                       TFLMGEN_FULLY_CONNECTED_MVE_UNITS * (128 * p->chunks + 96);
-            const int8_t *const rest = groups.row + ((p->depth & 15) != 0 && !copied ? p->depth & 15 : 16);
-            tflmgen_fully_connected_mve_singles(groups.row, rest, behind, output + groups.units, p);
+            tflmgen_fully_connected_mve_singles(groups.row, behind, output + groups.units, p);
         }
     }
     const int32_t count = p->batches * p->units;
     tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
 }
 
-/* Rows of whole 16s, of at most 512 values, or others of 16 and more; outputs clamped at the zero point, or not. */
-#define TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(kind, groups, row_bytes)                                             \
-    TFLMGEN_SHARED void tflmgen_fully_connected_mve_##kind##_s8(const int8_t *input, const tflmgen_u32 *stream, \
-                                                                int8_t *output,                                 \
-                                                                const struct tflmgen_fully_connected_mve_s8 *p) \
-    {                                                                                                           \
-        int8_t row[(row_bytes) > 0 ? (row_bytes) : 1];                                                          \
-        tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, (row_bytes) > 0 ? row : NULL, \
-                                        tflmgen_fully_connected_mve_groups_##groups);                           \
-    }
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_run_copied(const int8_t *input, const int8_t *stream, int8_t *output,
+                                                           const struct tflmgen_fully_connected_mve_s8 *p)
+{
+    int8_t row[TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES];
+    tflmgen_fully_connected_mve_run(input, stream, output, p, row);
+}
 
-TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(clamped, clamped, 0)
-TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(signed, signed, 0)
-TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(clamped_stack, clamped, TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES)
-TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(signed_stack, signed, TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES)
-TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(clamped_uneven, uneven_clamped, 0)
-TFLMGEN_FULLY_CONNECTED_MVE_KERNEL(signed_uneven, uneven_signed, 0)
+/* Rows of whole 16s, or of at most TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES values. */
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_s8(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
+                                                   const struct tflmgen_fully_connected_mve_s8 *p)
+{
+    if (p->depth % 16 == 0) {
+        tflmgen_fully_connected_mve_run(input, (const int8_t *)stream, output, p, NULL);
+    } else {
+        tflmgen_fully_connected_mve_run_copied(input, (const int8_t *)stream, output, p);
+    }
+}
 
 #endif
 

@@ -72,7 +72,7 @@ def test_the_longest_name_is_the_family() -> None:
 def test_nothing_is_said_of_other_kernels_and_cores() -> None:
     assert estimate(kernel("softmax_s8"), "cortex-m4") is None
     assert estimate(convolution("conv2d_dsp_relu_s8"), "host") is None
-    assert estimate(convolution("conv2d_mve_clamped_s8"), "cortex-m4") is None
+    assert estimate(convolution("conv2d_mve_s8"), "cortex-m4") is None
 
 
 def test_a_core_without_figures_takes_those_of_its_relative() -> None:
@@ -83,7 +83,7 @@ def test_a_core_without_figures_takes_those_of_its_relative() -> None:
 @pytest.mark.parametrize(("family", "core"), [("conv2d_dsp", "cortex-m4"), ("conv2d_mve", "cortex-m55")])
 def test_terms_count_parts_of_a_convolution(family: str, core: str) -> None:
     """64 pixels in blocks of 3 or 4, of which the last is full with 2 left, by 8 pairs of channels, 18 steps each."""
-    layer = convolution(f"{family}_clamped_s8")
+    layer = convolution(f"{family}_s8")
     assert layer.params is not None
     counts = cost_models()[family].counts(dict(layer.params.fields))  # type: ignore[arg-type]
     cycles = cycles_table()[family][core]

@@ -91,5 +91,4 @@ def numbers_of(kernel: Kernel) -> Numbers:
         "own_scales": int("uniform" not in kernel.function),
         "wide": int("s16" in kernel.function),
         "signed": int(not CLAMPED.search(kernel.function)),
-        "stack": int("_stack_" in kernel.function),
     }

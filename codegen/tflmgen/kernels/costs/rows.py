@@ -61,7 +61,7 @@ MATRIX_TERMS: dict[str, Term[Matrix]] = {
     "row_step": Term("steps of values of rows", lambda m: m.rows * m.steps),
     "value": Term("values of rows", lambda m: m.rows * m.depth),
     "odd_value": Term("values of rows that are no whole words", lambda m: m.rows * m.depth * (m.depth % 4 > 0)),
-    "copied_step": Term("steps of rows copied to the stack", lambda m: m.flag("stack") * m.rows * m.steps),
+    "copied_step": Term("steps of rows copied to the stack", lambda m: (m.depth % 16 > 0) * m.rows * m.steps),
     "widened_value": Term(
         "values of rows, widened for every 64 units", lambda m: m.rows * ceil(m.units / 64) * m.depth
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir import Input, Kernel, Output, Scratch
+from tflmgen.ir import Input, Kernel, Null, Output, Scratch
 from tflmgen.kernels.costs.model import product_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -20,8 +20,8 @@ STACK_BYTES = header_constant(HEADER, "TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES")
 
 
 def batch_matmul_mve(request: BatchProduct) -> Kernel | None:
-    """The kernel with the portable one's parameters; None where sums are shifted to the left, where rows of the left or
-    of the output are in pieces, or both rows and columns of the right."""
+    """The kernel with the portable one's parameters; None where sums are not shifted to the right, where rows of the
+    left or of the output are in pieces, or both rows and columns of the right."""
     portable = request.portable
     assert portable.params is not None
     fields = dict(portable.params.fields)
@@ -29,15 +29,13 @@ def batch_matmul_mve(request: BatchProduct) -> Kernel | None:
     assert isinstance(shift, int)
     assert isinstance(depth, int)
     together = fields["left_depth_stride"] == 1 == fields["output_column_stride"]
-    if shift > 0 or not together or 1 not in (fields["right_column_stride"], fields["right_depth_stride"]):
+    # Without a shift there is no second rounding, whose halves below zero the other one takes care of.
+    if shift >= 0 or not together or 1 not in (fields["right_column_stride"], fields["right_depth_stride"]):
         return None
     chunks = -(-depth // 16)
     scratch = Scratch(16 * GROUP * chunks + FACTOR_BYTES + (16 * chunks if depth % 16 else 0))
-    on_stack = scratch.bytes <= STACK_BYTES
-    # Without a shift there is no second rounding, whose halves below zero the other one takes care of.
-    name = f"tflmgen_batch_matmul_mve_{'signed' if shift else 'clamped'}{'_stack' if on_stack else ''}_s8"
-    operands = (Input(0), Input(1), *(() if on_stack else (scratch,)), Output(0))
-    return replace(portable, function=name, header=HEADER, operands=operands, variant="mve")
+    operands = (Input(0), Input(1), Null() if scratch.bytes <= STACK_BYTES else scratch, Output(0))
+    return replace(portable, function="tflmgen_batch_matmul_mve_s8", header=HEADER, operands=operands, variant="mve")
 
 
 KERNEL = KernelDeclaration(

@@ -19,9 +19,11 @@ _INT32 = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """signed: sums below zero need the fix; clamped: outputs can leave the layer's range and not int8's."""
+    """signed: sums below zero need the fix; fixable: kernels that have the fix are exact, too; clamped: outputs can
+    leave the layer's range and not int8's."""
 
     signed: bool
+    fixable: bool
     clamped: bool
 
 
@@ -36,9 +38,12 @@ def fit(layer: Layer) -> Fit | None:
         ends = [layer.zero_point + requantize(a, multiplier, shift) for a in (least, greatest)]
         clamped |= ends[1] > layer.high < 127 or (layer.low > -128 and ends[0] < layer.low)
         if least < 0:
+            # The fix is for two roundings. Where there is but one, it makes outputs below the zero point less.
+            clamped |= shift == 0 and layer.low > -128
             unshifted |= shift == 0
             signed |= shift < 0 and layer.low < layer.zero_point
-    return None if signed and unshifted else Fit(signed, clamped)
+    fixable = not unshifted or layer.low >= layer.zero_point
+    return None if signed and unshifted else Fit(signed, fixable, clamped)
 
 
 def words(values: NDArray[np.int64]) -> NDArray[np.uint32]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, Overlap, Scratch
 from tflmgen.kernels.costs.model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -49,7 +49,6 @@ def conv2d_mve(request: Convolution) -> Kernel | None:
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     column = COLUMN_BYTES * chunks
-    on_stack = column <= STACK_BYTES
     table = np.zeros(0, dtype=np.uint32)
     if window.input[3] % 16 or window.steps.dilation_width > 1:
         values = table_of(window.flat, window.input[3])
@@ -57,9 +56,9 @@ def conv2d_mve(request: Convolution) -> Kernel | None:
             return None
         table = values
     stream = ConstantArray.of("stream", np.concatenate([table, pair_stream(packed, layer)]), DType.UINT32)
-    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(column),)
-    function = f"tflmgen_conv2d_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
-    operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
+    scratch = Null() if column <= STACK_BYTES else Scratch(column)
+    function = f"tflmgen_conv2d_mve{'' if exact.signed else '_relu'}_s8"
+    operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(function, HEADER, operands, fields, overlaps, request.macs, "mve")

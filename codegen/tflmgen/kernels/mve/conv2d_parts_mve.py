@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, Scratch
 from tflmgen.kernels.costs.model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.mve.channels import Fit, fit, padded_bytes
+from tflmgen.kernels.mve.channels import fit, padded_bytes
 from tflmgen.kernels.mve.conv2d_mve import COLUMN_BYTES, STACK_BYTES, pair_stream, table_of
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
@@ -31,7 +31,7 @@ def conv2d_groups_mve(request: GroupedConvolution) -> Kernel | None:
     channels, own, groups = len(layer.weights), request.group_inputs, request.groups
     exact = fit(layer)
     table = table_of(window, own)
-    if exact is None or table is None or channels >= MOST_PIXEL:
+    if exact is None or not exact.fixable or table is None or channels >= MOST_PIXEL:
         return None
     step = channels // groups
     packed = padded_bytes(layer.weights)
@@ -44,7 +44,7 @@ def conv2d_groups_mve(request: GroupedConvolution) -> Kernel | None:
         ("padding_value", zero_point(input_type(op, 0))),
         ("chunks", packed.shape[1]),
     )
-    return _kernel(0, "conv2d_groups", fields, (layer, exact), [table, *streams], packed.shape[1], request.macs)
+    return _kernel(0, "conv2d_groups", fields, (layer, exact.clamped), [table, *streams], packed.shape[1], request.macs)
 
 
 def transpose_conv_mve(request: TransposedConvolution) -> Kernel | None:
@@ -57,48 +57,43 @@ def transpose_conv_mve(request: TransposedConvolution) -> Kernel | None:
     if phases is None or pixel >= MOST_PIXEL:
         return None
     words: list[Words] = []
-    most = 0
-    fits = []
+    most, clamped = 0, False
     for taps, part in phases:
         shape = source.max_shape
         over = Window(Steps(False, 1, 1), (shape[0], shape[1], shape[2], shape[3]), taps)
         table, packed = table_of(over, inputs), padded_bytes(part.weights)
         exact = fit(part)
-        if table is None or exact is None:
+        if table is None or exact is None or not exact.fixable:
             return None
-        fits.append(exact)
+        clamped |= exact.clamped
         words += [table, pair_stream(packed, part)]
         most = max(most, packed.shape[1])
-    # The shifts of a channel are the same in all phases, so that what is exact for each with the fix is so without.
-    both = Fit(any(one.signed for one in fits), any(one.clamped for one in fits))
-    if both.signed and any(shift == 0 for _, shift in layer.scales):
-        return None
     fields: Fields = (*transposed_fields(op, window), ("padding_value", zero_point(source)))
     macs = source.elements * layer.weights.size // inputs
-    return _kernel(2, "transpose_conv", fields, (layer, both), words, most, macs)
+    return _kernel(2, "transpose_conv", fields, (layer, clamped), words, most, macs)
 
 
 def _kernel(
     source: int,
     name: str,
     fields: Fields,
-    how: tuple[Layer, Fit],
+    outputs: tuple[Layer, bool],
     words: list[Words],
     chunks: int,
     macs: int,
 ) -> Kernel:
-    layer, exact = how
+    layer, clamped = outputs
     ends = (
         ("output_zero_point", layer.zero_point),
-        ("output_min", layer.low if exact.clamped else -128),
-        ("output_max", layer.high if exact.clamped else 127),
+        ("output_min", layer.low if clamped else -128),
+        ("output_max", layer.high if clamped else 127),
     )
-    on_stack = COLUMN_BYTES * chunks <= STACK_BYTES
-    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(COLUMN_BYTES * chunks),)
-    function = f"tflmgen_{name}_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
+    scratch = Null() if COLUMN_BYTES * chunks <= STACK_BYTES else Scratch(COLUMN_BYTES * chunks)
     stream = ConstantArray.of("stream", np.concatenate(words), DType.UINT32)
-    operands: tuple[Operand, ...] = (Input(source), stream, *scratch, Output(0))
-    return Kernel(function, HEADER, operands, params(f"tflmgen_{name}_mve_s8", fields, ends), (), macs, "mve")
+    operands: tuple[Operand, ...] = (Input(source), stream, scratch, Output(0))
+    return Kernel(
+        f"tflmgen_{name}_mve_s8", HEADER, operands, params(f"tflmgen_{name}_mve_s8", fields, ends), (), macs, "mve"
+    )
 
 
 KERNEL = KernelDeclaration(

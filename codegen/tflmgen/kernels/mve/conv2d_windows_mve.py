@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, Scratch
 from tflmgen.kernels.costs.model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.channels import fit, padded_bytes
@@ -21,7 +21,7 @@ def conv2d_windows_mve(request: Convolution) -> Kernel | None:
     op, window, layer = request.op, request.window, request.layer
     channels = len(layer.weights)
     exact = fit(layer)
-    if exact is None:
+    if exact is None or not exact.fixable:
         return None
     packed = padded_bytes(layer.weights)
     row = CHUNK * packed.shape[1]
@@ -33,21 +33,19 @@ def conv2d_windows_mve(request: Convolution) -> Kernel | None:
         (("output_zero_point", layer.zero_point),),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
-    on_stack = row <= ROW_BYTES
-    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(row),)
+    scratch = Null() if row <= ROW_BYTES else Scratch(row)
     stream = ConstantArray.of("stream", unit_stream(packed, layer), DType.UINT32)
-    function = f"tflmgen_conv2d_windows_mve_{'signed' if exact.signed else 'clamped'}{'_stack' if on_stack else ''}_s8"
-    operands: tuple[Operand, ...] = (Input(0), stream, *scratch, Output(0))
+    operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     over_input = overlaps(op.outputs[0], window.block_distance(channels, 1))
     macs = request.macs
-    return Kernel(function, HEADER, operands, fields, over_input, macs, "mve")
+    return Kernel("tflmgen_conv2d_windows_mve_s8", HEADER, operands, fields, over_input, macs, "mve")
 
 
 KERNEL = KernelDeclaration(
     HEADER,
     "mve",
     (Computes(Convolution, conv2d_windows_mve),),
-    {"conv2d_windows_mve": convolution_cost("pixel row dilated_tap block step signed clamp", 1, 8, 16)},
+    {"conv2d_windows_mve": convolution_cost("pixel row dilated_tap block step clamp", 1, 8, 16)},
     (Cases("scaled_conv2d scaled_grouped"),),
     preference=1,
 )

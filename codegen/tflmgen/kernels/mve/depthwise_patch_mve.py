@@ -50,7 +50,7 @@ def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
     channels = len(layer.weights)
     padding = zero_point(input_type(op, 0))
     stream = ConstantArray.of("stream", _stream(layer, window.taps, padding), DType.UINT32)
-    rounding = "signed" if exact.signed else "clamped"
+    relu = "" if exact.signed else "_relu"
 
     def kernel(name: str, lines: int) -> Kernel:
         fields = params(
@@ -65,7 +65,7 @@ def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
         over_input = overlaps(op.outputs[0], distance(window, lines, pixels))
         if width <= pixels and over_input:
             over_input += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
-        function = f"tflmgen_depthwise_{name}_mve_{rounding}_s8"
+        function = f"tflmgen_depthwise_{name}_mve{relu}_s8"
         return Kernel(function, HEADER, (Input(0), stream, Output(0)), fields, over_input, request.macs, "mve")
 
     width = window.width.output

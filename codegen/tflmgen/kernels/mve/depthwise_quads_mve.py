@@ -55,7 +55,7 @@ def depthwise_quads_mve(request: DepthwiseConvolution | GroupedConvolution) -> K
     if window.width.output <= PIXELS and filters == 1 and over_input:
         over_input += (Overlap(0, 0, distance_of_pixels(window, 1), multiple=channels),)
     stream = ConstantArray.of("stream", _stream(layer, window, loads, padding), DType.UINT32)
-    function = f"tflmgen_depthwise_quads_mve_{'signed' if exact.signed else 'clamped'}_s8"
+    function = f"tflmgen_depthwise_quads_mve{'' if exact.signed else '_relu'}_s8"
     operands = (Input(0), stream, Scratch(scratch), Output(0))
     return Kernel(function, HEADER, operands, fields, over_input, request.macs, "mve")
 

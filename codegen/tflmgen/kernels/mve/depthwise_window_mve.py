@@ -28,11 +28,11 @@ def depthwise_window_mve(request: DepthwiseConvolution) -> Kernel | None:
     op, layer, window = request.op, request.layer, request.window.line
     channels, taps = layer.weights.shape
     exact = fit(layer)
-    if exact is None or channels % GROUP or layer.weights.min() < -127:
+    if exact is None or not exact.fixable or channels % GROUP or layer.weights.min() < -127:
         return None
     three = window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
     stream = ConstantArray.of("stream", _stream(layer), DType.UINT32)
-    function = f"tflmgen_depthwise_window_mve_{'signed' if exact.signed else 'clamped'}_s8"
+    function = "tflmgen_depthwise_window_mve_s8"
 
     def kernel(by_twos: bool) -> Kernel:
         fields = params(

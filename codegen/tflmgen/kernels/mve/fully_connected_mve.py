@@ -41,12 +41,9 @@ def _kernel(request: MatrixProduct, singles: int) -> Kernel | None:
     exact = fit(layer)
     packed = padded_bytes(layer.weights)
     chunks = packed.shape[1]
-    if exact is None:
+    copied = depth % 16 != 0
+    if exact is None or not exact.fixable or (copied and 16 * chunks > STACK_BYTES):
         return None
-    copied = depth % 16 != 0 and 16 * chunks <= STACK_BYTES
-    kind = "_stack" if copied else "_uneven" if depth % 16 else ""
-    if kind == "_uneven":
-        packed = np.concatenate([padded_bytes(part) for part in np.split(layer.weights, [depth % 16], axis=1)], axis=1)
     fields = params(
         "tflmgen_fully_connected_mve_s8",
         (("batches", batches), ("depth", depth), ("units", units), ("chunks", chunks), ("singles", singles)),
@@ -57,11 +54,10 @@ def _kernel(request: MatrixProduct, singles: int) -> Kernel | None:
     parts = [unit_stream(packed[:grouped], replace(layer, bias=layer.bias[:grouped], scales=layer.scales[:grouped]))]
     parts += [np.append(packed[unit].reshape(-1), _factors(layer)[unit]) for unit in range(grouped, units)]
     stream = ConstantArray.of("stream", np.concatenate(parts), DType.UINT32)
-    function = f"tflmgen_fully_connected_mve_{'signed' if exact.signed else 'clamped'}{kind}_s8"
     distance = overlap_distance(batches, depth, units, units if copied else 1 if singles else last_block(units, GROUP))
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     operands = (Input(0), stream, Output(0))
-    return Kernel(function, HEADER, operands, fields, overlaps, request.macs, "mve")
+    return Kernel("tflmgen_fully_connected_mve_s8", HEADER, operands, fields, overlaps, request.macs, "mve")
 
 
 def unit_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:

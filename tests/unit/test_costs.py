@@ -12,6 +12,7 @@ from support.repository import ROOT
 from tflmgen.ir.kernel import Kernel, Params, Scratch, Target
 from tflmgen.ir.kernel_choice import CostedKernel, KernelChoice
 from tflmgen.kernels import choice as fast
+from tflmgen.kernels.costs import estimate as costs
 from tflmgen.kernels.costs.estimate import CORES, cycles_of, cycles_table, estimate
 from tflmgen.kernels.costs.model import CALL
 from tflmgen.kernels.registry import cost_models, family_of
@@ -73,6 +74,14 @@ def test_nothing_is_said_of_other_kernels_and_cores() -> None:
     assert estimate(kernel("softmax_s8"), "cortex-m4") is None
     assert estimate(convolution("conv2d_dsp_relu_s8"), "host") is None
     assert estimate(convolution("conv2d_mve_s8"), "cortex-m4") is None
+
+
+def test_a_kernel_without_figures_has_no_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is declared before it is measured."""
+    layer = convolution("conv2d_dsp_relu_s8")
+    assert estimate(layer, "cortex-m4")
+    monkeypatch.setattr(costs, "cycles_table", dict)
+    assert estimate(layer, "cortex-m4") is None
 
 
 def test_a_core_without_figures_takes_those_of_its_relative() -> None:

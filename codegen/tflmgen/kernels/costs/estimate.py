@@ -56,7 +56,7 @@ def estimate(kernel: Kernel, core: str) -> int | None:
     name = family_of(kernel.function)
     if name is None or core not in CORES or (kernel.function.endswith("_f32") and kernel.variant != "fpu"):
         return None
-    by_core = cycles_table()[name]
+    by_core = cycles_table().get(name, {})
     cycles = by_core.get(CORES[core]) or by_core.get(STANDS_FOR.get(CORES[core], ""))
     if cycles is None:
         return None

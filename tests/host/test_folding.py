@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from support.kernel_harness import HOST, Case, Tensor, broken_rules, constant, make_case, run_kernels, tensor
 from support.litert import run_litert
+from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
 from tflmgen.ir.kernel import Kernel
 from tflmgen.ir.kernel_choice import KernelChoice
 from tflmgen.kernels.folding.evaluate import fold
@@ -188,8 +189,9 @@ def test_folding_equals_the_kernels(cases: Callable[[], list[Case]]) -> None:
 def test_every_folded_operator_is_tested_above() -> None:
     tested = {case.operator for cases in (elementwise, conversions, reductions, moves) for case in cases()}
     tested |= {case.operator for case in quantised()}
-    assert {name for name, o in OPERATORS.items() if o.fold or o.traits.moves} == tested | TESTED_ELSEWHERE
-    assert {case.operator for case in quantised()} == {*TABLED, "ADD", "SUB", "MUL"}
+    # The differential families compare what folding makes of operators of files, but for special floats.
+    folded = {name for name, o in OPERATORS.items() if o.fold or o.traits.moves}
+    assert folded - set(BUILTIN_OPERATORS) <= tested | TESTED_ELSEWHERE <= folded
 
 
 def test_pieces_and_views_are_cut_and_joined_where_they_should() -> None:

@@ -7,11 +7,12 @@ reference is TFLite Micro where it takes the case, else LiteRT's BUILTIN_REF, el
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from tflmgen.ir.types import DType, Quantization, TensorType
+from tflmgen.kernels.folding.evaluate import fold
 from tflmgen.kernels.table import OPERATORS
 
 from support.kernel_harness import Array, Case, Tensor, broken_rules, model_bytes, random_values, run_tflm, tensor
@@ -147,12 +148,26 @@ def check_all(runs: Sequence[tuple[Family, Case, list[Array | None]]]) -> Counte
     for family, case, values in runs:
         name, outputs = reference(family, case, values)
         counts[name] += 1
+        check_folding(family, case, values, outputs)
         group = groups.setdefault((family.rtol, family.atol), ([], []))
         group[0].append((case, values))
         group[1].append(outputs)
     for (rtol, atol), (cases, expected) in groups.items():
         check_movement(cases, expected, rtol, atol)
     return counts
+
+
+def check_folding(family: Family, case: Case, values: list[Array | None], outputs: list[Array]) -> None:
+    """What compile-time evaluation makes of the case, if it makes anything of it, is what the reference says."""
+    folded = fold(case.operator, replace(case.instance, constants=tuple(_constants(case, values))))
+    for got, want in zip(folded or (), outputs, strict=False):
+        tolerance = (family.rtol, family.atol) if got.dtype.kind == "f" else (0.0, 0.0)
+        np.testing.assert_allclose(got.reshape(-1), want.reshape(-1), *tolerance, err_msg=f"folding of {case}")
+
+
+def _constants(case: Case, values: list[Array | None]) -> Iterator[Array | None]:
+    for item, value in zip(case.inputs, values, strict=True):
+        yield item.data if item is not None and item.data is not None else value
 
 
 def signature(case: Case) -> tuple[str, ...]:

@@ -21,17 +21,20 @@
 #include "rows_f32.h"
 #include "sum_s16.h"
 
-struct tflmgen_lstm_f32 {
-    int32_t batches;
-    int32_t steps;
-    bool time_major;
-    bool backward; /* from the last step on */
-    int32_t inputs;
-    int32_t cells;
-    int32_t outputs;
-    bool coupled;    /* there is no input gate: 1 - forget stands for it */
-    float cell_clip; /* 0: none */
+#define TFLMGEN_LSTM_F32_FIELDS                                             \
+    int32_t batches;                                                        \
+    int32_t steps;                                                          \
+    bool time_major;                                                        \
+    bool backward; /* from the last step on */                              \
+    int32_t inputs;                                                         \
+    int32_t cells;                                                          \
+    int32_t outputs;                                                        \
+    bool coupled;    /* there is no input gate: 1 - forget stands for it */ \
+    float cell_clip; /* 0: none */                                          \
     float projection_clip;
+
+struct tflmgen_lstm_f32 {
+    TFLMGEN_LSTM_F32_FIELDS
 };
 
 TFLMGEN_HELPER void tflmgen_lstm_start(void *h, const void *h_in, int32_t h_bytes, void *cell, const void *cell_in,

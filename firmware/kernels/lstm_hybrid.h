@@ -6,16 +6,7 @@
 #include "lstm.h"
 
 struct tflmgen_lstm_hybrid {
-    int32_t batches;
-    int32_t steps;
-    bool time_major;
-    bool backward; /* from the last step on */
-    int32_t inputs;
-    int32_t cells;
-    int32_t outputs;
-    bool coupled;
-    float cell_clip;
-    float projection_clip;
+    TFLMGEN_LSTM_F32_FIELDS
     bool asymmetric; /* vectors get a zero point */
     float scales[4]; /* of the weights, per gate */
     float recurrent_scales[4];

@@ -14,12 +14,15 @@
 #include "requantize.h"
 #include "rows_f32.h"
 
-struct tflmgen_svdf_s8 {
-    int32_t batches;
-    int32_t inputs;
-    int32_t units;
-    int32_t rank;
+#define TFLMGEN_SVDF_FIELDS \
+    int32_t batches;        \
+    int32_t inputs;         \
+    int32_t units;          \
+    int32_t rank;           \
     int32_t memory;
+
+struct tflmgen_svdf_s8 {
+    TFLMGEN_SVDF_FIELDS
     int32_t multiplier; /* from sums of products to the state */
     int32_t shift;
     int32_t state_zero_point;
@@ -63,11 +66,7 @@ TFLMGEN_SVDF_S8(tflmgen_svdf_s8, int8_t, INT8_MIN, INT8_MAX)
 TFLMGEN_SVDF_S8(tflmgen_svdf_s8_s16, tflmgen_s16, INT16_MIN, INT16_MAX)
 
 struct tflmgen_svdf_f32 {
-    int32_t batches;
-    int32_t inputs;
-    int32_t units;
-    int32_t rank;
-    int32_t memory;
+    TFLMGEN_SVDF_FIELDS
     float output_min;
     float output_max;
 };
@@ -119,11 +118,7 @@ TFLMGEN_KERNEL void tflmgen_svdf_f32(const tflmgen_f32 *input, const tflmgen_f32
 }
 
 struct tflmgen_svdf_hybrid {
-    int32_t batches;
-    int32_t inputs;
-    int32_t units;
-    int32_t rank;
-    int32_t memory;
+    TFLMGEN_SVDF_FIELDS
     float output_min;
     float output_max;
     bool asymmetric; /* inputs are quantised with a zero point */

@@ -248,7 +248,7 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const tflmgen_
                                              tflmgen_winograd_dsp_finish_function *finish)
 {
     int32_t sums[4 * TFLMGEN_WINOGRAD_DSP_POSITIONS];
-    struct tflmgen_winograd_dsp_tile tiles[2];
+    struct tflmgen_winograd_dsp_tile tiles[TFLMGEN_WINOGRAD_DSP_TILES];
     const struct tflmgen_winograd_dsp_loop loop = tflmgen_winograd_dsp_loop_of(p->input_channels / 4 - 1);
     tflmgen_u32 *const padding = quads + 16 * p->input_channels;
     for (int32_t word = 0; word < p->input_channels / 4; ++word) {
@@ -256,7 +256,7 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const tflmgen_
     }
     struct tflmgen_winograd_dsp_cursor next = {input, output, 0, 0};
     int32_t left = p->batches * ((p->output_height + 1) / 2) * ((p->output_width + 1) / 2);
-    for (; left > 0; left -= 2) {
+    for (; left > 0; left -= TFLMGEN_WINOGRAD_DSP_TILES) {
         if (left > 1) {
             tiles[0] = tflmgen_winograd_dsp_next(quads, &next, (const int8_t *)padding, p);
         }

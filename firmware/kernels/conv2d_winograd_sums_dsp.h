@@ -14,6 +14,7 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 #define TFLMGEN_WINOGRAD_DSP_POSITIONS 16
+#define TFLMGEN_WINOGRAD_DSP_TILES 2 /* at a time */
 
 /* Steps of four input channels behind the first one, and bytes of code of each. */
 #define TFLMGEN_WINOGRAD_DSP_UNROLLED 15

@@ -11,6 +11,8 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
+#define TFLMGEN_DOT_ROWS_GROUP 4 /* rows at a time */
+
 /* Fours of values of a row that is widened on the stack. */
 #define TFLMGEN_DOT_ROWS_STACK_STEPS 72
 

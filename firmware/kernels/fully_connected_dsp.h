@@ -120,7 +120,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const t
                                                     tflmgen_fully_connected_dsp_function *run)
 {
     const int32_t passes = (p->steps + TFLMGEN_DOT_ROWS_UNROLLED - 1) / TFLMGEN_DOT_ROWS_UNROLLED;
-    const int32_t rest = p->units % 4;
+    const int32_t rest = p->units % TFLMGEN_DOT_ROWS_GROUP;
     const int32_t group_words = 4 * p->steps + (common ? 4 : 13);
     uint32_t row[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];
     struct tflmgen_fully_connected_dsp_groups groups;
@@ -133,14 +133,14 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const t
     groups.skip = (TFLMGEN_DOT_ROWS_UNROLLED * passes - p->steps) * TFLMGEN_DOT_ROWS_WIDENED_BYTES;
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
         (void)tflmgen_dot_rows_widen(row, input, p->depth);
-        if (p->units >= 4) {
+        if (p->units >= TFLMGEN_DOT_ROWS_GROUP) {
             groups.end = output + (p->units - rest);
             run(row, stream, output, &groups);
         }
         if (rest > 0) {
-            int8_t last[4];
-            groups.end = last + 4;
-            run(row, stream + p->units / 4 * group_words, last, &groups);
+            int8_t last[TFLMGEN_DOT_ROWS_GROUP];
+            groups.end = last + TFLMGEN_DOT_ROWS_GROUP;
+            run(row, stream + p->units / TFLMGEN_DOT_ROWS_GROUP * group_words, last, &groups);
             for (int32_t i = 0; i < rest; ++i) {
                 output[p->units - rest + i] = last[i];
             }

@@ -99,13 +99,13 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
     int32_t sums[TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS];
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
         for (int32_t unit = 0; unit < p->units; unit += TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS) {
-            const tflmgen_u32 *const block = stream + unit / 4 * group_words;
+            const tflmgen_u32 *const block = stream + unit / TFLMGEN_DOT_ROWS_GROUP * group_words;
             const int32_t count = tflmgen_min_s32(p->units - unit, TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS);
-            const int32_t groups = (count + 3) / 4;
+            const int32_t groups = (count + TFLMGEN_DOT_ROWS_GROUP - 1) / TFLMGEN_DOT_ROWS_GROUP;
             struct tflmgen_fully_connected_long_dsp_part part;
-            part.end = sums + 4 * groups;
+            part.end = sums + TFLMGEN_DOT_ROWS_GROUP * groups;
             for (int32_t group = 0; group < groups; ++group) {
-                memcpy(sums + 4 * group, block + group * group_words, 16);
+                memcpy(sums + TFLMGEN_DOT_ROWS_GROUP * group, block + group * group_words, 16);
             }
             for (int32_t step = 0; step < p->steps; step += most) {
                 const int32_t steps = tflmgen_min_s32(p->steps - step, most);

@@ -11,6 +11,8 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
+#define TFLMGEN_MUL_DSP_SHIFT 14 /* fraction bits of sums */
+
 struct tflmgen_mul_dsp_s8 {
     TFLMGEN_BINARY_NEST
     int32_t offset1; /* minus the zero point */
@@ -28,7 +30,7 @@ TFLMGEN_HELPER int8_t tflmgen_mul_dsp_finish(int32_t product, const struct tflmg
     const int32_t scaled = (int32_t)((uint32_t)product << p->left);
     int32_t sum = tflmgen_smmla(scaled, p->multiplier, p->addend);
     sum += tflmgen_sign_mask(product) & p->negative;
-    __asm__("ssat %0, #8, %1, asr #14" : "=r"(sum) : "r"(sum));
+    __asm__("ssat %0, #8, %1, asr %2" : "=r"(sum) : "r"(sum), "i"(TFLMGEN_MUL_DSP_SHIFT));
     return (int8_t)sum;
 }
 

@@ -24,7 +24,7 @@ HEADER = "conv2d_winograd_dsp.h"
 SCALE_BITS = 2
 """Sums are 2^2 times the accumulators."""
 
-TILES = 2
+TILES = header_constant("conv2d_winograd_sums_dsp.h", "TFLMGEN_WINOGRAD_DSP_TILES")
 """Tiles that are gathered before any of their outputs is written."""
 
 FILTER = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]])

@@ -13,7 +13,7 @@ from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.numeric.int8_layer import Integers
 
-GROUP = 4
+GROUP = header_constant("dot_rows_dsp.h", "TFLMGEN_DOT_ROWS_GROUP")
 """Rows that are computed at a time."""
 
 STACK_STEPS = header_constant("dot_rows_dsp.h", "TFLMGEN_DOT_ROWS_STACK_STEPS")

@@ -7,13 +7,14 @@ import numpy as np
 from tflmgen.ir import Kernel
 from tflmgen.kernels.costs.model import elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_products import all_products, requantized
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.mul_kernels import mul_kernel
 from tflmgen.kernels.requests import Multiplication
 from tflmgen.kernels.rules import zero_point
 
-SHIFT = 14
+SHIFT = header_constant("mul_dsp.h", "TFLMGEN_MUL_DSP_SHIFT")
 """Fraction bits of the DSP kernel's sums."""
 
 MOST_LEFT = 15

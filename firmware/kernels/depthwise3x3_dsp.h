@@ -110,13 +110,14 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0, #" PITCH "]", "r4", "r5", "r11")     \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0], #4", "r2", "r3", "r10")             \
-    TFLMGEN_DEPTHWISE3X3_DSP_RESCALE("r10") TFLMGEN_DEPTHWISE3X3_DSP_RESCALE("r11")                                            \
-    "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                  \
-    "ssat r11, #8, r11, asr #" SHIFT "\n\t"                                  \
-    "strb r10, [r1]\n\t"                                                     \
-    "ldr r12, [sp, #12]\n\t"                                                 \
-    "strb r11, [r1, r12]\n\t"                                                \
-    "ldr r11, [sp, #16]\n\t"                                                 \
+    TFLMGEN_DEPTHWISE3X3_DSP_RESCALE("r10")                                 \
+    TFLMGEN_DEPTHWISE3X3_DSP_RESCALE("r11")                                 \
+    "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                 \
+    "ssat r11, #8, r11, asr #" SHIFT "\n\t"                                 \
+    "strb r10, [r1]\n\t"                                                    \
+    "ldr r12, [sp, #12]\n\t"                                                \
+    "strb r11, [r1, r12]\n\t"                                               \
+    "ldr r11, [sp, #16]\n\t"                                                \
     "add r1, r1, r12, lsl #1\n\t"                                            \
     "tst r0, #" PITCH " - 1\n\t"
 #define TFLMGEN_DEPTHWISE3X3_DSP_LINE_even(PITCH, SHIFT)            \

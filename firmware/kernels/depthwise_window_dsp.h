@@ -65,7 +65,8 @@ typedef void tflmgen_depthwise_window_dsp_function(const int8_t *const *taps, co
 
 /* All channels of pixels of one line. Registers: r0 taps, r1 from the first pixel's taps on, r2 stream, r3-r6 sums,
  * r7-r10 inputs, r11-r12 weights, lr passes. Stack: taps, stream, output, passes, entry of the first pass, last
- * group, pixels, gap, channels to the last group. A group costs 6 instructions before its pairs and 42 after them, a pixel 11 more. */
+ * group, pixels, gap, channels to the last group. A group costs 6 instructions before its pairs and 42 after them, a
+ * pixel 11 more. */
 TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_lines(const int8_t *const *taps, const tflmgen_u32 *stream,
                                                        int8_t *output,
                                                        const struct tflmgen_depthwise_window_dsp_line *line)
@@ -95,9 +96,11 @@ TFLMGEN_SHARED void tflmgen_depthwise_window_dsp_lines(const int8_t *const *taps
                      "bne.w 2b\n\t"
                      "ldmia.w r2!, {r7, r8, r9, r10}\n\t"
                      "ldmia.w r2!, {r0, r11, r12, lr}\n\t"
-                     TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE("r3", "r7", "r0") TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE("r4", "r8", "r11")
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE("r3", "r7", "r0")
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE("r4", "r8", "r11")
                      "ldr r0, [r2], #4\n\t"
-                     TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE("r5", "r9", "r12") TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE("r6", "r10", "lr")
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE("r5", "r9", "r12")
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_RESCALE("r6", "r10", "lr")
                      TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND("r3")
                      "lsr r0, r0, #8\n\t"
                      TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND("r4")

@@ -65,8 +65,10 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
 #define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_COMMON                                         \
     "ldrd r6, r7, [sp, #20]\n\t"                                                          \
     "ldrd r12, r0, [sp, #12]\n\t"                                                         \
-    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r2", "r6", "r7", "r8") TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r3", "r6", "r7", "r9")                       \
-    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r4", "r6", "r7", "r10") TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r5", "r6", "r7", "r11")                     \
+    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r2", "r6", "r7", "r8")                           \
+    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r3", "r6", "r7", "r9")                           \
+    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r4", "r6", "r7", "r10")                          \
+    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r5", "r6", "r7", "r11")                          \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")       \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")
 /* clang-format on */

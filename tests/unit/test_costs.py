@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kernel_costs import TABLE, text_of
 from support.kernel_harness import constant, make_case, tensor
 from support.repository import ROOT
 from tflmgen.ir.kernel import Kernel, Params, Scratch, Target
@@ -45,6 +46,11 @@ def test_every_family_has_figures_for_its_terms_alone() -> None:
         assert set(by_core) <= set(CORES.values())
         for cycles in by_core.values():
             assert set(cycles) <= {CALL, *cost_models()[name].terms}, name
+
+
+def test_figures_are_written_as_they_are() -> None:
+    """What is measured anew changes its own lines."""
+    assert TABLE.read_text(encoding="utf-8") == text_of(cycles_table())
 
 
 def test_no_term_is_there_for_nothing() -> None:

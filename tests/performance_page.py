@@ -83,7 +83,7 @@ M0 = (
     Loop(
         f"{CONV}: sums of four",
         "conv2d_thumb.h",
-        "tflmgen_conv2d_thumb_clamped_s8",
+        "tflmgen_conv2d_thumb_bounded_s8",
         "tflmgen_conv2d_thumb_block_clamped",
         32,
         "Armv6-M has neither two products per instruction nor a multiply-accumulate. A MUL makes two products of 16"
@@ -96,7 +96,7 @@ M0 = (
     Loop(
         f"{CONV}: sums of two",
         "conv2d_thumb.h",
-        "tflmgen_conv2d_thumb_clamped_s8",
+        "tflmgen_conv2d_thumb_bounded_s8",
         "tflmgen_conv2d_thumb_block_clamped",
         32,
         "For eight weights of which four have sums that could leave 16 bits; the compiler knows which. That is one pass"
@@ -105,7 +105,7 @@ M0 = (
     Loop(
         THREE,
         "depthwise_thumb.h",
-        "tflmgen_depthwise_thumb_3x3_clamped_s8",
+        "tflmgen_depthwise_thumb_3x3_bounded_s8",
         "tflmgen_depthwise_thumb_3x3_clamped",
         18,
         "This is two outputs as a whole: window, rescaling, stores, both ways of rescaling counted. Loads of nine"
@@ -117,7 +117,7 @@ M0 = (
     Loop(
         MATRIX,
         "fully_connected_thumb.h",
-        "tflmgen_fully_connected_thumb_copied_clamped_s8",
+        "tflmgen_fully_connected_thumb_relu_s8",
         "tflmgen_fully_connected_thumb_copied_clamped",
         32,
         "Each weight is used once. Of four weights in a word two pairs are made (LSR, AND, AND), each pair is one"

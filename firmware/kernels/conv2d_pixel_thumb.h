@@ -146,13 +146,13 @@ TFLMGEN_HELPER void tflmgen_conv2d_pixel_thumb_one(const int8_t *image, const tf
                                                    int8_t *output, int32_t y, int32_t x,
                                                    const struct tflmgen_pixel_thumb_window *window,
                                                    struct tflmgen_fully_connected_thumb_groups *groups,
-                                                   const struct tflmgen_conv2d_pixel_thumb_s8 *p,
-                                                   tflmgen_fully_connected_thumb_function *run,
-                                                   tflmgen_fully_connected_thumb_function *one)
+                                                   const struct tflmgen_conv2d_pixel_thumb_s8 *p)
 {
     for (int32_t group = 0; group < p->groups; ++group) {
         groups->start = 0u - 128u * tflmgen_pixel_thumb_gather(copy, image, y, x, window);
-        tflmgen_fully_connected_thumb_units(stream, output, p->group_outputs, p->group_words, groups, run, one);
+        tflmgen_fully_connected_thumb_units(stream, output, p->group_outputs, p->group_words, groups,
+                                            tflmgen_fully_connected_thumb_copied_signed,
+                                            tflmgen_fully_connected_thumb_one_copied_signed);
         image += p->group_inputs;
         stream += p->stream_words;
         output += p->group_outputs;
@@ -160,10 +160,8 @@ TFLMGEN_HELPER void tflmgen_conv2d_pixel_thumb_one(const int8_t *image, const tf
 }
 
 /* copy: as many bytes as a window of one group has values, and one more where their number is odd. */
-TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_run(const int8_t *input, const tflmgen_u32 *stream, uint8_t *copy,
-                                                   int8_t *output, const struct tflmgen_conv2d_pixel_thumb_s8 *p,
-                                                   tflmgen_fully_connected_thumb_function *run,
-                                                   tflmgen_fully_connected_thumb_function *one)
+TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_s8(const int8_t *input, const tflmgen_u32 *stream, void *copy,
+                                                  int8_t *output, const struct tflmgen_conv2d_pixel_thumb_s8 *p)
 {
     const struct tflmgen_pixel_thumb_window window = {
         p->input_height, p->input_width,     p->input_channels, p->group_inputs,  p->filter_height,
@@ -179,28 +177,12 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_run(const int8_t *input, const tf
             for (int32_t i = 0; i < p->output_width; ++i) {
                 const int32_t out_x = p->backward ? p->output_width - 1 - i : i;
                 tflmgen_conv2d_pixel_thumb_one(input, stream, copy, output + out_x * p->output_channels, y,
-                                               out_x * p->stride_width - p->padding_left, &window, &groups, p, run,
-                                               one);
+                                               out_x * p->stride_width - p->padding_left, &window, &groups, p);
             }
             output += p->output_width * p->output_channels;
         }
     }
     tflmgen_clamp_thumb_s8(results, (int32_t)(output - results), p->output_min, p->output_max);
-}
-
-/* All outputs that are not clamped in a window, or not. */
-TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_clamped_s8(const int8_t *input, const tflmgen_u32 *stream, void *copy,
-                                                          int8_t *output, const struct tflmgen_conv2d_pixel_thumb_s8 *p)
-{
-    tflmgen_conv2d_pixel_thumb_run(input, stream, copy, output, p, tflmgen_fully_connected_thumb_copied_clamped,
-                                   tflmgen_fully_connected_thumb_one_copied_clamped);
-}
-
-TFLMGEN_SHARED void tflmgen_conv2d_pixel_thumb_signed_s8(const int8_t *input, const tflmgen_u32 *stream, void *copy,
-                                                         int8_t *output, const struct tflmgen_conv2d_pixel_thumb_s8 *p)
-{
-    tflmgen_conv2d_pixel_thumb_run(input, stream, copy, output, p, tflmgen_fully_connected_thumb_copied_signed,
-                                   tflmgen_fully_connected_thumb_one_copied_signed);
 }
 
 #endif

@@ -219,14 +219,14 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_run(const int8_t *input, const tflmgen_
 }
 
 /* All outputs that are not clamped in a window, or not. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_clamped_s8(const int8_t *input, const tflmgen_u32 *stream, void *column,
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_bounded_s8(const int8_t *input, const tflmgen_u32 *stream, void *column,
                                                     int8_t *output, const struct tflmgen_conv2d_thumb_s8 *p)
 {
     tflmgen_conv2d_thumb_run(input, stream, column, output, p, 3, tflmgen_conv2d_thumb_block_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_signed_s8(const int8_t *input, const tflmgen_u32 *stream, void *column,
-                                                   int8_t *output, const struct tflmgen_conv2d_thumb_s8 *p)
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_s8(const int8_t *input, const tflmgen_u32 *stream, void *column,
+                                            int8_t *output, const struct tflmgen_conv2d_thumb_s8 *p)
 {
     tflmgen_conv2d_thumb_run(input, stream, column, output, p, 6, tflmgen_conv2d_thumb_block_signed);
 }

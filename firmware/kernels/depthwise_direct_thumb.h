@@ -193,7 +193,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_run(const int8_t *input, cons
 }
 
 /* All outputs that are not clamped in a window, or not. */
-TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_clamped_s8(const int8_t *input, const int8_t *weights,
+TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_bounded_s8(const int8_t *input, const int8_t *weights,
                                                               const tflmgen_u32 *constants, void *table, int8_t *output,
                                                               const struct tflmgen_depthwise_direct_thumb_s8 *p)
 {
@@ -201,9 +201,9 @@ TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_clamped_s8(const int8_t *inpu
                                        tflmgen_depthwise_direct_thumb_pixel_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_signed_s8(const int8_t *input, const int8_t *weights,
-                                                             const tflmgen_u32 *constants, void *table, int8_t *output,
-                                                             const struct tflmgen_depthwise_direct_thumb_s8 *p)
+TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_s8(const int8_t *input, const int8_t *weights,
+                                                      const tflmgen_u32 *constants, void *table, int8_t *output,
+                                                      const struct tflmgen_depthwise_direct_thumb_s8 *p)
 {
     tflmgen_depthwise_direct_thumb_run(input, weights, constants, table, output, p,
                                        tflmgen_depthwise_direct_thumb_pixel_signed);

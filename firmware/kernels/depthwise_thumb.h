@@ -221,26 +221,20 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_3x3(const int8_t *input, const t
     tflmgen_depthwise_thumb_clamp(output - p->batches * p->output_height * p->output_width * p->output_channels, p);
 }
 
-/* All outputs that are not clamped in a window, those of some channels not, or of no channel. */
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_clamped_s8(const int8_t *input, const tflmgen_u32 *stream,
-                                                           void *scratch, int8_t *output,
-                                                           const struct tflmgen_depthwise_thumb_s8 *p)
-{
-    tflmgen_depthwise_thumb_run_3x3(input, stream, scratch, output, p, tflmgen_depthwise_thumb_3x3_clamped,
-                                    tflmgen_depthwise_thumb_3x3_small_clamped, NULL);
-}
-
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_mixed_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
-                                                         int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p)
+/* Any outputs, or all those that are not clamped in a window (bounded). */
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
+                                                   int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p)
 {
     tflmgen_depthwise_thumb_run_3x3(input, stream, scratch, output, p, tflmgen_depthwise_thumb_3x3_clamped,
                                     tflmgen_depthwise_thumb_3x3_small_clamped, tflmgen_depthwise_thumb_3x3_signed);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_signed_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
-                                                          int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p)
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_3x3_bounded_s8(const int8_t *input, const tflmgen_u32 *stream,
+                                                           void *scratch, int8_t *output,
+                                                           const struct tflmgen_depthwise_thumb_s8 *p)
 {
-    tflmgen_depthwise_thumb_run_3x3(input, stream, scratch, output, p, NULL, NULL, tflmgen_depthwise_thumb_3x3_signed);
+    tflmgen_depthwise_thumb_run_3x3(input, stream, scratch, output, p, tflmgen_depthwise_thumb_3x3_clamped,
+                                    tflmgen_depthwise_thumb_3x3_small_clamped, NULL);
 }
 
 /* In front of a plane: what sums begin with, each two taps, and the constants. */
@@ -298,16 +292,15 @@ TFLMGEN_SHARED void tflmgen_depthwise_thumb_run_window(const int8_t *input, cons
     tflmgen_depthwise_thumb_clamp(output - p->batches * p->output_height * p->output_width * p->output_channels, p);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_window_clamped_s8(const int8_t *input, const tflmgen_u32 *stream,
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_window_bounded_s8(const int8_t *input, const tflmgen_u32 *stream,
                                                               void *scratch, int8_t *output,
                                                               const struct tflmgen_depthwise_thumb_s8 *p)
 {
     tflmgen_depthwise_thumb_run_window(input, stream, (tflmgen_s32 *)scratch, output, p, true);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_thumb_window_signed_s8(const int8_t *input, const tflmgen_u32 *stream,
-                                                             void *scratch, int8_t *output,
-                                                             const struct tflmgen_depthwise_thumb_s8 *p)
+TFLMGEN_SHARED void tflmgen_depthwise_thumb_window_s8(const int8_t *input, const tflmgen_u32 *stream, void *scratch,
+                                                      int8_t *output, const struct tflmgen_depthwise_thumb_s8 *p)
 {
     tflmgen_depthwise_thumb_run_window(input, stream, (tflmgen_s32 *)scratch, output, p, false);
 }

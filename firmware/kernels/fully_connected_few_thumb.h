@@ -19,9 +19,6 @@ struct tflmgen_fully_connected_few_thumb_s8 {
     int32_t output_max;
 };
 
-typedef void tflmgen_fully_connected_few_thumb_function(const int8_t *weights_end, int8_t *output,
-                                                        const int8_t *row_end, int32_t begin);
-
 /* One value times one weight: 2 LDRSB, MULS, 2 ADDS. */
 #define TFLMGEN_FULLY_CONNECTED_FEW_THUMB_VALUE \
     "ldrsb r4, [r2, r3]\n\t"                    \
@@ -34,47 +31,40 @@ typedef void tflmgen_fully_connected_few_thumb_function(const int8_t *weights_en
  * Behind them come the constants. Registers: r0 end of the weights, r2 end of the row, r3 number, r4 value, r6 sum,
  * r7 weight, r12 output. A value takes 5 instructions and a pass over 8 of them 1; beside that and what rescales the
  * sum there are 16. */
-/* clang-format off */
-#define TFLMGEN_FULLY_CONNECTED_FEW_THUMB_ONE(name, OUTPUT)                                                \
-    TFLMGEN_SHARED void name(const int8_t *weights_end, int8_t *output, const int8_t *row_end, int32_t begin) \
-    {                                                                                                      \
-        TFLMGEN_IN_REGISTERS_4(weights_end, output, row_end, begin);                                       \
-        __asm__ volatile(".syntax unified\n\t"                                                             \
-                         "push {r4, r5, r6, r7}\n\t"                                                       \
-                         "mov r12, r1\n\t"                                                                 \
-                         "movs r4, #7\n\t"                                                                 \
-                         "ands r4, r4, r3\n\t"                                                             \
-                         "movs r5, #10\n\t"                                                                \
-                         "muls r4, r5, r4\n\t"                                                             \
-                         "adr r5, 1f\n\t"                                                                  \
-                         "adds r4, r4, r5\n\t"                                                             \
-                         "movs r6, #0\n\t"                                                                 \
-                         "mov pc, r4\n\t"                                                                  \
-                         ".p2align 2\n"                                                                    \
-                         "1:\n\t"                                                                          \
-                         ".rept 8\n\t" TFLMGEN_FULLY_CONNECTED_FEW_THUMB_VALUE                             \
-                         ".endr\n\t"                                                                       \
-                         "bne 1b\n\t"                                                                      \
-                         "mov r1, r0\n\t"                                                                  \
-                         "mov r2, r6\n\t" OUTPUT                                                           \
-                         "mov r1, r12\n\t"                                                                 \
-                         "strb r2, [r1]\n\t"                                                               \
-                         "pop {r4, r5, r6, r7}"                                                            \
-                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                          \
-                         :                                                                                 \
-                         : "r12", "cc", "memory");                                                         \
-    }
-/* clang-format on */
+TFLMGEN_SHARED void tflmgen_fully_connected_few_thumb_one(const int8_t *weights_end, int8_t *output,
+                                                          const int8_t *row_end, int32_t begin)
+{
+    TFLMGEN_IN_REGISTERS_4(weights_end, output, row_end, begin);
+    /* clang-format off */
+    __asm__ volatile(".syntax unified\n\t"
+                     "push {r4, r5, r6, r7}\n\t"
+                     "mov r12, r1\n\t"
+                     "movs r4, #7\n\t"
+                     "ands r4, r4, r3\n\t"
+                     "movs r5, #10\n\t"
+                     "muls r4, r5, r4\n\t"
+                     "adr r5, 1f\n\t"
+                     "adds r4, r4, r5\n\t"
+                     "movs r6, #0\n\t"
+                     "mov pc, r4\n\t"
+                     ".p2align 2\n"
+                     "1:\n\t"
+                     ".rept 8\n\t" TFLMGEN_FULLY_CONNECTED_FEW_THUMB_VALUE
+                     ".endr\n\t"
+                     "bne 1b\n\t"
+                     "mov r1, r0\n\t"
+                     "mov r2, r6\n\t" TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_SIGNED
+                     "mov r1, r12\n\t"
+                     "strb r2, [r1]\n\t"
+                     "pop {r4, r5, r6, r7}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+                     :
+                     : "r12", "cc", "memory");
+    /* clang-format on */
+}
 
-TFLMGEN_FULLY_CONNECTED_FEW_THUMB_ONE(tflmgen_fully_connected_few_thumb_one_clamped,
-                                      TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_CLAMPED)
-TFLMGEN_FULLY_CONNECTED_FEW_THUMB_ONE(tflmgen_fully_connected_few_thumb_one_signed,
-                                      TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_SIGNED)
-
-TFLMGEN_HELPER void tflmgen_fully_connected_few_thumb_run(const int8_t *input, const tflmgen_u32 *stream,
-                                                          int8_t *output,
-                                                          const struct tflmgen_fully_connected_few_thumb_s8 *p,
-                                                          tflmgen_fully_connected_few_thumb_function *one)
+TFLMGEN_SHARED void tflmgen_fully_connected_few_thumb_s8(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
+                                                         const struct tflmgen_fully_connected_few_thumb_s8 *p)
 {
     const int32_t begin = -p->depth;
     int8_t *const results = output;
@@ -82,25 +72,10 @@ TFLMGEN_HELPER void tflmgen_fully_connected_few_thumb_run(const int8_t *input, c
         const int8_t *weights_end = (const int8_t *)stream + (p->depth + 3) / 4 * 4;
         input += p->depth;
         for (int32_t unit = 0; unit < p->units; ++unit, weights_end += 4 * p->unit_words) {
-            one(weights_end, output++, input, begin);
+            tflmgen_fully_connected_few_thumb_one(weights_end, output++, input, begin);
         }
     }
     tflmgen_clamp_thumb_s8(results, (int32_t)(output - results), p->output_min, p->output_max);
-}
-
-/* Outputs clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_fully_connected_few_thumb_clamped_s8(const int8_t *input, const tflmgen_u32 *stream,
-                                                                 int8_t *output,
-                                                                 const struct tflmgen_fully_connected_few_thumb_s8 *p)
-{
-    tflmgen_fully_connected_few_thumb_run(input, stream, output, p, tflmgen_fully_connected_few_thumb_one_clamped);
-}
-
-TFLMGEN_SHARED void tflmgen_fully_connected_few_thumb_signed_s8(const int8_t *input, const tflmgen_u32 *stream,
-                                                                int8_t *output,
-                                                                const struct tflmgen_fully_connected_few_thumb_s8 *p)
-{
-    tflmgen_fully_connected_few_thumb_run(input, stream, output, p, tflmgen_fully_connected_few_thumb_one_signed);
 }
 
 #endif

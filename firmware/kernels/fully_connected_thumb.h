@@ -15,8 +15,9 @@
 
 #ifdef __thumb__
 
-#define TFLMGEN_FULLY_CONNECTED_THUMB_UNITS 4    /* of a group */
-#define TFLMGEN_FULLY_CONNECTED_THUMB_UNROLLED 8 /* values of a single unit */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_UNITS 4        /* of a group */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_SIGNED_WORDS 5 /* of a unit's constants where sums below zero have their own */
+#define TFLMGEN_FULLY_CONNECTED_THUMB_UNROLLED 8     /* values of a single unit */
 
 /* Values of a row that is copied to the stack. */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_STACK 288
@@ -318,36 +319,36 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const
     tflmgen_clamp_thumb_s8(output - count, count, p->output_min, p->output_max);
 }
 
-/* Outputs clamped at the zero point, or not. */
-#define TFLMGEN_FULLY_CONNECTED_THUMB(kind)                                                  \
-    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_copied_##kind##_s8(                    \
-        const int8_t *input, const tflmgen_u32 *stream, int8_t *output,                      \
-        const struct tflmgen_fully_connected_thumb_s8 *p)                                    \
-    {                                                                                        \
-        uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                                   \
-        struct tflmgen_fully_connected_thumb_groups groups;                                  \
-        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,               \
-                                            TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES,      \
-                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED_BYTES); \
-        tflmgen_fully_connected_thumb_run(input, stream, output, p, copy, &groups,           \
-                                          tflmgen_fully_connected_thumb_copied_##kind,       \
-                                          tflmgen_fully_connected_thumb_one_copied_##kind);  \
-    }                                                                                        \
-    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_plain_##kind##_s8(                     \
-        const int8_t *input, const tflmgen_u32 *stream, int8_t *output,                      \
-        const struct tflmgen_fully_connected_thumb_s8 *p)                                    \
-    {                                                                                        \
-        struct tflmgen_fully_connected_thumb_groups groups;                                  \
-        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,               \
-                                            TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN_BYTES,       \
-                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN_BYTES);  \
-        tflmgen_fully_connected_thumb_run(input, stream, output, p, NULL, &groups,           \
-                                          tflmgen_fully_connected_thumb_plain_##kind,        \
-                                          tflmgen_fully_connected_thumb_one_plain_##kind);   \
+/* Rows that are copied to the stack, or long ones; any outputs, or those clamped at the zero point (relu). */
+#define TFLMGEN_FULLY_CONNECTED_THUMB(name, kind)                                                                   \
+    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_##name(const int8_t *input, const tflmgen_u32 *stream,        \
+                                                             int8_t *output,                                        \
+                                                             const struct tflmgen_fully_connected_thumb_s8 *p)      \
+    {                                                                                                               \
+        uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                                                          \
+        struct tflmgen_fully_connected_thumb_groups groups;                                                         \
+        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,                                      \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES,                             \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED_BYTES);                        \
+        tflmgen_fully_connected_thumb_run(input, stream, output, p, copy, &groups,                                  \
+                                          tflmgen_fully_connected_thumb_copied_##kind,                              \
+                                          tflmgen_fully_connected_thumb_one_copied_##kind);                         \
+    }                                                                                                               \
+    TFLMGEN_SHARED void tflmgen_fully_connected_thumb_long_##name(const int8_t *input, const tflmgen_u32 *stream,   \
+                                                                  int8_t *output,                                   \
+                                                                  const struct tflmgen_fully_connected_thumb_s8 *p) \
+    {                                                                                                               \
+        struct tflmgen_fully_connected_thumb_groups groups;                                                         \
+        tflmgen_fully_connected_thumb_begin(&groups, p->depth, p->group_words,                                      \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_PLAIN_BYTES,                              \
+                                            TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN_BYTES);                         \
+        tflmgen_fully_connected_thumb_run(input, stream, output, p, NULL, &groups,                                  \
+                                          tflmgen_fully_connected_thumb_plain_##kind,                               \
+                                          tflmgen_fully_connected_thumb_one_plain_##kind);                          \
     }
 
-TFLMGEN_FULLY_CONNECTED_THUMB(clamped)
-TFLMGEN_FULLY_CONNECTED_THUMB(signed)
+TFLMGEN_FULLY_CONNECTED_THUMB(s8, signed)
+TFLMGEN_FULLY_CONNECTED_THUMB(relu_s8, clamped)
 
 #endif
 

@@ -37,12 +37,9 @@ tflmgen_transpose_conv_thumb_phase_of(int32_t rest, int32_t stride, int32_t taps
     return phase;
 }
 
-/* copy: as many bytes as the largest part has values, and one more where their number is odd. words: those of a
- * channel's constants. */
-TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_run(const int8_t *input, const tflmgen_u32 *stream, uint8_t *copy,
-                                                     int8_t *output, const struct tflmgen_transpose_conv_thumb_s8 *p,
-                                                     int32_t words, tflmgen_fully_connected_thumb_function *run,
-                                                     tflmgen_fully_connected_thumb_function *one)
+/* copy: as many bytes as the largest part has values, and one more where their number is odd. */
+TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_s8(const int8_t *input, const tflmgen_u32 *stream, void *copy,
+                                                    int8_t *output, const struct tflmgen_transpose_conv_thumb_s8 *p)
 {
     const int32_t channels = p->output_channels;
     const int32_t row = p->output_width * channels;
@@ -59,7 +56,7 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_run(const int8_t *input, const 
             const struct tflmgen_transpose_conv_thumb_phase x =
                 tflmgen_transpose_conv_thumb_phase_of(rest_x, p->stride_width, p->filter_width, p->padding_left);
             const int32_t terms = y.taps * x.taps * p->input_channels;
-            const int32_t group_words = ((terms + 1) & ~1) + 4 * words;
+            const int32_t group_words = ((terms + 1) & ~1) + 4 * TFLMGEN_FULLY_CONNECTED_THUMB_SIGNED_WORDS;
             window.filter_height = y.taps;
             window.filter_width = x.taps;
             tflmgen_pixel_thumb_begin(&groups, copy, terms, group_words);
@@ -72,7 +69,9 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_run(const int8_t *input, const 
                     for (int32_t out_x = x.first; out_x < p->output_width; out_x += p->stride_width, ++at_x) {
                         groups.start = 0u - 128u * tflmgen_pixel_thumb_gather(copy, image, at_y, at_x, &window);
                         tflmgen_fully_connected_thumb_units(stream, result + out_y * row + out_x * channels, channels,
-                                                            group_words, &groups, run, one);
+                                                            group_words, &groups,
+                                                            tflmgen_fully_connected_thumb_copied_signed,
+                                                            tflmgen_fully_connected_thumb_one_copied_signed);
                     }
                 }
                 image += p->input_height * p->input_width * p->input_channels;
@@ -82,23 +81,6 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_run(const int8_t *input, const 
         }
     }
     tflmgen_clamp_thumb_s8(output, p->batches * p->output_height * row, p->output_min, p->output_max);
-}
-
-/* All outputs that are not clamped in a window, or not. */
-TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_clamped_s8(const int8_t *input, const tflmgen_u32 *stream, void *copy,
-                                                            int8_t *output,
-                                                            const struct tflmgen_transpose_conv_thumb_s8 *p)
-{
-    tflmgen_transpose_conv_thumb_run(input, stream, copy, output, p, 3, tflmgen_fully_connected_thumb_copied_clamped,
-                                     tflmgen_fully_connected_thumb_one_copied_clamped);
-}
-
-TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_signed_s8(const int8_t *input, const tflmgen_u32 *stream, void *copy,
-                                                           int8_t *output,
-                                                           const struct tflmgen_transpose_conv_thumb_s8 *p)
-{
-    tflmgen_transpose_conv_thumb_run(input, stream, copy, output, p, 5, tflmgen_fully_connected_thumb_copied_signed,
-                                     tflmgen_fully_connected_thumb_one_copied_signed);
 }
 
 #endif

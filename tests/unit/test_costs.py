@@ -91,7 +91,7 @@ def test_a_kernel_without_figures_has_no_estimate(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_core_without_figures_takes_those_of_its_relative() -> None:
-    layer = convolution("conv2d_thumb_signed_s8")
+    layer = convolution("conv2d_thumb_s8")
     assert estimate(layer, "cortex-m7") == estimate(layer, "cortex-m3") != estimate(layer, "cortex-m0")
 
 

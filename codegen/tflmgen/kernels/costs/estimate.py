@@ -38,7 +38,7 @@ STANDS_FOR = {"cortex-m4": "cortex-m3", "cortex-m7": "cortex-m3", "cortex-m55": 
 PER_MAC = 6
 """Cycles of a multiply-accumulate, about, in kernels without a cost model."""
 
-CLAMPED = re.compile("_(relu|clamped|mixed)_")
+CLAMPED = re.compile("_(relu|bounded)_")
 """In names of kernels whose results need not be rounded by their sign."""
 
 Table = dict[str, dict[str, dict[str, float]]]

@@ -26,7 +26,7 @@ def conv2d_pixel_thumb(request: Convolution | GroupedConvolution) -> Kernel | No
         return None
     outputs = channels // groups
     streams = [
-        stream_of(layer.weights[first : first + outputs], exact.words[first : first + outputs])
+        stream_of(layer.weights[first : first + outputs], exact.all_words[first : first + outputs])
         for first in range(0, channels, outputs)
     ]
     over = window.flat
@@ -37,12 +37,12 @@ def conv2d_pixel_thumb(request: Convolution | GroupedConvolution) -> Kernel | No
         (("padding_value", zero_point(input_type(op, 0))),),
         FORWARD,
         (("groups", groups), ("group_inputs", window.input[3] // groups), ("group_outputs", outputs)),
-        (("stream_words", streams[0].size), ("group_words", group_words(terms, exact.words))),
+        (("stream_words", streams[0].size), ("group_words", group_words(terms, exact.all_words))),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     distance = window.overlap_distance(channels, outputs)
     kernel = Kernel(
-        f"tflmgen_conv2d_pixel_thumb_{'signed' if exact.signed else 'clamped'}_s8",
+        "tflmgen_conv2d_pixel_thumb_s8",
         HEADER,
         (
             Input(0),

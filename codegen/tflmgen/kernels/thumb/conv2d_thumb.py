@@ -51,7 +51,7 @@ def conv2d_thumb(request: Convolution) -> Kernel | None:
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(
-        f"tflmgen_conv2d_thumb_{'clamped' if isinstance(exact, Bounded) else 'signed'}_s8",
+        f"tflmgen_conv2d_thumb{'_bounded' if isinstance(exact, Bounded) else ''}_s8",
         HEADER,
         (Input(0), stream, Scratch(2 * BLOCK * rows), Output(0)),
         fields,

@@ -37,7 +37,7 @@ def depthwise_direct_thumb(request: DepthwiseConvolution) -> Kernel | None:
     )
     distance = window.group_distance(1)
     return Kernel(
-        f"tflmgen_depthwise_direct_thumb_{'clamped' if within else 'signed'}_s8",
+        f"tflmgen_depthwise_direct_thumb{'_bounded' if within else ''}_s8",
         HEADER,
         (
             Input(0),

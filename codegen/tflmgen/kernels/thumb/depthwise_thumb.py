@@ -67,8 +67,7 @@ def depthwise_thumb(request: WindowRequest) -> tuple[Kernel, ...]:
     )
     limits = (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127))
     in_place = filters == 1 and output[0] <= window.input[1] and output[1] <= window.input[2]
-    outputs = "signed" if beyond.all() else "mixed" if beyond.any() else "clamped"
-    kind = f"{'3x3' if by_three else 'window'}_{outputs}"
+    kind = f"{'3x3' if by_three else 'window'}{'' if beyond.any() else '_bounded'}"
     records = 0 if by_three else TAPS_BYTES * -(-taps // 2) + _OTHER_BYTES
     return tuple(
         Kernel(
@@ -173,9 +172,7 @@ KERNEL = KernelDeclaration(
         Computes(Convolution, _of_one_channel),
     ),
     {
-        "depthwise_thumb_3x3": depthwise_cost(
-            "strip plane_pair wide_strided_pair pair odd_column signed clamp", 1, 1, 2
-        ),
+        "depthwise_thumb_3x3": depthwise_cost("strip plane_pair wide_strided_pair pair odd_column clamp", 1, 1, 2),
         "depthwise_thumb_window": depthwise_cost(
             "strip plane_line plane_pair wide_strided_pair pair pair_taps signed", 1, 1, 2
         ),

@@ -26,11 +26,11 @@ def fully_connected_few_thumb(request: MatrixProduct) -> Kernel | None:
         return None
     weights = np.zeros((units, depth + -depth % 4), dtype=np.int8)
     weights[:, weights.shape[1] - depth :] = layer.weights
-    stream = np.concatenate([weights.view("<u4"), exact.words], axis=1)
+    stream = np.concatenate([weights.view("<u4"), exact.all_words], axis=1)
     distance = overlap_distance(batches, depth, units)
     limits = (layer.low, layer.high) if exact.clamped else (-128, 127)
     return Kernel(
-        f"tflmgen_fully_connected_few_thumb_{'signed' if exact.signed else 'clamped'}_s8",
+        "tflmgen_fully_connected_few_thumb_s8",
         HEADER,
         (Input(0), ConstantArray.of("stream", stream.reshape(-1), DType.UINT32), Output(0)),
         params(
@@ -52,7 +52,7 @@ KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
     (Computes(MatrixProduct, fully_connected_few_thumb), Computes(Convolution, _of_convolution)),
-    {"fully_connected_few_thumb": matrix_cost("row unit mac signed clamp", 1, 1, 2)},
+    {"fully_connected_few_thumb": matrix_cost("row unit mac clamp", 1, 1, 2)},
     (Cases("fully_connected_few scaled_fully_connected"),),
     preference=3,
 )

@@ -38,13 +38,11 @@ def transpose_conv_thumb(request: TransposedConvolution) -> Kernel | None:
     if any(one is None for one in exact):
         return None
     known = [one for one in exact if one is not None]
-    signed, clamped = any(one.signed for one in known), any(one.clamped for one in known)
-    streams = [
-        stream_of(part.weights, one.all_words if signed else one.words) for part, one in zip(parts, known, strict=True)
-    ]
+    clamped = any(one.clamped for one in known)
+    streams = [stream_of(part.weights, one.all_words) for part, one in zip(parts, known, strict=True)]
     most = max(part.weights.shape[1] for part in parts)
     return Kernel(
-        f"tflmgen_transpose_conv_thumb_{'signed' if signed else 'clamped'}_s8",
+        "tflmgen_transpose_conv_thumb_s8",
         HEADER,
         (
             Input(2),
@@ -67,6 +65,6 @@ KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
     (Computes(TransposedConvolution, transpose_conv_thumb),),
-    {"transpose_conv_thumb": transposed_cost("pixel row gathered_step alone_value output mac signed", 1, 4, 2)},
+    {"transpose_conv_thumb": transposed_cost("pixel row gathered_step alone_value output mac", 1, 4, 2)},
     (Cases("transpose_conv"),),
 )

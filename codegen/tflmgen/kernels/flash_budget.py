@@ -1,4 +1,4 @@
-"""Kernels that take larger weights for fewer cycles: which of them the flash has room for."""
+"""Selects kernels with larger weights and fewer cycles within a budget of flash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tflmgen.ir import (
 )
 
 WINOGRAD = "winograd"
-"""The variant of kernels with larger weights."""
+"""Name of the variant of kernels with larger weights."""
 
 Kernels = Mapping[int, Selected]
 
@@ -57,13 +57,13 @@ def within_flash(
 
 
 def _worth(larger: CostedKernel, other: CostedKernel) -> float:
-    """Cycles saved for a byte."""
+    """Cycles saved per additional byte of flash."""
     more = sum(map(len, _packed(larger.kernel))) - sum(map(len, _packed(other.kernel)))
     return (other.cycles - larger.cycles) / max(1, more)
 
 
 def _flash(module: Module, operators: list[Op], kernels: Kernels) -> int:
-    """Bytes of all constants; equal ones are stored once."""
+    """Bytes of all constants; equal ones count once."""
     called = {op: call for op in operators if (call := _called(kernels[op.id])) is not None}
     packed = {data for call in called.values() for data in _packed(call)}
     plain = {name for op, call in called.items() for name in _plain(op, call)}

@@ -1,4 +1,4 @@
-"""One operator of a graph as the operator table sees it."""
+"""Operators of a graph in the form that the operator table uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tflmgen.ir import OperatorInstance, TensorType, Value, constant_array
 def instance_of(
     inputs: Sequence[Value | None], outputs: Sequence[TensorType], attributes: Any, constants: Mapping[str, bytes]
 ) -> OperatorInstance:
-    """The operator with these operands, without the graph around it."""
+    """Types, constants and attributes of an operator with these operands, without the graph."""
     return OperatorInstance(
         tuple(v.type if v is not None else None for v in inputs),
         tuple(outputs),

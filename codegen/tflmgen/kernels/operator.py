@@ -1,4 +1,4 @@
-"""What is known of one TFLite operator: attributes, arity, support rules, shape rule, kernel."""
+"""Row of the operator table: attributes, arity, support rules, shape inference and kernel of one TFLite operator."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Shape = tuple[Dim, ...]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What an operator keeps from one invocation to the next, beside the file's variables.
+    """A piece of state that an operator keeps between invokes, outside the file's variables.
 
-    initial  contents before the first invocation and after NAME_reset(), little-endian; empty: zeros
+    initial  contents before the first invoke and after NAME_reset(), little-endian; empty: zeros
     """
 
     dtype: DType
@@ -107,5 +107,5 @@ Operators = Mapping[str, Operator]
 
 
 def no_attributes(options: Options | None) -> None:
-    """For operators without options, or whose options do not matter."""
+    """Attributes of operators without options, or whose options have no effect."""
     del options

@@ -11,14 +11,14 @@ GREATEST_FLOAT = (2 - 2**-23) * 2.0**127
 
 
 def present(options: Options | None) -> Options:
-    """The options, which the operator cannot do without."""
+    """The options. Raises ValueError if the operator has none."""
     if options is None:
         raise ValueError("the operator's options are missing")
     return options
 
 
 def positive(options: Options, field: str, default: int = 0) -> int:
-    """An integer of at least 1."""
+    """An integer field of at least 1. Raises ValueError for any other value."""
     value = int(options.get(field, default))
     if value < 1:
         raise ValueError(f"{field} is {value}, but must be at least 1")
@@ -26,7 +26,7 @@ def positive(options: Options, field: str, default: int = 0) -> int:
 
 
 def integer(options: Options, field: str, least: int, greatest: int) -> int:
-    """An integer field of custom options that must be there."""
+    """A required integer field of custom options. Raises ValueError if it is missing or out of range."""
     value = options.get(field)
     if not isinstance(value, int):
         raise ValueError(f"the custom options lack {field}" if value is None else f"{field} is not an integer")
@@ -36,7 +36,7 @@ def integer(options: Options, field: str, least: int, greatest: int) -> int:
 
 
 def flag(options: Options, field: str) -> bool:
-    """A Boolean field of custom options that must be there."""
+    """A required Boolean field of custom options. Raises ValueError if it is missing or no Boolean."""
     value = options.get(field)
     if not isinstance(value, int):
         raise ValueError(f"the custom options lack {field}" if value is None else f"{field} is no Boolean")
@@ -44,7 +44,7 @@ def flag(options: Options, field: str) -> bool:
 
 
 def real(options: Options, field: str) -> float:
-    """A number of custom options that must be there, as float32."""
+    """A required number of custom options, rounded to float32. Raises ValueError if it is missing or no number."""
     value = options.get(field)
     if not isinstance(value, int | float):
         raise ValueError(f"the custom options lack {field}" if value is None else f"{field} is no number")

@@ -31,33 +31,33 @@ from tflmgen.kernels.table import OPERATORS
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Op.id -> what computes it. notes: what the user should know of the choice."""
+    """Op.id -> its chosen computation; `notes`: remarks for the user."""
 
     kernels: Mapping[int, Selected]
     notes: tuple[str, ...] = ()
 
     def selected(self, op: Op) -> Selected:
-        """What computes an operator, with what else could."""
+        """Chosen computation of an operator, with its alternatives."""
         return self.kernels[op.id]
 
     def of(self, op: Op) -> Computation:
-        """What computes an operator."""
+        """Chosen computation of an operator."""
         return _computation(self.kernels[op.id])
 
     @property
     def computations(self) -> Iterator[Computation]:
-        """What computes each operator."""
+        """Chosen computations of all operators."""
         return map(_computation, self.kernels.values())
 
     @property
     def cycles(self) -> int:
-        """The estimated cycles of all operators, each called once."""
+        """Sum of the estimated cycles of all operators, each called once."""
         return sum(map(cycles_of, self.kernels.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Chooses kernels for one processor, from a table of operators."""
+    """Selects kernels for one processor, from a table of operators."""
 
     target: Target
     operators: Operators = field(default_factory=lambda: OPERATORS)
@@ -84,7 +84,7 @@ class Selector:
 
 
 def without_overlap(selection: Selection) -> Selection:
-    """The same kernels, with every output apart from the inputs."""
+    """The same kernels without overlaps: every output is disjoint from the inputs."""
     return Selection(
         {number: _without_overlap(kernel) for number, kernel in selection.kernels.items()}, selection.notes
     )

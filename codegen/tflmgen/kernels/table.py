@@ -111,15 +111,15 @@ FAMILIES: tuple[tuple[Operator, ...], ...] = (
 )
 
 OPERATORS: Operators = {operator.name: operator for family in FAMILIES for operator in family}
-"""tflmgen's own operators; a compilation's table has those of its plug-ins beside them."""
+"""tflmgen's own operators; the table of a compilation adds those of its plug-ins."""
 
 
 def with_custom(operators: Iterable[Operator]) -> Operators:
-    """The table with custom operators, whose names are none of tflmgen's own."""
+    """The table with custom operators added, whose names must not be tflmgen's own."""
     return {**OPERATORS, **{operator.name: operator for operator in operators}}
 
 
 def traits_of(name: str, operators: Operators = OPERATORS) -> Traits:
-    """What may be concluded about the operator of this name; of one that isn't in the table, nothing."""
+    """Traits of the operator `name`; those of an unknown operator if it is not in the table."""
     operator = operators.get(name)
     return UNKNOWN if operator is None else operator.traits

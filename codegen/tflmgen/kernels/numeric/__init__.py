@@ -1,1 +1,1 @@
-"""Arithmetic of quantisation, windows and weights that operators and kernels share, done at build time."""
+"""Build-time arithmetic of quantisation, windows and weights, common to operators and kernels."""

@@ -1,6 +1,6 @@
-"""Fixed-point functions that TFLite's quantised kernels are defined by, done at build time to make tables.
+"""Fixed-point functions that define TFLite's quantised kernels, evaluated at build time for tables.
 
-Numbers are 32-bit integers `raw` that stand for raw / 2**(31 - integer_bits). Source of the algorithms: gemmlowp's
+Numbers are 32-bit integers `raw` that represent raw / 2**(31 - integer_bits). Source of the algorithms: gemmlowp's
 fixedpoint.h (barrel-shifted exp, Newton-Raphson division), reproduced here on Python integers.
 """
 
@@ -22,19 +22,19 @@ _EXP_FACTORS = (
 
 
 def saturate(value: int, bits: int = 32) -> int:
-    """`value` moved into the range of a signed integer."""
+    """`value` clamped to the range of a signed integer of `bits`."""
     limit = 1 << (bits - 1)
     return min(max(value, -limit), limit - 1)
 
 
 def wrap(value: int, bits: int) -> int:
-    """The signed integer of `bits` with the same lowest bits."""
+    """`value` wrapped to a signed integer of `bits` (two's complement)."""
     half = 1 << (bits - 1)
     return (value + half) % (2 * half) - half
 
 
 def doubling_high_multiply(a: int, b: int, bits: int = 32) -> int:
-    """round(a * b / 2**(bits-1)), halves up; saturates for the least integer squared."""
+    """round(a * b / 2**(bits-1)), halves up; saturates for the square of the smallest integer."""
     return saturate((a * b + (1 << (bits - 2))) >> (bits - 1), bits)
 
 
@@ -45,7 +45,7 @@ def rounding_divide(value: int, exponent: int) -> int:
 
 
 def requantize(value: int, multiplier: int, shift: int) -> int:
-    """value * multiplier * 2**(shift - 31) with two roundings, as tflmgen_requantize does it."""
+    """value * multiplier * 2**(shift - 31) with two roundings; equal to tflmgen_requantize."""
     shifted = wrap(value << max(shift, 0), 32)
     return rounding_divide(doubling_high_multiply(shifted, multiplier), max(-shift, 0))
 
@@ -104,7 +104,7 @@ def tanh(raw: int, integer_bits: int) -> int:
 
 
 def inverse_sqrt(value: int) -> tuple[int, int]:
-    """(multiplier, shift) with 1 / sqrt(value) = multiplier * 2**(shift - 31), as tflmgen_inverse_sqrt does it.
+    """(multiplier, shift) with 1 / sqrt(value) = multiplier * 2**(shift - 31); equal to tflmgen_inverse_sqrt.
 
     Newton-Raphson on `value` brought to [1/4, 1) with three integer bits; 0 counts as 1.
     """

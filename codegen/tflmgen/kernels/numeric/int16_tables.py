@@ -1,7 +1,7 @@
-"""Functions of int16 as tables of 513 numbers, between which kernels interpolate.
+"""Functions of int16 as tables of 513 entries with linear interpolation.
 
-Source of the algorithm: LUTPopulate in TFLite's kernels/internal/common.h. A table's numbers are moved by half of the
-error that interpolation would have midway.
+Source of the algorithm: LUTPopulate in TFLite's kernels/internal/common.h. Entries are shifted by half of the
+interpolation error at the midpoint.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from tflmgen.kernels.header_constants import header_constant
 
 STEPS = 2**16 >> header_constant("interpolate.h", "TFLMGEN_INTERPOLATED_BITS")
-"""Intervals of a table."""
+"""Number of intervals of a table."""
 
 Floats = NDArray[np.float32]
 
 
 def _round(values: Floats) -> Floats:
-    """Halves away from zero."""
+    """Rounds to the nearest integer, halves away from zero."""
     rounded: Floats = np.copysign(np.floor(np.abs(values) + np.float32(0.5)), values)
     return rounded
 

@@ -15,7 +15,7 @@ from tflmgen.ir import DType, Quantization
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 MAX_SHIFT = 30
-"""Greatest left shift that tflmgen_requantize takes."""
+"""Largest left shift of tflmgen_requantize."""
 
 
 class Activation(Enum):
@@ -28,7 +28,7 @@ class Activation(Enum):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Least and greatest real value."""
+        """Smallest and largest real value."""
         return {
             Activation.NONE: (-FLOAT_MAX, FLOAT_MAX),
             Activation.RELU: (0.0, FLOAT_MAX),
@@ -38,7 +38,7 @@ class Activation(Enum):
 
 
 def parse_activation(code: int) -> Activation:
-    """The fused activation with the schema's number `code`; ValueError where kernels do not apply it."""
+    """The fused activation with the schema's number `code`. Raises ValueError if kernels do not support it."""
     names = {4: "TANH", 5: "SIGN_BIT"}
     try:
         return Activation(code)
@@ -85,7 +85,7 @@ def quantize_value(real: float, quantization: Quantization) -> int:
 
 
 def activation_range(activation: Activation, dtype: DType, quantization: Quantization) -> tuple[int, int]:
-    """Least and greatest quantised output of `activation`, within the limits of `dtype`."""
+    """Smallest and largest quantised output of `activation`, within the limits of `dtype`."""
     least, greatest = dtype.limits
     low, high = activation.bounds
     if low != -FLOAT_MAX:

@@ -1,6 +1,6 @@
-"""Index arithmetic done at build time: strides of row-major tensors, broadcasting, and nests of loops made short.
+"""Build-time index arithmetic: strides of row-major tensors, broadcasting, and collapsing of loop nests.
 
-A nest is a tuple of extents (outermost loop first) with, for each tensor that it walks, a tuple of strides in elements.
+A nest is a tuple of extents (outermost loop first) with a tuple of strides, in elements, for each tensor.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tflmgen.kernels.header_constants import header_constant
 
 MAX_RANK = header_constant("nest.h", "TFLMGEN_MAX_RANK")
-"""Loops that a nest can hold."""
+"""Largest number of loops of a nest."""
 
 Ints = tuple[int, ...]
 
@@ -22,7 +22,7 @@ def strides_of(shape: Ints) -> Ints:
 
 
 def broadcast_shape(*shapes: Ints) -> Ints | None:
-    """The shape that `shapes` broadcast to by NumPy's rule, or None where they do not fit."""
+    """The shape that `shapes` broadcast to by NumPy's rule; None if they are incompatible."""
     rank = max(len(shape) for shape in shapes)
     result = []
     for axis in range(-rank, 0):
@@ -57,9 +57,9 @@ class Nest:
 
 
 def collapse(extents: Ints, *strides: Ints) -> Nest:
-    """The shortest equal nest: loops of one turn dropped, loops that every tensor runs through evenly merged.
+    """The shortest equivalent nest: drops loops of one iteration, and merges loops that are contiguous in every tensor.
 
-    An empty nest (no elements) becomes one loop of 0 turns; no loops at all, one of 1 turn.
+    An empty nest (no elements) becomes one loop of 0 iterations; a nest without loops, one of 1 iteration.
     """
     if 0 in extents:
         return Nest((0,), tuple((0,) for _ in strides))

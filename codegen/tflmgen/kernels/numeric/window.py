@@ -14,21 +14,21 @@ from tflmgen.kernels.option_fields import positive
 from tflmgen.kernels.rules import input_type, static_shape
 
 Fields = tuple[tuple[str, int | float], ...]
-"""Fields of a params struct, in order."""
+"""(name, value) of the fields of a params struct, in order."""
 
 EXPLICIT_PADDING = "explicit_padding"
-"""A key of Options that is no field of the schema: pixels of padding above, left, below and right."""
+"""Internal key of Options, not in the schema: pixels of padding above, left, below and right."""
 
 _FAR = 2**31
-"""A coordinate beyond every tensor, small enough to be multiplied by its width and channels."""
+"""A coordinate outside every tensor, small enough that products with width and channels fit 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """How a window moves: strides and dilations in pixels, and whether the input is padded (SAME) or not (VALID).
+    """Steps of a window: strides and dilations in pixels, and padding.
 
-    before, after: pixels of padding (height, width) on either side where it isn't SAME, as a PAD leaves them that a
-    pass has made part of the operator.
+    same           SAME padding, else VALID or explicit
+    before, after  explicit padding in pixels (height, width), from a PAD fused into the operator
     """
 
     same: bool
@@ -41,12 +41,12 @@ class Steps:
 
     @property
     def pads(self) -> bool:
-        """Whether windows may reach beyond the input."""
+        """Whether windows may reach into padding."""
         return self.same or any(self.before + self.after)
 
 
 def parse_padding(options: Options) -> bool:
-    """Whether the field `padding` is SAME, not VALID."""
+    """Whether the field `padding` is SAME (else VALID)."""
     padding = int(options.get("padding", 0))
     if padding not in (0, 1):
         raise ValueError(f"padding is {padding}, but only 0 (SAME) and 1 (VALID) exist")
@@ -54,7 +54,7 @@ def parse_padding(options: Options) -> bool:
 
 
 def parse_steps(options: Options, dilated: bool) -> Steps:
-    """The fields `padding`, `stride_h` ... of a convolution or pool; ValueError where one is out of range."""
+    """Steps from the fields `padding`, `stride_h` ... of a convolution or pool. Raises ValueError if out of range."""
     padding = int(options.get("padding", 0))
     if padding not in (0, 1):
         raise ValueError(f"padding is {padding}, but only 0 (SAME) and 1 (VALID) exist")
@@ -72,16 +72,16 @@ def parse_steps(options: Options, dilated: bool) -> Steps:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A window along one dimension: positions that the output has, and padding before the input, in pixels."""
+    """A window along one dimension: number of output positions, and pixels of leading padding."""
 
     output: int
     padding: int
 
 
 def extent(same: bool, size: int, taps: int, stride: int, dilation: int, before: int = 0, after: int = 0) -> Extent:
-    """Output size and leading padding for an input of `size`; a window that does not fit gives an output <= 0.
+    """Output size and leading padding for an input of `size`; the output is <= 0 if the window does not fit.
 
-    Where SAME padding is odd, the trailing side gets the pixel more.
+    Odd SAME padding has one more pixel on the trailing side.
     """
     reach = (taps - 1) * dilation + 1
     if not same:
@@ -112,7 +112,7 @@ class Window:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """Pixels (height, width) from a window's first tap to its last, both counted."""
+        """Extent of a dilated window in pixels (height, width), from the first tap to the last, inclusive."""
         steps = self.steps
         return (
             (self.taps[0] - 1) * steps.dilation_height + 1,
@@ -121,7 +121,7 @@ class Window:
 
     @property
     def transposed(self) -> Window:
-        """The same with height and width exchanged."""
+        """The window with height and width exchanged."""
         steps, (batches, height, width, channels) = self.steps, self.input
         return Window(
             Steps(
@@ -139,7 +139,7 @@ class Window:
 
     @property
     def line(self) -> Window:
-        """A window of one column over a single column of pixels as one of a row over a line; any other as it is."""
+        """A one-column window over a one-column image as a one-row window over a line; any other window unchanged."""
         return self.transposed if self.input[2] == self.taps[1] == self.width.output == 1 else self
 
     @property
@@ -150,7 +150,7 @@ class Window:
 
     @property
     def reaches_out(self) -> bool:
-        """Whether some position of the window reaches beyond the input."""
+        """Whether some position of the window reaches into padding."""
         strides = self.steps.stride_height, self.steps.stride_width
         spans = zip((self.height, self.width), strides, self.reach, self.input[1:3], strict=True)
         return any(o.padding or (o.output - 1) * stride + reach > size for o, stride, reach, size in spans)
@@ -174,10 +174,10 @@ class Window:
         )
 
     def overlap_distance(self, output_channels: int, last: int = 1) -> int:
-        """Least distance, in elements, by which the output must precede the input that it lies over.
+        """Smallest distance, in elements, by which the output must precede the overlapped input.
 
-        The kernels read an output pixel's window, channel after channel, while they write the pixel: all its channels
-        but the `last` are written before its last read, and all of them before the next pixel's first.
+        Kernels read the window of an output pixel while they write its channels: all channels but the `last` are
+        written before the pixel's last read, and all of them before the next pixel's first read.
         """
         still_read = np.append(self.still_read(), np.iinfo(np.int64).max)
         written = np.arange(1, len(still_read)) * output_channels
@@ -215,12 +215,12 @@ class Window:
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether each output pixel sees just the input pixel of its own number."""
+        """Whether each output pixel depends only on the input pixel of the same index."""
         return self.taps == (1, 1) and (self.steps.stride_height, self.steps.stride_width) == (1, 1)
 
     @property
     def flat(self) -> Window:
-        """A pointwise window over one long line of all pixels; any other as it is."""
+        """A pointwise window over one line of all pixels; any other window unchanged."""
         batches, height, width, channels = self.input
         return replace(self, input=(1, 1, batches * height * width, channels)) if self.is_pointwise else self
 
@@ -234,12 +234,12 @@ class Window:
         return max(0, max((first * more + unread for first in firsts), default=0))
 
     def still_read(self) -> NDArray[np.int64]:
-        """The offset of the first input element that is inside the window of an output pixel or of any after it."""
+        """Per output pixel, offset of the first input element in its window or in that of any later pixel."""
         least: NDArray[np.int64] = np.minimum.accumulate(self._first_reads()[::-1])[::-1]
         return least
 
     def _first_reads(self) -> NDArray[np.int64]:
-        """The offset of the first input element inside each output pixel's window, pixels in order."""
+        """Per output pixel, in order, offset of the first input element in its window."""
         batches, height, width, channels = self.input
         rows = _first_inside(self.height, height, self.taps[0], self.steps.stride_height, self.steps.dilation_height)
         columns = _first_inside(self.width, width, self.taps[1], self.steps.stride_width, self.steps.dilation_width)
@@ -253,7 +253,7 @@ class Window:
 
 
 def _first_inside(over: Extent, size: int, taps: int, stride: int, dilation: int) -> NDArray[np.int64]:
-    """For each position of the window, the first of its pixels inside an input of `size`; far out where none is."""
+    """Per position of the window, its first pixel inside an input of `size`; _FAR if there is none."""
     origins = np.arange(over.output, dtype=np.int64) * stride - over.padding
     firsts = origins + np.maximum(0, -(origins // dilation)) * dilation
     firsts = np.where(origins < 0, firsts, origins)
@@ -262,12 +262,12 @@ def _first_inside(over: Extent, size: int, taps: int, stride: int, dilation: int
 
 
 def four(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
-    """`shape`, which a rule has shown to have 4 dimensions."""
+    """`shape` as a tuple of 4, as an earlier rule requires."""
     a, b, c, d = shape
     return a, b, c, d
 
 
 def window_of(op: OperatorInstance) -> Window:
-    """The window of a convolution whose filter is [.., height, width, ..]."""
+    """Window of a convolution with a filter [.., height, width, ..]."""
     taps = four(static_shape(input_type(op, 1)))[1:3]
     return Window(op.attributes.steps, four(static_shape(input_type(op, 0))), taps)

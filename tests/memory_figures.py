@@ -2,7 +2,7 @@
 
     python tests/memory_figures.py ../shared/corpus > tables.md
 
-The packing bound is the most bytes that live at once if the operators of the file run in its order and each tensor has
+The file's bound is the most bytes that live at once if the operators of the file run in its order and each tensor has
 its own place, of whole words, from its producer to its last reader; of a file with control flow there is none.
 """
 
@@ -24,7 +24,7 @@ from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, Optimize
 
 M4 = Target("cortex-m4", frozenset({"dsp", "fpu"}))
-COLUMNS = ("TFLM", "packing bound", "tflmgen", "for RAM")
+COLUMNS = ("TFLM", "file's bound", "tflmgen", "for RAM")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Row:
     figures: tuple[int | None, ...]
 
 
-def packing_bound(model: Model) -> int | None:
+def file_bound(model: Model) -> int | None:
     """Of the first subgraph, in a file without control flow."""
     graph = model.subgraphs[0]
     first = dict.fromkeys(graph.inputs, 0)
@@ -70,7 +70,7 @@ def rows(corpus: Path) -> Iterator[Row]:
 def _row(path: Path, entry: Mapping[str, Any]) -> Row | None:
     controlled = entry["has_if"] or entry["has_while"] or entry["has_call"]
     try:
-        bound = None if controlled else packing_bound(read_model(path))
+        bound = None if controlled else file_bound(read_model(path))
         plans = [compile_model(path, M4, BuildOptions(optimize=how)).plan for how in (Optimize.BALANCED, Optimize.RAM)]
     except TflmgenError:
         return None
@@ -87,8 +87,8 @@ def mean(found: Iterable[Row], figure: int, of: int) -> tuple[int, float, float]
 
 
 def summary(found: Sequence[Row]) -> Iterator[str]:
-    """One line per category: quotients of the arena and of the packing bound, or of TFLite Micro's arena."""
-    yield "| | models | of the packing bound | greatest | for RAM | of TFLM's arena | greatest |"
+    """One line per category: quotients of the arena and of the file's bound, or of TFLite Micro's arena."""
+    yield "| | models | of the file's bound | greatest | for RAM | of TFLM's arena | greatest |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for category in dict.fromkeys(row.category for row in found):
         some = [row for row in found if row.category == category]

@@ -26,6 +26,7 @@ from tflmgen.explore import (
 from tflmgen.frontend import TensorKey, find_bounds, import_model, read_model
 from tflmgen.ir import Module, Op, Program, Target, walk
 from tflmgen.kernels import Operators, Selector, with_custom
+from tflmgen.memory import packing_bound
 from tflmgen.options import BuildOptions
 from tflmgen.passes import check_names, limits_by_loop
 from tflmgen.plugins import load_operators
@@ -98,7 +99,7 @@ def _compiled(imported: Module, name: str, selector: Selector, settings: Setting
     remarks = remarks_of(imported, module.removed, program)
     sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks)
     plan_options = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
-    plan = plan_json(module, plan_choice.best, program, sources, plan_options)
+    plan = plan_json(module, plan_choice.best, program, sources, plan_options, packing_bound(modules[0]))
     return Compilation(name, module, program, sources, plan, _plugin_files(modules[0], selector.operators))
 
 

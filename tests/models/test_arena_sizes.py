@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memory_figures import M4, packing_bound
+from memory_figures import M4, file_bound
 from support.corpus import CORPUS, requires_corpus
 from support.well_known import MADE, well_known
 from tflmgen.compiler import compile_model
@@ -18,7 +18,7 @@ from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 
 MOST = 0.80
-"""Of the packing bound, in the geometric mean."""
+"""Of the file's bound, in the geometric mean."""
 
 
 TINY = 64
@@ -53,14 +53,14 @@ def entries() -> list[dict[str, Any]]:
 
 @requires_corpus
 @pytest.mark.parametrize("target", [Target("generic"), M0, M4, M55], ids=["portable", "m0", "m4", "m55"])
-def test_no_model_without_control_flow_is_above_the_packing_bound(target: Target) -> None:
+def test_no_model_without_control_flow_is_above_the_file_bound(target: Target) -> None:
     above, compared = {}, 0
     for entry in entries():
         path = CORPUS / entry["path"]
         if entry["has_if"] or entry["has_while"] or entry["has_call"]:
             continue
         try:
-            bound, plan = packing_bound(read_model(path)), compile_model(path, target, BuildOptions()).plan
+            bound, plan = file_bound(read_model(path)), compile_model(path, target, BuildOptions()).plan
         except TflmgenError:
             continue
         compared += bound is not None
@@ -71,11 +71,11 @@ def test_no_model_without_control_flow_is_above_the_packing_bound(target: Target
 
 
 @pytest.mark.parametrize("target", [Target("generic"), M4], ids=["portable", "m4"])
-def test_real_models_stay_below_the_packing_bound(target: Target, tmp_path: Path) -> None:
+def test_real_models_stay_below_the_file_bound(target: Target, tmp_path: Path) -> None:
     paths = real_models() or [well_known(name, tmp_path) for name in MADE]
     quotients = {}
     for path in paths:
-        bound = packing_bound(read_model(path))
+        bound = file_bound(read_model(path))
         if bound:
             quotients[path.stem] = compile_model(path, target, BuildOptions()).plan["arena"]["bytes"] / bound
     assert len(quotients) == len(paths)

@@ -16,6 +16,7 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module, Op
 from tflmgen.ir.kernel import Target
 from tflmgen.kernels.selection import Selector
+from tflmgen.memory import packing_bound
 from tflmgen.options import Optimize
 from tflmgen.passes.pipeline import run_passes
 
@@ -59,6 +60,12 @@ def test_budgets(text: str | None, value: int | None) -> None:
 def test_bad_budgets(text: str) -> None:
     with pytest.raises(UsageError, match="--ram-budget"):
         parse_budget(text)
+
+
+def test_the_packing_bound_counts_tensors_alone_each_in_its_place() -> None:
+    """The second convolution reads and writes images of 16 channels."""
+    assert packing_bound(network()) == 2 * 24 * 24 * 16
+    assert packing_bound(filters()) == (11 + 1) * 32
 
 
 def test_least_ram_has_streams() -> None:

@@ -42,12 +42,11 @@ from tflmgen.ir import (
     walk_instructions,
 )
 from tflmgen.kernels import Selection
-from tflmgen.memory import Storage, peak
+from tflmgen.memory import Storage
 from tflmgen.schedule import (
     Boundary,
     CallStep,
     IfStep,
-    Liveness,
     Schedule,
     ScheduleItem,
     Sequence,
@@ -60,19 +59,13 @@ from tflmgen.schedule import (
 Json = dict[str, Any]
 
 
-def packing_bound(liveness: Liveness, storage: Storage, steps: int) -> int:
-    """Most bytes live at one step if each value and scratch had its own place, rounded up to 4 bytes."""
-    variables = {v for buffer in storage.buffers if buffer.memory == "state" for v in buffer.values}
-    scratch = [(storage.buffers[i].bytes, storage.buffers[i].steps) for i in storage.scratch.values()]
-    return peak(liveness.blocks(variables) + scratch, steps)[0]
-
-
 def plan_json(
     module: Module,
     best: Candidate,
     program: Program,
     sources: Sources,
     options: Mapping[str, Any],
+    packing_bound: int,
 ) -> Json:
     """The plan as JSON values; see schema/plan.json for each field."""
     selection, schedule, storage, layout = best.selection, best.schedule, best.storage, best.layout
@@ -90,7 +83,7 @@ def plan_json(
         "macs": total_macs(steps, module.removed_macs),
         "arena": {
             "bytes": program.arena_bytes,
-            "packing_bound": packing_bound(best.liveness, storage, schedule.steps),
+            "packing_bound": packing_bound,
             "lower_bound": layout.arena.lower_bound,
             "peak_step": layout.arena.peak_step,
             "order_proved": best.order_proved,

@@ -21,7 +21,7 @@ from tflmgen.memory import (
     has_pieces,
     keeps_multiples,
     lay_out,
-    peak,
+    packing_bound,
 )
 from tflmgen.schedule import Liveness, Schedule, Step, analyze, schedule, walk_items
 
@@ -44,8 +44,8 @@ class Candidate:
 
     @property
     def cost(self) -> tuple[int, int]:
-        """Key of the comparison: bytes copied inside loops beyond the free ones, then bytes of RAM."""
-        return max(TUNING.free_copied_bytes, copied_in_loops(self.storage)), self.bytes
+        """Key of the comparison: bytes copied inside loops, then bytes of RAM."""
+        return copied_in_loops(self.storage), self.bytes
 
     @property
     def bytes(self) -> int:
@@ -57,17 +57,11 @@ def best_candidate(module: Module, selection: Selection) -> Candidate:
     """The best plan with the fastest kernels, or with slower ones as long as they save enough memory."""
     plans = plans_by_speed(module, selection)
     best = next(plans)
-    bound, total = _packing_bound(module), selection.cycles
+    bound, total = packing_bound(module), selection.cycles
     for plan in plans:
         is_bounded = best.layout.arena.bytes <= bound
         if is_bounded and not _is_worth_it(plan, best, total):
             break
-        if (
-            is_bounded
-            and plan.extra_cycles > best.extra_cycles
-            and 0 < (best.bytes - plan.bytes) * TUNING.slight_share < best.bytes
-        ):
-            continue
         best = min(best, plan, key=lambda candidate: candidate.cost)
     return best
 
@@ -88,13 +82,6 @@ def plans_by_speed(module: Module, selection: Selection) -> Iterator[Candidate]:
         best = min(_plans(kernels, orders, variables), key=lambda candidate: candidate.cost)
         yield replace(best, order_proved=by_peak.is_proved, extra_cycles=kernels.cycles - selection.cycles)
         kernels = _slower(best)
-
-
-def _packing_bound(module: Module) -> int:
-    """Peak of live tensor bytes in the file's order, without scratch and overlaps."""
-    variables = {v.home for v in module.state.values()}
-    scheduled = schedule(module)
-    return peak(analyze(scheduled, variables).blocks(variables), scheduled.steps)[0]
 
 
 def _plans(

@@ -19,13 +19,7 @@ from tflmgen.kernels.requests import (
     Request,
     WindowRequest,
 )
-
-MOST_ZEROS = 1024
-"""Zeros, in bytes, that may stand between an operator's weights, for other groups of channels or units that aren't
-there."""
-
-MOST_PACKED = 1.25
-"""Times the weights' bytes that packed ones may take, beyond that."""
+from tflmgen.kernels.tuning import TUNING
 
 PER_CHANNEL = 12
 """Bytes of a bias, a multiplier and a shift."""
@@ -65,7 +59,7 @@ def convolution_kernels(op: OperatorInstance, window: Window, layer: Layer, targ
         return fast_kernels(DepthwiseConvolution(op, target, layer, window))
     grouped = GroupedConvolution(op, target, layer, window)
     requests: list[WindowRequest] = [grouped]
-    if channels * (taps * inputs - terms) <= MOST_ZEROS and target.optimize != "size":
+    if channels * (taps * inputs - terms) <= TUNING.padding_bytes and target.optimize != "size":
         requests.append(Convolution(op, target, replace(layer, weights=_spread(grouped)), window.line))
     return [_with_macs(kernel, grouped.macs) for kernel in fast_kernels(*requests)]
 
@@ -90,7 +84,7 @@ def _most_packed(request: Request) -> float:
     if not isinstance(request, LayerRequest) or isinstance(request, DepthwiseConvolution):
         return math.inf
     weights = request.layer.weights
-    return MOST_PACKED * (weights.size + PER_CHANNEL * len(weights)) + MOST_ZEROS
+    return TUNING.packed_share * (weights.size + PER_CHANNEL * len(weights)) + TUNING.padding_bytes
 
 
 def _packed_bytes(kernel: Kernel) -> int:

@@ -6,18 +6,13 @@ from collections.abc import Iterable
 
 from tflmgen.ir import CostedKernel, Kernel, KernelChoice, Scratch, Target
 from tflmgen.kernels.costs.estimate import estimate
-
-NEAR = 1.1
-"""Estimated cycles that differ by less than this factor say nothing: the kernel that stands first is taken."""
-
-LITTLE = 16
-"""Bytes of scratch that a slower kernel without any is not worth."""
+from tflmgen.kernels.tuning import TUNING
 
 
 def fastest(kernels: Iterable[Kernel], target: Target) -> KernelChoice:
     """The kernel of fewest estimated cycles, or the first one where those aren't known of all but a portable one.
 
-    Of kernels that are NEAR that, the first one. Its alternatives, which may take less memory, are its own smaller
+    Of kernels with similar estimates the first one. Its alternatives, which may take less memory, are its own smaller
     forms, the others for the same instruction set, and the portable one where that has less scratch.
     """
     estimated = [_costed(kernel, target.core) for kernel in kernels]
@@ -25,12 +20,12 @@ def fastest(kernels: Iterable[Kernel], target: Target) -> KernelChoice:
     known = [costed for costed in estimated if costed.cycles]
     if known and all(costed.cycles or costed.kernel.variant == "portable" for costed in estimated):
         fewest = min(costed.cycles for costed in known)
-        chosen = next(costed for costed in known if costed.cycles <= NEAR * fewest)
+        chosen = next(costed for costed in known if costed.cycles <= TUNING.similar_cycles * fewest)
         others = sorted((costed for costed in known if costed is not chosen), key=lambda costed: costed.cycles)
         others += [costed for costed in estimated if not costed.cycles]
     smaller = [_costed(kernel, target.core) for kernel in chosen.kernel.smaller]
     alternatives = [*smaller, *(other for other in others if other.kernel.variant == chosen.kernel.variant)]
-    if min(scratch_bytes(costed.kernel) for costed in (chosen, *alternatives)) > LITTLE:
+    if min(scratch_bytes(costed.kernel) for costed in (chosen, *alternatives)) > 0:
         alternatives += [other for other in others if other.kernel.variant == "portable"]
     return KernelChoice(chosen, tuple(alternatives), tuple(other for other in others if other.cycles))
 

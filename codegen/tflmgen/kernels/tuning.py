@@ -9,24 +9,33 @@ from dataclasses import dataclass
 class Tuning:
     """Limits and exchange rates of the search for a plan; nothing that a model computes depends on them.
 
-    Figures are of 25 models on a Cortex-M4 and a Cortex-M55 (50 plans: 564,156 bytes of arena and state, 101.9 million
-    estimated cycles), with the field at a value that switches it off.
+    Each has what it gains: how plans change where the field has a value that switches it off, on a Cortex-M4 and an
+    M55. The figures of slower_share, dead_channel_gain and packing_effort are of 50 plans with 101.9 million estimated
+    cycles, those of packed_share and padding_bytes of 50 with 239.8 million.
 
-    free_copied_bytes: bytes that loops may copy per iteration, in all, without counting against a plan. More prefers
-    small arenas to few copies. Off: no change.
-    rotation_bytes: bytes per iteration up to which a loop's back edge copies instead of exchanging pointers: a variable
-    of 16 bytes is two LDM and two STM. Off: no change.
     slower_share: slower kernels that save memory may cost one cycle of so many of the whole program, and beyond that
     half as great a part of the cycles as they save of the memory. Less trades more cycles for memory. Off: 624 bytes
     more, 475,312 cycles fewer (one plan).
-    slight_share: slower kernels that save less than one byte of so many are not taken. More trades more cycles for
-    memory. Off: no change.
+    similar_cycles: kernels whose estimates differ by less than this factor count as equally fast, for estimates err;
+    the one that is declared first is taken. Off, by counts of the layers in tests/models/kernel_candidates.json:
+    20,541 cycles more on an M55 (0.08 %), 279 fewer on an M4, 284,809 fewer on an M0 (0.14 %).
+    packed_share, padding_bytes: packed weights may take so many times the bytes of the weights with their biases and
+    scales, and so many bytes beyond that; as many zeros may stand for weights of other groups of channels. Share off:
+    144 bytes of RAM and 286,626 cycles more, 1,864 bytes of flash fewer (two plans). Bytes off: 9,392 bytes of RAM and
+    6,250,952 cycles more, 9,456 bytes of flash fewer (14 plans). Without a limit: no change, but a layer of many
+    groups would take as many times its flash.
     dead_channel_gain: factor by which the cycles without dead channels must be fewer than with them, for estimates
     err. Off: 13,693 cycles fewer by the estimates themselves (one plan).
-    streams_tried: plans with row streaming that are laid out for least RAM. More takes longer: an estimate
-    ranks them, which knows no packing.
+    rotation_bytes: bytes per iteration up to which a loop's back edge copies instead of exchanging pointers: a
+    variable of 16 bytes is two LDM and two STM. Off, of 90 plans with loops: 8 bytes of RAM more, and 6 pointers for
+    16 bytes copied (two plans, of a greatest common divisor).
+    row_call_cycles: about what the call of a row of a stream takes beside its kernel; part of the cycles that
+    `inspect --pareto` prints. Off, of 12 models for least RAM on an M4: the same plans.
+    streams_tried: plans with row streaming that are laid out for least RAM, for an estimate ranks them that knows no
+    packing. More takes longer. One, or eight, of the same 12 models: the same plans.
     slowdown: part of the cycles by which --optimize ram may slow a model down.
-    order_effort: tasks looked at for the order of least peak, of each block; one to two seconds. Off: no change.
+    order_effort: tasks looked at for the order of least peak, of each block; one to two seconds. It ends searches in
+    graphs of many parallel chains, whose sets of tasks are exponentially many.
     packing_effort: pairs of buffers looked at for one plan of the many that are compared, half a second at most. Off:
     17,580 bytes more and, where slower kernels make up for it, 11,697,932 cycles more (five plans). Ten times as much:
     no change.
@@ -34,11 +43,13 @@ class Tuning:
     stream_packing_effort: the same for the line buffers of one stream.
     """
 
-    free_copied_bytes: int = 32
-    rotation_bytes: int = 16
     slower_share: int = 16
-    slight_share: int = 512
+    similar_cycles: float = 1.1
+    packed_share: float = 1.25
+    padding_bytes: int = 1024
     dead_channel_gain: float = 1.01
+    rotation_bytes: int = 16
+    row_call_cycles: int = 100
     streams_tried: int = 3
     slowdown: float = 0.25
     order_effort: int = 2_000_000

@@ -6,7 +6,7 @@ Decided here: coalescing and placement.
 
 from tflmgen.memory.blocks import Block
 from tflmgen.memory.homes import Spot
-from tflmgen.memory.lower_bounds import peak
+from tflmgen.memory.lower_bounds import packing_bound, peak
 from tflmgen.memory.offsets import Layout, lay_out
 from tflmgen.memory.overlap import has_multiples, keeps_multiples
 from tflmgen.memory.placement import place
@@ -25,6 +25,7 @@ __all__ = [
     "has_pieces",
     "keeps_multiples",
     "lay_out",
+    "packing_bound",
     "peak",
     "place",
 ]

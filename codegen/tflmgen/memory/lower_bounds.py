@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tflmgen.schedule import runs
+from tflmgen.ir import Module
+from tflmgen.schedule import analyze, runs, schedule
+
+
+def packing_bound(module: Module) -> int:
+    """Most bytes of tensors that are live at one step of a module in its own order, each in a place of its own.
+
+    Sizes are rounded up to 4 bytes; variables and scratch do not count. A packing that shares only the bytes of dead
+    tensors cannot be smaller; plans in other orders, and with outputs over inputs, may be.
+    """
+    variables = {variable.home for variable in module.state.values()}
+    scheduled = schedule(module)
+    return peak(analyze(scheduled, variables).blocks(variables), scheduled.steps)[0]
 
 
 def peak(

@@ -10,10 +10,7 @@ from tflmgen.explore.streams.chain import wire
 from tflmgen.explore.streams.row_kernels import KernelRanks, RowKernels
 from tflmgen.explore.streams.stream_plan import estimates
 from tflmgen.ir import Block, Called, Node, Op, Scratch, Value, blocks_of, operands_of, uses_in
-from tflmgen.kernels import Selection, cycles_of, traits_of
-
-CALL = 100
-"""Approximate overhead of a row's call in cycles."""
+from tflmgen.kernels import TUNING, Selection, cycles_of, traits_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +120,7 @@ def _streams(
     inner = {op.outputs[0] for op in ops}
     source = next(v for op in ops for v in op.inputs if v is not None and not v.is_constant and v not in inner)
     input_bytes, output_bytes = live.root(source).type.bytes, ops[-1].outputs[0].type.bytes
-    calls = CALL * sum(operator.ticks for operator in wiring.operators)
+    calls = TUNING.row_call_cycles * sum(operator.ticks for operator in wiring.operators)
     separate_cycles = sum(cycles_of(selection.kernels[op.id]) for op in ops) if selection is not None else 0
     for estimate in estimates(wiring, kernels):
         shared_bytes = max(input_bytes + estimate.distance, output_bytes) if live.dies(source, end) else output_bytes

@@ -73,12 +73,15 @@ def rows() -> list[str]:
         "| Model | Instructions: TFLM | tflmgen | RAM, bytes: TFLM | of these activations | tflmgen |",
         "|---|--:|--:|--:|--:|--:|",
     ]
-    for model, peer in PEERS.items():
-        report = bench(model)
-        ram, own = report["memory"]["arena_bytes"], report["total"]["instructions"]
-        figures = (peer.instructions, own, peer.arena, peer.head, ram)
-        table.append(" | ".join([f"| `{model.rpartition('/')[2]}`", *(f"{n:,}" for n in figures)]) + " |")
-    return table
+    return [*table, *map(row, PEERS)]
+
+
+def row(model: str) -> str:
+    """A model's line in the table."""
+    report, peer = bench(model), PEERS[model]
+    ram, own = report["memory"]["arena_bytes"], report["total"]["instructions"]
+    figures = (peer.instructions, own, peer.arena, peer.head, ram)
+    return " | ".join([f"| `{model.rpartition('/')[2]}`", *(f"{n:,}" for n in figures)]) + " |"
 
 
 if __name__ == "__main__":

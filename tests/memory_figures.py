@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,11 +59,11 @@ def _bytes(tensor: Tensor) -> int:
     return -(-math.prod(tensor.shape) * tensor.dtype.bits // 32) * 4 if tensor.dtype else 0
 
 
-def rows(corpus: Path) -> Iterator[Row]:
-    """Every model of the corpus that compiles."""
+def rows(corpus: Path, names: Collection[str] | None = None) -> Iterator[Row]:
+    """Every model of the corpus that compiles, or of these names."""
     for entry in json.loads((corpus / "manifest.json").read_text(encoding="utf-8"))["models"]:
         path = corpus / entry["path"]
-        if path.is_file() and (row := _row(path, entry)):
+        if (names is None or entry["name"] in names) and path.is_file() and (row := _row(path, entry)):
             yield row
 
 
@@ -103,7 +103,11 @@ def table(found: Sequence[Row]) -> Iterator[str]:
     yield f"| model | {' | '.join(COLUMNS)} |"
     yield f"|---|{'--:|' * len(COLUMNS)}"
     for row in found:
-        yield f"| {row.name} | {' | '.join('' if n is None else f'{n:,}' for n in row.figures)} |"
+        yield line(row)
+
+
+def line(row: Row) -> str:
+    return f"| {row.name} | {' | '.join('' if n is None else f'{n:,}' for n in row.figures)} |"
 
 
 if __name__ == "__main__":

@@ -56,9 +56,9 @@ NAMES_OPERATORS = {
     "names that the schema gives to activations": "kernels.numeric.quantize_math",
     "data about other programs: the file format": ("frontend.tflite.names frontend.tflite.versions"),
     "importer of control flow and of dimensions known at run time: recognises and makes operators": (
-        "frontend.bidirectional frontend.case_operators frontend.import_block frontend.import_build "
-        "frontend.import_row_readers frontend.import_row_shapes frontend.import_row_wise frontend.tensor_lists "
-        "frontend.trips"
+        "frontend.bidirectional frontend.case_operators frontend.empty_products frontend.import_block "
+        "frontend.import_build frontend.import_row_readers frontend.import_row_shapes "
+        "frontend.import_row_windows frontend.import_row_wise frontend.tensor_lists frontend.trips"
     ),
     "passes that replace a pattern of certain operators by others": (
         "passes.activation_functions passes.affine passes.attention passes.channel_links passes.dilation "

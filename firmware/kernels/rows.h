@@ -63,8 +63,8 @@ struct tflmgen_cut_rows {
 };
 
 struct tflmgen_limit {
+    int32_t least;
     int32_t most;
-    bool exact;
 };
 
 struct tflmgen_new_shape {
@@ -146,10 +146,10 @@ TFLMGEN_KERNEL bool tflmgen_same_rows(const tflmgen_s32 *one, const tflmgen_s32 
     return true;
 }
 
-/* A number of rows that was computed: from 0 to the most, or just that. */
+/* A number of rows that was computed, if it is in range. */
 TFLMGEN_KERNEL bool tflmgen_limit_rows(const tflmgen_s32 *number, tflmgen_s32 *rows, const struct tflmgen_limit *params)
 {
-    if (*number < (params->exact ? params->most : 0) || *number > params->most) {
+    if (*number < params->least || *number > params->most) {
         return false;
     }
     *rows = *number;

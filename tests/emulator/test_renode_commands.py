@@ -54,7 +54,8 @@ def test_commands(words: list[str], shown: str, model: Path, monkeypatch: pytest
     assert survivors(renode) == []
 
 
-def test_script_by_hand_in_a_folder_with_spaces(tmp_path: Path) -> None:
+@pytest.mark.parametrize("port", [PORT, 4003])
+def test_script_by_hand_in_a_folder_with_spaces(port: int, tmp_path: Path) -> None:
     board = load_board("mps2_an386")
     project = tiny.write_project(board, tmp_path / "a project")
     elf = project / ".pio" / "build" / board.id / "firmware.elf"
@@ -64,20 +65,22 @@ def test_script_by_hand_in_a_folder_with_spaces(tmp_path: Path) -> None:
     (line,) = [line for line in (project / "renode" / "board.resc").read_text().splitlines() if line.startswith("#   ")]
     assert line.startswith("#   renode ")
     command = f"exec '{renode}' {line.removeprefix('#   renode ')}"
+    if port != PORT:
+        command = command.replace('"include', f'"\\$port={port}; include')
     with subprocess.Popen(["sh", "-c", command], cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin
-        hello = _hello()
+        hello = _hello(port)
         process.stdin.close()
         assert process.wait(timeout=20) == 0
     assert hello == "tiny"
     assert survivors(renode) == []
 
 
-def _hello() -> str:
+def _hello(port: int) -> str:
     until = time.monotonic() + 20
     while True:
         try:
-            connection = socket.create_connection(("127.0.0.1", PORT), timeout=5)
+            connection = socket.create_connection(("127.0.0.1", port), timeout=5)
         except OSError:
             assert time.monotonic() < until
             time.sleep(0.1)

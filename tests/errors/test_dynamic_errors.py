@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import pytest
+from support.dynamic_axes import ints, vary
 from support.dynamic_models import growing_loop, one_graph, open_tensor
 from support.model_writer import SubgraphWriter
 from tflmgen.errors import ModelError
@@ -42,26 +45,60 @@ def test_a_loop_that_grows_without_bound() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["REVERSE_V2", "BROADCAST_TO", "MEAN", "SOFTMAX"])
+MIXES: dict[str, tuple[Sequence[int], dict[int, Any], dict[str, Any]]] = {
+    "BROADCAST_TO": ((-1, 2), {1: ints(4, 2)}, {}),
+    "SPACE_TO_BATCH_ND": ((1, -1, 4, 2), {1: ints(2, 2), 2: np.zeros((2, 2), np.int32)}, {}),
+    "TRANSPOSE_CONV": (
+        (1, -1, 4, 2),
+        {0: ints(1, 8, 8, 2), 1: np.ones((2, 2, 2, 2), np.float32)},
+        {"padding": 0, "stride_h": 2, "stride_w": 2},
+    ),
+}
+"""Operator -> shape of its data, its other operands by position, and its options."""
+
+
+@pytest.mark.parametrize("name", MIXES)
 def test_operators_that_mix_rows(name: str) -> None:
+    shape, operands, options = MIXES[name]
+
     def build(g: SubgraphWriter) -> None:
-        quantization = {"scale": [1 / 256], "zero_point": [-128]} if name == "SOFTMAX" else {}
-        dtype = {"MEAN": "int32", "SOFTMAX": "int8"}.get(name, "float32")
-        rest = [] if name == "SOFTMAX" else [2]
-        x = open_tensor(g, "x", dtype, rest, **quantization)
-        numbers = {"REVERSE_V2": [0], "BROADCAST_TO": [4, 2], "MEAN": [0]}
-        inputs = [x] if name == "SOFTMAX" else [x, g.constant("c", numbers[name], "int32")]
-        if name == "MEAN":
-            y = g.tensor("y", dtype, [2], shape_signature=[-1])
-        else:
-            y = open_tensor(g, "y", dtype, rest, **quantization)
-        g.operator(name, inputs, [y], {"beta": 1.0} if name == "SOFTMAX" else {})
+        x, y = (vary(g, name, "float32", shape) for name in "xy")
+        constants = {at: g.constant(f"c{at}", array) for at, array in operands.items()}
+        g.operator(name, [constants.get(at, x) for at in range(len(operands) + 1)], [y], options)
         g.inputs, g.outputs = [x], [y]
 
     (text,) = problems(one_graph(build), max_dim=4)
-    start = f"m.tflite: subgraph 0 'main', operator 0 ({name}): {name} cannot be computed on 'x', whose dimension 0 of "
-    assert text.startswith(start)
-    assert "(at most 4) is known at run time only: it combines elements along that dimension" in text
+    axis = shape.index(-1)
+    assert text == (
+        f"m.tflite: subgraph 0 'main', operator 0 ({name}): {name} cannot be computed on 'x', whose dimension {axis} "
+        f"of {len(shape)} (at most 4) is known at run time only: it combines elements along that dimension. Without "
+        "--max-shape and --max-dim, inputs have the shapes that the file stores; or convert the model with static "
+        "shapes"
+    )
+
+
+def test_dimensions_beyond_the_loops_of_dense_tensors() -> None:
+    def build(g: SubgraphWriter) -> None:
+        x, y = (vary(g, name, "float32", (1, 1, 1, 1, 1, 1, -1)) for name in "xy")
+        g.operator("NEG", [x], [y])
+        g.inputs, g.outputs = [x], [y]
+
+    assert problems(one_graph(build), max_dim=4) == [
+        f"m.tflite: subgraph 0 'main': dimension 6 of '{name}', an input or output, is known at run time only, which "
+        "is possible of the first 6 dimensions. Reshape it in the model, or convert it with static shapes"
+        for name in "xy"
+    ]
+
+
+def test_paddings_whose_sum_is_not_bounded() -> None:
+    def build(g: SubgraphWriter) -> None:
+        x, table = g.tensor("x", "float32", [2]), g.tensor("table", "int32", [1, 2])
+        y = vary(g, "y", "float32", (-1,))
+        g.operator("PAD", [x, table], [y])
+        g.inputs, g.outputs = [x, table], [y]
+
+    (text,) = problems(one_graph(build))
+    assert "axis 0 of 'y' has no upper bound: set one with --max-shape or --max-dim" in text
 
 
 def _identity(g: SubgraphWriter) -> None:

@@ -113,3 +113,44 @@ def test_constants_of_a_file_are_0_and_1() -> None:
     g = w.subgraph("main")
     g.outputs = [g.constant("c", np.frombuffer(bytes(BYTES), np.uint8), 6)]
     assert parse_model(w.finish(), "m").subgraphs[0].tensors[0].data == b"\0\1\1\1"
+
+
+def keeping_model() -> bytes:
+    """y = not v; then v becomes x. v begins as false and true."""
+    w = ModelWriter()
+    g, s = w.subgraph("main"), w.subgraph("start")
+    handle, x, old, y = g.tensor("handle", "resource", []), *(g.tensor(n, "bool", [2]) for n in ("x", "old", "y"))
+    g.operator("CALL_ONCE", [], [], {"init_subgraph_index": 1})
+    g.operator("VAR_HANDLE", [], [handle], {"shared_name": "v"})
+    g.operator("READ_VARIABLE", [handle], [old])
+    g.operator("LOGICAL_NOT", [old], [y])
+    g.operator("ASSIGN_VARIABLE", [handle, x], [])
+    g.inputs, g.outputs = [x], [y]
+    there = s.tensor("handle", "resource", [])
+    s.operator("VAR_HANDLE", [], [there], {"shared_name": "v"})
+    s.operator("ASSIGN_VARIABLE", [there, s.constant("begin", np.array([False, True]))], [])
+    return w.finish()
+
+
+def test_any_byte_but_0_is_true_in_a_loaded_state(tmp_path: Path) -> None:
+    path = tmp_path / "m.tflite"
+    path.write_bytes(keeping_model())
+    main = """
+        #include <stdio.h>
+        #include <string.h>
+        #include "m.h"
+        static uint8_t blob[M_STATE_BLOB_BYTES], saved[M_STATE_BLOB_BYTES];
+        int main(void)
+        {
+            m_state_save(blob);
+            blob[M_STATE_BLOB_BYTES - M_STATE_BYTES + 1] = 254;
+            printf("%d ", m_state_load(blob));
+            m_state_save(saved);
+            memset(m_input(), 0, M_INPUT_BYTES);
+            m_invoke();
+            const uint8_t *y = (const uint8_t *)m_output();
+            printf("%u %u%u", saved[M_STATE_BLOB_BYTES - M_STATE_BYTES + 1], y[0], y[1]);
+            return 0;
+        }
+    """
+    assert run_c(main, compile_model(path, Target("host"), BuildOptions()).sources, tmp_path) == "0 1 10"

@@ -49,6 +49,7 @@ def layer(dtype: str, *shape: int) -> tuple[Tensor, Tensor]:
     return constant(dtype, np.ones(shape)), constant(dtype, np.ones(shape[0]))
 
 
+TURNED = {"adj_x": True, "adj_y": True}
 for kind in ("float32", "int8"):
     none = numbers(kind, 0, 3)
     add("ADD", [none, numbers(kind, 1, 3)], [none])
@@ -76,6 +77,8 @@ for kind in ("float32", "int8"):
     add("TILE", [numbers(kind, 2, 3), indices(0, 1)], [none])
     add("PACK", [numbers(kind, 0)] * 2, [numbers(kind, 2, 0)], {"axis": 0, "values_count": 2})
     add("BATCH_MATMUL", [numbers(kind, 0, 2), numbers(kind, 2, 3)], [none])
+    add("BATCH_MATMUL", [numbers(kind, 2, 0), numbers(kind, 0, 3)], [numbers(kind, 2, 3)], name="depth 0")
+    add("BATCH_MATMUL", [numbers(kind, 0, 2), numbers(kind, 3, 0)], [numbers(kind, 2, 3)], TURNED, name="turned")
     add("ARG_MAX", [none, constant("int32", 1)], [tensor("int32", (0,))], {"output_type": 2}, kind)
     add("FULLY_CONNECTED", [none, *layer(kind, 4, 3)], [numbers(kind, 0, 4)])
     steps = {"padding": 1, "stride_w": 1, "stride_h": 1}
@@ -106,6 +109,22 @@ def test_operators_equal_litert() -> None:
     for (name, case), outputs in zip(CASES.items(), found, strict=True):
         for got, wanted in zip(outputs, run_litert(case, values[name]), strict=True):
             np.testing.assert_array_equal(np.reshape(got, wanted.shape), wanted, name)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("float32", 1.0), ("int8", round(0.05 / 0.5) + 3)])
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_product_over_nothing_is_the_bias(kind: str, expected: float, keeps: bool) -> None:
+    """LiteRT leaves the output as it is."""
+    shape = (2, 1, 0) if keeps else (2, 0)
+    output = numbers(kind, *shape[:-1], 4)
+    case = Case(
+        "FULLY_CONNECTED", (numbers(kind, *shape), *layer(kind, 4, 0)), (output.type,), {"keep_num_dims": keeps}
+    )
+    stages = compile_bytes(model_bytes(case))
+    program = build_native({"m": stages.sources("m")})
+    runs = [Invocation(0, 0, (np.zeros(shape, kind),))]
+    ((found,),) = run_native(program, runs, [stages.program.signatures])
+    np.testing.assert_array_equal(found, np.full((*shape[:-1], 4), expected, kind))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from support.renode import StandIn, survivors
 from support.tools import requires_compiler
 from tflmgen.emulators.host import compile_host, run_host
 from tflmgen.emulators.open_session import open_session
-from tflmgen.emulators.renode import RenodeError
+from tflmgen.emulators.renode import START_LIMIT, RenodeError
 from tflmgen.emulators.renode_count import NOTE
 from tflmgen.emulators.session import EmulatorError
 from tflmgen.project.board import Board, list_boards, load_board
@@ -100,10 +101,30 @@ def test_renode_that_ends_early(says: list[str], last: str, tmp_path: Path) -> N
     assert message == f"Renode ended before it ran the firmware (exit code 3); {last}"
 
 
-def test_a_script_that_fails_shows_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflmgen.emulators.renode.START_LIMIT", 3)
+def test_a_script_that_fails_shows_why_at_once(tmp_path: Path) -> None:
+    begun = time.monotonic()
     message = _refused(StandIn(), tmp_path, firmware="gone.elf")
-    assert message.startswith("Renode does not listen after 3 s; its last lines:\n  Could not find file '")
+    assert time.monotonic() - begun < START_LIMIT / 2
+    start = (
+        "a line of Renode's script failed; its last lines:\n  There was an error executing command 'sysbus LoadELF @"
+    )
+    assert message.startswith(start)
+    assert "\n  Could not find file '" in message
+
+
+def test_a_uart_that_the_board_lacks_is_told_at_once(tmp_path: Path, program: str) -> None:
+    """Renode listens by then, and would never answer."""
+    board = load_board(BOARD)
+    assert board.renode is not None
+    board = replace(board, renode=replace(board.renode, uart="uart9"))
+    project = _project(board, tmp_path)
+    renode = StandIn(program).install(tmp_path)
+    with (
+        pytest.raises(EmulatorError, match="a line of Renode's script failed") as refused,
+        open_session(board, project, project / "plan.json", "renode", 50, renode=str(renode)) as session,
+    ):
+        session.invoke(*INVOKE)
+    assert "connector Connect uart9 protocol" in str(refused.value)
 
 
 def _refused(stand_in: StandIn, tmp_path: Path, firmware: str = "plan.json") -> str:

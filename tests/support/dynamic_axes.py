@@ -48,6 +48,13 @@ def agrees(
             np.testing.assert_allclose(mine, theirs, rtol=2e-6, atol=1e-6)
 
 
+def outputs_of(compilation: Compilation, *inputs: NDArray[Any]) -> Sequence[NDArray[Any]]:
+    """The outputs of one invocation."""
+    program = build_native({compilation.name: compilation.sources})
+    (outputs,) = run_native(program, [Invocation(0, 0, inputs)], [compilation.module.signatures])
+    return outputs
+
+
 def floats(*shape: int) -> NDArray[np.float32]:
     return np.random.default_rng(sum(shape) + 7).normal(size=shape).astype(np.float32)
 

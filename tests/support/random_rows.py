@@ -52,7 +52,16 @@ class _Subgraph:
         self._pool = [self._open() for _ in range(inputs)]
         self._flag = graph.tensor(f"flag{graph.index}", "bool", [])
         graph.inputs = [*self._pool, self._flag, *(graph.tensor(name, "int32", []) for name in extra)]
-        makers = [self._join, self._join, self._scale, self._cut, self._cut_like, self._total]
+        makers = [
+            self._join,
+            self._join,
+            self._scale,
+            self._cut,
+            self._cut_like,
+            self._total,
+            self._moved,
+            self._spread,
+        ]
         if self._depth:
             makers += [self._if, self._while, self._call]
         for _ in range(random.randint(1, 4)):
@@ -99,14 +108,16 @@ class _Subgraph:
         self._strided(out, bounds, masks)
         return out
 
-    def _strided(self, out: int, bounds: Sequence[int], masks: tuple[int, int]) -> None:
+    def _strided(self, out: int, bounds: Sequence[int], masks: tuple[int, int], source: int | None = None) -> None:
         """A slice along the open axis of something, the axes before it whole."""
         whole = (1 << self._axis) - 1
         options = {
             name: whole | mask << self._axis for name, mask in zip(("begin_mask", "end_mask"), masks, strict=True)
         }
         steps = self._constant([1] * (self._axis + 1))
-        self._graph.operator("STRIDED_SLICE", [self._pick(), *bounds, steps], [out], options)
+        self._graph.operator(
+            "STRIDED_SLICE", [self._pick() if source is None else source, *bounds, steps], [out], options
+        )
 
     def _cut_like(self) -> int:
         """No more rows than another tensor has."""
@@ -131,6 +142,25 @@ class _Subgraph:
         self._graph.operator("CONCATENATION", [self._pick(), self._row(1, 2)], [some], {"axis": self._axis})
         self._graph.operator("SUM", [some, self._constant([self._axis])], [total], {"keep_dims": False})
         self._graph.operator("RESHAPE", [total, self._constant([abs(dim) for dim in self._shape])], [out])
+        return out
+
+    def _moved(self) -> int:
+        """Reversed, or twice the same; the latter seldom, since it doubles what loops double."""
+        out = self._open()
+        if self._random.random() < 0.7:
+            self._graph.operator("REVERSE_V2", [self._pick(), self._constant([self._axis])], [out])
+        else:
+            multiples = [2 if dim < 0 else 1 for dim in self._shape]
+            self._graph.operator("TILE", [self._pick(), self._constant(multiples)], [out])
+        return out
+
+    def _spread(self) -> int:
+        """One row that only the run time knows to be one, and many."""
+        some, one, out = self._open(), self._open(), self._open()
+        self._graph.operator("CONCATENATION", [self._row(3, -2), self._pick()], [some], {"axis": self._axis})
+        bounds = [self._constant([0] * self._axis + [number]) for number in (0, 1)]
+        self._strided(one, bounds, (0, 0), some)
+        self._graph.operator("SUB", self._random.choice([[one, self._pick()], [self._pick(), one]]), [out])
         return out
 
     def _inner(self, inputs: int, outputs: int, extra: Sequence[str] = ()) -> SubgraphWriter:
@@ -201,6 +231,10 @@ class _Rows(Reference):
             return (inputs[0].sum(inputs[1].item(), dtype=np.int32),)
         if op.name == "RESHAPE":
             return (inputs[0].reshape(inputs[1]),)
+        if op.name == "REVERSE_V2":
+            return (np.flip(inputs[0], inputs[1].item()),)
+        if op.name == "TILE":
+            return (np.tile(inputs[0], inputs[1]),)
         if op.name == "SHAPE":
             return (np.array(inputs[0].shape, np.int32),)
         if op.name == "PACK":

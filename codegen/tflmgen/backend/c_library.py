@@ -152,9 +152,9 @@ def emit(
     writer = BodyWriter(program, progress_hook, layers, remarks)
     bodies = [body for f in program.functions for body in (*writer.streams(f), writer.function(f))]
     entries = tuple(_entries(program, writer))
-    headers = _headers(writer, entries)
-    common = _common(program, name, model_sha256, options, entries) | {"fingerprint": fingerprint}
     parts = _plan_parts(program, writer, model_sha256)
+    headers = _headers(writer, entries, bool(parts["bools"]))
+    common = _common(program, name, model_sha256, options, entries) | {"fingerprint": fingerprint}
     source = render("library/plan.c.j2", bodies=bodies, headers=headers, **parts, **common)
     files = {
         f"include/{name}.h": render("library/model.h.j2", **common),
@@ -172,10 +172,13 @@ def _fingerprint(*made_of: str | int) -> int:
     return int.from_bytes(hashlib.sha256(repr((__version__, *made_of)).encode()).digest()[:4], "big")
 
 
-def _headers(writer: BodyWriter, entries: Sequence[ApiEntry]) -> tuple[str, ...]:
-    """What the plan's source includes: kernels, and the check of bools where an input has some."""
-    checked = {"bools.h"} if any(tensor.is_bool for entry in entries for tensor in entry.inputs) else set()
-    return tuple(sorted({*writer.headers, *checked}))
+def _headers(writer: BodyWriter, entries: Sequence[ApiEntry], keeps_bools: bool) -> tuple[str, ...]:
+    """What the plan's source includes: kernels, the check of bools where an input or the state has some, types."""
+    inputs = [tensor for entry in entries for tensor in entry.inputs]
+    checked = {"bools.h"} if keeps_bools or any(tensor.is_bool for tensor in inputs) else set()
+    # An entry writes the extents of its inputs, also of a model without kernels.
+    extents = {"common.h"} if any(tensor.rows for tensor in inputs) else set()
+    return tuple(sorted({*writer.headers, *checked, *extents}))
 
 
 def _common(
@@ -200,6 +203,7 @@ def _plan_parts(program: Program, writer: BodyWriter, model_sha256: str) -> Mapp
     return {
         "weights": bool(writer.places.used),
         "pointers": _result_pointers(program, writer),
+        "bools": _kept_bools(program, writer),
         "in_arena": _enumerators(writer, "arena"),
         "in_state": _enumerators(writer, "state"),
         "statics": writer.statics,
@@ -310,6 +314,12 @@ def _result_pointers(program: Program, writer: BodyWriter) -> list[dict[str, str
         for i, access in enumerate(function.results)
         if isinstance(access.place, Slot)
     ]
+
+
+def _kept_bools(program: Program, writer: BodyWriter) -> list[tuple[str, int]]:
+    """The places of the bools that the state keeps, and how many there are."""
+    kept = (variable.access for variable in program.state)
+    return [(writer.places.access(a), a.value.type.elements) for a in kept if a.value.type.dtype is DType.BOOL]
 
 
 def _state_image(program: Program) -> list[str]:

@@ -28,6 +28,17 @@ start
 START_LIMIT = 60.0
 """Seconds until Renode must listen: about ten times its start on an idle computer."""
 
+FAILURES = (
+    "There was an error executing command",
+    "Could not tokenize",
+    "Could not find file",
+    "No such command or device",
+)
+"""How lines begin in which Renode's monitor says that a command of the script failed; it then stays at its prompt."""
+
+FAILURE_PAUSE = 0.3
+"""Seconds until the lines that follow such a line, with the reason, are written too."""
+
 LAST_LINES = 8
 LAST_COLUMNS = 200
 """Lines of Renode's log in an error message, and characters per line."""
@@ -45,6 +56,8 @@ class SocketStream:
 
     def read(self, timeout: float) -> bytes:
         if not select.select([self._connection], [], [], max(0.0, timeout))[0]:
+            if _has_failed(self._process):
+                raise EOFError(_explain_failure(self._process))
             return b""
         try:
             data = self._connection.recv(65536)
@@ -106,6 +119,8 @@ def _connect(port: int, child: Child) -> socket.socket:
         try:
             return socket.create_connection(("127.0.0.1", port), timeout=5)
         except OSError:
+            if _has_failed(child):
+                raise RenodeError(_explain_failure(child)) from None
             if child.process.poll() is not None:
                 end = f"Renode ended before it ran the firmware ({child.end()})"
             elif time.monotonic() > deadline:
@@ -114,6 +129,17 @@ def _connect(port: int, child: Child) -> socket.socket:
                 time.sleep(0.1)
                 continue
             raise RenodeError(f"{end}; {_last_lines(child)}") from None
+
+
+def _has_failed(child: Child) -> bool:
+    """Whether a line of the script failed; a description of registers that is not there to download is no failure."""
+    said = child.output()
+    return any(line.startswith(FAILURES) for line in said.splitlines()) and "Failed to download" not in said
+
+
+def _explain_failure(child: Child) -> str:
+    time.sleep(FAILURE_PAUSE)
+    return f"a line of Renode's script failed; {_last_lines(child)}"
 
 
 def _last_lines(child: Child) -> str:

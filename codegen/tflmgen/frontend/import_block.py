@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.errors import Problem
+from tflmgen.frontend.empty_products import with_depth
 from tflmgen.frontend.import_context import Argument, Context, Handle
 from tflmgen.frontend.import_row_call import RowCall, RowError, inferred
 from tflmgen.frontend.import_row_shapes import is_sized_at_run_time, track_largest
@@ -134,6 +135,7 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         return ()
     if op.name != "RANK" and any(v in context.extents for v in inputs if v is not None):
         return _dynamic_operator(scope, op, origin, inputs, declared)
+    inputs = with_depth(context, op, inputs, declared)
     open_shapes = tuple(is_open(subgraph.tensors[i]) for i in op.outputs)
     if any(open_shapes):
         inferred_types = inferred(context, op, inputs, declared)
@@ -158,22 +160,22 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         return _bind_empty(scope, op, outputs)
     if _fold(scope, op, inputs, outputs, checked.attributes):
         return ()
-    _check_data(scope, op, origin)
+    _check_data(scope, op, inputs, origin)
     track_largest(context, op.name, inputs, outputs, checked.attributes)
     old_state = (context.contents[name] for name in state_names)
     inputs, updated = (*inputs, *old_state), _update_variables(scope, op, state_names)
     return (Op(context.new_id(), op.name, inputs, (*outputs, *updated), checked.attributes, origin),)
 
 
-def _lacks_data(scope: Scope, op: Operator) -> bool:
+def _lacks_data(scope: Scope, op: Operator, inputs: Sequence[Value | None]) -> bool:
     """Whether a non-constant operand has no elements. An empty constant is valid data: an empty list of axes."""
-    tensors = [scope.subgraph.tensors[i] for i in op.inputs if i >= 0]
+    tensors = [scope.subgraph.tensors[i] for i, v in zip(op.inputs, inputs, strict=True) if v and not v.type.elements]
     return any(0 in tensor.shape and tensor.data is None and not is_open(tensor) for tensor in tensors)
 
 
-def _check_data(scope: Scope, op: Operator, origin: Origin) -> None:
+def _check_data(scope: Scope, op: Operator, inputs: Sequence[Value | None], origin: Origin) -> None:
     """Reports an operand without data that the operator computes elements from."""
-    if _lacks_data(scope, op) and not traits_of(op.name, scope.context.operators).takes_nothing:
+    if _lacks_data(scope, op, inputs) and not traits_of(op.name, scope.context.operators).takes_nothing:
         scope.context.problem(origin, f"{op.name} computes elements from an operand without any")
 
 
@@ -263,7 +265,10 @@ def _max_dims(context: Context, subgraph: SubGraph, output_bounds: OutputBounds)
     return {tensor: sizes for tensor, sizes in max_dims.items() if sizes}
 
 
-_BOUND_ADVICE = "Convert the model with static shapes"
+_BOUND_ADVICE = (
+    "Without --max-shape and --max-dim, inputs have the shapes that the file stores; or convert the model with static "
+    "shapes"
+)
 
 
 _SHAPE_ELEMENTS = 64
@@ -282,7 +287,7 @@ def _fold(
     lookup tables are not, since only a few rows are read. The passes fold everything else.
     """
     is_small = all(v.type.is_static and v.type.elements <= _SHAPE_ELEMENTS for v in outputs)
-    if not (is_small or _lacks_data(scope, op)) and (
+    if not (is_small or _lacks_data(scope, op, inputs)) and (
         op.name not in _WEIGHT_DECODERS or (op.name == "DEQUANTIZE" and _is_lookup_table(scope.subgraph, op.outputs[0]))
     ):
         return False

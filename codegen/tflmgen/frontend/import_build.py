@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tflmgen.frontend.import_context import Context
 from tflmgen.ir import DType, Node, Op, Origin, TensorType, Value
-from tflmgen.kernels import OPERATORS, Along, Axes, Cut, Filler, Limit, RowWindow
+from tflmgen.kernels import OPERATORS, Along, Axes, Cut, Filler, Limit, Repeat, RowWindow, Spacing
 
 EXTENT = TensorType(DType.INT32, ())
 
@@ -31,7 +32,9 @@ class Builder:
         self._origin = origin
         self.nodes: list[Node] = []
 
-    def integers(self, name: str, numbers: int | Sequence[int], dtype: DType = DType.INT32) -> Value:
+    def integers(
+        self, name: str, numbers: int | Sequence[int] | Sequence[Sequence[int]], dtype: DType = DType.INT32
+    ) -> Value:
         array = np.array(numbers, dtype.numpy)
         return self._context.folded(name, TensorType(dtype, array.shape), array.tobytes())
 
@@ -77,6 +80,12 @@ class Builder:
             self._context.extents[value] = extents
         return value
 
+    def with_extent(self, value: Value, axis: int, extent: Value) -> Value:
+        """The same value with another extent along one axis."""
+        viewed = self._copy_extents(self.view(value, value.type.max_shape), value)
+        self._context.extents[viewed] = {**self._context.extents.get(viewed, {}), axis: extent}
+        return viewed
+
     def fit(self, value: Value, rows: int, axis: int = 0) -> Value:
         """The value in a buffer of `rows` rows along `axis`; a run-time error if more rows are in use."""
         if value.type.max_shape[axis] == rows:
@@ -102,6 +111,20 @@ class Builder:
         self._context.extents[joined] = {**self._context.extents.get(joined, {}), axis: extent}
         return joined
 
+    def common_extent(self, first: Value, second: Value) -> Value:
+        """The extent of what is computed of both, where one row meets many; a run-time error if they do not fit."""
+        if first == second:
+            return first
+        extent = self._context.value(first.name, EXTENT)
+        self._add("COMMON_ROWS", (first, second), (extent,), None)
+        return extent
+
+    def repeat(self, value: Value, rows: Value, maximum: int, repeat: Repeat) -> Value:
+        """The rows of a value over and over, `rows` of them (at most `maximum`); without an extent along the axis."""
+        repeated = self._context.value(value.name, with_dim(value.type, repeat.axis, maximum))
+        self._add("REPEAT_ROWS", (value, self.extent(value, repeat.axis), rows), (repeated,), repeat)
+        return self._copy_extents(repeated, value, without=repeat.axis)
+
     def equal_extent(self, first: Value, second: Value) -> Value:
         """The common value of two extents; a run-time error unless they are equal."""
         if first == second:
@@ -110,10 +133,10 @@ class Builder:
         self._add("SAME_ROWS", (first, second), (extent,), None)
         return extent
 
-    def limited_extent(self, number: Value, maximum: int, exact: bool = False, wrong_argument: bool = False) -> Value:
-        """A computed number as an extent; a run-time error if not in 0..`maximum`, or with `exact` not `maximum`."""
+    def limited_extent(self, number: Value, maximum: int, minimum: int = 0, wrong_argument: bool = False) -> Value:
+        """A computed number as an extent; a run-time error if it is not in `minimum`..`maximum`."""
         extent = self._context.value(number.name, EXTENT)
-        self._add("LIMIT_ROWS", (number,), (extent,), Limit(maximum, exact, wrong_argument))
+        self._add("LIMIT_ROWS", (number,), (extent,), Limit(minimum, maximum, wrong_argument))
         return extent
 
     def fill(self, value: Value, number: float, axis: int = 0, extent: Value | None = None) -> Value:
@@ -121,6 +144,29 @@ class Builder:
         filled = self._context.value(value.name, value.type)
         self._add("FILL_ROWS", (value, extent or self.extent(value, axis)), (filled,), Filler(number, axis))
         return self._copy_extents(filled, value)
+
+    def place(self, value: Value, begin: Value, number: float, axis: int, rows: int) -> Value:
+        """The value's rows in use from row `begin` of `rows` on, `number` in all others; its extent is not known."""
+        placed = self._context.value(value.name, with_dim(value.type, axis, rows))
+        self._add("PLACE_ROWS", (value, self.extent(value, axis), begin), (placed,), Filler(number, axis))
+        return self._copy_extents(placed, value)
+
+    def window_count(self, extent: Value, spacing: Spacing) -> Value:
+        """How many windows there are along a dimension."""
+        windows = self._context.value(f"windows of {extent.name}", EXTENT)
+        if spacing.same:
+            if spacing.stride == 1:
+                return extent
+            # Equal ones are computed once, by whichever filter.
+            spacing = replace(spacing, reach=1)
+        self._add("WINDOW_COUNT", (extent,), (windows,), spacing)
+        return windows
+
+    def window_padding(self, extent: Value, spacing: Spacing) -> Value:
+        """The rows of SAME padding before the first window."""
+        padding = self._context.value(f"padding of {extent.name}", EXTENT)
+        self._add("WINDOW_PADDING", (extent,), (padding,), spacing)
+        return padding
 
     def window(self, value: Value, window: RowWindow, rows: int) -> Value:
         """value[begin:end] in a buffer of `rows` rows, at least one; of static size if the window is exact."""
@@ -171,6 +217,19 @@ class Builder:
 
     def plus(self, extent: Value, number: int) -> Value:
         return extent if number == 0 else self._arithmetic("ADD", extent, number)
+
+    def sum(self, extents: Sequence[Value]) -> Value:
+        result = extents[0]
+        for extent in extents[1:]:
+            result = self.op("ADD", (result, extent), EXTENT, {"fused_activation_function": 0})
+        return result
+
+    def quotient(self, extent: Value, divisor: int) -> Value:
+        """An extent divided by a number; an error at run time where something is left."""
+        if divisor == 1:
+            return extent
+        whole = self.times(self._arithmetic("DIV", extent, divisor), divisor)
+        return self._arithmetic("DIV", self.equal_extent(whole, extent), divisor)
 
     def product(self, extents: Sequence[Value]) -> Value:
         result = extents[0]

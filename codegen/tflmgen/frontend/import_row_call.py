@@ -69,3 +69,12 @@ def checked(context: Context, call: RowCall, inputs: Inputs) -> CheckedOperator:
 
 def define(context: Context, call: RowCall, types: Sequence[TensorType]) -> tuple[Value, ...]:
     return tuple(context.value(t.name, type_) for t, type_ in zip(call.tensors, types, strict=True))
+
+
+def bounded(context: Context, call: RowCall, axis: int) -> int:
+    """The most that the user says a dimension of output 0 may be. Raises RowError where nothing is said."""
+    most = call.max_dims.get(axis, context.bounds.largest)
+    if most is not None:
+        return most
+    name = call.tensors[0].name
+    raise RowError(f"axis {axis} of '{name}' has no upper bound: set one with --max-shape or --max-dim")

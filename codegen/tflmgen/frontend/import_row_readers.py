@@ -15,8 +15,21 @@ import numpy as np
 from tflmgen.frontend.import_build import EXTENT, Builder, with_dim
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import RowCall, check_rows, checked
+from tflmgen.frontend.import_row_moves import (
+    depth_to_space,
+    mirror_pad,
+    pad_at_run_time,
+    reverse,
+    space_to_depth,
+    split,
+    split_v,
+    tile,
+    unpack,
+)
+from tflmgen.frontend.import_row_resize import resize
 from tflmgen.frontend.import_row_shapes import filled_shape, fully_connected, reshape, shape_of
 from tflmgen.frontend.import_row_slices import slice_rows, strided_slice_rows
+from tflmgen.frontend.import_row_windows import slide
 from tflmgen.frontend.import_row_wise import row_wise, unify_extents
 from tflmgen.ir import DType, TensorType, Value, constant_array
 from tflmgen.kernels import Operators, Traits, normalize_axis, traits_of
@@ -73,28 +86,35 @@ def _reduction(context: Context, builder: Builder, call: RowCall) -> Outputs:
         return None
     reduced = {normalize_axis(int(axis), len(value.type.shape)) for axis in axes.reshape(-1)}
     dynamic = sorted(axis for axis in context.extents.get(value, {}) if axis in reduced)
-    is_mean = call.op.name == "MEAN"
-    if not dynamic or (is_mean and not value.type.dtype.is_float):
+    if not dynamic:
         return None
     checked(context, call, call.inputs)
+    is_mean = call.op.name == "MEAN"
     name = "SUM" if is_mean else call.op.name
     neutral = _neutral(context, name, value.type)
     if neutral is None:
         return None
-    filled = _filled(builder, value, dynamic, neutral)
-    summed = replace(call, op=replace(call.op, name=name), inputs=(filled, call.inputs[1]))
-    (result,) = row_wise(context, builder, summed, frozenset((0, axis) for axis in dynamic))
+    inputs = _filled(builder, value, dynamic, neutral), call.inputs[1]
+    absorbed = frozenset((0, axis) for axis in dynamic)
     if not is_mean:
-        return (result,)
-    count = 1
-    for axis in reduced.difference(dynamic):
-        count *= value.type.max_shape[axis or 0]
+        return row_wise(context, builder, replace(call, inputs=inputs), absorbed)
+    count = math.prod(value.type.max_shape[axis or 0] for axis in reduced.difference(dynamic))
     number = builder.times(builder.product([builder.extent(value, axis) for axis in dynamic]), count)
-    divisor = builder.op("CAST", (number,), replace(EXTENT, dtype=result.type.dtype))
-    mean = builder.op("DIV", (result, divisor), result.type, {"fused_activation_function": 0})
-    if result in context.extents:
-        context.extents[mean] = context.extents[result]
-    return (mean,)
+    if not value.type.dtype.is_float:
+        number = builder.limited_extent(number, value.type.elements, 1, wrong_argument=True)
+        mean = replace(call, op=replace(call.op, name="MEAN_IN_USE"), inputs=(*inputs, number))
+        return row_wise(context, builder, mean, absorbed)
+    summed = replace(call, op=replace(call.op, name=name), inputs=inputs)
+    (result,) = row_wise(context, builder, summed, absorbed)
+    return (_divided(context, builder, result, number),)
+
+
+def _divided(context: Context, builder: Builder, total: Value, number: Value) -> Value:
+    divisor = builder.op("CAST", (number,), replace(EXTENT, dtype=total.type.dtype))
+    mean = builder.op("DIV", (total, divisor), total.type, {"fused_activation_function": 0})
+    if total in context.extents:
+        context.extents[mean] = context.extents[total]
+    return mean
 
 
 def _filled(builder: Builder, value: Value, axes: Iterable[int], number: float) -> Value:
@@ -116,19 +136,22 @@ def _neutral(context: Context, name: str, type_: TensorType) -> float | None:
 
 
 def _along_last(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """SOFTMAX and similar, float32, along a dynamic last dimension: elements not in use do not contribute."""
+    """SOFTMAX and similar along a dynamic last dimension: elements not in use do not contribute."""
     value = call.inputs[0]
     if value is None or not value.type.shape:
         return None
     axis = len(value.type.shape) - 1
     extents = context.extents.get(value, {})
     neutral = _neutral(context, call.op.name, value.type)
-    # The least quantised element is no exact substitute for minus infinity.
-    is_exact = value.type.dtype is DType.FLOAT32 or traits_of(call.op.name, context.operators).neutral == 0
-    if axis not in extents or neutral is None or not is_exact:
+    if axis not in extents or neutral is None:
         return None
-    filled = builder.fill(value, neutral, axis)
-    (output,) = row_wise(context, builder, replace(call, inputs=(filled,)), frozenset({(0, axis)}))
+    # The least quantised element is no exact substitute for minus infinity.
+    if value.type.dtype is DType.FLOAT32 or traits_of(call.op.name, context.operators).neutral == 0:
+        rows = replace(call, inputs=(builder.fill(value, neutral, axis),))
+    else:
+        checked(context, call, call.inputs)
+        rows = replace(call, op=replace(call.op, name=f"{call.op.name}_IN_USE"), inputs=(value, extents[axis]))
+    (output,) = row_wise(context, builder, rows, frozenset({(0, axis)}))
     context.extents[output] = {**context.extents.get(output, {}), axis: extents[axis]}
     return (output,)
 
@@ -142,8 +165,33 @@ def _along_named(context: Context, builder: Builder, call: RowCall) -> Outputs:
     neutral = _neutral(context, call.op.name, value.type)
     if axis is None or neutral is None or axis not in context.extents.get(value, {}):
         return None
-    filled = builder.fill(value, neutral, axis)
-    return row_wise(context, builder, replace(call, inputs=(filled, call.inputs[1])), frozenset({(0, axis)}))
+    return _compared(context, builder, call, axis, 1, neutral)
+
+
+def _top(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """TOPK_V2: rows not in use lose; a run-time error if there are fewer than it takes."""
+    value, count = call.inputs[0], constant_array(call.inputs[1], context.constants)
+    if value is None or count is None or count.size != 1 or not value.type.shape:
+        return None
+    axis = len(value.type.shape) - 1
+    if axis not in context.extents.get(value, {}):
+        return None
+    checked(context, call, call.inputs)
+    least = -math.inf if value.type.dtype.is_float else value.type.dtype.limits[0]
+    return _compared(context, builder, call, axis, int(count.reshape(-1)[0]), least)
+
+
+def _compared(
+    context: Context, builder: Builder, call: RowCall, axis: int, minimum: int, loser: float
+) -> tuple[Value, ...]:
+    """An operator that compares the elements along an axis, of which there must be `minimum`; `loser` loses."""
+    value = call.inputs[0]
+    assert value is not None
+    extent = builder.limited_extent(builder.extent(value, axis), value.type.max_shape[axis], minimum, True)
+    if value.type.dtype.is_float:
+        loser = math.copysign(math.inf, loser)
+    filled = builder.fill(value, loser, axis, extent)
+    return row_wise(context, builder, replace(call, inputs=(filled, *call.inputs[1:])), frozenset({(0, axis)}))
 
 
 def _reverse(context: Context, builder: Builder, call: RowCall) -> Outputs:
@@ -165,7 +213,7 @@ def _reverse(context: Context, builder: Builder, call: RowCall) -> Outputs:
 def _pad(context: Context, builder: Builder, call: RowCall) -> Outputs:
     """PAD along dynamic dimensions: everything after the rows in use becomes padding."""
     value, pads = call.inputs[0], constant_array(call.inputs[1], context.constants)
-    if value is None or pads is None:
+    if value is None:
         return None
     number: float = value.type.quantization.zero_point if value.type.quantization else 0
     if len(call.inputs) > 2:
@@ -173,6 +221,8 @@ def _pad(context: Context, builder: Builder, call: RowCall) -> Outputs:
         if padding is None or padding.size != 1:
             return None
         number = padding.reshape(-1)[0].item()
+    if pads is None:
+        return pad_at_run_time(context, builder, call, number)
     extents = context.extents.get(value, {})
     padded = {a: (int(b), int(e)) for a, (b, e) in enumerate(pads.reshape(-1, 2)) if a in extents and (b or e)}
     if not padded:
@@ -220,6 +270,18 @@ READERS: Mapping[str, Reader] = {
     "STRIDED_SLICE": strided_slice_rows,
     "BATCH_MATMUL": _batch_matmul,
     "CUMSUM": _reverse,
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"), slide),
+    "TOPK_V2": _top,
+    "SPLIT": split,
+    "SPLIT_V": split_v,
+    "UNPACK": unpack,
+    "REVERSE_V2": reverse,
+    "MIRROR_PAD": mirror_pad,
+    "TILE": tile,
+    "RESIZE_NEAREST_NEIGHBOR": resize,
+    "RESIZE_BILINEAR": resize,
+    "DEPTH_TO_SPACE": depth_to_space,
+    "SPACE_TO_DEPTH": space_to_depth,
 }
 """Operators that are imported each in a way of its own."""
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall, RowError, checked
+from tflmgen.frontend.import_row_call import RowCall, RowError, bounded, checked
 from tflmgen.frontend.import_row_wise import row_wise
 from tflmgen.ir import DType, OperatorInstance, TensorType, Value, constant_array
 from tflmgen.kernels import MAX_RANK, fold, traits_of
@@ -156,7 +156,7 @@ def _limited(
 ) -> tuple[list[Value], Mapping[int, Value]]:
     """Elements of a shape vector as checked extents, and those of the dynamic dimensions by axis."""
     dims = [
-        builder.limited_extent(builder.element(shape, axis), maximum, is_exact, is_exact)
+        builder.limited_extent(builder.element(shape, axis), maximum, maximum if is_exact else 0, is_exact)
         for axis, (maximum, is_exact) in enumerate(zip(bounds, exact, strict=True))
     ]
     return dims, {axis: dim for axis, dim in enumerate(dims) if not exact[axis]}
@@ -187,12 +187,7 @@ def filled_shape(context: Context, builder: Builder, call: RowCall) -> Outputs:
     dims = _known_dims(context, call, shape, None, rank)
     sizes = (1,) * (rank - len(operand.type.shape)) + operand.type.max_shape
     dims = [(size, True) if size != 1 else dim for dim, size in zip(dims, sizes, strict=True)]
-    for axis, (size, _) in enumerate(dims):
-        if size < 0:
-            name = call.tensors[0].name
-            rule = f"axis {axis} of '{name}' has no upper bound: set one with --max-shape or --max-dim"
-            raise RowError(rule)
-    bounds = [size for size, _ in dims]
+    bounds = [size if size >= 0 else bounded(context, call, axis) for axis, (size, _) in enumerate(dims)]
     inputs = list(call.inputs)
     inputs[shape_index] = builder.integers("shape", bounds)
     (output,) = row_wise(context, builder, replace(call, inputs=tuple(inputs)))

@@ -16,7 +16,7 @@ from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import Inputs, RowCall, RowError, check_rows, checked, define
 from tflmgen.frontend.operator_check import CheckedOperator
 from tflmgen.ir import Op, Value
-from tflmgen.kernels import RowWindow, Traits, instance_of, normalize_axis, traits_of
+from tflmgen.kernels import Repeat, RowWindow, Traits, instance_of, normalize_axis, traits_of
 
 Axis = tuple[int, int]
 """(input index, axis) of an operator."""
@@ -32,7 +32,8 @@ def row_wise(
     inputs = list(call.inputs)
     extents: dict[Sequence[Axis], Value] = {}
     for group in _groups(context, call, absorbed):
-        extent = unify_extents(context, builder, inputs, group)
+        unify = _broadcast if traits_of(call.op.name, context.operators).elementwise else unify_extents
+        extent = unify(context, builder, inputs, group)
         if extent is not None:
             extents[tuple(group)] = extent
     unified = replace(call, inputs=tuple(inputs))
@@ -133,6 +134,23 @@ def unify_extents(
         if axis in context.extents.get(value, {}):
             inputs[index] = builder.window(value, RowWindow(0, size, True, axis), size)
     return None
+
+
+def _broadcast(context: Context, builder: Builder, inputs: list[Value | None], members: Sequence[Axis]) -> Value | None:
+    """The same, but where one row meets many it is repeated."""
+    values = [(index, axis, value) for index, axis in members if (value := inputs[index]) is not None]
+    dynamic = [(index, axis, v) for index, axis, v in values if axis in context.extents.get(v, {})]
+    fixed = [v.type.max_shape[axis] for _, axis, v in values if axis not in context.extents.get(v, {})]
+    extents = [builder.extent(value, axis) for _, axis, value in dynamic]
+    if len(set(extents)) == 1 and not fixed:
+        return unify_extents(context, builder, inputs, members)
+    wanted = builder.integers("rows", fixed[0]) if fixed else extents[0]
+    for extent in () if fixed else extents[1:]:
+        wanted = builder.common_extent(wanted, extent)
+    size = fixed[0] if fixed else max(v.type.max_shape[axis] for _, axis, v in dynamic)
+    for index, axis, value in dynamic:
+        inputs[index] = builder.repeat(value, wanted, size, Repeat(axis, broadcast=True))
+    return None if fixed else wanted
 
 
 def _places(

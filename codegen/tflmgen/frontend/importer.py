@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tflmgen.errors import ModelError
+from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.bidirectional import without_bidirectional
 from tflmgen.frontend.case_operators import without_cases
 from tflmgen.frontend.import_build import Builder
@@ -22,7 +22,7 @@ from tflmgen.frontend.tflite import model as file
 from tflmgen.frontend.tflite.model import Model, SubGraph
 from tflmgen.frontend.variables import find_variables
 from tflmgen.ir import Block, Bound, Call, Function, Module, Origin, Port, Signature, Value, Variable, uses_in, walk
-from tflmgen.kernels import OPERATORS, Operators
+from tflmgen.kernels import MAX_RANK, OPERATORS, Operators
 
 
 def import_model(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators = OPERATORS) -> Module:
@@ -85,6 +85,8 @@ def _uncalled(context: Context, importer: ControlFlowImporter, subgraph: int, fu
     A wrapper is needed if other callers exist, since an entry function reads and writes the variables in place while a
     callee receives and returns them; and if inputs or results are sparse, since those of a signature are packed.
     """
+    for value in (*function.inputs, *function.body.results):
+        _check_rank(context, subgraph, function, value)
     nodes = (node for f in importer.functions for node in walk(f.body))
     is_called = any(isinstance(node, Call) and node.function == function.name for node in nodes)
     if not is_called and not any(_is_sparse(context, v) for v in (*function.inputs, *function.body.results)):
@@ -111,6 +113,18 @@ def _renamed(context: Context, values: Sequence[Value], states: int) -> tuple[Va
     for (value, axis), extent in zip(axes, extents, strict=False):
         context.extents.setdefault(value, {})[axis] = extent
     return renamed
+
+
+def _check_rank(context: Context, subgraph: int, function: Function, value: Value) -> None:
+    """What a signature takes and gives is dense; the kernels that make it so have only so many loops."""
+    last = max(context.extents.get(value, {}), default=0)
+    if last >= MAX_RANK:
+        rule = (
+            f"dimension {last} of '{value.name}', an input or output, is known at run time only, which is possible of "
+            f"the first {MAX_RANK} dimensions"
+        )
+        where = Location(context.model.name, subgraph, function.body.name)
+        context.problems.append(Problem(where, rule, "Reshape it in the model, or convert it with static shapes"))
 
 
 def _is_sparse(context: Context, value: Value) -> bool:

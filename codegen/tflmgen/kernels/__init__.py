@@ -16,7 +16,7 @@ from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, activat
 from tflmgen.kernels.numeric.real_functions import Real, Reals
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis
 from tflmgen.kernels.numeric.weights import is_hybrid, is_int16
-from tflmgen.kernels.numeric.window import Steps, Window, four
+from tflmgen.kernels.numeric.window import EXPLICIT_PADDING, Steps, Window, four
 from tflmgen.kernels.operator import (
     BACKWARD,
     CUSTOM_OPTIONS,
@@ -34,7 +34,9 @@ from tflmgen.kernels.operators.concatenation import axis_of
 from tflmgen.kernels.operators.copying import constants_of
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.operators.depthwise_conv import OUTPUT_CHANNELS
+from tflmgen.kernels.operators.dynamic_repeats import Repeat
 from tflmgen.kernels.operators.dynamic_rows import Along, Axes, Cut, Filler, Limit, RowWindow
+from tflmgen.kernels.operators.dynamic_windows import Spacing
 from tflmgen.kernels.operators.fully_connected import FullyConnectedAttributes
 from tflmgen.kernels.operators.fused import ENTRIES
 from tflmgen.kernels.operators.gather import TABLE
@@ -80,6 +82,7 @@ __all__ = [
     "CUSTOM_OPTIONS",
     "ELEMENTWISE",
     "ENTRIES",
+    "EXPLICIT_PADDING",
     "FLOAT_MAX",
     "INTERMEDIATES",
     "MAX_RANK",
@@ -116,6 +119,7 @@ __all__ = [
     "Options",
     "Real",
     "Reals",
+    "Repeat",
     "RowWindow",
     "Rule",
     "Selection",
@@ -124,6 +128,7 @@ __all__ = [
     "Signature",
     "Sliding",
     "SoftmaxAttributes",
+    "Spacing",
     "State",
     "Steps",
     "Traits",

@@ -55,7 +55,11 @@ from tflmgen.kernels.operators import (
     transpose_conv,
     update_slice,
 )
+from tflmgen.kernels.operators import dynamic_in_use as rows_in_use
+from tflmgen.kernels.operators import dynamic_repeats as row_repeats
+from tflmgen.kernels.operators import dynamic_resize as resize_in_use
 from tflmgen.kernels.operators import dynamic_rows as rows
+from tflmgen.kernels.operators import dynamic_windows as row_windows
 from tflmgen.kernels.traits import UNKNOWN, Traits
 
 FAMILIES: tuple[tuple[Operator, ...], ...] = (
@@ -96,6 +100,10 @@ FAMILIES: tuple[tuple[Operator, ...], ...] = (
     rnn.OPERATORS,
     row_store.OPERATORS,
     rows.OPERATORS,
+    rows_in_use.OPERATORS,
+    resize_in_use.OPERATORS,
+    row_repeats.OPERATORS,
+    row_windows.OPERATORS,
     select.OPERATORS,
     signal_fft.OPERATORS,
     signal_filter_bank.OPERATORS,

@@ -59,6 +59,8 @@ class _Identities(Rewriter):
             return first
         if traits.selects:
             return self._selected(first, others)
+        if op.operator == "REPEAT_ROWS" and others[0] == others[1]:
+            return first
         return self._neutral(op, traits)
 
     def _neutral(self, op: Op, traits: Traits) -> Value | None:

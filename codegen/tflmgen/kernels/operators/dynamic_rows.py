@@ -75,13 +75,13 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """LIMIT_ROWS: an error where a number of rows is negative or above `most`, or, if `exact`, another one.
+    """LIMIT_ROWS: an error where a number of rows is below `least` or above `most`.
 
     wrong_argument: the error is that of an input's value, not that of a bound.
     """
 
+    least: int
     most: int
-    exact: bool
     wrong_argument: bool
 
 
@@ -160,7 +160,7 @@ def _same(op: OperatorInstance, target: Target) -> Kernel:
 def _limit(op: OperatorInstance, target: Target) -> Kernel:
     del target
     limit = op.attributes
-    params = Params("tflmgen_limit", (("most", limit.most), ("exact", limit.exact)))
+    params = Params("tflmgen_limit", (("least", limit.least), ("most", limit.most)))
     error = ARGUMENT if limit.wrong_argument else BOUND
     return Kernel("tflmgen_limit_rows", HEADER, (Input(0), Output(0)), params, (Overlap(0, 0),), error=error)
 

@@ -104,7 +104,7 @@ VALUE_RULES = (
     Rule("the padding value is one number", lambda op: input_type(op, 2).elements == 1),
 )
 
-PAD = replace(BY_AXIS, pads=True, takes_nothing=True)
+PAD = replace(BY_AXIS, pads=True, takes_nothing=True, shape_operands=(1,))
 
 OPERATORS = (
     Operator("PAD", no_attributes, (2, 2), 1, RULES, _infer, _kernel, value_range=_value_range, traits=PAD),

@@ -62,24 +62,28 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
     return ((shape[0], over.height.output, over.width.output, shape[3]),)
 
 
+def portable_pool(op: OperatorInstance, kind: str) -> Kernel:
+    """The portable call of a pool; `kind`: average, max or l2."""
+    output, activation = op.outputs[0], op.attributes.activation
+    least, greatest = activation.bounds
+    if output.quantization is not None and output.dtype is not DType.FLOAT32:
+        least, greatest = activation_range(activation, output.dtype, output.quantization)
+    results: Fields = (("output_min", least), ("output_max", greatest))
+    suffix = {DType.FLOAT32: "f32", DType.INT8: "s8", DType.INT16: "s16"}[output.dtype]
+    window = _window(op)
+    fields = window.fields(static_shape(output)[3]) + results
+    struct, zeros = f"tflmgen_pool2d_{suffix}", ""
+    if op.attributes.zeros:
+        struct, zeros = f"tflmgen_pool2d_zeros_{suffix}", "zeros_"
+        fields += (("zero", 0 if suffix == "f32" else zero_point(output)),)
+    name, over = f"tflmgen_{kind}_pool2d_{zeros}{suffix}", overlaps(output, window.group_distance(1))
+    return Kernel(name, "pool2d.h", (Input(0), Output(0)), params(struct, fields), over)
+
+
 def _kernel(kind: str) -> Callable[[OperatorInstance, Target], KernelChoice]:
     def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
-        output, activation = op.outputs[0], op.attributes.activation
-        least, greatest = activation.bounds
-        if output.quantization is not None and output.dtype is not DType.FLOAT32:
-            least, greatest = activation_range(activation, output.dtype, output.quantization)
-        results: Fields = (("output_min", least), ("output_max", greatest))
-        suffix = {DType.FLOAT32: "f32", DType.INT8: "s8", DType.INT16: "s16"}[output.dtype]
-        window = _window(op)
-        fields = window.fields(static_shape(output)[3]) + results
-        struct, zeros = f"tflmgen_pool2d_{suffix}", ""
-        if op.attributes.zeros:
-            struct, zeros = f"tflmgen_pool2d_zeros_{suffix}", "zeros_"
-            fields += (("zero", 0 if suffix == "f32" else zero_point(output)),)
-
-        name, over = f"tflmgen_{kind}_pool2d_{zeros}{suffix}", overlaps(output, window.group_distance(1))
-        portable = Kernel(name, "pool2d.h", (Input(0), Output(0)), params(struct, fields), over)
-        fast = fast_kernels(Pooling(op, target, portable, kind, window)) if suffix == "s8" else []
+        portable, is_int8 = portable_pool(op, kind), op.outputs[0].dtype is DType.INT8
+        fast = fast_kernels(Pooling(op, target, portable, kind, _window(op))) if is_int8 else []
         return fastest([*fast, portable], target)
 
     return kernel
@@ -134,7 +138,7 @@ OPERATORS = (
         Operator(name, parse, (1, 1), 1, RULES, infer, _kernel(kind), value_range=_value_range, traits=POOL)
         for name, kind in (("AVERAGE_POOL_2D", "average"), ("MAX_POOL_2D", "max"))
     ),
-    Operator("L2_POOL_2D", parse, (1, 1), 1, L2_RULES, infer, _kernel("l2")),
+    Operator("L2_POOL_2D", parse, (1, 1), 1, L2_RULES, infer, _kernel("l2"), traits=Traits(row_wise=first_axis)),
 )
 
 

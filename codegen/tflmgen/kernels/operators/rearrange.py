@@ -198,7 +198,7 @@ OPERATORS = (
         TILE_RULES,
         _where_constant(_tiled),
         _plain(_tile_nest),
-        traits=replace(BY_AXIS, moves=True),
+        traits=replace(BY_AXIS, moves=True, shape_operands=(1,)),
     ),
     Operator(
         "DEPTH_TO_SPACE",

@@ -133,6 +133,10 @@ def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
     return kernel
 
 
+sum_kernel = _kernel("SUM")
+"""The call that sums an operator's operand, whatever the operator makes of the sums."""
+
+
 def _sums_fit(op: OperatorInstance) -> bool:
     tensor = input_type(op, 0)
     return tensor.dtype not in QUANTIZED or reduced_count(op) << tensor.dtype.bits < 2**31

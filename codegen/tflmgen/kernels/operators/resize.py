@@ -28,7 +28,7 @@ class Sampling:
     half_pixel_centers: bool
 
 
-def _parse(options: Options | None) -> Sampling:
+def parse(options: Options | None) -> Sampling:
     given = options or {}
     return Sampling(bool(given.get("align_corners", False)), bool(given.get("half_pixel_centers", False)))
 
@@ -148,18 +148,18 @@ SIZE_RULES = (
 OPERATORS = (
     Operator(
         "RESIZE_NEAREST_NEIGHBOR",
-        _parse,
+        parse,
         (2, 2),
         1,
         (*COMMON, SAME_MOVABLE_TYPE, *SIZE_RULES),
         _infer,
         _nearest_kernel,
         value_range=_value_range,
-        traits=replace(BY_BATCH, channels_apart=True),
+        traits=replace(BY_BATCH, channels_apart=True, shape_operands=(1,)),
     ),
     Operator(
         "RESIZE_BILINEAR",
-        _parse,
+        parse,
         (2, 2),
         1,
         (
@@ -176,6 +176,6 @@ OPERATORS = (
         _infer,
         _bilinear_kernel,
         value_range=_value_range,
-        traits=replace(BY_BATCH, channels_apart=True),
+        traits=replace(BY_BATCH, channels_apart=True, shape_operands=(1,)),
     ),
 )

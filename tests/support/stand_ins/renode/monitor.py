@@ -28,6 +28,7 @@ WITH_SVD = tuple(name for name in STOCK if "h753zi" not in name)
 
 TOKENS = (r"#.*", r'"[^"\\]*(?:\\.[^"\\]*)*"', r"@(?:(?!;)(?:\\ |\S))+", r"0x[0-9a-fA-F]+", r"\d+", r"[\w.?-]+", r"\s+")
 VARIABLE = re.compile(r"\$(\w+)")
+ASSIGNMENT = re.compile(r"\$(\w+)(\?)?=(\S+)$")
 
 
 class MonitorError(Exception):
@@ -74,6 +75,14 @@ class Monitor:
 
     def command(self, line: str) -> str:
         """What the command prints."""
+        *before, line = [line] if line.startswith("#") else line.split("; ")
+        for one in before:
+            self.command(one)
+        if assigned := ASSIGNMENT.match(line):
+            name, is_default, value = assigned.groups()
+            if not is_default or name not in self._variables:
+                self._variables[name] = value
+            return ""
         words = self._words(line)
         if not words:
             return ""
@@ -85,7 +94,10 @@ class Monitor:
             case ["machine", "LoadPlatformDescription", path]:
                 self._load_platform(path)
             case ["sysbus", "LoadELF", path] if self.machine.loaded:
-                self.machine.elf = self._file(path)
+                try:
+                    self.machine.elf = self._file(path)
+                except MonitorError as error:
+                    raise MonitorError(f"There was an error executing command '{line}'\n{error}") from error
                 self._host.load(self.machine.elf)
             case ["sysbus.cpu", "AddHook", address, script] if self.machine.elf:
                 self.machine.hooks.append((int(address, 16), script[1:-1]))

@@ -1,0 +1,237 @@
+"""Operators that move what lies along dimensions known at run time only: splits, reversals, mirrored and tiled rows.
+
+They become cuts, repetitions and joins of rows (dynamic_rows.py, dynamic_repeats.py) along such dimensions; the
+operator itself does the rest, along the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tflmgen.frontend.import_build import Builder, with_dim
+from tflmgen.frontend.import_context import Context
+from tflmgen.frontend.import_row_call import RowCall, RowError, bounded, checked
+from tflmgen.frontend.import_row_slices import TO_THE_END
+from tflmgen.frontend.import_row_wise import row_wise
+from tflmgen.ir import Value, constant_array
+from tflmgen.kernels import Cut, Repeat, RowWindow, normalize_axis
+
+Outputs = tuple[Value, ...] | None
+SYMMETRIC = 1
+
+
+def _named_axis(context: Context, call: RowCall, source: int, at: int) -> int | None:
+    """The axis that input `at` names, if it is a dynamic one of input `source`."""
+    value, axes = call.inputs[source], constant_array(call.inputs[at], context.constants)
+    if value is None or axes is None or axes.size != 1:
+        return None
+    axis = normalize_axis(int(axes.reshape(-1)[0]), len(value.type.shape))
+    return axis if axis in context.extents.get(value, {}) else None
+
+
+def split(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """SPLIT into equal parts; an error at run time where they would not be."""
+    axis, value, count = _named_axis(context, call, 1, 0), call.inputs[1], len(call.tensors)
+    if axis is None or value is None or not count:
+        return None
+    part = builder.quotient(builder.extent(value, axis), count)
+    room = max(1, value.type.max_shape[axis] // count)
+    bounds = [builder.times(part, index) if index else builder.integers("begin", 0) for index in range(count + 1)]
+    how = Cut(axis, 1, False, False, False, False)
+    outputs = [builder.cut(value, *pair, how, room) for pair in pairwise(bounds)]
+    for output in outputs:
+        context.extents[output] = {**context.extents.get(output, {}), axis: part}
+    return tuple(outputs)
+
+
+def split_v(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """SPLIT_V: parts of given lengths, of which one may be what remains."""
+    axis, value = _named_axis(context, call, 0, 2), call.inputs[0]
+    lengths = constant_array(call.inputs[1], context.constants)
+    if axis is None or value is None or lengths is None or lengths.size != len(call.tensors):
+        return None
+    sizes = [int(size) for size in lengths.reshape(-1)]
+    fixed = sum(size for size in sizes if size >= 0)
+    is_open = sizes.count(-1) == 1
+    if min(sizes) < -1 or sizes.count(-1) > 1 or fixed > value.type.max_shape[axis]:
+        raise RowError(
+            f"SPLIT_V takes parts of {sizes} elements along axis {axis}, of at most {value.type.max_shape[axis]}"
+        )
+    most = value.type.max_shape[axis] if is_open else fixed
+    rows = builder.limited_extent(builder.extent(value, axis), most, fixed, wrong_argument=True)
+    value = builder.with_extent(value, axis, rows)
+    outputs: list[Value] = []
+    first = 0
+    for size in sizes:
+        if size < 0:
+            after = sum(sizes[len(outputs) + 1 :])
+            window, room = RowWindow(first, -after if after else TO_THE_END, False, axis), max(1, most - fixed)
+            first = -after
+        else:
+            last = first + size
+            window = RowWindow(first, TO_THE_END if first < 0 and last == 0 else last, True, axis)
+            room, first = size, last
+        outputs.append(builder.window(value, window, room))
+    return tuple(outputs)
+
+
+def unpack(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """UNPACK along a dynamic dimension: there are as many rows as outputs, or it is an error at run time."""
+    value = call.inputs[0]
+    if value is None:
+        return None
+    axis = normalize_axis(int((call.op.options or {}).get("axis", 0)), len(value.type.shape))
+    if axis is None or axis not in context.extents.get(value, {}):
+        return None
+    count, room = len(call.tensors), value.type.max_shape[axis]
+    if count > room:
+        raise RowError(f"UNPACK makes {count} tensors of dimension {axis}, which is at most {room}")
+    exact = builder.limited_extent(builder.extent(value, axis), count, count, wrong_argument=True)
+    rows = builder.window(builder.with_extent(value, axis, exact), RowWindow(0, count, True, axis), count)
+    return row_wise(context, builder, replace(call, inputs=(rows,)))
+
+
+def reverse(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """REVERSE_V2: the rows in use come in reverse order."""
+    value, named = call.inputs[0], constant_array(call.inputs[1], context.constants)
+    if value is None or named is None:
+        return None
+    axes = [normalize_axis(int(axis), len(value.type.shape)) for axis in named.reshape(-1)]
+    dynamic = [axis for axis in axes if axis is not None and axis in context.extents.get(value, {})]
+    if not dynamic or None in axes:
+        return None
+    zero = builder.integers("bound", 0)
+    for axis in dynamic:
+        extent = builder.extent(value, axis)
+        value = builder.cut(value, zero, zero, Cut(axis, -1, True, True, False, False), value.type.max_shape[axis])
+        context.extents[value][axis] = extent
+    rest = [int(axis) for axis in axes if axis is not None and axis not in dynamic]
+    return row_wise(context, builder, replace(call, inputs=(value, builder.integers("axes", rest))))
+
+
+def mirror_pad(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """MIRROR_PAD: mirrored rows are cut out and joined to the others; an error where there are too few."""
+    value, table = call.inputs[0], constant_array(call.inputs[1], context.constants)
+    if value is None or table is None or table.size != 2 * len(value.type.shape):
+        return None
+    pads = table.reshape(-1, 2).astype(int).tolist()
+    dynamic = [axis for axis in context.extents.get(value, {}) if any(pads[axis])]
+    if not dynamic:
+        return None
+    checked(context, call, call.inputs)
+    skipped = 0 if int((call.op.options or {}).get("mode", 0)) == SYMMETRIC else 1
+    for axis in dynamic:
+        before, after = pads[axis]
+        joined = value
+        if before:
+            first = _mirrored(builder, value, axis, before - 1 + skipped, before)
+            joined = builder.append(first, value, with_dim(value.type, axis, before + value.type.max_shape[axis]), axis)
+        if after:
+            last = _mirrored(builder, value, axis, -1 - skipped, after)
+            room = joined.type.max_shape[axis] + after
+            joined = builder.append(joined, last, with_dim(value.type, axis, room), axis)
+        value, pads[axis] = joined, [0, 0]
+    return row_wise(context, builder, replace(call, inputs=(value, builder.integers("paddings", pads))))
+
+
+def _mirrored(builder: Builder, value: Value, axis: int, begin: int, count: int) -> Value:
+    """`count` rows from `begin` (negative: from the end) on, backwards."""
+    end, to_first = begin - count, begin - count == -1 and begin >= 0
+    bounds = (builder.integers("begin", begin), builder.integers("end", end))
+    return builder.cut(value, *bounds, Cut(axis, -1, False, to_first, False, True), count)
+
+
+def tile(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """TILE along dynamic dimensions, or by numbers from the run time."""
+    value, multiples = call.inputs
+    if value is None or multiples is None or multiples.type.elements != len(value.type.shape):
+        return None
+    known = constant_array(multiples, context.constants)
+    dynamic = context.extents.get(value, {})
+    if known is not None and all(int(known.reshape(-1)[axis]) == 1 for axis in dynamic):
+        return None
+    rest = [1 if n is None or axis in dynamic else n for axis, n in _numbered(known, value)]
+    for axis, times in _numbered(known, value):
+        size, bound = value.type.max_shape[axis], _declared(call, axis)
+        if times is not None and axis in dynamic and times != 1:
+            wanted, room = builder.times(builder.extent(value, axis), times), max(1, size * times)
+        elif times is None and (axis in dynamic or bound != size):
+            factors = builder.extent(value, axis), builder.element(multiples, axis)
+            room = bound if bound >= 0 else bounded(context, call, axis)
+            wanted = builder.limited_extent(builder.product(factors), room, max(bound, 0), bound >= 0)
+        else:
+            continue
+        value = builder.repeat(value, wanted, room, Repeat(axis, broadcast=False))
+        if times is not None or bound < 0:
+            context.extents[value] = {**context.extents.get(value, {}), axis: wanted}
+    return row_wise(context, builder, replace(call, inputs=(value, builder.integers("multiples", rest))))
+
+
+def _numbered(known: NDArray[Any] | None, value: Value) -> list[tuple[int, int | None]]:
+    """Each axis and how often it is repeated, None where only the run time knows."""
+    return [(a, None if known is None else int(known.reshape(-1)[a])) for a in range(len(value.type.shape))]
+
+
+def _declared(call: RowCall, axis: int) -> int:
+    """The output's dimension in the file, -1 where it is open."""
+    signature = call.tensors[0].shape_signature or call.tensors[0].shape
+    return signature[axis] if axis < len(signature) else -1
+
+
+def pad_at_run_time(context: Context, builder: Builder, call: RowCall, number: float) -> Outputs:
+    """PAD and PADV2 by numbers from the run time; dimensions that the file declares as large as before stay."""
+    value, table = call.inputs[:2]
+    if value is None or table is None or table.type.elements != 2 * len(value.type.shape):
+        return None
+    for axis, size in enumerate(value.type.max_shape):
+        bound = _declared(call, axis)
+        if bound == size and axis not in context.extents.get(value, {}):
+            continue
+        room = bound if bound >= 0 else bounded(context, call, axis)
+        before, after = (builder.limited_extent(builder.element(table, 2 * axis + side), room) for side in (0, 1))
+        total = builder.sum([before, builder.extent(value, axis), after])
+        total = builder.limited_extent(total, room, max(bound, 0), bound >= 0)
+        value = builder.place(value, before, number, axis, room)
+        kept = {a: e for a, e in context.extents.get(value, {}).items() if a != axis}
+        context.extents[value] = kept if bound >= 0 else {**kept, axis: total}
+    return (value,)
+
+
+def depth_to_space(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """Each row of pixels becomes as many as the block is high."""
+    return _blocks(context, builder, call, lambda value, _, extent, size: (value, builder.times(extent, size)))
+
+
+def space_to_depth(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """As many rows of pixels as the block is high become one; an error at run time where some are left."""
+
+    def divided(value: Value, axis: int, extent: Value, size: int) -> tuple[Value, Value]:
+        fitted = builder.fit(value, value.type.max_shape[axis] // size * size, axis)
+        return fitted, builder.quotient(extent, size)
+
+    return _blocks(context, builder, call, divided)
+
+
+def _blocks(
+    context: Context, builder: Builder, call: RowCall, fit: Callable[[Value, int, Value, int], tuple[Value, Value]]
+) -> Outputs:
+    value = call.inputs[0]
+    if value is None or len(value.type.shape) != 4:
+        return None
+    extents = dict(context.extents.get(value, {}))
+    size = int((call.op.options or {}).get("block_size", 0))
+    dynamic: Sequence[int] = [axis for axis in (1, 2) if axis in extents]
+    if not dynamic or size < 1:
+        return None
+    made: Mapping[int, Value] = {}
+    for axis in dynamic:
+        value, extent = fit(value, axis, extents[axis], size)
+        made = {**made, axis: extent}
+    (output,) = row_wise(context, builder, replace(call, inputs=(value,)), frozenset((0, axis) for axis in dynamic))
+    context.extents[output] = {**context.extents.get(output, {}), **made}
+    return (output,)

@@ -1,0 +1,55 @@
+"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR of images whose sizes, before or after, are known at run time only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflmgen.frontend.import_build import Builder
+from tflmgen.frontend.import_context import Context
+from tflmgen.frontend.import_row_call import RowCall, RowError, bounded, checked
+from tflmgen.ir import DType, Value, constant_array
+
+
+def resize(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
+    image, wanted = call.inputs
+    if image is None or wanted is None or len(image.type.shape) != 4 or wanted.type.elements != 2:
+        return None
+    extents = context.extents.get(image, {})
+    numbers = constant_array(wanted, context.constants)
+    if numbers is not None and not any(axis in extents for axis in (1, 2)):
+        return None
+    if 3 in extents:
+        raise RowError(f"{call.op.name} requires channels whose number does not depend on the run time")
+    most = _most(context, call, wanted) if numbers is None else numbers.reshape(-1).astype(int).tolist()
+    fixed = replace(call, inputs=(image, builder.integers("size", most)))
+    output = checked(context, fixed, fixed.inputs).outputs[0]
+    before = [
+        builder.limited_extent(builder.extent(image, a), image.type.max_shape[a], 1, wrong_argument=True)
+        for a in (1, 2)
+    ]
+    after = [builder.integers("size", size) for size in most]
+    made = {axis: extent for axis, extent in extents.items() if axis == 0}
+    if numbers is None:
+        after = [builder.limited_extent(builder.element(wanted, index), most[index], 1) for index in (0, 1)]
+        made |= {1: after[0], 2: after[1]}
+    resized = builder.op(f"{call.op.name}_IN_USE", (image, *before, *after), output, call.op.options)
+    if made:
+        context.extents[resized] = made
+    return (resized,)
+
+
+def _most(context: Context, call: RowCall, wanted: Value) -> list[int]:
+    """The most pixels that the output has at run time, down and across."""
+    if wanted.type.dtype is not DType.INT32:
+        raise RowError(f"{call.op.name} requires a size of int32, this one has {wanted.type.dtype.label}")
+    largest = context.largest.get(wanted)
+    signature = call.tensors[0].shape_signature or (-1,) * 4
+    most = []
+    for index, axis in enumerate((1, 2)):
+        if signature[axis] >= 0:
+            most.append(signature[axis])
+        elif largest is not None and axis not in call.max_dims:
+            most.append(int(largest.reshape(-1)[index]))
+        else:
+            most.append(bounded(context, call, axis))
+    return most

@@ -1,0 +1,52 @@
+"""SOFTMAX, LOG_SOFTMAX and MEAN of integers along a dimension known at run time only: by what is in use of it.
+
+Not operators of TFLite: the importer makes them where filling up what is not in use would change the result. They have
+the attributes and the operands of the operator they stand for, and one more: how many elements are in use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Params, Target
+from tflmgen.kernels.operator import Operator, no_attributes
+from tflmgen.kernels.operators import log_softmax, reduce, softmax
+from tflmgen.kernels.operators.row_wise import not_last_axis
+from tflmgen.kernels.traits import BY_AXIS, Traits
+
+
+def _softmax(
+    whole: Callable[[OperatorInstance, Target], Kernel],
+) -> Callable[[OperatorInstance, Target], Kernel]:
+    """(value, extent of its last dimension)."""
+
+    def kernel(op: OperatorInstance, target: Target) -> Kernel:
+        largest = whole(op, target)
+        function = largest.function.replace("softmax_", "softmax_in_use_")
+        operands = (Input(0), Input(1), *largest.operands[1:])
+        return replace(largest, function=function, header="softmax_in_use.h", operands=operands)
+
+    return kernel
+
+
+def _mean(op: OperatorInstance, target: Target) -> Kernel:
+    """(value whose rows not in use are zeros, axes, number of elements that become one)."""
+    total = reduce.sum_kernel(op, target)
+    params = total.params
+    if op.outputs[0].dtype is DType.INT32 and params is not None:
+        params = Params("tflmgen_counted_mean", (*params.fields, ("count", 1)))
+    function = f"tflmgen_mean_in_use_{reduce.SUFFIX[op.outputs[0].dtype]}"
+    operands = (Input(0), Input(2), *total.operands[1:])
+    return replace(total, function=function, header="mean_in_use.h", operands=operands, params=params)
+
+
+BY_ROW = Traits(row_wise=not_last_axis)
+
+OPERATORS = (
+    Operator("SOFTMAX_IN_USE", softmax.parse, (1, 2), 1, (), softmax.infer, _softmax(softmax.kernel), traits=BY_ROW),
+    Operator(
+        "LOG_SOFTMAX_IN_USE", no_attributes, (1, 2), 1, (), softmax.infer, _softmax(log_softmax.kernel), traits=BY_ROW
+    ),
+    Operator("MEAN_IN_USE", reduce.parse, (2, 3), 1, (), reduce.infer, _mean, traits=BY_AXIS),
+)

@@ -1,0 +1,127 @@
+/* RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR of images [batch, height, width, channels] whose sizes are known at run
+ * time only, and lie in memory for the largest ones. Where each pixel comes from is computed as TFLite does it: in
+ * single precision, for int8 in steps of 1 / 1024. */
+#ifndef TFLMGEN_KERNELS_RESIZE_IN_USE_H
+#define TFLMGEN_KERNELS_RESIZE_IN_USE_H
+
+#include <math.h>
+#include <string.h>
+
+#include "resize_bilinear.h"
+
+struct tflmgen_resize_in_use {
+    int32_t batches;
+    int32_t input_height; /* that there is memory for */
+    int32_t input_width;
+    int32_t output_height;
+    int32_t output_width;
+    int32_t pixel_bytes;
+    int32_t channels;
+    bool align_corners; /* the corner pixels' centres coincide */
+    bool half_pixel_centers;
+};
+
+TFLMGEN_HELPER float tflmgen_resize_step(int32_t size, int32_t wanted, bool align_corners)
+{
+    return align_corners && wanted > 1 ? (float)(size - 1) / (float)(wanted - 1) : (float)size / (float)wanted;
+}
+
+/* The input's row or column for one of the output's. */
+TFLMGEN_HELPER int32_t tflmgen_nearest(int32_t position, int32_t size, int32_t wanted,
+                                       const struct tflmgen_resize_in_use *params)
+{
+    const float offset = params->half_pixel_centers ? 0.5f : 0.0f;
+    const float place = ((float)position + offset) * tflmgen_resize_step(size, wanted, params->align_corners);
+    const int32_t index = (int32_t)(params->align_corners ? roundf(place) : floorf(place));
+    return tflmgen_clamp_s32(index, 0, size - 1);
+}
+
+TFLMGEN_KERNEL void tflmgen_resize_nearest_in_use(const void *input, const tflmgen_s32 *height,
+                                                  const tflmgen_s32 *width, const tflmgen_s32 *new_height,
+                                                  const tflmgen_s32 *new_width, void *output,
+                                                  const struct tflmgen_resize_in_use *params)
+{
+    const int32_t bytes = params->pixel_bytes;
+    const uint8_t *from = input;
+    uint8_t *to = output;
+    for (int32_t batch = 0; batch < params->batches; ++batch) {
+        for (int32_t y = 0; y < *new_height; ++y) {
+            const int32_t line = tflmgen_nearest(y, *height, *new_height, params) * params->input_width;
+            for (int32_t x = 0; x < *new_width; ++x) {
+                const int32_t pixel = line + tflmgen_nearest(x, *width, *new_width, params);
+                memcpy(to + (y * params->output_width + x) * bytes, from + pixel * bytes, (size_t)bytes);
+            }
+        }
+        from += params->input_height * params->input_width * bytes;
+        to += params->output_height * params->output_width * bytes;
+    }
+}
+
+/* The two rows or columns between which one of the output's lies, and how near it is to the second. */
+#define TFLMGEN_BETWEEN(suffix, fraction_type) \
+    struct tflmgen_between_##suffix {          \
+        int32_t first;                         \
+        int32_t second;                        \
+        fraction_type fraction;                \
+    };
+
+TFLMGEN_BETWEEN(f32, float)
+TFLMGEN_BETWEEN(s8, int32_t)
+
+TFLMGEN_HELPER struct tflmgen_between_f32 tflmgen_between_f32_of(int32_t position, int32_t size, int32_t wanted,
+                                                                 const struct tflmgen_resize_in_use *params)
+{
+    const float step = tflmgen_resize_step(size, wanted, params->align_corners);
+    const float place = params->half_pixel_centers ? ((float)position + 0.5f) * step - 0.5f : (float)position * step;
+    const int32_t first = tflmgen_max_s32((int32_t)floorf(place), 0);
+    const struct tflmgen_between_f32 between = {tflmgen_min_s32(first, size - 1),
+                                                tflmgen_min_s32((int32_t)ceilf(place), size - 1), place - (float)first};
+    return between;
+}
+
+TFLMGEN_HELPER struct tflmgen_between_s8 tflmgen_between_s8_of(int32_t position, int32_t size, int32_t wanted,
+                                                               const struct tflmgen_resize_in_use *params)
+{
+    const bool corners = params->align_corners && wanted > 1;
+    const int32_t steps = corners ? wanted - 1 : wanted;
+    const int32_t step = (1024 * (corners ? size - 1 : size) + steps / 2) / steps;
+    const int32_t place = position * step + (params->half_pixel_centers ? step / 2 - 512 : 0);
+    const int32_t first = tflmgen_max_s32(place / 1024, 0);
+    const struct tflmgen_between_s8 between = {tflmgen_min_s32(first, size - 1),
+                                               tflmgen_min_s32((place + 1023) / 1024, size - 1), place - 1024 * first};
+    return between;
+}
+
+#define TFLMGEN_RESIZE_BILINEAR_IN_USE(suffix, type)                                                             \
+    TFLMGEN_KERNEL void tflmgen_resize_bilinear_in_use_##suffix(                                                 \
+        const type *input, const tflmgen_s32 *height, const tflmgen_s32 *width, const tflmgen_s32 *new_height,   \
+        const tflmgen_s32 *new_width, type *output, const struct tflmgen_resize_in_use *params)                  \
+    {                                                                                                            \
+        const int32_t channels = params->channels;                                                               \
+        for (int32_t batch = 0; batch < params->batches; ++batch) {                                              \
+            for (int32_t y = 0; y < *new_height; ++y) {                                                          \
+                const struct tflmgen_between_##suffix down =                                                     \
+                    tflmgen_between_##suffix##_of(y, *height, *new_height, params);                              \
+                const type *upper = input + down.first * params->input_width * channels;                         \
+                const type *lower = input + down.second * params->input_width * channels;                        \
+                type *to = output + y * params->output_width * channels;                                         \
+                for (int32_t x = 0; x < *new_width; ++x) {                                                       \
+                    const struct tflmgen_between_##suffix across =                                               \
+                        tflmgen_between_##suffix##_of(x, *width, *new_width, params);                            \
+                    const int32_t left = across.first * channels;                                                \
+                    const int32_t right = across.second * channels;                                              \
+                    for (int32_t c = 0; c < channels; ++c) {                                                     \
+                        *to++ = tflmgen_interpolate_##suffix(upper[left + c], upper[right + c], lower[left + c], \
+                                                             lower[right + c], down.fraction, across.fraction);  \
+                    }                                                                                            \
+                }                                                                                                \
+            }                                                                                                    \
+            input += params->input_height * params->input_width * channels;                                      \
+            output += params->output_height * params->output_width * channels;                                   \
+        }                                                                                                        \
+    }
+
+TFLMGEN_RESIZE_BILINEAR_IN_USE(f32, tflmgen_f32)
+TFLMGEN_RESIZE_BILINEAR_IN_USE(s8, int8_t)
+
+#endif

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,15 @@ import pytest
 from support.litert import run_litert_model, with_biases
 from support.native import Invocation, build_native, run_native
 from support.repository import ROOT
+from support.tools import requires_compiler
 from tflmgen.compare.oracle import OracleError, tflm_outputs
 from tflmgen.compiler import compile_model
+from tflmgen.emulators.firmware_session import running
 from tflmgen.emulators.seeded import seeded_sets
 from tflmgen.errors import ModelError
-from tflmgen.options import BuildOptions, Optimize
+from tflmgen.options import BuildOptions, Optimize, OutputOptions, SessionOptions
 from tflmgen.project.board import load_board
+from tflmgen.terminal.console import Console
 
 FINDINGS = ROOT.parent / "shared" / "findings"
 MODELS = sorted(FINDINGS.glob("*.tflite"))
@@ -54,6 +57,36 @@ def test_computes_what_the_runtimes_do(model: Path) -> None:
         for got, want in zip(outputs, expected[number % len(sets)], strict=True):
             tolerance = 1e-5 if got.dtype.kind == "f" else 0
             np.testing.assert_allclose(got, np.reshape(want, got.shape), rtol=tolerance, atol=tolerance)
+
+
+def _pairs() -> Iterator[Any]:
+    """Every model on every board; as a sample, without -m sweep, another model for each board."""
+    models = [model for model in MODELS if model.stem != REFUSED]
+    emulated = [board for board in BOARDS if board != "host"]
+    for number, board in enumerate(emulated):
+        for index, model in enumerate(models):
+            sampled = index == number * len(models) // len(emulated)
+            marks = () if sampled else (pytest.mark.sweep,)
+            yield pytest.param(board, model, marks=marks, id=f"{board}-{model.stem}")
+
+
+@pytest.mark.emulator
+@requires_compiler
+@pytest.mark.parametrize(("name", "model"), list(_pairs()))
+def test_computes_the_same_on_boards(name: str, model: Path) -> None:
+    board, options = load_board(name), OPTIONS["default"]
+    compilation = compile_model(model, board.target, options)
+    signatures = compilation.program.signatures
+    sets = seeded_sets(signatures, [0])
+    expected = _expected(model, [one.inputs for one in sets], sets)
+    console = Console(OutputOptions(quiet=True))
+    with running(compilation, board, options, SessionOptions(), console) as emulated:
+        for one, wanted in zip(sets, expected, strict=True):
+            outputs = emulated.session.invoke(0, [array.tobytes() for array in one.inputs]).outputs
+            for raw, want, port in zip(outputs, wanted, signatures[0].outputs, strict=True):
+                got = np.frombuffer(raw, port.type.dtype.numpy)
+                tolerance = 1e-5 if got.dtype.kind == "f" else 0
+                np.testing.assert_allclose(got, np.reshape(want, got.shape), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.skipif(not MODELS, reason="needs ../shared/findings")

@@ -15,7 +15,7 @@ from tflmgen.kernels.rules import input_type, zero_point
 Integers = NDArray[np.int64]
 
 
-def rescaled(values: Integers, factor: float) -> Integers:
+def requantized_by_factor(values: Integers, factor: float) -> Integers:
     """Every value times `factor`, rounded as tflmgen_requantize does it."""
     return requantized(values, *quantize_multiplier(factor))
 

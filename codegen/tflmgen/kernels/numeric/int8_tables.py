@@ -87,7 +87,7 @@ def slopes_of(op: OperatorInstance) -> tuple[float, float]:
     return source / result, source * op.attributes.alpha / result
 
 
-def rescale_of(op: OperatorInstance) -> float:
+def scale_ratio_of(op: OperatorInstance) -> float:
     return scale(input_type(op, 0)) / scale(op.outputs[0])
 
 
@@ -109,7 +109,7 @@ def relu6_table(op: OperatorInstance) -> Table:
 
 def clamped_table(op: OperatorInstance, least: float, greatest: float) -> Table:
     """The input on the output's scale, between two real numbers."""
-    scaled, result = slopes_table(op, rescale_of(op), rescale_of(op)), op.outputs[0]
+    scaled, result = slopes_table(op, scale_ratio_of(op), scale_ratio_of(op)), op.outputs[0]
     low, high = (round_half_away(v / scale(result)) + zero_point(result) for v in (least, greatest))
     return [saturate(min(max(value, low), high), 8) for value in scaled]
 

@@ -13,7 +13,7 @@ from tflmgen.kernels.choice import fastest
 from tflmgen.kernels.costs.model import elements_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.folding.fold_elements import Array, Fold, arithmetic, clamp_bounds
-from tflmgen.kernels.folding.fold_quantized import centred, quantized, rescaled
+from tflmgen.kernels.folding.fold_quantized import centred, quantized, requantized_by_factor
 from tflmgen.kernels.numeric.quantize_math import (
     Activation,
     activation_range,
@@ -167,14 +167,14 @@ def _sum(sign: int) -> Callable[[OperatorInstance], Integers]:
     def evaluate(op: OperatorInstance) -> Integers:
         shift = LEFT_SHIFT[op.outputs[0].dtype]
         first, second, output = add_scales(op)
-        one, other = (rescaled(centred(op, i) << shift, factor) for i, factor in ((0, first), (1, second)))
-        return rescaled(one + sign * other, output)
+        one, other = (requantized_by_factor(centred(op, i) << shift, factor) for i, factor in ((0, first), (1, second)))
+        return requantized_by_factor(one + sign * other, output)
 
     return evaluate
 
 
 def _product(op: OperatorInstance) -> Integers:
-    return rescaled(centred(op, 0) * centred(op, 1), mul_scale(op))
+    return requantized_by_factor(centred(op, 0) * centred(op, 1), mul_scale(op))
 
 
 LARGEST = 2**31

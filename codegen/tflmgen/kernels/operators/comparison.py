@@ -10,7 +10,7 @@ import numpy as np
 
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import plain
-from tflmgen.kernels.folding.fold_quantized import rescaled
+from tflmgen.kernels.folding.fold_quantized import requantized_by_factor
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary, plain_kernel
@@ -21,7 +21,7 @@ from tflmgen.kernels.traits import ELEMENTWISE, Comparison
 
 HEADER = "comparison.h"
 GREATEST_SCALE = 64.0
-"""So that a quantised element times 256, rescaled, fits 32 bits."""
+"""So that a quantised element times 256, requantised, fits 32 bits."""
 
 
 def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
@@ -89,7 +89,9 @@ def _scaled_pair(op: OperatorInstance, inputs: Inputs) -> tuple[Interval, Interv
     scaled = []
     for index, interval in enumerate(pair):
         kind = input_type(op, index)
-        low, high = (rescaled((end - zero_point(kind)) << 8, scale(kind)) for end in (interval.low, interval.high))
+        low, high = (
+            requantized_by_factor((end - zero_point(kind)) << 8, scale(kind)) for end in (interval.low, interval.high)
+        )
         scaled.append(Interval(low, high))
     return scaled[0], scaled[1]
 

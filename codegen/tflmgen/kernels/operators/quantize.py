@@ -21,7 +21,7 @@ from tflmgen.ir import (
     TensorType,
 )
 from tflmgen.kernels.folding.fold_elements import dequantize, quantize
-from tflmgen.kernels.folding.fold_quantized import rescaled
+from tflmgen.kernels.folding.fold_quantized import requantized_by_factor
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
@@ -57,7 +57,7 @@ def unary_overlaps(op: OperatorInstance) -> tuple[Overlap, ...]:
     return (Overlap(0, 0, max(0, growth * (source.elements - 1))),)
 
 
-def _rescale(op: OperatorInstance) -> float:
+def _scale_ratio(op: OperatorInstance) -> float:
     return scale(input_type(op, 0)) / scale(op.outputs[0])
 
 
@@ -114,7 +114,7 @@ def _quantize(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
             (("elements", source.elements), ("scale", scale(result)), ("zero_point", zero_point(result))),
         )
     else:
-        multiplier, shift = quantize_multiplier(_rescale(op))
+        multiplier, shift = quantize_multiplier(_scale_ratio(op))
         params = Params(
             "tflmgen_quantize_rescale",
             (
@@ -152,13 +152,13 @@ def _quantize_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
         return None
     if source.dtype is DType.INT8:
         return by_table(quantize)(op, inputs)
-    factor = _rescale(op)
+    factor = _scale_ratio(op)
     centred = Interval(x.low - zero_point(source), x.high - zero_point(source))
     left = max(0, quantize_multiplier(factor)[1])
     if not centred.within(-(2**31 >> left), (2**31 >> left) - 1):
         return None
     least, greatest = op.outputs[0].dtype.limits
-    low, high = (rescaled(end, factor) + zero_point(op.outputs[0]) for end in (centred.low, centred.high))
+    low, high = (requantized_by_factor(end, factor) + zero_point(op.outputs[0]) for end in (centred.low, centred.high))
     return [Interval(low, high).meet(least, greatest)]
 
 
@@ -177,7 +177,7 @@ QUANTIZE_RULES = (
     ),
     Rule(
         "the input's scale is less than 2^30 times the output's",
-        lambda op: input_type(op, 0).dtype is DType.FLOAT32 or is_representable(_rescale(op)),
+        lambda op: input_type(op, 0).dtype is DType.FLOAT32 or is_representable(_scale_ratio(op)),
     ),
 )
 

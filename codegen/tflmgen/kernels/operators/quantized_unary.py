@@ -12,8 +12,8 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Ou
 from tflmgen.kernels.numeric.int8_tables import (
     RSQRT_BITS,
     hard_swish_factors,
-    rescale_of,
     rsqrt_scale,
+    scale_ratio_of,
     slopes_of,
 )
 from tflmgen.kernels.numeric.int16_tables import interpolated_table
@@ -137,7 +137,7 @@ GREATEST_SHIFT = {DType.INT8: 23, DType.INT16: 16}
 
 
 def _shifts_fit(op: OperatorInstance) -> bool:
-    factor = rescale_of(op)
+    factor = scale_ratio_of(op)
     return _fits(factor) and quantize_multiplier(factor)[1] <= GREATEST_SHIFT[input_type(op, 0).dtype]
 
 
@@ -155,7 +155,7 @@ SMALL_SCALE = where_quantized(
 SLOPES_FIT = (
     Rule("the slope is a finite number", lambda op: math.isfinite(op.attributes.alpha)),
     RATIO,
-    where_quantized("the rescaled slope is less than 2^30", lambda op: _fits(slopes_of(op)[1])),
+    where_quantized("the requantised slope is less than 2^30", lambda op: _fits(slopes_of(op)[1])),
 )
 
 ROOT_FITS = where_quantized("the scales leave 11 bits of the result", lambda op: _fits(rsqrt_scale(op), RSQRT_BITS))

@@ -232,7 +232,7 @@ def _needs_elements(name: str, op: OperatorInstance) -> bool:
 def _row(
     name: str, *dtypes: DType, fold: Fold | None, value_range: Transfer | None, real: Real | None = None, **traits: Any
 ) -> Operator:
-    """One operator. Sums and means rescale int8 and int16; the extremes leave them as they are."""
+    """One operator. Sums and means requantise int8 and int16; the extremes leave them as they are."""
 
     rules = (
         *COMMON,

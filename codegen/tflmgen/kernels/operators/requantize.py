@@ -1,7 +1,7 @@
 """REQUANTIZE: a QUANTIZE of a DEQUANTIZE, from int8 to int8, by a table of 256 results where that pays.
 
 Not an operator of TFLite: a pass makes it of the two, which go through floats. Its results are theirs bit for bit,
-which those of an integer rescaling (QUANTIZE of int8) need not be.
+which those of an integer requantisation (QUANTIZE of int8) need not be.
 """
 
 from __future__ import annotations

@@ -176,9 +176,10 @@ def _headers(writer: BodyWriter, entries: Sequence[ApiEntry], keeps_bools: bool)
     """What the plan's source includes: kernels, the check of bools where an input or the state has some, types."""
     inputs = [tensor for entry in entries for tensor in entry.inputs]
     checked = {"bools.h"} if keeps_bools or any(tensor.is_bool for tensor in inputs) else set()
-    # An entry writes the extents of its inputs, also of a model without kernels.
-    extents = {"common.h"} if any(tensor.rows for tensor in inputs) else set()
-    return tuple(sorted({*writer.headers, *checked, *extents}))
+    # The extents of inputs and constant bools are of the kernels' types, also in a model without kernels.
+    typed = any(tensor.rows for tensor in inputs) or any(a.dtype is DType.BOOL for a in writer.places.used.values())
+    types = {"common.h"} if typed else set()
+    return tuple(sorted({*writer.headers, *checked, *types}))
 
 
 def _common(
@@ -222,7 +223,8 @@ def _arrays(writer: BodyWriter) -> list[dict[str, object]]:
         {
             "name": writer.places.constant(key),
             "caption": writer.places.caption(key),
-            "c_type": array.dtype.c_type,
+            # GCC takes a pointer to its own type of bool, which may alias, for one to another type.
+            "c_type": "tflmgen_bool" if array.dtype is DType.BOOL else array.dtype.c_type,
             "count": max(1, len(array.data) * 8 // max(8, array.dtype.bits)),
             "lines": array_lines(array) or ["0"],
         }

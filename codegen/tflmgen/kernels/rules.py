@@ -94,6 +94,11 @@ STATIC = Rule("every dimension is known at build time", lambda op: all(t.is_stat
 COMMON = (PRESENT, STATIC)
 """Rules of every operator without optional inputs."""
 
+INT16_ZERO_POINTS = Rule(
+    "the zero points of int16 tensors are 0",
+    lambda op: op.outputs[0].dtype is not DType.INT16 or all(zero_point(t) == 0 for t in tensors(op)),
+)
+
 QUANTIZED_PER_TENSOR = Rule(
     "every int8, uint8 and int16 tensor is quantised, with one scale",
     lambda op: all(t.dtype not in QUANTIZED or per_tensor(t) for t in tensors(op)),

@@ -27,7 +27,7 @@ from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_
 from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, Transfer
 from tflmgen.kernels.ranges.range_elements import broadcast_pair, corners, evaluated, hull
 from tflmgen.kernels.requests import Addition, Multiplication
-from tflmgen.kernels.rules import QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
+from tflmgen.kernels.rules import INT16_ZERO_POINTS, QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
 from tflmgen.kernels.traits import MONOTONE, Traits, any_axis
 
 HEADER = "arithmetic.h"
@@ -141,13 +141,7 @@ RULES = (
 
 ADD_RULES = (
     *RULES,
-    Rule(
-        "the zero points of int16 tensors are 0",
-        lambda op: (
-            op.outputs[0].dtype is not DType.INT16
-            or all(zero_point(t) == 0 for t in (input_type(op, 0), input_type(op, 1), op.outputs[0]))
-        ),
-    ),
+    INT16_ZERO_POINTS,
     Rule(
         "the output's scale is no less than 2^-19 (int8) or 2^-14 (int16) of the greater input's",
         lambda op: not is_quantized(op) or add_scales(op)[2] <= np.nextafter(1.0, 0.0),

@@ -23,6 +23,7 @@ from tflmgen.kernels.operators.binary import (
 from tflmgen.kernels.ranges.intervals import Transfer
 from tflmgen.kernels.ranges.range_elements import growing
 from tflmgen.kernels.rules import (
+    INT16_ZERO_POINTS,
     QUANTIZED_PER_TENSOR,
     SAME_QUANTIZATION,
     input_type,
@@ -134,13 +135,7 @@ SQUARED_DIFFERENCE_RULES = (
     *BROADCASTS,
     one_type(DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32),
     QUANTIZED_PER_TENSOR,
-    Rule(
-        "the zero points of int16 tensors are 0",
-        lambda op: (
-            op.outputs[0].dtype is not DType.INT16
-            or all(zero_point(t) == 0 for t in (input_type(op, 0), input_type(op, 1), op.outputs[0]))
-        ),
-    ),
+    INT16_ZERO_POINTS,
     Rule(
         "the square of the greater input scale is less than 2^28 times the output's scale",
         lambda op: not _is_quantized(op) or is_representable(_squared_difference_scales(op)[2]),

@@ -48,7 +48,15 @@ from tflmgen.kernels.operators.quantized_unary import (
     where_quantized,
 )
 from tflmgen.kernels.operators.unary import Approximation, parse_alpha, parse_approximation, plain_unary
-from tflmgen.kernels.rules import COMMON, SAME_QUANTIZATION, input_type, one_type, per_tensor, tensors, zero_point
+from tflmgen.kernels.rules import (
+    COMMON,
+    INT16_ZERO_POINTS,
+    SAME_QUANTIZATION,
+    input_type,
+    one_type,
+    per_tensor,
+    tensors,
+)
 from tflmgen.kernels.traits import UNARY
 
 
@@ -62,12 +70,7 @@ def _type_rules(plain_types: tuple[DType, ...], int8: bool, int16: bool) -> tupl
             ),
         )
     if int16:
-        shared += (
-            Rule(
-                "the zero points of int16 tensors are 0",
-                lambda op: input_type(op, 0).dtype is not DType.INT16 or all(zero_point(t) == 0 for t in tensors(op)),
-            ),
-        )
+        shared += (INT16_ZERO_POINTS,)
     return shared
 
 

@@ -171,7 +171,7 @@ TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s16, S16)
     }
 
 TFLMGEN_SVDF_DSP(tflmgen_svdf_dsp_s8, int8_t, tflmgen_svdf_dsp_words_s8)
-TFLMGEN_SVDF_DSP(tflmgen_svdf_dsp_s8_s16, int16_t, tflmgen_svdf_dsp_words_s16)
+TFLMGEN_SVDF_DSP(tflmgen_svdf_dsp_s8_s16, tflmgen_s16, tflmgen_svdf_dsp_words_s16)
 
 #endif
 

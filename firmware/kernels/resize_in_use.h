@@ -65,8 +65,8 @@ TFLMGEN_KERNEL void tflmgen_resize_nearest_in_use(const void *input, const tflmg
         fraction_type fraction;                \
     };
 
-TFLMGEN_BETWEEN(f32, float)
-TFLMGEN_BETWEEN(s8, int32_t)
+TFLMGEN_BETWEEN(f32, tflmgen_f32)
+TFLMGEN_BETWEEN(s8, tflmgen_s32)
 
 TFLMGEN_HELPER struct tflmgen_between_f32 tflmgen_between_f32_of(int32_t position, int32_t size, int32_t wanted,
                                                                  const struct tflmgen_resize_in_use *params)

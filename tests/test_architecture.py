@@ -94,7 +94,11 @@ def imports_of(path: Path) -> set[str]:
                 node.module
             }
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
-            found |= {first.value for first in node.args[:1] if isinstance(first, ast.Constant)}
+            found |= {
+                first.value
+                for first in node.args[:1]
+                if isinstance(first, ast.Constant) and isinstance(first.value, str)
+            }
     return found
 
 

@@ -127,7 +127,7 @@ def test_the_workflow_with_renode(tmp_path: Path) -> None:
 
 
 def test_the_workflow_has_what_github_wants() -> None:
-    made = workflow()
+    made: dict[Any, Any] = workflow()
     assert made[True] == ["push", "pull_request"]  # YAML 1.1 reads `on` as a truth value, which GitHub knows
     for job in made["jobs"].values():
         assert job["runs-on"].startswith("ubuntu-")

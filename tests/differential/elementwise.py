@@ -159,10 +159,10 @@ def shifts(rng: Rng, dtype: str) -> Run:
 
 def _below_one(item: Tensor) -> Tensor:
     """With a scale for which TFLite Micro does not abort."""
-    if item.type.quantization is None:
+    q = item.type.quantization
+    if q is None:
         return item
-    scale, zero_point = _scale_of(item)
-    return tensor(item.type.dtype.label, item.type.max_shape, scale % 1 or 0.5, zero_point)
+    return tensor(item.type.dtype.label, item.type.max_shape, q.scale % 1 or 0.5, q.zero_point)
 
 
 def comparison(operator: str, logical: bool = False) -> Maker:
@@ -271,7 +271,7 @@ def as_int8(case: Case, values: list[Array | None]) -> list[Array]:
 def quotients(case: Case, values: list[Array | None]) -> list[Array]:
     """TFLite Micro's; but it shifts quotients of less than half a step by more than 31 bits, which gives anything."""
     (found,) = run_tflm(case, values)
-    operands = [v if v is not None else t and t.data for v, t in zip(values, case.inputs, strict=True)]
+    operands = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
     kinds = [t.type.quantization for t in case.inputs if t] + [case.outputs[0].quantization]
     (a, b, result), (x, y) = kinds, operands
     assert a is not None
@@ -291,7 +291,7 @@ def numpy_as(function: Callable[..., Any]) -> Callable[[Case, list[Array | None]
     """For plain numbers: what NumPy says of the operands, constant ones included."""
 
     def expected(case: Case, values: list[Array | None]) -> list[Array]:
-        operands = [v if v is not None else t and t.data for v, t in zip(values, case.inputs, strict=True)]
+        operands = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
         with np.errstate(all="ignore"):
             result = np.asarray(function(*operands))
         return [np.broadcast_to(result, case.outputs[0].max_shape).astype(case.outputs[0].dtype.numpy)]
@@ -322,7 +322,7 @@ QUANTIZED = (
     *(f"{a}>int32" for a in INTEGERS),
 )
 BITS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "bool")
-TIGHT = {"rtol": 2e-7, "atol": 1e-37}
+TIGHT: dict[str, Any] = {"rtol": 2e-7, "atol": 1e-37}
 ORDER = (
     ("EQUAL", np.equal),
     ("NOT_EQUAL", np.not_equal),

@@ -149,7 +149,9 @@ def with_blocks(case: Case, values: list[Array | None]) -> list[Array]:
         one = make_case("FULLY_CONNECTED", [tensor("float32", x.shape), small], [tensor("float32", ())])
         output += run_litert(one, [x, None], OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)[0][:, :units]
     if rest and rest[0]:
-        output += rest[0].data if rest[0].data is not None else values[2]
+        bias = rest[0].data if rest[0].data is not None else values[2]
+        assert bias is not None
+        output += bias
     return [np.clip(output, *case.instance.attributes.activation.bounds).reshape(case.outputs[0].max_shape)]
 
 

@@ -28,7 +28,7 @@ def any_axis(rng: Rng, rank: int) -> int:
 
 def operands(case: Case, values: list[Array | None]) -> list[Array]:
     """Every operand's contents."""
-    found = [v if v is not None else t and t.data for v, t in zip(values, case.inputs, strict=True)]
+    found = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
     return [a for a in found if a is not None]
 
 

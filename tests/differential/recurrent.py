@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from support.differential import Rng
+from support.kernel_harness import Array, Case
 from support.recurrent import litert_steps, tflm_steps
 from support.recurrent_cases import CELLS_LOG2, Steps, fixed_lstm, float_lstm, quantized_lstm, rnn, svdf
 
@@ -19,7 +20,7 @@ class StepFamily:
     operator: str
     name: str
     make: Callable[[Rng], Steps]
-    reference: Callable[..., list[object]]
+    reference: Callable[[Case, Sequence[Array]], list[Array]]
 
     @property
     def tolerance(self) -> dict[str, float]:

@@ -29,7 +29,8 @@ BOARDS = [board for board in list_boards() if board.qemu]
 
 @pytest.fixture(scope="module", params=BOARDS, ids=lambda board: board.id)
 def board(request: pytest.FixtureRequest) -> Board:
-    return request.param
+    chosen: Board = request.param
+    return chosen
 
 
 @pytest.fixture(scope="module")

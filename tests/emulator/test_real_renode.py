@@ -114,7 +114,7 @@ def test_the_projects_own_test(board: Board, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("renode-test") is None, reason="needs renode-test")
 def test_all_suites_in_one_call(tmp_path: Path) -> None:
-    suites = []
+    suites: list[Path] = []
     for board in BOARDS:
         if "mve" not in board.features:
             project = tmp_path / f"a project {board.id}"

@@ -53,7 +53,7 @@ def test_explicit_padding(tmp_path: Path) -> None:
 def test_extreme_weights_and_inputs(tmp_path: Path) -> None:
     """All sums of the transforms as far from zero as they get."""
     rng = np.random.default_rng(3)
-    cases = []
+    cases: list[tuple[Case, Sequence[Array | None]]] = []
     while len(cases) < 12:
         case, _ = dsp_cases.winograd(rng)
         x, w, *bias = case.inputs

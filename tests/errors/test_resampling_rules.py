@@ -43,7 +43,7 @@ def test_broadcast_args() -> None:
 
 
 def test_l2_pool() -> None:
-    pool = {"operator": "L2_POOL_2D", "filter_height": 2, "filter_width": 2}
+    pool: dict[str, Any] = {"operator": "L2_POOL_2D", "filter_height": 2, "filter_width": 2}
     floats, bytes_ = tensor("float32", (1, 4, 4, 1)), tensor("int8", (1, 4, 4, 1), 0.5)
     assert not broken(floats, output=tensor("float32", (1, 2, 2, 1)), **pool)
     assert "all float32" in broken(bytes_, output=bytes_, **pool)

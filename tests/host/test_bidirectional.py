@@ -164,7 +164,7 @@ def rnn_with(**changes: Any) -> bytes:
         inputs += [writer.weights(2, 4), writer.weights(2, 2), writer.array(2), writer.state(1, 2)]
     inputs += [-1, -1, -1]
     outputs = [writer.graph.tensor(f"out{i}", "float32", (1, 3, 2)) for i in range(2)]
-    parts = {"inputs": inputs, "outputs": outputs, "options": {"fused_activation_function": 1}}
+    parts: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "options": {"fused_activation_function": 1}}
     parts |= {name: change(parts[name]) for name, change in changes.items()}
     writer.graph.operator("BIDIRECTIONAL_SEQUENCE_RNN", parts["inputs"], parts["outputs"], parts["options"])
     writer.graph.outputs = parts["outputs"]

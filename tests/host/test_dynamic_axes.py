@@ -76,7 +76,7 @@ OPERATORS: dict[str, tuple[Shape, Shape, str, dict[str, Any], tuple[Any, ...]]] 
     "cumulated": ((2, -1), (2, -1), "CUMSUM", {"exclusive": False, "reverse": False}, (np.int32(1),)),
     "cumulated backwards": ((-1, 3), (-1, 3), "CUMSUM", {"exclusive": True, "reverse": True}, (np.int32(0),)),
 }
-NOT_EMPTY = {
+NOT_EMPTY: dict[str, tuple[Shape, Shape, str, dict[str, Any], tuple[Any, ...]]] = {
     "slice along": ((2, -1, 3), (2, -1, 3), "SLICE", {}, (ints(0, 1, 0), ints(2, -1, 3))),
     "mean along": ((2, -1, -1), (2,), "MEAN", {"keep_dims": False}, (ints(1, 2),)),
     "greatest along": ((2, -1, 3), (2, 1, 3), "REDUCE_MAX", {"keep_dims": True}, (ints(1),)),

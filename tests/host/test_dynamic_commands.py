@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,8 @@ def _twice(g: SubgraphWriter) -> None:
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("m.tflite").write_bytes(one_graph(_twice))
-    np.savez("in.npz", **{f"s{k}_in_0": x for k, x in SETS.items()})
+    arrays: dict[str, Any] = {f"s{k}_in_0": x for k, x in SETS.items()}
+    np.savez("in.npz", **arrays)
     return Path("m.tflite")
 
 
@@ -63,7 +65,8 @@ def test_dimensions_at_any_axis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     Path("m.tflite").write_bytes(one_graph(build))
     sets = [floats(n, 2, m) for n, m in ((2, 3), (4, 1), (1, 5), (0, 2))]
-    np.savez("in.npz", **{f"s{k}_in_0": x for k, x in enumerate(sets)})
+    arrays: dict[str, Any] = {f"s{k}_in_0": x for k, x in enumerate(sets)}
+    np.savez("in.npz", **arrays)
     finished = tflmgen("run", "m.tflite", "--board", "host", "--inputs", "in.npz", "--outputs", "out.npz")
     assert finished.code == 0, finished.err
     with np.load("out.npz") as outputs:

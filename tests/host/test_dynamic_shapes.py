@@ -285,7 +285,7 @@ def test_a_loop_that_takes_rows_away(tmp_path: Path) -> None:
         return rows
 
     limits = (20.0, 9.0, 3.0, 0.0)
-    check(compilation, [((x_values, np.float32(limit)), (expected(limit),)) for limit in limits])
+    check(compilation, [((x_values, np.array(limit, np.float32)), (expected(limit),)) for limit in limits])
 
 
 # -- functions

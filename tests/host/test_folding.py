@@ -96,7 +96,7 @@ def quantised() -> list[Case]:
             options = {"fused_activation_function": activation}
             for dtype, shape in (("int8", (64,)), ("int16", (64,)), ("int8", (4, 1))):
                 x, z, y = (
-                    tensor(dtype, s, rng.uniform(0.01, 0.3), rng.integers(-128, 128) if dtype == "int8" else 0)
+                    tensor(dtype, s, rng.uniform(0.01, 0.3), int(rng.integers(-128, 128)) if dtype == "int8" else 0)
                     for s in (shape, (64,), ())
                 )
                 cases.append(make_case(name, [x, z], [y], options))
@@ -120,7 +120,7 @@ def reductions() -> list[Case]:
 
 
 def moves() -> list[Case]:
-    ints = {"dtype": "int32"}
+    ints: dict[str, Any] = {"dtype": "int32"}
     x, wide = typed("int16", (2, 3, 4)), typed("float32", (2, 3, 4))
     like = typed("int16")
     cut = {"begin_mask": 1, "end_mask": 2, "shrink_axis_mask": 4}
@@ -177,7 +177,7 @@ def test_folding_equals_the_kernels(cases: Callable[[], list[Case]]) -> None:
             given = [None if item.data is not None else v for item, v in zip(case.inputs, values, strict=True) if item]
             runs.append((case, given))
             folded.append(got)
-    for (case, values), results, wanted in zip(runs, run_kernels(runs), folded, strict=True):
+    for (case, _), results, wanted in zip(runs, run_kernels(runs), folded, strict=True):
         for index, (one, other) in enumerate(zip(results, wanted, strict=True)):
             assert other.dtype == case.outputs[index].dtype.numpy
             assert other.shape == case.outputs[index].max_shape

@@ -79,6 +79,7 @@ def test_two_models_share_one_arena(tmp_path: Path, compiler: str) -> None:
     files = written(tmp_path, compiled(straight_model(), "one"), compiled(branch_model(), "two"))
     (tmp_path / "main.c").write_text(BOTH)
     program = tmp_path / "both"
+    command: list[str | Path]
     command = [compiler, *WARNINGS, "-O2", "-DTFLMGEN_SHARED_ARENA", *includes(tmp_path), tmp_path / "main.c", *files]
     subprocess.run([*command, "-o", program], check=True)
     symbols = subprocess.run(["nm", program], capture_output=True, check=True, text=True).stdout
@@ -112,6 +113,7 @@ def test_elements_of_many_types_may_be_in_one_place(tmp_path: Path, compiler: st
         pytest.skip(f"{compiler} is not installed")
     (tmp_path / "pun.c").write_text(PUNNED)
     (tmp_path / "tflmgen").symlink_to(FIRMWARE / "kernels")
+    command: list[str | Path]
     command = [compiler, "-O2", "-fno-inline", "-fstrict-aliasing", f"-I{tmp_path}", tmp_path / "pun.c"]
     subprocess.run([*command, "-o", tmp_path / "pun"], check=True)
     assert subprocess.run([tmp_path / "pun"], check=False).returncode == 0

@@ -65,7 +65,7 @@ def test_inlined_kernels_compile_for_arm(tmp_path: Path) -> None:
     _need("arm-none-eabi-gcc")
     cases = [case for case, _ in _runs()]
     text = source(cases, [case.kernel for case in cases])
-    command = [
+    command: list[str | Path] = [
         "arm-none-eabi-gcc",
         *ARM,
         *WARNINGS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.kernel_harness import (
+    Array,
     Case,
     Tensor,
     broken_rules,
@@ -150,7 +151,9 @@ def test_constants_of_shape() -> None:
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
 def test_range(dtype: str) -> None:
     specs = [(0, 5, 1), (10, -1, -3), (2, 3, 7), (1, 8, 2)]
-    runs = [(make_case("RANGE", [constant(dtype, v) for v in spec], [tensor(dtype, ())]), [None] * 3) for spec in specs]
+    runs: list[tuple[Case, list[Array | None]]] = [
+        (make_case("RANGE", [constant(dtype, v) for v in spec], [tensor(dtype, ())]), [None] * 3) for spec in specs
+    ]
     run_time = make_case("RANGE", [tensor(dtype, ()), tensor(dtype, ()), constant(dtype, 2)], [tensor(dtype, (3,))])
     runs.append((run_time, [np.array(1, dtype), np.array(6, dtype), None]))
     check_against(runs, [[np.arange(*spec).astype(dtype)] for spec in specs] + [[np.array([1, 3, 5], dtype)]])

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from support.kernel_harness import (
     Case,
+    Tensor,
     broken_rules,
     check_against,
     check_against_tflm,
     constant,
     make_case,
+    present,
     random_values,
     tensor,
 )
@@ -68,7 +72,7 @@ def test_wide_integers_wrap() -> None:
             case = make_case(operator, [tensor(dtype, (5, 4)), tensor(dtype, (4,))], [tensor(dtype, ())])
             values = random_values(case, rng)
             runs.append((case, values))
-            expected.append([function(*values)])
+            expected.append([function(*present(values))])
     check_against(runs, expected)
 
 
@@ -96,7 +100,7 @@ def test_constant_operand_and_extreme_scales() -> None:
 
 
 def test_rules() -> None:
-    def broken(first, second, output, operator="ADD", **options):  # type: ignore[no-untyped-def]
+    def broken(first: Tensor, second: Tensor, output: Tensor, operator: str = "ADD", **options: Any) -> list[str]:
         inputs = (first, second)
         return broken_rules(Case(operator, inputs, (output.type,), options))
 

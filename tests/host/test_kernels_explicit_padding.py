@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import pytest
 from support import conv_cases
+from support.conv_cases import Run
 from support.kernel_harness import broken_rules, check_against, run_tflm
 from support.padded_cases import explicitly_padded
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
 
-OPERATORS = {
+OPERATORS: dict[str, Callable[[np.random.Generator, str], Run]] = {
     "conv2d": conv_cases.conv2d,
     "depthwise_conv2d": conv_cases.depthwise_conv2d,
     "max_pool2d": partial(conv_cases.pool2d, operator="MAX_POOL_2D"),

@@ -13,6 +13,7 @@ from support.kernel_harness import (
     check_against_tflm,
     constant,
     make_case,
+    present,
     random_values,
     tensor,
 )
@@ -132,8 +133,9 @@ def test_select(operator: str, dtype: str) -> None:
         )
         values = random_values(case, rng)
         runs.append((case, values))
-        flags = values[0].reshape(2, 1, 1) if (operator, condition) == ("SELECT", (2,)) else values[0]  # type: ignore[union-attr]
-        expected.append([np.where(flags, values[1], values[2])])  # type: ignore[arg-type]
+        flags, chosen, other = present(values)
+        flags = flags.reshape(2, 1, 1) if (operator, condition) == ("SELECT", (2,)) else flags
+        expected.append([np.where(flags, chosen, other)])
     check_against(runs, expected, 0, 0)
 
 

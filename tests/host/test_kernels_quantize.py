@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.kernel_harness import (
     Case,
+    Tensor,
     broken_rules,
     check_against,
     check_against_tflm,
@@ -102,7 +103,7 @@ def test_every_half_float() -> None:
 
 
 def test_rules() -> None:
-    def broken(source, result, operator="QUANTIZE"):  # type: ignore[no-untyped-def]
+    def broken(source: Tensor, result: Tensor, operator: str = "QUANTIZE") -> list[str]:
         return broken_rules(Case(operator, (source,), (result.type,), {}))
 
     f, q = tensor("float32", (4,)), tensor("int8", (4,), 0.5)

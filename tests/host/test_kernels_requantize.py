@@ -29,7 +29,9 @@ def test_requantize_is_quantize_of_dequantize(count: int) -> None:
     reals = run_kernels(first)
     second = []
     for (case, _), real in zip(runs, reals, strict=True):
-        output = tensor("int8", (count,), case.outputs[0].quantization.scale, case.outputs[0].quantization.zero_point)
+        q = case.outputs[0].quantization
+        assert q is not None
+        output = tensor("int8", (count,), q.scale, q.zero_point)
         second.append((make_case("QUANTIZE", [middle], [output]), [real[0]]))
     for one, other in zip(run_kernels(runs), run_kernels(second), strict=True):
         np.testing.assert_array_equal(one[0], other[0])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from support.kernel_harness import (
@@ -126,7 +129,12 @@ def test_strided_slice_of_run_time_element() -> None:
 
 @pytest.mark.parametrize("dtype", [*TYPES, "bool"])
 def test_concatenation(dtype: str) -> None:
-    specs = [([(3,), (2,)], 0), ([(2, 3), (2, 1), (2, 4)], 1), ([(1, 2, 3), (4, 2, 3)], -3), ([(2, 3, 1)] * 9, 2)]
+    specs: list[tuple[list[tuple[int, ...]], int]] = [
+        ([(3,), (2,)], 0),
+        ([(2, 3), (2, 1), (2, 4)], 1),
+        ([(1, 2, 3), (4, 2, 3)], -3),
+        ([(2, 3, 1)] * 9, 2),
+    ]
     cases = [
         make_case("CONCATENATION", [typed(dtype, s) for s in shapes], [typed(dtype, ())], {"axis": axis})
         for shapes, axis in specs
@@ -173,7 +181,7 @@ def test_rearrangements(dtype: str) -> None:
         "to_space": make_case("DEPTH_TO_SPACE", [x], [typed(dtype, ())], {"block_size": 2}),
         "to_depth": make_case("SPACE_TO_DEPTH", [x], [typed(dtype, ())], {"block_size": 2}),
     }
-    functions = [
+    functions: list[Callable[[Array], Array]] = [
         lambda v: np.flip(v, (1, -1)),
         lambda v: np.flip(v, 0),
         lambda v: np.broadcast_to(v, (5, 2, 4, 3, 2)),
@@ -239,7 +247,8 @@ def test_what_changes_nothing_is_a_view() -> None:
 
 def test_rules() -> None:
     f = tensor("float32", (2, 6))
-    numbers = {k: constant("int32", v) for k, v in {"0": 0, "5": 5, "00": [0, 0], "11": [1, 1], "19": [1, 9]}.items()}
+    lists: dict[str, Any] = {"0": 0, "5": 5, "00": [0, 0], "11": [1, 1], "19": [1, 9]}
+    numbers = {k: constant("int32", v) for k, v in lists.items()}
 
     def broken(operator: str, *inputs: Tensor, outputs: int = 1, **options) -> str:  # type: ignore[no-untyped-def]
         return broken_rules(Case(operator, inputs, (f.type,) * outputs, options))[0]

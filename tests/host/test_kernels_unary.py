@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from support.kernel_harness import (
+    Array,
     Case,
     broken_rules,
     check_against,
@@ -23,7 +25,7 @@ FLOATS = (
     *("NEG", "ABS", "SQUARE", "SIN", "COS", "FLOOR", "CEIL", "ROUND", "EXP", "RELU", "RELU6", "ELU", "TANH"),
     *("HARD_SWISH", "LOGISTIC", "LEAKY_RELU"),
 )
-NUMPY = {
+NUMPY: dict[str, Callable[[Array], Array]] = {
     "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
     "RELU_0_TO_1": lambda x: np.clip(x, 0, 1),
     "SIGN": np.sign,
@@ -96,6 +98,7 @@ def test_plain_integers() -> None:
     ]:
         case = make_case(operator, [tensor(dtype, (50,))], [tensor(dtype, ())])
         values = random_values(case, rng)[0]
+        assert values is not None
         values[:3] = [0, np.iinfo(dtype).min, -1]
         runs.append((case, [values]))
         expected.append([functions[operator](values)])
@@ -107,7 +110,7 @@ def test_plain_integers() -> None:
 @pytest.mark.parametrize("operator", ["TANH", "LOGISTIC", "RELU", "RELU6", "LEAKY_RELU", "ABS", "ELU", "HARD_SWISH"])
 def test_every_int8(operator: str) -> None:
     rng = np.random.default_rng(59)
-    runs = []
+    runs: list[tuple[Case, list[Array | None]]] = []
     while len(runs) < 30:
         scales, points = 10 ** rng.uniform(-3, -0.3, 2), rng.integers(-128, 128, 2)
         if operator == "RELU6":

@@ -15,8 +15,8 @@ from tflmgen.ir.graph import Op, walk
 
 Array = NDArray[Any]
 COLUMNS = 3
-INPUT = {"scale": [0.25], "zero_point": [-3]}
-RESULT = {"scale": [0.5], "zero_point": [4]}
+INPUT: dict[str, Any] = {"scale": [0.25], "zero_point": [-3]}
+RESULT: dict[str, Any] = {"scale": [0.5], "zero_point": [4]}
 
 
 def mixed(

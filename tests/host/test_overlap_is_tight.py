@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support import tight_cases
-from support.kernel_harness import Case, DType, claims, run_kernels
+from support.kernel_harness import Case, claims, run_kernels
+from tflmgen.ir.types import DType
 
 CASES: list[Case] = [
     *(

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from support import tiny
 from tflmgen.emulators.host import compile_host
 from tflmgen.project.board import load_board
@@ -56,7 +57,7 @@ def connected(keywords: ModuleType, program: Path) -> Iterator[ModuleType]:
     def serve() -> None:
         connection, _ = server.accept()
         with connection:
-            subprocess.run([str(program)], stdin=connection, stdout=connection, check=False)
+            subprocess.run([str(program)], stdin=connection.fileno(), stdout=connection.fileno(), check=False)
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -120,7 +121,7 @@ def test_a_status_is_an_error(connected: ModuleType, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_floats_have_tolerances(keywords: ModuleType, tmp_path: Path, dtype: type) -> None:
-    expected = np.array([1.0, np.nan, np.inf, 0.0], dtype)
+    expected: NDArray[Any] = np.array([1.0, np.nan, np.inf, 0.0], dtype)
     np.savez(tmp_path / "v.npz", x=expected)
     array = keywords._read_npz(tmp_path / "v.npz")["x"]
     near, far = expected.copy(), expected.copy()

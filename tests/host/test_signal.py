@@ -139,7 +139,7 @@ def subtraction(rng: Rng) -> Case:
 def pcan(rng: Rng) -> Case:
     shape = (int(rng.integers(1, 30)),)
     table = rng.integers(-32768, 32768, 125).astype(np.int16)
-    inputs = [("uint32", shape), ("uint32", shape), table]
+    inputs: list[Any] = [("uint32", shape), ("uint32", shape), table]
     return Case("PCAN", inputs, [("uint32", shape)], {"snr_shift": int(rng.integers(0, 20))})
 
 

@@ -52,7 +52,8 @@ def test_the_data_is_kept_once_and_never_copied(name: str) -> None:
 
 def test_loop_over_8_kb() -> None:
     x = np.random.default_rng(1).normal(size=2048).astype(np.float32)
-    wanted, inputs = [x], []
+    wanted: list[Array] = [x]
+    inputs: list[tuple[Array, ...]] = []
     for trips in range(6):
         inputs.append((x, np.array(trips, np.int32)))
         wanted.append(wanted[-1] * np.float32(0.75) + np.float32(0.5))

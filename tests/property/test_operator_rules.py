@@ -43,7 +43,9 @@ def random_instance(rng: np.random.Generator, name: str) -> OperatorInstance | N
     first = random_tensor(rng, any_type())
     inputs, constants = [], []
     for i in range(count):
-        tensor = first if rng.random() < 0.4 else random_tensor(rng, DType.INT32 if rng.random() < 0.4 else any_type())
+        tensor: TensorType | None = (
+            first if rng.random() < 0.4 else random_tensor(rng, DType.INT32 if rng.random() < 0.4 else any_type())
+        )
         tensor = None if i >= least and rng.random() < 0.1 else tensor
         known = tensor is not None and rng.random() < 0.5
         inputs.append(tensor)

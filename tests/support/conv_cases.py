@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from tflmgen.ir.types import DType
 
-from support.kernel_harness import Array, Case, DType, Tensor, constant, make_case, random_values, tensor
+from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, tensor
 
 Run = tuple[Case, list[Array | None]]
 

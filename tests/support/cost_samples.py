@@ -175,7 +175,8 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
         (lstm if layer.operator == LSTM else svdf)(graph, layer, inputs[0], y, rng)
         return y
     if layer.operator == "FULLY_CONNECTED":
-        shape, axis, count, result = (outputs, channels), 0, outputs, [layer.size[0], outputs]
+        shape: tuple[int, ...] = (outputs, channels)
+        axis, count, result = 0, outputs, [layer.size[0], outputs]
     else:
         over = _outputs(layer)
         is_deep = layer.operator == "DEPTHWISE_CONV_2D"

@@ -258,8 +258,8 @@ def check_whole(runs: Sequence[tuple[Family, Case, list[Array | None]]]) -> None
         _, expected = reference(family, case, values)
         for got, want in zip(outputs, expected, strict=True):
             if got.dtype.kind == "f" or family.atol >= 1:
-                tolerance = {"rtol": max(family.rtol, 1e-6), "atol": max(family.atol, 1e-6)}
-                np.testing.assert_allclose(got, want.reshape(got.shape), err_msg=str(case), **tolerance)
+                rtol, atol = max(family.rtol, 1e-6), max(family.atol, 1e-6)
+                np.testing.assert_allclose(got, want.reshape(got.shape), rtol, atol, err_msg=str(case))
             else:
                 np.testing.assert_array_equal(got, want.reshape(got.shape), err_msg=str(case))
 

@@ -203,7 +203,8 @@ def _shapes(rng: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]
     if rng.random() < 0.4:
         return shape, shape
     other = tuple(1 if rng.random() < 0.5 else n for n in shape)
-    return pick(rng, (shape, other), (other, shape), (shape, shape[-1:]))
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] = pick(rng, (shape, other), (other, shape), (shape, shape[-1:]))
+    return shapes
 
 
 def mul(rng: np.random.Generator) -> Run:

@@ -32,12 +32,16 @@ def compiled(data: bytes, folder: Path, **bounds: Any) -> Compilation:
     return compile_model(path, Target("host"), BuildOptions(**bounds))
 
 
+def _invocation(case: Any) -> Invocation:
+    return Invocation(0, 0, tuple(case[0]), case[1]) if isinstance(case, tuple) else Invocation(0, 0, tuple(case))
+
+
 def agrees(
     data: bytes, folder: Path, cases: Sequence[Sequence[Any] | tuple[Sequence[Any], int]], **bounds: Any
 ) -> None:
     """Each case is a list of inputs, or a tuple of it and the status to expect."""
     compilation = compiled(data, folder, **(bounds or {"max_dim": MOST}))
-    calls = [Invocation(0, 0, tuple(c[0]), c[1]) if isinstance(c, tuple) else Invocation(0, 0, tuple(c)) for c in cases]
+    calls = [_invocation(case) for case in cases]
     program = build_native({compilation.name: compilation.sources})
     got = run_native(program, calls, [compilation.module.signatures])
     for call, outputs in zip(calls, got, strict=True):

@@ -80,7 +80,9 @@ class _Evaluator:
             return self._block(node.then if self._read(node.condition, values).item() else node.orelse, values)
         if isinstance(node, While):
             variables = tuple(self._read(v, values) for v in node.inits)
-            for iteration in count():
+            iterations = count()
+            while True:
+                iteration = next(iterations)
                 inner = {**values, **dict(zip(node.variables, variables, strict=True))}
                 test = self._block(node.condition, inner)
                 if iteration == node.trips or (test and not test[0].item()):

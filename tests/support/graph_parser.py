@@ -109,10 +109,10 @@ class _Parser:
         if match := re.fullmatch(r"(?:while|(\d+) times) \((.*)\) = \((.*)\) \{", line):
             variables, inits = self._define(match[2]), self._use(match[3])
             trips = int(match[1]) if match[1] else None
-            condition = Block((), ()) if match[1] else self._block("test")
+            test = Block((), ()) if match[1] else self._block("test")
             assert match[1] or self._next() == "} do {"
             body = self._block("next")
-            return While(self._id(), variables, inits, condition, body, self._end(), _origin("WHILE"), trips)
+            return While(self._id(), variables, inits, test, body, self._end(), _origin("WHILE"), trips)
         if match := re.fullmatch(r"(.*) = call (\w+)\((.*)\)", line):
             return Call(self._id(), match[2], self._use(match[3]), self._define(match[1]), _origin("CALL"))
         match = OP.fullmatch(line)

@@ -75,7 +75,7 @@ class Case:
     @property
     def instance(self) -> OperatorInstance:
         return OperatorInstance(
-            inputs=tuple(t and t.type for t in self.inputs),
+            inputs=tuple(None if t is None else t.type for t in self.inputs),
             outputs=self.outputs,
             constants=tuple(t.data if t else None for t in self.inputs),
             attributes=OPERATORS[self.operator].attributes(self.options),
@@ -95,7 +95,7 @@ class Case:
 
 
 def quantization(
-    scale: float | Sequence[float] | None, zero_point: int | Sequence[int] = 0, axis: int = 0
+    scale: float | Sequence[float] | Array | None, zero_point: int | Sequence[int] = 0, axis: int = 0
 ) -> Quantization | None:
     """Scales rounded to float32, as a file has them; one zero point stands for all channels."""
     if scale is None:
@@ -108,7 +108,7 @@ def quantization(
 def tensor(
     dtype: str,
     shape: Sequence[int],
-    scale: float | Sequence[float] | None = None,
+    scale: float | Sequence[float] | Array | None = None,
     zero_point: int | Sequence[int] = 0,
     axis: int = 0,
 ) -> Tensor:
@@ -119,7 +119,7 @@ def tensor(
 def constant(
     dtype: str,
     data: ArrayLike,
-    scale: float | Sequence[float] | None = None,
+    scale: float | Sequence[float] | Array | None = None,
     zero_point: int | Sequence[int] = 0,
     axis: int = 0,
 ) -> Tensor:
@@ -214,7 +214,7 @@ def run_kernels(
 
 def run_tflm(case: Case, values: Sequence[Array | None]) -> list[Array]:
     """The outputs of TFLite Micro for a model of this one operator."""
-    from tflite_micro.python.tflite_micro import runtime  # type: ignore[import-untyped]
+    from tflite_micro.python.tflite_micro import runtime
 
     interpreter = runtime.Interpreter.from_bytes(model_bytes(case), arena_size=4_000_000)
     present = [v for v in values if v is not None]
@@ -238,20 +238,28 @@ def check_against(
     atol: float = 1e-5,
 ) -> None:
     """Kernels give the expected outputs, also at every overlap that they claim; integers exactly unless atol is 1."""
-    all_runs, overlaps, wanted = list(runs), [None] * len(runs), list(expected)
+    all_runs, wanted = list(runs), list(expected)
+    overlaps: list[Overlap | None] = [None] * len(runs)
     for (case, values), want in zip(runs, expected, strict=True):
         for overlap in claims(case.kernel):
             all_runs.append((case, values))
-            overlaps.append(overlap)  # type: ignore[arg-type]
+            overlaps.append(overlap)
             wanted.append(want)
     results = run_kernels(all_runs, overlaps)
-    for (case, _), overlap, outputs, want in zip(all_runs, overlaps, results, wanted, strict=True):
+    for (case, _), claimed, outputs, want in zip(all_runs, overlaps, results, wanted, strict=True):
         for got, value in zip(outputs, want, strict=True):
-            message = f"{case}\n{overlap}"
+            message = f"{case}\n{claimed}"
             if got.dtype.kind == "f" or atol >= 1:
                 np.testing.assert_allclose(got, value, rtol=rtol, atol=atol, err_msg=message)
             else:
                 np.testing.assert_array_equal(got, value, err_msg=message)
+
+
+def present(values: Sequence[Array | None]) -> list[Array]:
+    """Values of a case none of whose operands is constant or left out."""
+    arrays = [value for value in values if value is not None]
+    assert len(arrays) == len(values)
+    return arrays
 
 
 def model_bytes(case: Case) -> bytes:
@@ -267,7 +275,8 @@ def model_bytes(case: Case) -> bytes:
         if item.data is None:
             indices.append(graph.tensor(f"in{i}", label, list(item.type.max_shape), **_file_quantization(item.type)))
         else:
-            blocks = item.type.blocks and graph.blocks(item.type.blocks.scales, item.type.blocks.size)
+            packed = item.type.blocks
+            blocks = None if packed is None else graph.blocks(packed.scales, packed.size)
             quantized = _file_quantization(item.type)
             indices.append(graph.constant(f"const{i}", item.data, dtype=label, blocks=blocks, **quantized))
     outputs = [

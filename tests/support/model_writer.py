@@ -17,7 +17,7 @@ from typing import Any
 
 import flatbuffers
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from support.flatbuffer_tables import Offset, build, data_vector, operator_code, options_table, type_number
 
@@ -44,7 +44,7 @@ class SubgraphWriter:
         name: str,
         dtype: str | int,
         shape: Sequence[int],
-        scale: Sequence[float] | None = None,
+        scale: Sequence[float] | NDArray[Any] | None = None,
         zero_point: Sequence[int] | None = None,
         axis: int = 0,
         shape_signature: Sequence[int] | None = None,
@@ -79,7 +79,7 @@ class SubgraphWriter:
         name: str,
         values: ArrayLike,
         dtype: str | int | None = None,
-        scale: Sequence[float] | None = None,
+        scale: Sequence[float] | NDArray[Any] | None = None,
         zero_point: Sequence[int] | None = None,
         axis: int = 0,
         shape: Sequence[int] | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +11,14 @@ from tflmgen.kernels.operators.pool import ZEROS
 from tflmgen.kernels.table import OPERATORS
 
 from support.conv_cases import Run
-from support.kernel_harness import Case, Tensor
+from support.kernel_harness import Array, Case, Tensor
 
 VALID = 1
 
 
-def explicitly_padded(rng: np.random.Generator, run: Run, zeros: bool = False) -> tuple[Run, Run]:
+def explicitly_padded(
+    rng: np.random.Generator, run: tuple[Case, Sequence[Array | None]], zeros: bool = False
+) -> tuple[Run, Run]:
     """(the same operator VALID with explicit padding, VALID on an input that holds this padding).
 
     zeros: for a pool, whether padding is pixels of zero; else it must be a MAX_POOL_2D, in which it takes no part.
@@ -33,7 +36,7 @@ def explicitly_padded(rng: np.random.Generator, run: Run, zeros: bool = False) -
     assert x is not None
     assert values[0] is not None
     quantization = x.type.quantization
-    fill = quantization.zero_point if quantization else 0
+    fill: float = quantization.zero_point if quantization else 0
     if case.operator == "MAX_POOL_2D" and not zeros:
         fill = x.type.dtype.limits[0] if quantization else float(np.finfo(np.float32).min)
     larger = np.pad(values[0], ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
@@ -44,7 +47,7 @@ def explicitly_padded(rng: np.random.Generator, run: Run, zeros: bool = False) -
     counted = {ZEROS: True} if zeros else {}
     explicit = _with(case, x, options | {EXPLICIT_PADDING: (top, left, bottom, right)} | counted)
     plain = _with(case, Tensor(x.type.with_shape(larger.shape)), options)
-    return (explicit, values), (plain, [larger, *values[1:]])
+    return (explicit, list(values)), (plain, [larger, *values[1:]])
 
 
 def _taps(case: Case) -> tuple[int, int]:

@@ -61,7 +61,9 @@ class Layers:
     def node(self, one: Tensor) -> Node:
         """A tensor of the file, constant if it has data."""
         q = one.type.quantization
-        known = {"scale": list(q.scales), "zero_point": list(q.zero_points), "axis": q.axis} if q else {}
+        known: dict[str, Any] = (
+            {"scale": list(q.scales), "zero_point": list(q.zero_points), "axis": q.axis} if q else {}
+        )
         name, label = f"t{len(self._graph.tensors)}", one.type.dtype.label
         if one.data is not None:
             return Node(self._graph.constant(name, one.data, dtype=label, **known), one)
@@ -81,7 +83,7 @@ class Layers:
         self, operator: str, inputs: list[Node | None], output: Tensor, options: Mapping[str, Any] | None = None
     ) -> Node | None:
         """Appends an operator; None where it isn't supported as it is."""
-        tensors = [n and n.tensor for n in inputs]
+        tensors = [None if n is None else n.tensor for n in inputs]
         bare = Case(operator, tuple(tensors), (output.type,), options or {})
         if any(t is not None and 0 in t.type.max_shape for t in tensors):
             return None

@@ -29,7 +29,7 @@ def initial(case: Case) -> dict[int, Array]:
 
 
 def tflm_steps(case: Case, inputs: Sequence[Array]) -> list[Array]:
-    from tflite_micro.python.tflite_micro import runtime  # type: ignore[import-untyped]
+    from tflite_micro.python.tflite_micro import runtime
 
     interpreter = runtime.Interpreter.from_bytes(model_bytes(case), arena_size=1_000_000)
     outputs = []

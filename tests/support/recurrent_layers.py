@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,14 +34,15 @@ def svdf(graph: SubgraphWriter, layer: Layer, x: int, y: int, rng: np.random.Gen
         times = rng.integers(-30000, 30001, (filters, layer.memory)).astype(np.int16)
     else:
         times = weights_of(rng, (filters, layer.memory), layer.dtype, False)
-    points = {"int8": ([0.2], [5]), "int16": ([0.003], [0])}
+    points: dict[str, tuple[list[float], list[int]]] = {"int8": ([0.2], [5]), "int16": ([0.003], [0])}
     scale, point = points.get(held, (None, None))
     time_scale = {"int8": 0.02, "int16": 1e-4}.get(held)
-    w = graph.constant("w", first, scale=scale and [0.02], zero_point=scale and [0])
-    t = graph.constant("t", times, scale=time_scale and [time_scale], zero_point=scale and [0])
+    zero = None if scale is None else [0]
+    w = graph.constant("w", first, scale=scale and [0.02], zero_point=zero)
+    t = graph.constant("t", times, scale=None if time_scale is None else [time_scale], zero_point=zero)
     bias = rng.integers(-200, 200, layer.outputs).astype(np.float32 if layer.dtype == "float32" else np.int32)
-    both = scale and time_scale and [scale[0] * time_scale]
-    b = graph.constant("b", bias, scale=both, zero_point=scale and [0])
+    both = None if scale is None or time_scale is None else [scale[0] * time_scale]
+    b = graph.constant("b", bias, scale=both, zero_point=zero)
     state = graph.tensor("state", held, [batches, filters * layer.memory], scale, point, variable=True)
     graph.operator("SVDF", [x, w, t, b, state], [y], {"rank": layer.rank, "fused_activation_function": int(layer.relu)})
 
@@ -56,16 +57,12 @@ def lstm(graph: SubgraphWriter, layer: Layer, x: int, y: int, rng: np.random.Gen
         weights.append(graph.constant("w", values.astype(np.float32 if real else np.int8), scale=scale))
     biases = []
     for _ in range(GATES):
-        values = rng.normal(0, 1, cells) if real else rng.integers(-200, 200, cells)
-        biases.append(graph.constant("b", values.astype(np.float32 if real else np.int32)))
-    hidden = graph.tensor("h", layer.dtype, [batches, cells], *((None, None) if real else ([0.01], [3])), variable=True)
-    cell = graph.tensor(
-        "cell",
-        layer.dtype if real else "int16",
-        [batches, cells],
-        *((None, None) if real else ([2.0**-11], [0])),
-        variable=True,
-    )
+        bias: Array = rng.normal(0, 1, cells) if real else rng.integers(-200, 200, cells)
+        biases.append(graph.constant("b", bias.astype(np.float32 if real else np.int32)))
+    known: dict[str, Any] = {} if real else {"scale": [0.01], "zero_point": [3]}
+    hidden = graph.tensor("h", layer.dtype, [batches, cells], variable=True, **known)
+    known = {} if real else {"scale": [2.0**-11], "zero_point": [0]}
+    cell = graph.tensor("cell", layer.dtype if real else "int16", [batches, cells], variable=True, **known)
     absent = [-1]
     inputs = [x, *weights, *3 * absent, *biases, *2 * absent, hidden, cell, *4 * absent]
     options = {"fused_activation_function": 4, "cell_clip": 3.0 if layer.relu else 0.0, "time_major": False}

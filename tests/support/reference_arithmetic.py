@@ -66,16 +66,17 @@ def _zero_point(tensor: Tensor) -> int:
 
 
 def _fused_range(call: Call) -> Range:
-    return FUSED_RANGES[call.options.get("fused_activation_function", 0)]
+    activation: int = call.options.get("fused_activation_function", 0)
+    return FUSED_RANGES[activation]
 
 
 def _clamped(call: Call, values: Array, reals: Range) -> Array:
     """Values in the output's type, within a range of real numbers."""
     assert call.output.dtype is not None
-    kind = call.output.dtype.numpy
+    kind: np.dtype[Any] = call.output.dtype.numpy
     if kind.kind == "f":
         return np.clip(values, *reals)
-    info = np.iinfo(kind)
+    info: Any = np.iinfo(kind)
     low, high = (_quantized(call.output, real) if np.isfinite(real) else real for real in reals)
     return np.clip(values, max(info.min, low), min(info.max, high)).astype(kind)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Network:
     def mean(self) -> None:
         """The average of each channel, as a vector."""
         _, height, width, channels = self.shape(self.at)
-        size = {"filter_height": height, "filter_width": width, "stride_h": height, "stride_w": width}
+        size: dict[str, Any] = {"filter_height": height, "filter_width": width, "stride_h": height, "stride_w": width}
         self._append("AVERAGE_POOL_2D", [], (1, 1, 1, channels), self._activation, padding=VALID, **size)
 
     def reshape(self, *shape: int) -> None:
@@ -102,7 +103,7 @@ class Network:
         return [weights, biases]
 
     def _window(
-        self, operator: str, weights: list[int], channels: int, stride: int, activation: int, **options: int
+        self, operator: str, weights: list[int], channels: int, stride: int, activation: int, **options: Any
     ) -> None:
         _, height, width, _ = self.shape(self.at)
         shape = (1, -(-height // stride), -(-width // stride), channels)

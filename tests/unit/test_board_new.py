@@ -142,7 +142,7 @@ def test_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         asked.append(text)
         return next(replies)
 
-    monkeypatch.setattr(boards_new.typer, "prompt", prompt)
+    monkeypatch.setattr("tflmgen.commands.boards_new.typer.prompt", prompt)
     monkeypatch.setattr(boards_new, "_is_terminal", lambda: True)
     finished = tflmgen("boards", "new", tmp_path / "mine")
     assert finished.code == 0, finished.err

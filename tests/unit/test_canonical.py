@@ -39,8 +39,7 @@ def test_finds_the_least_and_proves_that_there_is_no_less(rule: Rule, count: int
         blocks = some_blocks(chance, count)
         least = smallest_arena(blocks)
         packed = instance(blocks)
-        priority = np.arange(count)
-        chance.shuffle(priority)
+        priority = np.array(chance.sample(range(count), count))
         found = pack_within(packed, least, priority, rule, MANY)
         assert found.offsets is not None
         chosen = [blocks[i] for i in packed.blocks]

@@ -123,7 +123,7 @@ def test_the_project_that_is_not_compiled_yet(tmp_path: Path, monkeypatch: pytes
 def test_a_main_that_the_user_has_changed_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_adder(Path("adder.tflite"))
-    words = ("build", "adder.tflite", "--board", "host", "--no-compile", "-o", "out")
+    words: tuple[str, ...] = ("build", "adder.tflite", "--board", "host", "--no-compile", "-o", "out")
     assert "has been changed" not in tflmgen(*words).out + tflmgen(*words).out
     Path("out/src/main.c").write_text("int main(void) { return 0; }")
     for _ in range(2):

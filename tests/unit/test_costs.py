@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,9 +36,11 @@ def kernel(name: str, *operands: Scratch, variant: str = "dsp", **numbers: int) 
 
 
 def convolution(name: str, **numbers: int) -> Kernel:
-    sizes = {f"{what}_{along}": 8 for what in ("input", "output") for along in ("height", "width")}
-    windows = {"filter_height": 3, "filter_width": 3, "padding_top": 1, "padding_left": 1, "steps": 18}
-    return kernel(name, **{"batches": 1, "input_channels": 8, "output_channels": 16, **sizes, **windows, **numbers})
+    sizes: dict[str, Any] = {f"{what}_{along}": 8 for what in ("input", "output") for along in ("height", "width")}
+    windows: dict[str, Any] = {"filter_height": 3, "filter_width": 3, "padding_top": 1, "padding_left": 1, "steps": 18}
+    channels = {"input_channels": 8, "output_channels": 16}
+    known: dict[str, Any] = {"batches": 1, **channels, **sizes, **windows, **numbers}
+    return kernel(name, **known)
 
 
 def test_every_family_has_figures_for_its_terms_alone() -> None:

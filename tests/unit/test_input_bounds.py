@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,8 @@ def _model(g: SubgraphWriter) -> None:
 )
 def test_shapes(shapes: dict[str, tuple[int, ...]], expected: dict[TensorKey, Shape], tmp_path: Path) -> None:
     (tmp_path / "m.tflite").write_bytes(one_graph(_model))
-    np.savez(tmp_path / "in.npz", **{name: np.zeros(shape, np.float32) for name, shape in shapes.items()})
+    arrays: dict[str, Any] = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    np.savez(tmp_path / "in.npz", **arrays)
     assert shapes_of_inputs(tmp_path / "m.tflite", tmp_path / "in.npz", None) == expected
 
 

@@ -65,7 +65,8 @@ def convolved(
     sums = np.einsum("nkc,okc->no", inside, weights).astype(np.int64) + bias
     low, high = activation_range(act, DType.INT8, Quantization((scales[2],), (points[1],)))
     results = [[requantize(int(v), multiplier, shift) + points[1] for v in row] for row in sums]
-    return np.clip(np.array(results), low, high)
+    clipped: Array = np.clip(np.array(results), low, high)
+    return clipped
 
 
 @pytest.mark.parametrize("activation", [Activation.NONE, Activation.RELU, Activation.RELU6])

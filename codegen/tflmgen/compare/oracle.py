@@ -105,7 +105,7 @@ def _run(command: Sequence[str], timeout: float) -> None:
 
 
 def _main(model: str, inputs: str, outputs: str, arena: str) -> None:
-    from tflite_micro.python.tflite_micro import runtime  # type: ignore[import-untyped]
+    from tflite_micro.python.tflite_micro import runtime
 
     data = Path(model).read_bytes()
     with np.load(inputs, allow_pickle=False) as file:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from support.graph_evaluator import evaluate
 from support.graph_parser import parse_graph, same_graph
+from support.kernel_harness import Array
 from tflmgen.passes.pipeline import run_passes
 from tflmgen.passes.quantization import cancel_quantization
 from tflmgen.passes.quantize_boundaries import narrow
@@ -140,6 +141,7 @@ def test_values_are_kept() -> None:
         for round_ in range(20):
             floats = rng.normal(scale=20, size=4).astype(np.float32)
             bytes_ = rng.integers(-128, 128, 4).astype(np.int8)
+            inputs: list[Array]
             if text is BRANCHES:
                 inputs = [bytes_, floats, np.array(round_ % 2 == 0)]
             else:

@@ -36,8 +36,12 @@ def operators(stages: Stages) -> list[str]:
     return [node.operator for node in walk(stages.module.functions[0].body) if isinstance(node, Op)]
 
 
-HALF = {"values": RNG.normal(size=(ROWS, WIDTH)).astype(np.float16), "dtype": "float16"}
-INT8 = {"values": RNG.integers(-128, 128, (ROWS, WIDTH)).astype(np.int8), "dtype": "int8", "scale": [0.1]}
+HALF: dict[str, Any] = {"values": RNG.normal(size=(ROWS, WIDTH)).astype(np.float16), "dtype": "float16"}
+INT8: dict[str, Any] = {
+    "values": RNG.integers(-128, 128, (ROWS, WIDTH)).astype(np.int8),
+    "dtype": "int8",
+    "scale": [0.1],
+}
 BY_ROW = INT8 | {"scale": [0.1] * ROWS, "zero_point": [0] * ROWS}
 
 

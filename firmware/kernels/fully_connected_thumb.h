@@ -266,12 +266,14 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_begin(struct tflmgen_fully_con
     groups->one_words = (values + skipped) / 4 + (group_words - values) / 4;
 }
 
-/* Where a row is. */
+/* Where a row is. The first pass over the unrolled values begins in their middle: `first` is where the row would begin
+ * if it had those that are left out. Nothing is read there, and so it is an address, not a pointer into the row. */
 TFLMGEN_HELPER void tflmgen_fully_connected_thumb_row(struct tflmgen_fully_connected_thumb_groups *groups,
                                                       const uint8_t *row, int32_t terms)
 {
     const int32_t values = (terms + 1) & ~1;
-    groups->first = row - (-values & (TFLMGEN_FULLY_CONNECTED_THUMB_UNROLLED - 1));
+    const int32_t skipped = -values & (TFLMGEN_FULLY_CONNECTED_THUMB_UNROLLED - 1);
+    groups->first = (const uint8_t *)((uintptr_t)row - (uint32_t)skipped);
     groups->row_end = row + values;
 }
 

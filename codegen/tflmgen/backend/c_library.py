@@ -175,9 +175,12 @@ def _fingerprint(*made_of: str | int) -> int:
 def _headers(writer: BodyWriter, entries: Sequence[ApiEntry], keeps_bools: bool) -> tuple[str, ...]:
     """What the plan's source includes: kernels, the check of bools where an input or the state has some, types."""
     inputs = [tensor for entry in entries for tensor in entry.inputs]
+    outputs = [tensor for entry in entries for tensor in entry.outputs]
     checked = {"bools.h"} if keeps_bools or any(tensor.is_bool for tensor in inputs) else set()
-    # The extents of inputs and constant bools are of the kernels' types, also in a model without kernels.
-    typed = any(tensor.rows for tensor in inputs) or any(a.dtype is DType.BOOL for a in writer.places.used.values())
+    # Dimensions known at run time and constant bools are of the kernels' types, also in a model without kernels.
+    typed = any(tensor.rows for tensor in (*inputs, *outputs)) or any(
+        a.dtype is DType.BOOL for a in writer.places.used.values()
+    )
     types = {"common.h"} if typed else set()
     return tuple(sorted({*writer.headers, *checked, *types}))
 

@@ -131,7 +131,7 @@ def _quantized(shape: Shape, out: Shape, name: str, options: dict[str, Any], kin
     return one_graph(build)
 
 
-INTEGERS = {
+INTEGERS: dict[str, tuple[Shape, Shape, str, dict[str, Any], tuple[str, ...], tuple[Any, ...]]] = {
     "softmax": ((2, -1), (2, -1), "SOFTMAX", {"beta": 1.0}, ("int8", "int16"), ()),
     "softmax of many": ((-1, -1), (-1, -1), "SOFTMAX", {"beta": 0.5}, ("int8",), ()),
     "log softmax": ((2, -1), (2, -1), "LOG_SOFTMAX", {}, ("int8",), ()),

@@ -67,7 +67,7 @@ def test_roots_of_mean_squares(tmp_path: Path) -> None:
     agrees(pools("L2_POOL_2D", "float32", shape), tmp_path, images("float32", shape), **bound(shape))
 
 
-SAMPLINGS = ({}, {"align_corners": True}, {"half_pixel_centers": True})
+SAMPLINGS: tuple[dict[str, bool], ...] = ({}, {"align_corners": True}, {"half_pixel_centers": True})
 
 
 def resizes(name: str, dtype: str, sizes: Any) -> bytes:

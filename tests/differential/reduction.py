@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from support.differential import Family, Rng, Run, finished, shape_of, typed
-from support.kernel_harness import Array, Case, constant, make_case, present, random_values, tensor
+from support.kernel_harness import Array, Case, constant, make_case, random_values, tensor
+from support.present import present
 
 MOVED = ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool")
 

@@ -14,10 +14,10 @@ from support.kernel_harness import (
     check_against_tflm,
     constant,
     make_case,
-    present,
     random_values,
     tensor,
 )
+from support.present import present
 
 SHAPES = [
     ((7,), (7,)),

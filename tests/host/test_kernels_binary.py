@@ -14,11 +14,11 @@ from support.kernel_harness import (
     check_against_tflm,
     constant,
     make_case,
-    present,
     random_values,
     run_tflm,
     tensor,
 )
+from support.present import present
 
 SHAPES = [((50,), (50,)), ((4, 5, 3), (5, 1)), ((7,), ()), ((2, 1, 3, 1), (1, 4, 1, 5))]
 FULL = [-(2**31), -(2**31) + 1, -7, -1, 0, 1, 7, 2**31 - 1]

@@ -13,11 +13,11 @@ from support.kernel_harness import (
     check_against_tflm,
     constant,
     make_case,
-    present,
     random_values,
     tensor,
 )
 from support.litert import run_litert
+from support.present import present
 
 TYPES = ["int8", "int16", "float32", "int64"]
 

@@ -14,11 +14,11 @@ from support.kernel_harness import (
     check_against_tflm,
     constant,
     make_case,
-    present,
     random_values,
     tensor,
 )
 from support.movement import check_movement, is_view
+from support.present import present
 
 TYPES = ["int8", "int16", "float32", "int64", "bool"]
 

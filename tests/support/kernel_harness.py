@@ -255,13 +255,6 @@ def check_against(
                 np.testing.assert_array_equal(got, value, err_msg=message)
 
 
-def present(values: Sequence[Array | None]) -> list[Array]:
-    """Values of a case none of whose operands is constant or left out."""
-    arrays = [value for value in values if value is not None]
-    assert len(arrays) == len(values)
-    return arrays
-
-
 def model_bytes(case: Case) -> bytes:
     """A .tflite file that holds the case's operator alone."""
     writer = ModelWriter()

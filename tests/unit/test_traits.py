@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.kernel_harness import present
+from support.present import present
 from tflmgen.ir import DType, OperatorInstance, Target, TensorType, View
 from tflmgen.kernels import OPERATORS, Comparison, Operator, Traits, fold, traits_of
 from tflmgen.plugin import CustomOperator, Kernel, Shape

@@ -215,12 +215,14 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_run(const int8_t *input, const tf
                                      (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                            \
     }
 
-/* Of outputs of an even or an odd number of columns, up to so many; a shift of 9, or of 10 (fine) where 9 is not exact
- * for all channels. Those that are not called are not compiled. */
-#define TFLMGEN_DEPTHWISE3X3_DSP_WIDTHS(COLUMNS, PITCH)           \
-    TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS, PITCH, 9, even)         \
-    TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS##_odd, PITCH, 9, odd)    \
-    TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS##_fine, PITCH, 10, even) \
+/* Of outputs of an even or an odd number of columns, up to so many; a shift of 9, or, where that is not exact for all
+ * channels, of 8 (coarse) or 10 (fine). Those that are not called are not compiled. */
+#define TFLMGEN_DEPTHWISE3X3_DSP_WIDTHS(COLUMNS, PITCH)               \
+    TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS, PITCH, 9, even)             \
+    TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS##_odd, PITCH, 9, odd)        \
+    TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS##_coarse, PITCH, 8, even)    \
+    TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS##_coarse_odd, PITCH, 8, odd) \
+    TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS##_fine, PITCH, 10, even)     \
     TFLMGEN_DEPTHWISE3X3_DSP(to##COLUMNS##_fine_odd, PITCH, 10, odd)
 TFLMGEN_DEPTHWISE3X3_DSP_WIDTHS(6, 16)
 TFLMGEN_DEPTHWISE3X3_DSP_WIDTHS(14, 32)

@@ -37,7 +37,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
 /* Four outputs, 36 MACs: 4 LDRD, 24 multiplications, 2 * 4 to rescale and 1 LDRD, 6 to store and 1 LDRD, 1 for the
  * bias, 2 to loop: 47 instructions. */
 /* clang-format off */
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH)                                                             \
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)                                                             \
     "tst r0, #" PITCH " - 1\n\t"                                                                                      \
     "ldrd r12, lr, [r0, #3 * " PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r6", "r7", "r10", "r11", "r9", "r9") \
     "ldrd r12, lr, [r0, #2 * " PITCH "]\n\t" \
@@ -48,8 +48,8 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "ldrd r12, lr, [r0], #-4\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r2", "r3", "r8", "r9", "r8", "r9")              \
     "ldrd r12, lr, [sp, #20]\n\t" \
     "smmla r8, r8, r12, lr\n\tsmmla r9, r9, r12, lr\n\tsmmla r10, r10, r12, lr\n\tsmmla r11, r11, r12, lr\n\t"        \
-    "ssat r8, #8, r8, asr #9\n\tssat r9, #8, r9, asr #9\n\t"                                          \
-    "ssat r10, #8, r10, asr #9\n\tssat r11, #8, r11, asr #9\n\t"                                      \
+    "ssat r8, #8, r8, asr #" SHIFT "\n\tssat r9, #8, r9, asr #" SHIFT "\n\t"                                          \
+    "ssat r10, #8, r10, asr #" SHIFT "\n\tssat r11, #8, r11, asr #" SHIFT "\n\t"                                      \
     "ldrd r12, lr, [sp, #12]\n\t"                                                                                      \
     "strb r8, [r1]\n\t"                                                                                               \
     "strb r9, [r1, r12]\n\t"                                                                                          \
@@ -59,8 +59,8 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "ldr r9, [sp, #28]\n\t"                                                                                           \
     "sub r1, r1, r12, lsl #1\n\t"
 
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_even(PITCH)   \
-    "1:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH)   \
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_even(PITCH, SHIFT)   \
+    "1:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)   \
     "bne 1b\n\t"
 /* clang-format on */
 
@@ -72,7 +72,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
 /* The last outputs of two lines of an odd width, 18 MACs: 4 LDRD, 12 multiplications, 2 * 2 to rescale and 1 LDRD, 3 to
  * store and 1 LDRD, 2 around it: 27 instructions. */
 /* clang-format off */
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_odd(PITCH)                                                        \
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_odd(PITCH, SHIFT)                                                        \
     "1:\n\t"                                                                                                          \
     "tst r0, #" PITCH " - 1\n\t"                                                                                      \
     "ldrd r12, lr, [r0, #3 * " PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LAST_ROW("r6", "r7", "r10", "r9")         \
@@ -84,12 +84,12 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "ldrd r12, lr, [sp, #20]\n\t" \
     "smmla r8, r8, r12, lr\n\tsmmla r10, r10, r12, lr\n\t"                                                           \
     "ldrd r12, lr, [sp, #12]\n\t"                                                                                      \
-    "ssat r8, #8, r8, asr #9\n\tssat r10, #8, r10, asr #9\n\t"                                       \
+    "ssat r8, #8, r8, asr #" SHIFT "\n\tssat r10, #8, r10, asr #" SHIFT "\n\t"                                       \
     "strb r8, [r1]\n\t"                                                                                               \
     "strb r10, [r1, lr]\n\t"                                                                                          \
     "sub r1, r1, r12, lsl #1\n\t"                                                                                     \
     "beq 3f\n"                                                                                                         \
-    "2:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH)                                                       \
+    "2:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)                                                       \
     "bne 2b\n"                                                                                                         \
     "3:\n\t"
 
@@ -97,7 +97,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
  * r10-r11 of the second one (r9 begins as the bias), r12 and lr columns. Stack: pairs left, the gaps, output_step,
  * output_row, multiplier, ra, bias, channels, pairs, from one channel to the next, channels left. A channel takes 14
  * instructions, a pair 7. */
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(name, PITCH, WIDTH)                                                            \
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(name, PITCH, SHIFT, WIDTH)                                                            \
     TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_lines_##name(                                \
         const uint8_t *plane, int8_t *output, const struct tflmgen_depthwise3x3_dsp_channel *channels,                \
         const struct tflmgen_depthwise3x3_dsp_pairs *pairs)                                                           \
@@ -116,7 +116,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
                          "str r10, [sp, #32]\n\t"                                                                    \
                          "str r11, [sp]\n\t"                                                                         \
                          "str r9, [sp, #28]\n"                                                                       \
-                         TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_##WIDTH(#PITCH)                                 \
+                         TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_##WIDTH(#PITCH, #SHIFT)                                 \
                          "ldmia.w sp, {r10, r12, lr}\n\t"                                                            \
                          "add r0, r0, r12\n\t"                                                                       \
                          "add r1, r1, lr\n\t"                                                                        \
@@ -142,7 +142,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     {                                                                                                                 \
         tflmgen_depthwise3x3_pairs_dsp_run(input, packed, scratch, output, p,                                         \
                                            tflmgen_depthwise3x3_pairs_dsp_lines_##name, PITCH,     \
-                                           (2 * p->output_zero_point + 1) * (1 << 8));                      \
+                                           (2 * p->output_zero_point + 1) * (1 << (SHIFT - 1)));                      \
     }
 /* clang-format on */
 
@@ -200,10 +200,13 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_pairs_dsp_run(const int8_t *input, co
     tflmgen_clamp_dsp_s8(output - count, count, p->output_min, p->output_max);
 }
 
-/* Of outputs of an even or an odd number of columns, up to so many. Those that are not called are not compiled. */
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(COLUMNS, PITCH) \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(to##COLUMNS, PITCH, even)  \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(to##COLUMNS##_odd, PITCH, odd)
+/* Of outputs of an even or an odd number of columns, up to so many; a shift of 9, or of 8 (coarse). Those that are not
+ * called are not compiled. */
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(COLUMNS, PITCH)            \
+    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(to##COLUMNS, PITCH, 9, even)          \
+    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(to##COLUMNS##_odd, PITCH, 9, odd)     \
+    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(to##COLUMNS##_coarse, PITCH, 8, even) \
+    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(to##COLUMNS##_coarse_odd, PITCH, 8, odd)
 TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(6, 16)
 TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(14, 32)
 TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_WIDTHS(30, 64)

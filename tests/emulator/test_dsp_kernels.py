@@ -94,11 +94,16 @@ def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]]
     return len(fast)
 
 
+def draws_of(name: str) -> int:
+    """Layers, so many that a dozen get a fast kernel: of some kinds, few fit the conditions."""
+    return 48 if name in ("fully_connected", "batch_matmul") else 24
+
+
 @pytest.mark.parametrize("optimize", ["-O2", "-Os"])
 @pytest.mark.parametrize("name", FAST)
 def test_fast_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    assert check(M4, [FAST[name](rng) for _ in range(24)], tmp_path, optimize) >= 12
+    assert check(M4, [FAST[name](rng) for _ in range(draws_of(name))], tmp_path, optimize) >= 12
 
 
 @pytest.mark.parametrize("name", ["conv2d", "grouped"])
@@ -124,7 +129,7 @@ def test_recurrent_kernels_are_exact(name: str, machine: Machine, optimize: str,
 @pytest.mark.parametrize("name", VECTOR)
 def test_vector_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
-    assert check(M55, [VECTOR[name](rng) for _ in range(24)], tmp_path, optimize) >= 12
+    assert check(M55, [VECTOR[name](rng) for _ in range(draws_of(name))], tmp_path, optimize) >= 12
 
 
 @pytest.mark.parametrize(("machine", "optimize"), [(M0, "-O2"), (M0, "-Os"), (M3, "-O2")], ids=["m0", "m0s", "m3"])

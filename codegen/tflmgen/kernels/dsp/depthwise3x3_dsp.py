@@ -20,9 +20,14 @@ from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise3x3_dsp.h"
 PAIRS_HEADER = "depthwise3x3_pairs_dsp.h"
-PAIRS_SHIFT, FINE_SHIFT = 9, 10
-SHIFTS = (PAIRS_SHIFT, FINE_SHIFT)
-"""Shifts that the kernels are compiled for, that of two lines at a time for the first only: it fits most layers."""
+SHIFTS = (9, 8, 10)
+"""Shifts that the kernels are compiled for, the one that fits most layers first."""
+
+NAMES = {9: "", 8: "_coarse", 10: "_fine"}
+"""What names of C functions say of them."""
+
+FINE_SHIFT = 10
+"""That of no kernel for two lines at a time."""
 
 PITCHES = (16, 32, 64, 128, 256)
 PLANES_BYTES = (2304, 1152, 576, 0)
@@ -53,7 +58,7 @@ def depthwise3x3_dsp(request: DepthwiseConvolution) -> tuple[Kernel, ...]:
     if pitch is None or found is None:
         return ()
     helds = [max(least, size // (4 * pitch)) for size, least in zip(PLANES_BYTES, LEAST_LINES, strict=True)]
-    can_pair = found.relu and found.shift == PAIRS_SHIFT and steps.stride_height == 1
+    can_pair = found.relu and found.shift != FINE_SHIFT and steps.stride_height == 1
     strips = dict.fromkeys(_strip(window, held, can_pair) for held in helds)
     return tuple(_kernel(request, found, pitch, *strip) for strip in strips)
 
@@ -73,7 +78,7 @@ def _kernel(request: DepthwiseConvolution, found: _Channels, pitch: int, strip: 
     channels = len(layer.weights)
     lines = (strip - 1) * window.steps.stride_height + 3
     odd = window.width.output % 2 == 1
-    kind = f"to{pitch // 2 - 2}{'_fine' if found.shift == FINE_SHIFT else ''}{'_odd' if odd else ''}"
+    kind = f"to{pitch // 2 - 2}{NAMES[found.shift]}{'_odd' if odd else ''}"
     fields = params(
         "tflmgen_depthwise3x3_dsp_s8",
         window.fields(channels),

@@ -65,65 +65,18 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """A core: TensorFlow Lite Micro's instructions of one invoke of each model; the instructions per MAC to aim at."""
+    """A core: TensorFlow Lite Micro's instructions of one invoke of each model, and others' cycles per MAC."""
 
     title: str
     board: str
     peers: tuple[int, ...]
-    goals: tuple[float, ...]
     loops: tuple[Loop, ...] = ()
     cycles: tuple[tuple[str, tuple[float | None, ...]], ...] = ()
-    """Cycles per MAC of others, and those to aim at, the last ones."""
 
 
 CONV = "Convolution, pointwise convolution"
 THREE = "Depthwise convolution, 3x3, stride 1"
 MATRIX = "Fully connected"
-M0 = (
-    Loop(
-        f"{CONV}: sums of four",
-        "conv2d_thumb.h",
-        "tflmgen_conv2d_thumb_bounded_s8",
-        "tflmgen_conv2d_thumb_block_clamped",
-        32,
-        "Armv6-M has neither two products per instruction nor a multiply-accumulate. A MUL makes two products of 16"
-        " bits in one word: half an instruction per MAC. The words of four weights are added, 0.38, and then taken"
-        " apart into two sums by four instructions (ADD, ADD, ASR, ADD), 0.5. Loads are an LDRSB and an LDM of two"
-        " words per four MACs, 0.5; there is no register for a third word. Each weight is loaded again for each four"
-        " pixels, since the sums take the upper eight registers.",
-        1,
-    ),
-    Loop(
-        f"{CONV}: sums of two",
-        "conv2d_thumb.h",
-        "tflmgen_conv2d_thumb_bounded_s8",
-        "tflmgen_conv2d_thumb_block_clamped",
-        32,
-        "For eight weights of which four have sums that could leave 16 bits; the compiler knows which. That is one pass"
-        " in twelve of these models.",
-    ),
-    Loop(
-        THREE,
-        "depthwise_thumb.h",
-        "tflmgen_depthwise_thumb_3x3_bounded_s8",
-        "tflmgen_depthwise_thumb_3x3_clamped",
-        18,
-        "This is two outputs as a whole: window, rescaling, stores, both ways of rescaling counted. Loads of nine"
-        " words and nine weights are 0.33 per MAC, products 0.5, their sums by twos 0.28 and parting them 1.11 (0.67"
-        " for filters of which three products fit 16 bits); rescaling takes 9 instructions per output, two of them"
-        " products of 32 bits, or 5 where the output is clamped. Moving values into the plane takes 5 instructions"
-        " for each, beside the loop.",
-    ),
-    Loop(
-        MATRIX,
-        "fully_connected_thumb.h",
-        "tflmgen_fully_connected_thumb_relu_s8",
-        "tflmgen_fully_connected_thumb_copied_clamped",
-        32,
-        "Each weight is used once. Of four weights in a word two pairs are made (LSR, AND, AND), each pair is one"
-        " MUL, and its two products go to two sums.",
-    ),
-)
 M4 = (
     Loop(
         CONV,
@@ -162,80 +115,32 @@ M4 = (
         "Each weight is used once: one SXTB16 for every four weights, and a load for each, cannot be shared.",
     ),
 )
-M55 = (
-    Loop(
-        CONV,
-        "conv2d_mve.h",
-        "tflmgen_conv2d_mve_relu_s8",
-        "tflmgen_conv2d_mve_long_clamped",
-        512,
-        "VMLADAV is sixteen MACs: 0.0625 per MAC is the floor. Two channels of weights and four pixels take six "
-        "loads for eight of them, 0.047 per MAC, in the eight accumulators that there are registers for; the loop"
-        " takes 0.004, nothing for windows of up to 80 values. Rescaling and storing eight outputs takes 21 "
-        "instructions (25 where they are not clamped at the zero point): 0.041 per MAC of a pointwise convolution"
-        " of 64 channels, 0.018 of a 3x3 one of 16. Of these, four bring accumulators to vectors, six rescale, "
-        "and each of the others is there once for eight outputs. Gathering takes 9 instructions for 64 values, "
-        "which all output channels share, and up to one per value at borders.",
-    ),
-    Loop(
-        THREE,
-        "depthwise_patch_mve.h",
-        "tflmgen_depthwise_squares_mve_relu_s8",
-        "tflmgen_depthwise_squares_mve_clamped",
-        144,
-        "This is sixteen outputs of one channel as a whole, four at a time. VMLADAV takes the nine products of an"
-        " output at once, 0.11 per MAC, and one load serves four outputs, 0.03. Accumulators come to vectors two "
-        "at a time, 0.06; rescaling is three instructions for four outputs and narrowing and storing five for "
-        "eight, 0.15 together; the weights take 0.08, since each of the four places of an output in a patch has "
-        "them in other lanes, and steps 0.04. Interleaving the four rows before it takes 14 instructions for 64 "
-        "values, 0.06 per MAC: neighbours in memory are channels, but the values of a window have to be in one "
-        "vector.",
-    ),
-    Loop(
-        MATRIX,
-        "fully_connected_mve.h",
-        "tflmgen_fully_connected_mve_s8",
-        "tflmgen_fully_connected_mve_groups",
-        512,
-        "Each weight is used once: a load for every VMLADAV, 0.0625 per MAC each, and one for the values of eight"
-        " units, 0.008; the loop takes 0.004. Eight outputs take 27 instructions more: 0.026 per MAC of a row of 128"
-        " values.",
-    ),
-)
 
 CORES = (
     Core(
         "Cortex-M0",
         "mps2_an385_m0",
         (28_992_076, 86_903_424, 97_564_888, 1_763_344, 83_702_836),
-        (3.5, 3.7, 2.6, 3.9, 3.7),
-        M0,
     ),
     Core(
         "Cortex-M4",
         "mps2_an386",
         (7_696_396, 24_101_960, 29_865_656, 582_980, 22_928_468),
-        (1.00, 1.05, 0.88, 0.95, 1.05),
         M4,
         (
             ("TFLM + CMSIS-NN, estimated in the same way", (3.45, 3.88, 2.92, 2.74, 3.82)),
             ("best published on hardware, with wait states", (1.95, 1.42, 1.59, 1.84, None)),
-            ("goal", (1.40, 1.30, 1.15, 1.30, 1.35)),
         ),
     ),
     Core(
         "Cortex-M7",
         "mps2_an500",
         (7_642_144, 24_025_588, 30_028_948, 583_264, 22_715_912),
-        (1.00, 1.05, 0.88, 0.95, 1.05),
-        M4,
     ),
     Core(
         "Cortex-M55",
         "mps3_an547",
         (1_812_101, 6_558_335, 4_913_815, 149_995, 6_508_112),
-        (0.29, 0.32, 0.18, 0.19, 0.33),
-        M55,
     ),
 )
 
@@ -302,8 +207,8 @@ def ranges_section() -> list[str]:
     return [*lines, ""]
 
 
-def row(model: Model, peer: int, goal: float, report: Any) -> str:
-    """A model's line in the table of a core; `peer` and `goal` are TFLite Micro's instructions, and those per MAC."""
+def row(model: Model, peer: int, report: Any) -> str:
+    """A model's line in the table of a core; `peer` is TFLite Micro's instructions."""
     own, (low, high) = report["total"]["instructions"], report["total"]["cycles_range"]
     memory, macs = report["memory"], model.macs
     cells = [
@@ -313,7 +218,6 @@ def row(model: Model, peer: int, goal: float, report: Any) -> str:
         f"{peer / own:.1f} times fewer",
         f"{peer / macs:.2f}",
         f"{own / macs:.2f}",
-        f"{goal:.2f}",
         f"{low:,}" if low == high else f"{low:,} to {high:,}",
         f"{low / macs:.2f}" if low == high else f"{low / macs:.2f} to {high / macs:.2f}",
         f"{memory['weights_bytes']:,}",
@@ -328,35 +232,27 @@ def section(core: Core) -> list[str]:
         "",
         f"Board `{core.board}`.",
         "",
-        "| Model | TFLM + CMSIS-NN | tflmgen | | per MAC: TFLM | tflmgen | goal | cycles (estimated) | per MAC"
+        "| Model | TFLM + CMSIS-NN | tflmgen | | per MAC: TFLM | tflmgen | cycles (estimated) | per MAC"
         " | weights, bytes | code, bytes |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    missed: list[str] = []
     estimates: list[float] = []
-    for model, peer, goal in zip(MODELS, core.peers, core.goals, strict=True):
+    for model, peer in zip(MODELS, core.peers, strict=True):
         report = bench(model, core.board)
-        missed += [] if round(report["total"]["instructions"] / model.macs, 2) <= goal else [model.title]
         estimates.append(report["total"]["cycles_range"][0] / model.macs)
-        lines.append(row(model, peer, goal, report))
+        lines.append(row(model, peer, report))
         print(core.title, lines[-1], flush=True)
     lines += ["", RANGES[core.board]] if core.board in RANGES else []
     lines += ["", *_cycles(core, estimates)] if core.cycles else []
-    _, aims = core.cycles[-1] if core.cycles else ("", (None,) * len(MODELS))
-    slow = [m.title for m, own, aim in zip(MODELS, estimates, aims, strict=True) if aim and round(own, 2) > aim]
-    if missed or slow:
-        pairs = (missed, "instructions"), (slow, "cycles")
-        beyond = "; ".join(f"{', '.join(titles)} in {what}" for titles, what in pairs if titles)
-        lines += ["", f"Beyond the goal: {beyond}. Where the instructions of the inner loops go:", ""]
-        lines += _histograms(core)
+    if core.loops:
+        lines += ["", "Where the instructions of the inner loops go:", "", *_histograms(core)]
     return [*lines, ""]
 
 
 def _cycles(core: Core, estimates: Sequence[float]) -> Iterator[str]:
-    *others, goals = core.cycles
     yield f"| Cycles per MAC | {' | '.join(model.title for model in MODELS)} |"
     yield f"|---|{'--:|' * len(MODELS)}"
-    for title, numbers in (*others, ("tflmgen, estimated", estimates), goals):
+    for title, numbers in (*core.cycles, ("tflmgen, estimated", estimates)):
         yield f"| {title} | {' | '.join('' if n is None else f'{n:.2f}' for n in numbers)} |"
 
 

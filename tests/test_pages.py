@@ -74,9 +74,9 @@ def test_the_loop_of_a_stream_is_what_is_generated() -> None:
     compiled = compile_model(ROOT / "examples" / "gate.tflite", load_board("mps2_an386").target, options)
     lines = [line.strip() for line in compiled.sources.files["src/gate.c"].splitlines()]
     first, *wanted = [line.strip() for line in shown.splitlines()]
-    begin = lines.index(first) + 1
-    for line, made in zip(wanted, lines[begin:], strict=False):
-        assert made.startswith(line.removesuffix("..."))
+    following = iter(lines[lines.index(first) + 1 :])
+    for line in wanted:  # in this order; between them stand the numbers of the calls
+        assert any(made.startswith(line.removesuffix("...")) for made in following), line
 
 
 def test_every_command_has_a_transcript() -> None:

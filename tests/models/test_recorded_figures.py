@@ -59,6 +59,6 @@ def test_performance() -> None:
     board = "mps2_an386"
     (core,) = (core for core in CORES if core.board == board)
     (at,) = (index for index, model in enumerate(MODELS) if model.title == "AD")
-    row = performance_row(MODELS[at], core.peers[at], core.goals[at], bench(MODELS[at], board))
+    row = performance_row(MODELS[at], core.peers[at], bench(MODELS[at], board))
     lines = _lines("performance")
     assert row in lines[lines.index(f"## {core.title}") :]

@@ -27,6 +27,9 @@ WITH_SVD = tuple(name for name in STOCK if "h753zi" not in name)
 """Those that download the names of their registers. Offline that fails, and the platform is there all the same."""
 
 TOKENS = (r"#.*", r'"[^"\\]*(?:\\.[^"\\]*)*"', r"@(?:(?!;)(?:\\ |\S))+", r"0x[0-9a-fA-F]+", r"\d+", r"[\w.?-]+", r"\s+")
+COMMANDS = re.compile(r'; (?=(?:[^"]*"[^"]*")*[^"]*$)')
+"""What parts commands on one line: outside of quotes."""
+
 VARIABLE = re.compile(r"\$(\w+)")
 ASSIGNMENT = re.compile(r"\$(\w+)(\?)?=(\S+)$")
 
@@ -75,7 +78,7 @@ class Monitor:
 
     def command(self, line: str) -> str:
         """What the command prints."""
-        *before, line = [line] if line.startswith("#") else line.split("; ")
+        *before, line = [line] if line.startswith("#") else COMMANDS.split(line)
         for one in before:
             self.command(one)
         if assigned := ASSIGNMENT.match(line):

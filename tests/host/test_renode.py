@@ -83,10 +83,10 @@ def test_a_slow_start_is_no_timeout(tmp_path: Path, program: str) -> None:
 
 
 def test_renode_that_does_not_listen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflmgen.emulators.renode.START_LIMIT", 1.5)
+    monkeypatch.setattr("tflmgen.emulators.renode.START_LIMIT", 5.0)
     says = [f"line {number}" for number in range(20)]
     message = _refused(StandIn(listens=False, says=says), tmp_path)
-    assert message == "Renode does not listen after 1.5 s; its last lines:\n  " + "\n  ".join(says[-8:])
+    assert message == "Renode does not listen after 5 s; its last lines:\n  " + "\n  ".join(says[-8:])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,19 @@ from tflmgen.backend.emit_body import Body, BodyWriter
 from tflmgen.backend.remarks import NO_REMARKS, Remarks
 from tflmgen.backend.rendering import render
 from tflmgen.backend.state_blob import HEADER_BYTES, blob_header
-from tflmgen.ir import Access, ConstantArray, DType, Fixed, Memory, Port, Program, ProgramFunction, Signature, Slot
+from tflmgen.ir import (
+    Access,
+    ConstantArray,
+    DType,
+    Fixed,
+    Flash,
+    Memory,
+    Port,
+    Program,
+    ProgramFunction,
+    Signature,
+    Slot,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +303,9 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
 
 def _port_place(writer: BodyWriter, function: ProgramFunction, access: Access, index: int, role: str) -> str:
     """C for the place of an input or output of a function on entry or exit."""
+    if isinstance(access.place, Flash) and access.value.type.dtype is DType.BOOL:
+        # Arrays have a type that may alias others, the C API has not.
+        return f"(const bool *){writer.places.access(access)}"
     if not isinstance(access.place, Slot):
         return writer.places.access(access)
     if role == "output":

@@ -97,7 +97,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
  * r10-r11 of the second one (r9 begins as the bias), r12 and lr columns. Stack: pairs left, the gaps, output_step,
  * output_row, multiplier, ra, bias, channels, pairs, from one channel to the next, channels left. A channel takes 14
  * instructions, a pair 7. */
-#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(name, PITCH, SHIFT, WIDTH)                                                            \
+#define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(name, PITCH, SHIFT, WIDTH) \
     TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_lines_##name(                                \
         const uint8_t *plane, int8_t *output, const struct tflmgen_depthwise3x3_dsp_channel *channels,                \
         const struct tflmgen_depthwise3x3_dsp_pairs *pairs)                                                           \

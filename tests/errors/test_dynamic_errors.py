@@ -53,6 +53,14 @@ MIXES: dict[str, tuple[Sequence[int], dict[int, Any], dict[str, Any]]] = {
         {0: ints(1, 8, 8, 2), 1: np.ones((2, 2, 2, 2), np.float32)},
         {"padding": 0, "stride_h": 2, "stride_w": 2},
     ),
+    "CONV_3D": (
+        (1, -1, 4, 4, 2),
+        {1: np.ones((1, 1, 1, 2, 2), np.float32)},
+        {"padding": 0, "stride_d": 1, "stride_h": 1, "stride_w": 1},
+    ),
+    "BATCH_TO_SPACE_ND": ((4, -1, 2, 2), {1: ints(2, 2), 2: np.zeros((2, 2), np.int32)}, {}),
+    "SCATTER_ND": ((-1, 2), {0: np.zeros((4, 1), np.int32), 2: ints(8, 2)}, {}),
+    "GATHER_ND": ((-1, 2), {1: np.zeros((3, 1), np.int32)}, {}),
 }
 """Operator -> shape of its data, its other operands by position, and its options."""
 

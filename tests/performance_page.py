@@ -87,10 +87,10 @@ M4 = (
         "SMLAD is two MACs: 0.5 per MAC is the floor. Beside it stand one SXTB16 for four weights (0.08) and as few"
         " loads as 14 registers allow (0.10), with three pixels and two channels at a time, eight values of each:"
         " sixteen words for 48 MACs, which then take 49 cycles; blocks of 2x3, 4x2 and 2x4 take more. Six outputs need"
-        " 28 instructions (43 cycles) beside the loop: 12 to rescale, the others to begin, join, store, and go on. That"
-        " is 0.58 per MAC for 8 input channels, 0.07 for 64, 0.03 for 3x3 windows of 16. Where outputs are not"
+        " 28 instructions (43 cycles) beside the loop: 12 to requantise, the others to begin, join, store, and go on."
+        " That is 0.58 per MAC for 8 input channels, 0.07 for 64, 0.03 for 3x3 windows of 16. Where outputs are not"
         " clamped at the zero point they need 20 more. Gathering takes 13 instructions for four values of three"
-        " pixels, which all output channels share, and 6 for four values of one at borders. KWS, 0.95 per MAC in all:"
+        " pixels, which all output channels share, and 6 for four values of one at borders. KWS, 0.96 per MAC in all:"
         " the loop 0.62, what it needs beside it 0.06, gathering 0.03, depthwise lines 0.17, their planes 0.07. What"
         " stands beside the loops grows with the number of outputs, which the layers' shapes give.",
     ),
@@ -102,7 +102,7 @@ M4 = (
         36,
         "Two outputs of two lines as a whole. All weights stay in registers; a window of three columns leaves a third"
         " of the multiplications with one product instead of two: 24 for 36 MACs. Four LDRD load the window of four"
-        " lines; 8 instructions rescale, 4 store, and 6 load what has no register and move on, another one is the"
+        " lines; 8 instructions requantise, 4 store, and 6 load what has no register and move on, another one is the"
         " bias. Of an odd width two lines' last outputs take 28 instructions for 18 MACs. To widen and transpose eight"
         " values into planes takes 15 instructions, 0.2 per MAC.",
     ),
@@ -271,7 +271,7 @@ def _histograms(core: Core) -> list[str]:
         found = inner_loop(code, loop.number)
         lines.append(f"| {loop.title} | {_text(found)} | {loop.macs} | {found.total() / loop.macs:.2f} |")
         notes.append(f"- {loop.title}: {loop.reason}")
-    rest = "Gathering windows, rescaling and stores take the rest: the more, the fewer values an output is made of."
+    rest = "Gathering windows, requantising and stores take the rest: the more, the fewer values an output is made of."
     return [*lines, "", *notes, "", rest]
 
 

@@ -39,7 +39,7 @@ LOOPS = (
     (
         "finish_clamped",
         "eight outputs, four of either tile",
-        "For each four, 16 sums are loaded and become four by 25 additions, with the bias; 12 instructions rescale,"
+        "For each four, 16 sums are loaded and become four by 25 additions, with the bias; 12 instructions requantise,"
         " 7 store. Where outputs are not clamped at the zero point, 8 more for each four.",
     ),
 )

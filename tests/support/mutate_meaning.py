@@ -149,7 +149,8 @@ def empty_entry(program: Program, choose: Chooser) -> Program:
     if not entries:
         return program
     chosen = _pick(choose, entries)
-    empty = replace(chosen, body=(chosen.body[0], chosen.body[-1]), results=())
+    left = (chosen.body[0], chosen.body[-1]) if choose.integer(0, 1) else ()
+    empty = replace(chosen, body=left, results=())
     return replace(program, functions=tuple(empty if f is chosen else f for f in program.functions))
 
 

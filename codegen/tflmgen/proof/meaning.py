@@ -125,6 +125,8 @@ class _Function:
         load: Pairs = frozenset()
         if written.is_entry:
             load, store, at_home = self._kept(inputs[ports:], results[len(results) - len(function.state) :])
+            if len(written.body) < 2:
+                raise self._error("does not take the variables from their homes and leave them there")
             body = _Body(written.body[1:-1])
             self._boundary(written.body[0], load)
             block = substitute(block, at_home)

@@ -19,7 +19,7 @@ ORDER = (
     "errors options option_groups",
     "terminal ir kernels frontend passes schedule memory explore backend proof plugins",
     "settings compiler",
-    "project emulators compare report commands",
+    "project emulators compare quantize report commands",
     "crash_site failure typer_classes plugin cli __main__",
 )
 """Rooms and root modules in the order of the data flow: each imports only what stands before it."""
@@ -54,7 +54,9 @@ LONGEST_FUNCTION, LONGER_FUNCTIONS = 40, 5
 
 NAMES_OPERATORS = {
     "names that the schema gives to activations": "kernels.numeric.quantize_math",
-    "data about other programs: the file format": ("frontend.tflite.names frontend.tflite.versions"),
+    "data about other programs: the file format": (
+        "frontend.tflite.names frontend.tflite.operator_versions frontend.tflite.versions"
+    ),
     "importer of control flow and of dimensions known at run time: recognises and makes operators": (
         "frontend.bidirectional frontend.case_operators frontend.empty_products frontend.import_block "
         "frontend.import_build frontend.import_row_readers frontend.import_row_shapes "

@@ -20,5 +20,14 @@ def corpus_models() -> list[Path]:
 
 def malformed_models() -> list[dict[str, Any]]:
     """The manifest's malformed entries (path, fault, expect); none where the corpus is absent."""
+    return _manifest("malformed")
+
+
+def corpus_manifest() -> list[dict[str, Any]]:
+    """The manifest's entries of valid models; none where the corpus is absent."""
+    return _manifest("models")
+
+
+def _manifest(key: str) -> list[dict[str, Any]]:
     manifest = CORPUS / "manifest.json"
-    return list(json.loads(manifest.read_text())["malformed"]) if manifest.exists() else []
+    return list(json.loads(manifest.read_text())[key]) if manifest.exists() else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -185,7 +186,12 @@ def test_models_link_into_one_program_with_one_arena_between_them() -> None:
         Invocation(0, 0, (x,)),
     ]
     outputs = run_native(program, calls, [s.program.signatures for s in stages.values()])
-    wanted = [((x + x) * x).reshape(2, 2)], [x[:3] + x[1:]], [-eight, eight], [((x + x) * x).reshape(2, 2)]
+    wanted: Sequence[list[Any]] = (
+        [((x + x) * x).reshape(2, 2)],
+        [x[:3] + x[1:]],
+        [-eight, eight],
+        [((x + x) * x).reshape(2, 2)],
+    )
     for got, expected in zip(outputs, wanted, strict=True):
         for array, right in zip(got, expected, strict=True):
             np.testing.assert_array_equal(array, right)

@@ -1,6 +1,6 @@
-"""Reading model files: bytes of a .tflite file to a Module.
+"""Reading and writing model files: bytes of a .tflite file to a Model, that to a Module, and back to bytes.
 
-In: a path, and bounds of dynamic dimensions. Out: a Module that verify() accepts, or a ModelError.
+In: a path, and bounds of dynamic dimensions. Out: a Module that verify() accepts, or a ModelError; bytes of a file.
 Decided here: validity of a file; control flow becomes regions, variables become values. TFLite's terms end here.
 """
 
@@ -8,9 +8,12 @@ from tflmgen.frontend.bidirectional import LAYERS
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
 from tflmgen.frontend.subgraphs import CONTROL_FLOW
+from tflmgen.frontend.tflite.builder import ModelBuilder, SubGraphBuilder, contents, options_with_defaults
 from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, Tensor
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM, printable
-from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.frontend.tflite.operator_versions import operator_version
+from tflmgen.frontend.tflite.reader import parse_model, read_model
+from tflmgen.frontend.tflite.writer import write_model
 from tflmgen.frontend.trips import counters, trip_count
 
 __all__ = [
@@ -19,18 +22,25 @@ __all__ = [
     "CUSTOM",
     "LAYERS",
     "Model",
+    "ModelBuilder",
     "Operator",
     "Shape",
     "ShapeLimit",
     "Signature",
     "SubGraph",
+    "SubGraphBuilder",
     "Tensor",
     "TensorKey",
+    "contents",
     "counters",
     "find_bounds",
     "import_model",
+    "operator_version",
+    "options_with_defaults",
+    "parse_model",
     "parse_shape_limit",
     "printable",
     "read_model",
     "trip_count",
+    "write_model",
 ]

@@ -1,1 +1,1 @@
-"""The reader: a .tflite file to a Model, typed and range-checked; the only user of FlatBuffers."""
+"""A .tflite file as a Model, typed and range-checked: reader, writer and builder; the only users of FlatBuffers."""

@@ -12,11 +12,12 @@ from typing import Any
 from tflmgen.frontend.tflite.schema import Field, Kind, fields, union_tables
 
 _ROOT_OFFSET_AND_IDENTIFIER = 8
-_FOLLOWED_UNIONS = {
+FOLLOWED_UNIONS = {
     "builtin_options": "BuiltinOptions",
     "builtin_options2": "BuiltinOptions2",
     "details": "QuantizationDetails",
 }
+"""Field of a table -> its union, for those whose contents are read."""
 
 
 class DamagedFileError(Exception):
@@ -71,9 +72,9 @@ class Decoder:
         return self.data[start : start + size]
 
     def _union(self, name: str, values: dict[str, Any], position: int, field_name: str) -> dict[str, Any] | None:
-        if name not in _FOLLOWED_UNIONS:
+        if name not in FOLLOWED_UNIONS:
             return None
-        table = union_tables(_FOLLOWED_UNIONS[name]).get(values[f"{name}_type"])
+        table = union_tables(FOLLOWED_UNIONS[name]).get(values[f"{name}_type"])
         return None if table is None else self.table(self._follow(position, field_name), table)
 
     def _pointed_at(self, field: Field, position: int, field_name: str) -> Any:

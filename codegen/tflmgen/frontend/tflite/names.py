@@ -10,6 +10,11 @@ from functools import cache
 from tflmgen.frontend.tflite.schema import union_tables
 from tflmgen.ir import DType
 
+IDENTIFIER = b"TFL3"
+"""The format's four characters, at byte 4 of a file."""
+VERSION = 3
+"""Version of the schema in each file."""
+
 _BUILTIN_OPERATORS = """
 ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE EMBEDDING_LOOKUP FLOOR
 FULLY_CONNECTED HASHTABLE_LOOKUP L2_NORMALIZATION L2_POOL_2D LOCAL_RESPONSE_NORMALIZATION LOGISTIC LSH_PROJECTION LSTM
@@ -54,6 +59,9 @@ CUSTOM = "CUSTOM:"
 DTYPES = {dtype.label: dtype for dtype in DType}
 """TFLite's name of a tensor type -> element type, for types with storage."""
 
+OPTIONS_UNIONS = (("builtin_options", "BuiltinOptions"), ("builtin_options2", "BuiltinOptions2"))
+"""Fields of an operator with its options, and their unions."""
+
 _SHARED_OPTIONS = {
     "Pool2DOptions": ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"),
     "ReducerOptions": ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL"),
@@ -85,9 +93,17 @@ def printable(name: str) -> str:
 @cache
 def options_table(operator: str) -> str | None:
     """Name of an operator's options table in the schema; None if it has none."""
-    for table, operators in _SHARED_OPTIONS.items():
-        if operator in operators:
-            return table
-    normalized = f"{operator.replace('_', '')}options".lower()
-    tables = (*union_tables("BuiltinOptions").values(), *union_tables("BuiltinOptions2").values())
-    return next((table for table in tables if table.lower() == normalized), None)
+    member = options_member(operator)
+    return None if member is None else member[1]
+
+
+@cache
+def options_member(operator: str) -> tuple[str, str] | None:
+    """Field of the union with an operator's options, and the name of its table; None if the schema has none."""
+    wanted = next((table for table, operators in _SHARED_OPTIONS.items() if operator in operators), None)
+    normalized = (wanted or f"{operator.replace('_', '')}options").lower()
+    for field, union in OPTIONS_UNIONS:
+        table = next((table for table in union_tables(union).values() if table.lower() == normalized), None)
+        if table is not None:
+            return field, table
+    return None

@@ -8,13 +8,19 @@ from typing import Any
 from tflmgen.frontend.tflite.flatbuffer import Decoder
 from tflmgen.frontend.tflite.flexbuffer import flexbuffer_map
 from tflmgen.frontend.tflite.model import Operator
-from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM, operator_name, options_table, printable
+from tflmgen.frontend.tflite.names import (
+    BUILTIN_OPERATORS,
+    CUSTOM,
+    OPTIONS_UNIONS,
+    operator_name,
+    options_table,
+    printable,
+)
 from tflmgen.frontend.tflite.problems import Complain, ProblemList
 from tflmgen.frontend.tflite.schema import union_tables
 from tflmgen.frontend.tflite.versions import highest_version
 
 _ABSENT = -1
-_UNIONS = (("builtin_options", "BuiltinOptions"), ("builtin_options2", "BuiltinOptions2"))
 _INDEX_OPTION = "subgraph_index"
 
 
@@ -66,7 +72,7 @@ class OperatorReader:
 
     def _options(self, raw: Mapping[str, Any], name: str, complain: Complain) -> Mapping[str, Any] | None:
         expected = options_table(name)
-        for field, union in _UNIONS:
+        for field, union in OPTIONS_UNIONS:
             options = raw[field]
             if options is None:
                 continue

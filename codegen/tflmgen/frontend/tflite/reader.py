@@ -13,14 +13,12 @@ from typing import Any
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.tflite.flatbuffer import DamagedFileError, Decoder
 from tflmgen.frontend.tflite.model import Model, Signature, SubGraph
-from tflmgen.frontend.tflite.names import CUSTOM, printable
+from tflmgen.frontend.tflite.names import CUSTOM, IDENTIFIER, VERSION, printable
 from tflmgen.frontend.tflite.operator_reader import OperatorReader
 from tflmgen.frontend.tflite.problems import Complain, ProblemList
 from tflmgen.frontend.tflite.tensor_uses import order_operators
 from tflmgen.frontend.tflite.tensors import read_tensor
 
-_IDENTIFIER = b"TFL3"
-_VERSION = 3
 _MAX_FILE_BYTES = 1 << 29
 _CONVERT = "Convert the model with tf.lite.TFLiteConverter"
 _DECODE = f"{CUSTOM}TFLM_DECODE"
@@ -57,9 +55,9 @@ def parse_model(data: bytes, name: str) -> Model:
         raise _error(name, "the file is empty")
     try:
         decoder = Decoder(data)
-        if decoder.identifier != _IDENTIFIER:
+        if decoder.identifier != IDENTIFIER:
             advice = next((text for start, text in _OTHER_FORMATS if data.startswith(start)), "")
-            rule = f"this is not a TensorFlow Lite file: it lacks the identifier {_IDENTIFIER.decode()}"
+            rule = f"this is not a TensorFlow Lite file: it lacks the identifier {IDENTIFIER.decode()}"
             raise _error(name, rule, advice)
         return _model(decoder, name)
     except DamagedFileError as error:
@@ -69,8 +67,8 @@ def parse_model(data: bytes, name: str) -> Model:
 def _model(decoder: Decoder, name: str) -> Model:
     file = decoder.root("Model")
     problems = ProblemList(name)
-    if file["version"] != _VERSION:
-        problems.add(f"schema version {file['version']} is not supported", f"Only {_VERSION} is")
+    if file["version"] != VERSION:
+        problems.add(f"schema version {file['version']} is not supported", f"Only {VERSION} is")
     if not file["subgraphs"]:
         problems.add("it has no subgraphs")
     buffers = [_contents(decoder, index, raw) for index, raw in enumerate(file["buffers"])]

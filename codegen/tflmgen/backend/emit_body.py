@@ -232,7 +232,8 @@ class BodyWriter:
             yield Line(_layer(step, f"{number}u", self.places.access(access), access.bytes))
 
     def _branch(self, branch: Branch) -> Iterator[Line]:
-        then, orelse = list(self._block(branch.then, _INDENT)), list(self._block(branch.orelse, _INDENT))
+        then = [*self._marked(branch.step, "THEN"), *self._block(branch.then, _INDENT)]
+        orelse = [*self._marked(branch.step, "ELSE"), *self._block(branch.orelse, _INDENT)]
         yield from self._titles(branch.origin, ())
         if not then and not orelse:
             return
@@ -246,8 +247,15 @@ class BodyWriter:
             yield from orelse
         yield Line("}")
 
+    def _marked(self, step: int, what: str) -> Iterator[Line]:
+        """What shows that a branch begins, if the library is to."""
+        if self._layers:
+            yield Line(f"{_INDENT}{_layer(step, f'TFLMGEN_LAYER_{what}', 'NULL', 0)}")
+
     def _invoke(self, call: Invoke) -> Iterator[Line]:
         yield from self._titles(call.origin, ())
+        if self._layers:
+            yield Line(_layer(call.step, "TFLMGEN_LAYER_CALL", "NULL", 0))
         name = self._functions[call.function]
         if call.function not in self._failing:
             yield Line(f"{name}();", call.step)

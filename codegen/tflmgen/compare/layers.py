@@ -35,8 +35,10 @@ from tflmgen.ir import (
 from tflmgen.kernels import header_constant
 from tflmgen.options import BuildOptions
 
-LOOP, ITERATION = (header_constant("memory.h", f"TFLMGEN_LAYER_{name}") for name in ("LOOP", "ITERATION"))
-"""Values of the output field that mark the start of a loop, and the start of each of its iterations."""
+LOOP, ITERATION, THEN, ELSE, CALL = (
+    header_constant("memory.h", f"TFLMGEN_LAYER_{name}") for name in ("LOOP", "ITERATION", "THEN", "ELSE", "CALL")
+)
+"""Values of the output field: a loop begins, an iteration of it, a branch of an If, a called subgraph."""
 
 HEAD = struct.Struct("<IIHI")
 """Header of a LAYER frame: frame number, step, output, byte offset."""
@@ -135,6 +137,8 @@ def read_layers(program: Program, frames: Sequence[bytes], narrowed: Mapping[int
     for step, output, data in _joined_frames(frames):
         if output in (LOOP, ITERATION):
             trips[step] = -1 if output == LOOP else trips[step] + 1
+            continue
+        if output in (THEN, ELSE, CALL):
             continue
         traced_step = steps[step]
         value = traced_step.outputs[output]

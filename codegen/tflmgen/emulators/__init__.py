@@ -5,12 +5,20 @@ Decided here: which emulator runs a board, and how its counts are attributed to 
 """
 
 from tflmgen.emulators.cycle_models import CYCLE_MODELS, CycleModel
-from tflmgen.emulators.execute import Result, run_set, run_sets
+from tflmgen.emulators.execute import STATUS, Result, StatusError, run_set, run_sets
 from tflmgen.emulators.firmware_session import check_session_options, running
 from tflmgen.emulators.input_bounds import shapes_of_inputs
 from tflmgen.emulators.invoke_cost import NO_CYCLES, NOTHING, Cycles, Tally
 from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Decoder, Frame, Request
-from tflmgen.emulators.npz import Vectors, VectorSet, choose_signature, read_vectors, write_outputs
+from tflmgen.emulators.npz import (
+    Vectors,
+    VectorsError,
+    VectorSet,
+    choose_signature,
+    read_arrays,
+    read_vectors,
+    write_outputs,
+)
 from tflmgen.emulators.seeded import generator_inputs, seeded_sets
 from tflmgen.emulators.serial_port import LARGEST_FRAME, find_port, open_serial
 from tflmgen.emulators.session import Invocation, Session
@@ -24,6 +32,7 @@ __all__ = [
     "NO_CYCLES",
     "REFUSED",
     "REPLY",
+    "STATUS",
     "Blocks",
     "CycleModel",
     "Cycles",
@@ -33,15 +42,18 @@ __all__ = [
     "Request",
     "Result",
     "Session",
+    "StatusError",
     "Tally",
     "VectorSet",
     "Vectors",
+    "VectorsError",
     "blocks_of",
     "check_session_options",
     "choose_signature",
     "find_port",
     "generator_inputs",
     "open_serial",
+    "read_arrays",
     "read_vectors",
     "run_set",
     "run_sets",

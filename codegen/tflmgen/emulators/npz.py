@@ -69,12 +69,12 @@ def choose_signature(signatures: Sequence[Signature], key: str | None, label: st
 
 def read_vectors(path: Path, signatures: Sequence[Signature], key: str | None, expected: bool) -> Vectors:
     """Input sets of a file, with expected outputs if `expected`. Raises VectorsError if they don't fit the model."""
-    return _Reader(path, _read_arrays(path), signatures, key, expected).read()
+    return _Reader(path, read_arrays(path), signatures, key, expected).read()
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     """Array name -> shape, for all arrays of a file."""
-    return {name: array.shape for name, array in _read_arrays(path).items()}
+    return {name: array.shape for name, array in read_arrays(path).items()}
 
 
 def write_outputs(
@@ -95,7 +95,8 @@ def write_outputs(
     write_whole(path, archive.getvalue())
 
 
-def _read_arrays(path: Path) -> Mapping[str, Array]:
+def read_arrays(path: Path) -> Mapping[str, Array]:
+    """Arrays of a file by name. Raises VectorsError if it cannot be read."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = [m for m in archive.namelist() if m.endswith(".npy")]

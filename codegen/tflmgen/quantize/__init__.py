@@ -4,6 +4,22 @@ In: a Model and sets of inputs. Out: a quantised Model, and what it costs in acc
 Decided here: the type and scale of each tensor, across branches, loops, calls and variables.
 """
 
-from tflmgen.quantize.statistics import Calibration, TensorStatistics
+from tflmgen.quantize.calibration import calibrate, measure
+from tflmgen.quantize.calibration_data import CalibrationData, read_calibration, split
+from tflmgen.quantize.observed_build import ObservedBuild, Watcher, observed_build
+from tflmgen.quantize.statistics import Calibration, TensorStatistics, Unreached, statistics_of
 
-__all__ = ["Calibration", "TensorStatistics"]
+__all__ = [
+    "Calibration",
+    "CalibrationData",
+    "ObservedBuild",
+    "TensorStatistics",
+    "Unreached",
+    "Watcher",
+    "calibrate",
+    "measure",
+    "observed_build",
+    "read_calibration",
+    "split",
+    "statistics_of",
+]

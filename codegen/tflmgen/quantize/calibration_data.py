@@ -1,0 +1,118 @@
+"""Calibration data: input sets of an .npz file, checked, and split into sets for ranges and sets held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tflmgen.emulators import Vectors, VectorsError, VectorSet, read_arrays, read_vectors
+from tflmgen.ir import Port, Signature
+
+FEW_SAMPLES = 32
+"""Sets below which a warning says that ranges rest on few samples; TensorFlow's guide asks for some hundreds."""
+
+_HELD_OUT_EVERY = 4
+"""Every how many sets one is held out: range methods are compared on data that they were not chosen on."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationData:
+    """Input sets for ranges (`fit`) and for measuring errors (`held_out`), and warnings for the user."""
+
+    fit: Vectors
+    held_out: Vectors
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def samples(self) -> int:
+        return len(self.fit.sets)
+
+
+def read_calibration(path: Path, signatures: Sequence[Signature], key: str | None = None) -> CalibrationData:
+    """Calibration data of a file in the forms that `tflmgen run` reads.
+
+    The simple form may hold many samples, too: each input with one more dimension in front, or with more than one
+    sample in a first dimension that is 1 in the model.
+
+    key  signature of sets that name none
+
+    Raises VectorsError for arrays that are missing, do not fit the model, or are not finite.
+    """
+    vectors = _stacked(path, signatures, key) or read_vectors(path, signatures, key, expected=False)
+    for number, vector_set in enumerate(vectors.sets):
+        _check_finite(path, vectors, number, vector_set, signatures)
+    fit, held_out = split(vectors)
+    return CalibrationData(fit, held_out, tuple(_warnings(path, vectors, signatures)))
+
+
+def split(vectors: Vectors) -> tuple[Vectors, Vectors]:
+    """Sets for ranges and held-out sets: every fourth, of each signature.
+
+    A sequence on one instance stays whole, and fewer than four sets are too few: both parts are all sets then.
+    """
+    held_out: list[VectorSet] = []
+    fit: list[VectorSet] = []
+    seen: dict[int, int] = {}
+    for vector_set in vectors.sets:
+        seen[vector_set.signature] = number = seen.get(vector_set.signature, 0) + 1
+        (fit if number % _HELD_OUT_EVERY else held_out).append(vector_set)
+    if vectors.stateful or not held_out:
+        return vectors, vectors
+    return replace(vectors, sets=tuple(fit)), replace(vectors, sets=tuple(held_out))
+
+
+def _stacked(path: Path, signatures: Sequence[Signature], key: str | None) -> Vectors | None:
+    """Samples of the simple form with a dimension for them; None if the file is not of this form."""
+    arrays = read_arrays(path)
+    keys = [signature.key for signature in signatures]
+    if len(signatures) > 1 and key not in keys:
+        return None
+    number = keys.index(key) if key in keys else 0
+    ports = signatures[number].inputs
+    if not ports or not all(port.type.is_static and port.name in arrays for port in ports):
+        return None
+    given = [arrays[port.name] for port in ports]
+    counts = {_samples(port, array.shape) for port, array in zip(ports, given, strict=True)}
+    types_agree = all(array.dtype == port.type.dtype.numpy for port, array in zip(ports, given, strict=True))
+    count = counts.pop()
+    if counts or not count or not types_agree:
+        return None
+    samples = [array.reshape(count, *port.type.max_shape) for port, array in zip(ports, given, strict=True)]
+    return Vectors(tuple(VectorSet("", number, tuple(array[k] for array in samples)) for k in range(count)))
+
+
+def _samples(port: Port, shape: tuple[int, ...]) -> int | None:
+    """Number of samples in an array of this shape; None if it is a single one, or does not fit."""
+    own = port.type.max_shape
+    if len(shape) == len(own) + 1 and shape[1:] == own:
+        return shape[0]
+    if len(shape) == len(own) and own[:1] == (1,) and shape[1:] == own[1:] and shape[0] != 1:
+        return shape[0]
+    return None
+
+
+def _check_finite(
+    path: Path, vectors: Vectors, number: int, vector_set: VectorSet, signatures: Sequence[Signature]
+) -> None:
+    for port, array in zip(signatures[vector_set.signature].inputs, vector_set.inputs, strict=True):
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            place = f"input '{port.name}'" if vectors.simple else f"set {number}: input '{port.name}'"
+            at = f"[{','.join(map(str, index))}]"
+            raise VectorsError(f"{path}: {place} is {array[index]} at {at}; calibration needs finite values")
+
+
+def _warnings(path: Path, vectors: Vectors, signatures: Sequence[Signature]) -> list[str]:
+    count = len(vectors.sets)
+    warnings = []
+    if count < FEW_SAMPLES:
+        samples = f"{count} sample{'s' * (count != 1)}"
+        warnings.append(f"{path} has {samples}: ranges rest on few values; use {FEW_SAMPLES} samples or more")
+    used = {vector_set.signature for vector_set in vectors.sets}
+    for number, signature in enumerate(signatures):
+        if number not in used:
+            warnings.append(f"{path} has no samples of signature '{signature.key}'")
+    return warnings

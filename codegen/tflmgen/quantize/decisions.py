@@ -1,0 +1,57 @@
+"""Decisions of control flow in a run: branches taken, trip counts, and how often each subgraph ran."""
+
+from __future__ import annotations
+
+from tflmgen.frontend import Model
+from tflmgen.quantize.statistics import Decisions, OperatorKey
+from tflmgen.quantize.value_sources import BRANCHES, LOOPS, callees
+
+
+class DecisionLog:
+    """Collects the marks of an observed build, set by set.
+
+    The build says that an iteration begins before it evaluates the condition. A loop thus has one iteration mark more
+    than trips, and the condition runs once more than the body.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._operators = {(g.index, op.index): op for g in model.subgraphs for op in g.operators}
+        self._entries = [signature.subgraph for signature in model.signatures] or [0]
+        self._sets: list[dict[OperatorKey, list[int]]] = []
+        self.runs: dict[int, int] = {}
+
+    def start_set(self, signature: int) -> None:
+        self._sets.append({})
+        self._run(self._entries[signature])
+
+    def mark(self, what: str, operator: OperatorKey) -> None:
+        """Records one mark; `what` as in observed_build.Watcher."""
+        op = self._operators.get(operator)
+        if op is None:
+            return
+        called = callees(op)
+        if what in ("then", "else"):
+            if op.name in BRANCHES:
+                self._sets[-1].setdefault(operator, []).append(int(what == "then"))
+                self._run(called[f"{what}_subgraph_index"])
+        elif what == "loop":
+            self._sets[-1].setdefault(operator, []).append(-1)
+        elif what == "iteration":
+            trips = self._sets[-1][operator]
+            trips[-1] += 1
+            self._run(called["cond_subgraph_index"])
+            if trips[-1]:
+                self._run(called["body_subgraph_index"])
+        elif op.name not in BRANCHES | LOOPS:  # there it calls a subgraph that several operators share
+            for index in called.values():
+                self._run(index)
+
+    def _run(self, subgraph: int) -> None:
+        self.runs[subgraph] = self.runs.get(subgraph, 0) + 1
+
+    @property
+    def decisions(self) -> dict[OperatorKey, tuple[Decisions, ...]]:
+        """Of each If and While, what was decided in each set."""
+        keys = [key for key, op in self._operators.items() if op.name in BRANCHES | LOOPS]
+        return {key: tuple(tuple(of_set.get(key, ())) for of_set in self._sets) for key in keys}

@@ -101,7 +101,7 @@ class ObservedBuild:
     inputs: tuple[tuple[TensorKey, ...], ...]
     steps: Mapping[int, ObservedStep]
     library: ctypes.CDLL
-    timeout: float = 60.0
+    timeout: float
 
     def run(
         self,
@@ -199,12 +199,16 @@ class _ObservedCall:
 
 @contextmanager
 def observed_build(
-    model: Model, input_shapes: Mapping[TensorKey, Shape] | None = None, operators: Operators = OPERATORS
+    model: Model,
+    input_shapes: Mapping[TensorKey, Shape] | None = None,
+    operators: Operators = OPERATORS,
+    timeout: float = 60.0,
 ) -> Iterator[ObservedBuild]:
     """Compiles a model for this computer and loads it while the context lasts.
 
     input_shapes  shapes of inputs with dynamic dimensions
     operators     operator table, with the plug-ins in use
+    timeout       seconds that one invoke may take
 
     Raises ModelError for a model that cannot be compiled.
     """
@@ -219,7 +223,7 @@ def observed_build(
         library = ctypes.CDLL(str(path))
         try:
             steps = observed_steps(program, model)
-            yield ObservedBuild(model, module.signatures, input_tensors(model), steps, library)
+            yield ObservedBuild(model, module.signatures, input_tensors(model), steps, library, timeout)
         finally:
             _unload(library)
 

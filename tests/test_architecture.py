@@ -62,7 +62,6 @@ NAMES_OPERATORS = {
         "frontend.import_build frontend.import_row_readers frontend.import_row_shapes "
         "frontend.import_row_windows frontend.import_row_wise frontend.tensor_lists frontend.trips"
     ),
-    "the file's variables, along which values move": "quantize.value_sources",
     "passes that replace a pattern of certain operators by others": (
         "passes.activation_functions passes.affine passes.attention passes.channel_links passes.dilation "
         "passes.drop_channels passes.embedding_tables passes.fuse_lookups passes.identities passes.matrix_products "

@@ -34,8 +34,8 @@
 #endif
 
 /* What a library calls that `tflmgen test --layers` builds, after each operator and for each of its outputs, which are
- * `bytes` at `data`; in place of an output, where a loop begins, where each of its iterations does, where a branch of an
- * If begins, and where a subgraph is called. */
+ * `bytes` at `data`; in place of an output, where a loop begins, where each of its iterations does, where a branch of
+ * an If does, and where a subgraph is called. */
 #define TFLMGEN_LAYER_CALL 0xFFFBu
 #define TFLMGEN_LAYER_THEN 0xFFFCu
 #define TFLMGEN_LAYER_ELSE 0xFFFDu

@@ -1,0 +1,189 @@
+"""Scale and zero point of a tensor from its histogram: by minimum and maximum, percentile, or least squared error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir import DType
+from tflmgen.quantize.statistics import TensorStatistics
+
+Floats = NDArray[np.float64]
+
+
+class RangeMethod(str, Enum):
+    """How the range that the integers cover follows from the values."""
+
+    MIN_MAX = "min-max"
+    PERCENTILE = "percentile"
+    MSE = "mse"
+
+
+PERCENTILE = 0.9999
+"""Share of the values on either side of 0 that the percentile method covers; the rest is clipped."""
+
+_SHRINK = tuple(float(f) for f in np.geomspace(1.0, 1 / 64, 46))
+"""Ends of the range that the search for the least squared error tries, as parts of the outermost value. A step is 9 %:
+around its minimum the error is flat, and steps half as wide lower it by less than 1 %."""
+
+_ROUNDS = 2
+"""Rounds of the search, each over the upper end and then the lower one."""
+
+_POINT = 1e-3
+"""Steps below which a bin counts as a point: the difference of integrals would lose its digits."""
+
+_SMALLEST_SCALE = 2.0**-100
+"""Scales below this would make products of scales vanish in float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """real = scale * (q - zero_point), with q from `low` to `high`."""
+
+    scale: float
+    zero_point: int
+    low: int
+    high: int
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest real value."""
+        return self.scale * (self.low - self.zero_point), self.scale * (self.high - self.zero_point)
+
+
+def choose_range(
+    statistics: TensorStatistics,
+    dtype: DType,
+    method: RangeMethod = RangeMethod.MIN_MAX,
+    symmetric: bool | None = None,
+) -> tuple[float, int]:
+    """(scale, zero point) of a tensor with these values.
+
+    dtype      int8 or int16
+    symmetric  zero point 0 and a range without the lowest integer; None: as TFLite has it, symmetric for int16 alone
+
+    The percentile method clips the outermost values (McKinstry et al., "Discovering low-precision networks close to
+    full-precision networks", 2018). The method of the least mean squared error evaluates ends of the range on the
+    histogram (Sung et al., "Resiliency of deep neural networks under quantization", 2015; Choukroun et al., "Low-bit
+    quantization of neural networks for efficient inference", 2019), one end after the other.
+    """
+    is_symmetric = dtype is DType.INT16 if symmetric is None else symmetric
+    affine = affine_for(statistics.minimum, statistics.maximum, dtype, is_symmetric)
+    if method is not RangeMethod.MIN_MAX:
+        clipping = affine_for(*_percentiles(statistics, PERCENTILE), dtype=dtype, symmetric=is_symmetric)
+        is_searched = method is RangeMethod.MSE
+        affine = _least_error(statistics, (affine, clipping), dtype, is_symmetric) if is_searched else clipping
+    return affine.scale, affine.zero_point
+
+
+def affine_for(minimum: float, maximum: float, dtype: DType, symmetric: bool) -> Affine:
+    """Quantisation of a range, widened to include 0, which is then represented without an error.
+
+    The zero point is nudged to an integer as in gemmlowp's ChooseQuantizationParams
+    (doc/quantization_example.cc), which TFLite follows: from the end of the range with the smaller rounding error.
+    """
+    lowest, highest = dtype.limits
+    if minimum == maximum == 0:
+        return Affine(1.0, 0, -highest if symmetric else lowest, highest)
+    low, high = min(minimum, 0.0), max(maximum, 0.0)
+    if symmetric:
+        scale = _as_stored(max(-low, high) / highest)
+        return Affine(scale, 0, -highest, highest)
+    scale = _as_stored((high - low) / (highest - lowest))
+    from_low, from_high = lowest - low / scale, highest - high / scale
+    is_low_better = abs(lowest) + abs(low / scale) < abs(highest) + abs(high / scale)
+    zero_point = round(from_low if is_low_better else from_high)
+    return Affine(scale, min(max(zero_point, lowest), highest), lowest, highest)
+
+
+def affine_of(scale: float, zero_point: int, dtype: DType) -> Affine:
+    """The quantisation of a tensor; int16 has a range without its lowest integer."""
+    low, high = dtype.limits
+    return Affine(scale, zero_point, -high if dtype is DType.INT16 else low, high)
+
+
+def clipped_share(statistics: TensorStatistics, affine: Affine) -> float:
+    """Share of the values beyond what the integers represent, by more than half a step."""
+    low, high = affine.bounds
+    centers, half = statistics.centers, affine.scale / 2
+    beyond = statistics.counts[(centers < low - half) | (centers > high + half)].sum()
+    return float(beyond) / max(statistics.elements, 1)
+
+
+def sqnr_db(statistics: TensorStatistics, affine: Affine) -> float:
+    """Signal-to-quantisation-noise ratio in decibels, from the histogram; infinite without noise or signal."""
+    signal = float((statistics.counts * statistics.centers**2).sum())
+    noise = squared_error(statistics, affine)
+    return float("inf") if noise == 0 or signal == 0 else float(10 * np.log10(signal / noise))
+
+
+def squared_error(statistics: TensorStatistics, affine: Affine) -> float:
+    """Sum of the squared errors of all values, as if those of a bin were spread evenly over it.
+
+    The smallest and the largest value are known exactly; what is clipped counts most, and often is these alone.
+    """
+    starts, ends = (np.clip(e, statistics.minimum, statistics.maximum) for e in _bins(statistics))
+    widths = ends - starts
+    is_point = widths < _POINT * affine.scale
+    spread = (_error_integral(ends, affine) - _error_integral(starts, affine)) / np.where(is_point, 1.0, widths)
+    errors = np.where(is_point, _error(statistics.centers, affine) ** 2, spread)
+    counts = statistics.counts.copy()
+    counts[[0, -1]] -= 1
+    outermost = np.array([statistics.minimum, statistics.maximum])
+    return float((counts * errors).sum() + (_error(outermost, affine) ** 2).sum())
+
+
+def _bins(statistics: TensorStatistics) -> tuple[Floats, Floats]:
+    return statistics.edges[:-1], statistics.edges[1:]
+
+
+def _error(values: Floats, affine: Affine) -> Floats:
+    low, high = affine.bounds
+    inside = np.clip(values, low, high)
+    return np.asarray(np.round(inside / affine.scale) * affine.scale - values)
+
+
+def _error_integral(values: Floats, affine: Affine) -> Floats:
+    """Integral of the squared error from 0 to each value.
+
+    Within the range a whole step contributes scale^3 / 12, and the part of a step that ends at distance r from an
+    integer r^3 / 3; beyond, the distance to the range grows.
+    """
+    low, high = affine.bounds
+    inside = np.clip(values, low, high)
+    steps = np.round(inside / affine.scale)
+    rest = inside - steps * affine.scale
+    return np.asarray(steps * affine.scale**3 / 12 + rest**3 / 3 + (values - inside) ** 3 / 3)
+
+
+def _as_stored(scale: float) -> float:
+    """The scale as float32, in which files have it."""
+    return float(np.float32(max(scale, _SMALLEST_SCALE)))
+
+
+def _percentiles(statistics: TensorStatistics, share: float) -> tuple[float, float]:
+    """Ends of the range that `share` of the values do not pass on either side, interpolated within a bin."""
+    cumulative = np.concatenate([[0], np.cumsum(statistics.counts)]) / statistics.elements
+    low, high = np.interp([1 - share, share], cumulative, statistics.edges)
+    return max(float(low), statistics.minimum), min(float(high), statistics.maximum)
+
+
+def _least_error(statistics: TensorStatistics, starts: tuple[Affine, Affine], dtype: DType, symmetric: bool) -> Affine:
+    least, best = min(((squared_error(statistics, start), start) for start in starts), key=lambda pair: pair[0])
+    ends = [min(statistics.minimum, 0.0), max(statistics.maximum, 0.0)]
+    if symmetric:
+        ends = [0.0, max(-ends[0], ends[1])]
+    widest = tuple(ends)
+    for _ in range(_ROUNDS):
+        for end in (1, 0):
+            for part in _SHRINK if widest[end] else ():
+                tried = list(ends)
+                tried[end] = widest[end] * part
+                affine = affine_for(tried[0], tried[1], dtype, symmetric)
+                error = squared_error(statistics, affine)
+                if error < least:
+                    best, least, ends = affine, error, tried
+    return best

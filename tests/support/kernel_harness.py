@@ -255,8 +255,13 @@ def check_against(
                 np.testing.assert_array_equal(got, value, err_msg=message)
 
 
-def model_bytes(case: Case) -> bytes:
-    """A .tflite file that holds the case's operator alone."""
+def model_bytes(case: Case, open_axis: int | None = None) -> bytes:
+    """A .tflite file that holds the case's operator alone; this axis of its inputs and outputs is open."""
+
+    def signature(kind: TensorType) -> list[int] | None:
+        sizes = kind.max_shape
+        return None if open_axis is None else [-1 if axis == open_axis else d for axis, d in enumerate(sizes)]
+
     writer = ModelWriter()
     graph = writer.subgraph("main")
     indices = []
@@ -266,14 +271,17 @@ def model_bytes(case: Case) -> bytes:
             continue
         label = item.type.dtype.label
         if item.data is None:
-            indices.append(graph.tensor(f"in{i}", label, list(item.type.max_shape), **_file_quantization(item.type)))
+            sizes = None if i in OPERATORS[case.operator].updates else signature(item.type)
+            quantized = _file_quantization(item.type)
+            shape = list(item.type.max_shape)
+            indices.append(graph.tensor(f"in{i}", label, shape, shape_signature=sizes, **quantized))
         else:
             packed = item.type.blocks
             blocks = None if packed is None else graph.blocks(packed.scales, packed.size)
             quantized = _file_quantization(item.type)
             indices.append(graph.constant(f"const{i}", item.data, dtype=label, blocks=blocks, **quantized))
     outputs = [
-        graph.tensor(f"out{i}", t.dtype.label, list(t.max_shape), **_file_quantization(t))
+        graph.tensor(f"out{i}", t.dtype.label, list(t.max_shape), shape_signature=signature(t), **_file_quantization(t))
         for i, t in enumerate(case.outputs[: len(case.outputs) - len(OPERATORS[case.operator].updates)])
     ]
     updates = OPERATORS[case.operator].updates

@@ -288,7 +288,26 @@ class BodyWriter:
         if call.params is not None:
             struct, declaration = self._structs.name(call.params)
             yield from map(Line, declaration)
+            if call.counts:
+                yield from self._counted_call(call, arguments, struct)
+                return
             arguments.append(f"&{struct}")
+        yield from self._written_call(call, arguments)
+
+    def _counted_call(self, call: KernelCall, arguments: Sequence[str], struct: str) -> Iterator[Line]:
+        """The call in a block of its own, with a copy of the params whose `counts` are set."""
+        assert call.params is not None
+        self._headers.add("common.h")
+        passed = len(arguments) - len(call.counts)
+        yield Line("{")
+        yield Line(f"{_INDENT}struct {call.params.struct} in_use = {struct};")
+        for field, pointer in zip(call.counts, arguments[passed:], strict=True):
+            yield Line(f"{_INDENT}in_use.{field} = *(const tflmgen_s32 *){pointer};")
+        for line in self._written_call(call, [*arguments[:passed], "&in_use"]):
+            yield replace(line, text=f"{_INDENT}{line.text}")
+        yield Line("}")
+
+    def _written_call(self, call: KernelCall, arguments: Sequence[str]) -> Iterator[Line]:
         called = f"{call.function}({', '.join(arguments)})"
         if call.error:
             yield Line(f"if (!{called}) {{", call.step)

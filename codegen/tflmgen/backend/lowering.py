@@ -181,6 +181,7 @@ class _Lowering:
             kernel.overlaps,
             kernel.macs,
             kernel.error,
+            counts=kernel.counts,
         )
 
     def _stream(self, step: Step, stream: RowStream) -> KernelCall:

@@ -216,11 +216,16 @@ def _state_problems(context: Context, op: Operator, subgraph: SubGraph) -> tuple
 def _update_variables(scope: Scope, op: Operator, state_names: Sequence[str]) -> list[Value]:
     """New values of the variable tensors that an operator updates, then of its own state."""
     updated = []
-    tensors = [scope.subgraph.tensors[op.inputs[position]] for position in scope.context.operators[op.name].updates]
-    for name in (*(variable_tensor_name(scope.subgraph, tensor) for tensor in tensors), *state_names):
+    for name in (*_updated_tensors(scope, op), *state_names):
         updated.append(scope.context.value(name, scope.context.variables[name].type))
         scope.context.contents[name] = updated[-1]
     return updated
+
+
+def _updated_tensors(scope: Scope, op: Operator) -> list[str]:
+    """Names of the variable tensors that an operator updates."""
+    positions = scope.context.operators[op.name].updates
+    return [variable_tensor_name(scope.subgraph, scope.subgraph.tensors[op.inputs[p]]) for p in positions]
 
 
 def _dynamic_operator(
@@ -228,15 +233,22 @@ def _dynamic_operator(
 ) -> tuple[Node, ...]:
     tensors = tuple(scope.subgraph.tensors[i] for i in op.outputs)
     max_dims = scope.max_dims.get(op.outputs[0], {}) if op.outputs else {}
+    described = _with_intermediates(op, scope.subgraph)
     try:
-        imported = import_rows(scope.context, RowCall(op, origin, inputs, tensors, declared, max_dims))
+        imported = import_rows(scope.context, RowCall(described, origin, inputs, tensors, declared, max_dims))
     except RowError as error:
         problem = Problem(scope.context.location(origin), str(error), _BOUND_ADVICE)
         for index, type_ in zip(op.outputs, declared, strict=True):
             scope.context.open[scope.define(index, type_)] = problem
         return ()
-    for index, value in zip(op.outputs, imported.outputs, strict=True):
+    outputs, updated = imported.outputs[: len(op.outputs)], imported.outputs[len(op.outputs) :]
+    for index, value in zip(op.outputs, outputs, strict=True):
         scope.bind(index, value)
+    for sentence in _state_problems(scope.context, op, scope.subgraph) if updated else ():
+        scope.context.problem(origin, sentence)
+        return ()
+    if updated:
+        scope.context.contents.update(zip(_updated_tensors(scope, op), updated, strict=True))
     return tuple(imported.nodes)
 
 

@@ -175,6 +175,11 @@ class Builder:
         inputs = (value, self.extent(value, axis))
         return self._add_slice("WINDOW_ROWS", inputs, with_dim(value.type, axis, dim), window)
 
+    def exactly(self, value: Value, count: int, axis: int) -> Value:
+        """The value with `count` rows, no more than it may have; a run-time error unless so many are in use."""
+        rows = self.limited_extent(self.extent(value, axis), count, count, wrong_argument=True)
+        return self.window(self.with_extent(value, axis, rows), RowWindow(0, count, True, axis), count)
+
     def cut(self, value: Value, begin: Value, end: Value, cut: Cut, rows: int) -> Value:
         """value[begin:end:step] with run-time bounds in a buffer of `rows` rows; of static size if the cut is exact."""
         inputs = (value, self.extent(value, cut.axis), begin, end)

@@ -91,9 +91,7 @@ def unpack(context: Context, builder: Builder, call: RowCall) -> Outputs:
     count, room = len(call.tensors), value.type.max_shape[axis]
     if count > room:
         raise RowError(f"UNPACK makes {count} tensors of dimension {axis}, which is at most {room}")
-    exact = builder.limited_extent(builder.extent(value, axis), count, count, wrong_argument=True)
-    rows = builder.window(builder.with_extent(value, axis, exact), RowWindow(0, count, True, axis), count)
-    return row_wise(context, builder, replace(call, inputs=(rows,)))
+    return row_wise(context, builder, replace(call, inputs=(builder.exactly(value, count, axis),)))
 
 
 def reverse(context: Context, builder: Builder, call: RowCall) -> Outputs:

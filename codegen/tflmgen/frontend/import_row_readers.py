@@ -26,13 +26,14 @@ from tflmgen.frontend.import_row_moves import (
     tile,
     unpack,
 )
+from tflmgen.frontend.import_row_recurrent import recurrent
 from tflmgen.frontend.import_row_resize import resize
 from tflmgen.frontend.import_row_shapes import filled_shape, fully_connected, reshape, shape_of
 from tflmgen.frontend.import_row_slices import slice_rows, strided_slice_rows
 from tflmgen.frontend.import_row_windows import slide
 from tflmgen.frontend.import_row_wise import row_wise, unify_extents
 from tflmgen.ir import DType, TensorType, Value, constant_array
-from tflmgen.kernels import Operators, Traits, normalize_axis, traits_of
+from tflmgen.kernels import Operators, Traits, in_use, normalize_axis, traits_of
 
 Outputs = tuple[Value, ...] | None
 
@@ -150,7 +151,7 @@ def _along_last(context: Context, builder: Builder, call: RowCall) -> Outputs:
         rows = replace(call, inputs=(builder.fill(value, neutral, axis),))
     else:
         checked(context, call, call.inputs)
-        rows = replace(call, op=replace(call.op, name=f"{call.op.name}_IN_USE"), inputs=(value, extents[axis]))
+        rows = replace(call, op=replace(call.op, name=in_use(call.op.name)), inputs=(value, extents[axis]))
     (output,) = row_wise(context, builder, rows, frozenset({(0, axis)}))
     context.extents[output] = {**context.extents.get(output, {}), axis: extents[axis]}
     return (output,)
@@ -295,5 +296,7 @@ BY_TRAIT: tuple[tuple[Callable[[Traits], bool], Reader], ...] = (
 
 def reader_of(name: str, operators: Operators) -> Reader | None:
     """How an operator on dynamic dimensions is imported; None for those that are row-wise at most."""
+    if name in operators and operators[name].updates:
+        return recurrent
     traits = traits_of(name, operators)
     return READERS.get(name) or next((reader for holds, reader in BY_TRAIT if holds(traits)), None)

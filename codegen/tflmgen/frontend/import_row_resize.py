@@ -8,6 +8,7 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import RowCall, RowError, bounded, checked
 from tflmgen.ir import DType, Value, constant_array
+from tflmgen.kernels import in_use
 
 
 def resize(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
@@ -32,7 +33,7 @@ def resize(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ..
     if numbers is None:
         after = [builder.limited_extent(builder.element(wanted, index), most[index], 1) for index in (0, 1)]
         made |= {1: after[0], 2: after[1]}
-    resized = builder.op(f"{call.op.name}_IN_USE", (image, *before, *after), output, call.op.options)
+    resized = builder.op(in_use(call.op.name), (image, *before, *after), output, call.op.options)
     if made:
         context.extents[resized] = made
     return (resized,)

@@ -20,7 +20,7 @@ from tflmgen.ir import Node, Value
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Nodes that replace an operator of the file, and its outputs."""
+    """Nodes that replace an operator of the file, its outputs, and the new contents of tensors that it updates."""
 
     nodes: Sequence[Node]
     outputs: tuple[Value, ...]

@@ -6,7 +6,8 @@ there are `params`, a pointer to one const struct that holds every number known 
     void tflmgen_add_s8(const int8_t *input1, const int8_t *input2, int8_t *output, const struct tflmgen_add_s8
     *params);
 
-The struct is emitted as a static const object beside the call, so that the C compiler folds it where it inlines.
+The struct is emitted as a static const object beside the call, so that the C compiler folds it where it inlines. Where
+some of its numbers are known at run time only (`counts`), the call gets a copy in which these are set.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ class Kernel:
 
     error: the status to return where the C function returns false; empty where it returns nothing. backward: the same
     on the same operands from the last element to the first, for an output that lies over its input and behind it.
-    smaller: slower kernels that compute the same with less scratch, the fastest first.
+    smaller: slower kernels that compute the same with less scratch, the fastest first. counts: fields of `params` that
+    are int32 scalars of the run time: the last operands, in this order, which the C function does not get.
     """
 
     function: str
@@ -121,6 +123,7 @@ class Kernel:
     error: str = ""
     backward: Kernel | None = None
     smaller: tuple[Kernel, ...] = ()
+    counts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class KernelCall:
     """function(arguments..., &params). Inputs and outputs may overlap only as `overlaps` allows.
 
     Where there is an `error`, the function returns false to say that the program must end with this status. rows: what
-    the function does where it is generated.
+    the function does where it is generated. counts: fields of params that are the last arguments, as in Kernel.
     """
 
     step: int
@@ -143,6 +143,7 @@ class KernelCall:
     macs: int
     error: str = ""
     rows: RowProgram | None = None
+    counts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

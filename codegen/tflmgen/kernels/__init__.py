@@ -34,6 +34,7 @@ from tflmgen.kernels.operators.concatenation import axis_of
 from tflmgen.kernels.operators.copying import constants_of
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.operators.depthwise_conv import OUTPUT_CHANNELS
+from tflmgen.kernels.operators.dynamic_in_use import in_use
 from tflmgen.kernels.operators.dynamic_repeats import Repeat
 from tflmgen.kernels.operators.dynamic_rows import Along, Axes, Cut, Filler, Limit, RowWindow
 from tflmgen.kernels.operators.dynamic_windows import Spacing
@@ -148,6 +149,7 @@ __all__ = [
     "fold",
     "four",
     "header_constant",
+    "in_use",
     "input_is",
     "input_type",
     "instance_of",

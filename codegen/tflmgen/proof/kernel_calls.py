@@ -66,7 +66,8 @@ def _kernels(choice: KernelChoice) -> Iterator[Kernel]:
 
 
 def _is_call_of(call: KernelCall, kernel: Kernel) -> bool:
-    return (call.function, call.header, call.params) == (kernel.function, kernel.header, kernel.params)
+    called = (call.function, call.header, call.params, call.counts)
+    return called == (kernel.function, kernel.header, kernel.params, kernel.counts)
 
 
 def _has_operands(call: KernelCall, op: Op, called: Called, flash: FlashContents) -> bool:

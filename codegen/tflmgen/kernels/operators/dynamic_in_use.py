@@ -1,7 +1,8 @@
-"""SOFTMAX, LOG_SOFTMAX and MEAN of integers along a dimension known at run time only: by what is in use of it.
+"""SOFTMAX, MEAN of integers, recurrent layers ... along a dimension known at run time only: by what is in use of it.
 
 Not operators of TFLite: the importer makes them where filling up what is not in use would change the result. They have
-the attributes and the operands of the operator they stand for, and one more: how many elements are in use.
+the attributes and the operands of the operator they stand for, and one more: how many elements are in use. Where the
+kernel gets the dimension in its params, that is a number of the run time there (`counted`).
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Params, Target
+from tflmgen.ir import CostedKernel, DType, Input, Kernel, KernelChoice, OperatorInstance, Params, Target
 from tflmgen.kernels.operator import Operator, no_attributes
-from tflmgen.kernels.operators import log_softmax, reduce, softmax
+from tflmgen.kernels.operators import log_softmax, lstm, reduce, rnn, softmax
 from tflmgen.kernels.operators.row_wise import not_last_axis
 from tflmgen.kernels.traits import BY_AXIS, Traits
 
@@ -41,6 +42,36 @@ def _mean(op: OperatorInstance, target: Target) -> Kernel:
     return replace(total, function=function, header="mean_in_use.h", operands=operands, params=params)
 
 
+def in_use(name: str) -> str:
+    """The operator that stands for `name` and has the number of elements in use as its last operand."""
+    return f"{name}_IN_USE"
+
+
+def counted(operator: Operator, field: str) -> Operator:
+    """The operator with all inputs that it may have and one more: the extent that `field` of its params becomes.
+
+    Its tensors are dense: they lie as those of the actual dimension do.
+    """
+    at = operator.inputs[1]
+
+    def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
+        largest = operator.kernel(replace(op, inputs=op.inputs[:at], constants=op.constants[:at]), target)
+        choice = KernelChoice.of(largest) if isinstance(largest, Kernel) else largest
+        assert isinstance(choice, KernelChoice)
+        return KernelChoice(
+            _counted_kernel(choice.chosen, at, field),
+            tuple(_counted_kernel(costed, at, field) for costed in choice.alternatives),
+            tuple(_counted_kernel(costed, at, field) for costed in choice.considered),
+        )
+
+    return replace(operator, name=in_use(operator.name), inputs=(at + 1, at + 1), rules=(), kernel=kernel)
+
+
+def _counted_kernel(costed: CostedKernel, at: int, field: str) -> CostedKernel:
+    kernel = costed.kernel
+    return replace(costed, kernel=replace(kernel, operands=(*kernel.operands, Input(at)), counts=(field,)))
+
+
 BY_ROW = Traits(row_wise=not_last_axis)
 
 OPERATORS = (
@@ -49,4 +80,5 @@ OPERATORS = (
         "LOG_SOFTMAX_IN_USE", no_attributes, (1, 2), 1, (), softmax.infer, _softmax(log_softmax.kernel), traits=BY_ROW
     ),
     Operator("MEAN_IN_USE", reduce.parse, (2, 3), 1, (), reduce.infer, _mean, traits=BY_AXIS),
+    *(counted(layer, "steps") for layer in (*lstm.OPERATORS, *rnn.OPERATORS) if layer.name.startswith("UNI")),
 )

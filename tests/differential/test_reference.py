@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.case_models import model_bytes
 from support.differential import Family, draw, is_empty
-from support.kernel_harness import model_bytes, run_tflm
+from support.kernel_harness import run_tflm
 from support.random_chain import random_chain
 from support.reference import Reference
 from tflmgen.frontend.tflite.reader import parse_model

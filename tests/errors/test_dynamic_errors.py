@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flatbuffers import flexbuffers
 from support.dynamic_axes import ints, vary
 from support.dynamic_models import growing_loop, one_graph, open_tensor
 from support.model_writer import SubgraphWriter
@@ -83,6 +84,59 @@ def test_operators_that_mix_rows(name: str) -> None:
         "--max-shape and --max-dim, inputs have the shapes that the file stores; or convert the model with static "
         "shapes"
     )
+
+
+def _layer(shape: Sequence[int], batches: int = 1, channels: int = 3) -> bytes:
+    """An UNIDIRECTIONAL_SEQUENCE_RNN of two units on x."""
+
+    def build(g: SubgraphWriter) -> None:
+        x, y = vary(g, "x", "float32", shape), vary(g, "y", "float32", (*shape[:-1], 2))
+        sizes = ((2, channels), (2, 2), (2,))
+        numbers = [g.constant(f"c{i}", np.ones(size, np.float32)) for i, size in enumerate(sizes)]
+        state = g.tensor("h", "float32", [batches, 2], variable=True)
+        g.operator("UNIDIRECTIONAL_SEQUENCE_RNN", [x, *numbers, state], [y], {"fused_activation_function": 4})
+        g.inputs, g.outputs = [x], [y]
+
+    return one_graph(build)
+
+
+def test_channels_of_a_recurrent_layer() -> None:
+    (text,) = problems(_layer((1, 5, -1)), max_dim=3)
+    assert "(UNIDIRECTIONAL_SEQUENCE_RNN): UNIDIRECTIONAL_SEQUENCE_RNN cannot be computed on 'x', whose " in text
+    assert "dimension 2 of 3 (at most 3) is known at run time only" in text
+
+
+def test_batches_of_a_recurrent_layer() -> None:
+    (text,) = problems(_layer((-1, 5, 3), batches=4), max_dim=3)
+    assert "(UNIDIRECTIONAL_SEQUENCE_RNN): " in text
+    assert "UNIDIRECTIONAL_SEQUENCE_RNN keeps states of 4 batches, of which 'x' has 3" in text
+
+
+def test_rules_of_a_recurrent_layer() -> None:
+    (text,) = problems(_layer((1, -1, 3), channels=4), max_dim=3)
+    assert "operator 0 (UNIDIRECTIONAL_SEQUENCE_RNN): UNIDIRECTIONAL_SEQUENCE_RNN requires that weights, bias" in text
+
+
+def test_the_state_of_a_recurrent_layer() -> None:
+    def build(g: SubgraphWriter) -> None:
+        x, y = (vary(g, name, "float32", (1, -1, 2)) for name in "xy")
+        state = g.tensor("h", "float32", [1, 2])
+        numbers = [g.constant(f"c{i}", np.ones(size, np.float32)) for i, size in enumerate(((2, 2), (2, 2), (2,)))]
+        g.operator("UNIDIRECTIONAL_SEQUENCE_RNN", [x, *numbers, state], [y], {"fused_activation_function": 4})
+        g.inputs, g.outputs = [x, state], [y]
+
+    (text,) = problems(one_graph(build), max_dim=3)
+    assert text.endswith("UNIDIRECTIONAL_SEQUENCE_RNN requires variables as the tensors that it updates")
+
+
+def test_what_keeps_a_state_of_its_own() -> None:
+    def build(g: SubgraphWriter) -> None:
+        x, y = vary(g, "x", "int8", (1, -1, 1, 2)), vary(g, "y", "int8", (1, -1, 1, 2))
+        g.operator("CUSTOM:CIRCULAR_BUFFER", [x], [y], custom_options=bytes(flexbuffers.Dumps({"cycles_max": 1})))
+        g.inputs, g.outputs = [x], [y]
+
+    (text,) = problems(one_graph(build), max_dim=3)
+    assert "CUSTOM:CIRCULAR_BUFFER requires that the input is one slot of the window" in text
 
 
 def test_dimensions_beyond_the_loops_of_dense_tensors() -> None:

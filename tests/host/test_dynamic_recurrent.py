@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.bidirectional import layer
+from support.case_models import model_bytes
 from support.dynamic_axes import ARGUMENT, agrees, compiled, floats, ints, vary
 from support.dynamic_models import one_graph
-from support.kernel_harness import Array, Case, Tensor, model_bytes
+from support.kernel_harness import Array, Case, Tensor
 from support.litert_shapes import litert_outputs
 from support.model_writer import SubgraphWriter
 from support.native import RESET, Invocation, build_native, run_native

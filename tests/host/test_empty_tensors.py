@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.kernel_harness import Case, Tensor, constant, model_bytes, random_values, tensor
+from support.case_models import model_bytes
+from support.kernel_harness import Case, Tensor, constant, random_values, tensor
 from support.litert import run_litert
 from support.model_writer import ModelWriter
 from support.native import Invocation, build_native, run_native

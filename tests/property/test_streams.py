@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.kernel_harness import constant, make_case, model_bytes, tensor
+from support.case_models import model_bytes
+from support.kernel_harness import constant, make_case, tensor
 from support.model_writer import ModelWriter
 from support.native import Invocation, build_native, run_native
 from support.random_chain import random_chain

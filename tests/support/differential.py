@@ -15,7 +15,8 @@ from tflmgen.ir.types import DType, Quantization, TensorType
 from tflmgen.kernels.folding.evaluate import fold
 from tflmgen.kernels.table import OPERATORS
 
-from support.kernel_harness import Array, Case, Tensor, broken_rules, model_bytes, random_values, run_tflm, tensor
+from support.case_models import model_bytes
+from support.kernel_harness import Array, Case, Tensor, broken_rules, random_values, run_tflm, tensor
 from support.litert import run_litert
 from support.movement import check_movement
 from support.native import Invocation, build_native, run_native

@@ -24,12 +24,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tflmgen.ir import DType, KernelChoice, Quantization, TensorType
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Null, OperatorInstance, Output, Overlap, Scratch, Target
-from tflmgen.kernels.operator import INTERMEDIATES
 from tflmgen.kernels.table import OPERATORS
 from tflmgen.passes.constant_pool import encode
 
+from support.case_models import model_bytes
 from support.kernel_main import MAIN
-from support.model_writer import ModelWriter
 
 KERNELS = Path(__file__).parents[2] / "firmware" / "kernels"
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
@@ -253,55 +252,6 @@ def check_against(
                 np.testing.assert_allclose(got, value, rtol=rtol, atol=atol, err_msg=message)
             else:
                 np.testing.assert_array_equal(got, value, err_msg=message)
-
-
-def model_bytes(case: Case, open_axis: int | None = None) -> bytes:
-    """A .tflite file that holds the case's operator alone; this axis of its inputs and outputs is open."""
-
-    def signature(kind: TensorType) -> list[int] | None:
-        sizes = kind.max_shape
-        return None if open_axis is None else [-1 if axis == open_axis else d for axis, d in enumerate(sizes)]
-
-    writer = ModelWriter()
-    graph = writer.subgraph("main")
-    indices = []
-    for i, item in enumerate(case.inputs):
-        if item is None:
-            indices.append(-1)
-            continue
-        label = item.type.dtype.label
-        if item.data is None:
-            sizes = None if i in OPERATORS[case.operator].updates else signature(item.type)
-            quantized = _file_quantization(item.type)
-            shape = list(item.type.max_shape)
-            indices.append(graph.tensor(f"in{i}", label, shape, shape_signature=sizes, **quantized))
-        else:
-            packed = item.type.blocks
-            blocks = None if packed is None else graph.blocks(packed.scales, packed.size)
-            quantized = _file_quantization(item.type)
-            indices.append(graph.constant(f"const{i}", item.data, dtype=label, blocks=blocks, **quantized))
-    outputs = [
-        graph.tensor(f"out{i}", t.dtype.label, list(t.max_shape), shape_signature=signature(t), **_file_quantization(t))
-        for i, t in enumerate(case.outputs[: len(case.outputs) - len(OPERATORS[case.operator].updates)])
-    ]
-    updates = OPERATORS[case.operator].updates
-    options = dict(case.options)
-    inner = [
-        graph.tensor(f"inner{i}", "int16", [0], list(q.scales), list(q.zero_points)) if q else -1
-        for i, q in enumerate(options.pop(INTERMEDIATES, ()))
-    ]
-    graph.operator(case.operator, indices, outputs, options, intermediates=inner or None)
-    run_time = [i for i, item in enumerate(case.inputs) if item and item.data is None]
-    for i in updates:
-        graph.tensors[indices[i]]["is_variable"] = True
-    graph.inputs = [indices[i] for i in run_time if i not in updates]
-    graph.outputs = outputs
-    return bytes(writer.finish())
-
-
-def _file_quantization(kind: TensorType) -> dict[str, Any]:
-    q = kind.quantization
-    return {"scale": list(q.scales), "zero_point": list(q.zero_points), "axis": q.axis} if q else {}
 
 
 def source(cases: Sequence[Case], kernels: Sequence[Kernel]) -> str:

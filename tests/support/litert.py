@@ -9,7 +9,8 @@ import flatbuffers
 import numpy as np
 import pytest
 
-from support.kernel_harness import Array, Case, model_bytes
+from support.case_models import model_bytes
+from support.kernel_harness import Array, Case
 
 
 def run_litert(case: Case, values: Sequence[Array | None], resolver: Any = None) -> list[Array]:

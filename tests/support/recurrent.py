@@ -10,7 +10,8 @@ import pytest
 from tflmgen.ir.kernel import Overlap
 from tflmgen.kernels.table import OPERATORS
 
-from support.kernel_harness import Array, Case, claims, model_bytes, run_kernels
+from support.case_models import model_bytes
+from support.kernel_harness import Array, Case, claims, run_kernels
 
 Sequences = Sequence[tuple[Case, Sequence[Array]]]
 """Cases of one run-time input beside their variables, with its value at each step."""

@@ -11,8 +11,9 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
+from support.case_models import model_bytes
 from support.commands import tflmgen
-from support.kernel_harness import Tensor, make_case, model_bytes, tensor
+from support.kernel_harness import Tensor, make_case, tensor
 from support.repository import ROOT
 from tflmgen.ir.types import BlockQuantization, DType, TensorType
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from tflmgen.backend.c_names import unique_identifiers
 from tflmgen.backend.c_text import comment, wrapped
 from tflmgen.backend.const_structs import ConstStructs
+from tflmgen.backend.emit_call import call_lines
 from tflmgen.backend.emit_rows import PARAMETERS, Resume, stream_lines
 from tflmgen.backend.places import Places, Values
 from tflmgen.backend.remarks import NO_REMARKS, Remarks, remark_lines
@@ -284,37 +285,14 @@ class BodyWriter:
     def _call(self, call: KernelCall) -> Iterator[Line]:
         if call.rows is None:
             self._headers.add(call.header)
-        arguments = [self._argument(a, call) for a in call.arguments]
+        if call.counts:
+            self._headers.add("common.h")
+        struct, arguments = "", [self._argument(a, call) for a in call.arguments]
         if call.params is not None:
             struct, declaration = self._structs.name(call.params)
             yield from map(Line, declaration)
-            if call.counts:
-                yield from self._counted_call(call, arguments, struct)
-                return
-            arguments.append(f"&{struct}")
-        yield from self._written_call(call, arguments)
-
-    def _counted_call(self, call: KernelCall, arguments: Sequence[str], struct: str) -> Iterator[Line]:
-        """The call in a block of its own, with a copy of the params whose `counts` are set."""
-        assert call.params is not None
-        self._headers.add("common.h")
-        passed = len(arguments) - len(call.counts)
-        yield Line("{")
-        yield Line(f"{_INDENT}struct {call.params.struct} in_use = {struct};")
-        for field, pointer in zip(call.counts, arguments[passed:], strict=True):
-            yield Line(f"{_INDENT}in_use.{field} = *(const tflmgen_s32 *){pointer};")
-        for line in self._written_call(call, [*arguments[:passed], "&in_use"]):
-            yield replace(line, text=f"{_INDENT}{line.text}")
-        yield Line("}")
-
-    def _written_call(self, call: KernelCall, arguments: Sequence[str]) -> Iterator[Line]:
-        called = f"{call.function}({', '.join(arguments)})"
-        if call.error:
-            yield Line(f"if (!{called}) {{", call.step)
-            yield Line(f"{_INDENT}return {call.error};")
-            yield Line("}")
-        else:
-            yield Line(f"{called};", call.step)
+        for text, is_call in call_lines(call, arguments, struct):
+            yield Line(text, call.step if is_call else None)
         if self._progress_hook:
             yield Line(_progress(call.step))
 

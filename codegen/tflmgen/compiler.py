@@ -25,12 +25,12 @@ from tflmgen.explore import (
 )
 from tflmgen.frontend import TensorKey, find_bounds, import_model, read_model
 from tflmgen.ir import Module, Op, Program, Target, walk
-from tflmgen.kernels import Operators, Selector, with_custom
+from tflmgen.kernels import Operators, Selector, reader_of, with_custom
 from tflmgen.memory import packing_bound
 from tflmgen.options import BuildOptions
 from tflmgen.passes import check_names, limits_by_loop
 from tflmgen.plugins import load_operators
-from tflmgen.proof import check_meaning, check_memory
+from tflmgen.proof import check_constants, check_meaning, check_memory
 from tflmgen.settings import Settings, parse_options
 
 ARENA_LIMIT = 1 << 30
@@ -96,6 +96,7 @@ def _compiled(imported: Module, name: str, selector: Selector, settings: Setting
     check_memory(program, module.constants)
     anew = selector.select(module, row_streams(module, selector.target))
     check_meaning(module, program, anew.selected, loop_limits)
+    check_constants(module, program, anew.selected, reader_of)
     remarks = remarks_of(imported, module.removed, program)
     sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks)
     plan_options = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}

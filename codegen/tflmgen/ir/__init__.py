@@ -92,6 +92,7 @@ from tflmgen.ir.row_stream import (
 )
 from tflmgen.ir.text import module_text
 from tflmgen.ir.types import BlockQuantization, Bound, Dim, DType, Quantization, TensorType, dim_max
+from tflmgen.ir.unpacked import Outputs, PackedCall, Reader, Unpacked, UnpackedPart, UnpackedSums
 from tflmgen.ir.well_formed import verify
 
 __all__ = [
@@ -138,7 +139,9 @@ __all__ = [
     "Origin",
     "Output",
     "OutputArgument",
+    "Outputs",
     "Overlap",
+    "PackedCall",
     "ParamValue",
     "Params",
     "Part",
@@ -148,6 +151,7 @@ __all__ = [
     "Program",
     "ProgramFunction",
     "Quantization",
+    "Reader",
     "Removed",
     "Rename",
     "Rewriter",
@@ -167,6 +171,9 @@ __all__ = [
     "Target",
     "TensorType",
     "Transfer",
+    "Unpacked",
+    "UnpackedPart",
+    "UnpackedSums",
     "Value",
     "Variable",
     "View",

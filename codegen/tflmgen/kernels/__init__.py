@@ -54,7 +54,7 @@ from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of, of
 from tflmgen.kernels.ranges.range_weighted import reaches_out, weights_of
 from tflmgen.kernels.ranges.transfer import output_ranges, table_of
 from tflmgen.kernels.reference_types import reference_runtimes
-from tflmgen.kernels.registry import declarations
+from tflmgen.kernels.registry import declarations, reader_of
 from tflmgen.kernels.rules import (
     COMMON,
     PRESENT,
@@ -165,6 +165,7 @@ __all__ = [
     "permutation_of",
     "pool_by_rows",
     "reaches_out",
+    "reader_of",
     "reduces_rows",
     "reference_runtimes",
     "rows_cut",

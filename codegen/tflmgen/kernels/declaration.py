@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
-from tflmgen.ir import Kernel
+from tflmgen.ir import Kernel, Reader
 from tflmgen.kernels.costs.model import CostModel
 from tflmgen.kernels.requests import Request
 
@@ -53,7 +53,7 @@ class KernelDeclaration:
     of an instruction set, the lowest first; of kernels with nearly the same estimate the first is taken. costs: by how
     the names of C functions begin, behind tflmgen_, the terms of their cycles; their figures are in costs/cycles.json.
     pads_freely: packed weights may take much more flash than the weights, as the user asked for. cases: of each C
-    function.
+    function. read: reads packed weights back, for proof/.
     """
 
     header: str
@@ -64,6 +64,7 @@ class KernelDeclaration:
     beside: tuple[str, ...] = ()
     preference: int = 0
     pads_freely: bool = False
+    read: Reader | None = None
 
     @property
     def headers(self) -> tuple[str, ...]:

@@ -8,8 +8,10 @@ from functools import cache
 from importlib import import_module
 from typing import get_args
 
+from tflmgen.ir import Reader
 from tflmgen.kernels.costs.model import CostModel
 from tflmgen.kernels.declaration import InstructionSet, KernelDeclaration
+from tflmgen.kernels.numeric.channel_arrays import HEADERS, read_channel_arrays
 
 PACKAGES = ("mve", "dsp", "thumb", "operators")
 
@@ -28,6 +30,17 @@ def declarations() -> tuple[KernelDeclaration, ...]:
             found += [declaration] if declaration else []
     order = get_args(InstructionSet)
     return tuple(sorted(found, key=lambda d: (order.index(d.instructions), d.preference, d.header)))
+
+
+@cache
+def _readers() -> Mapping[str, Reader]:
+    packed = {header: d.read for d in declarations() if d.read is not None for header in d.headers}
+    return {**dict.fromkeys(HEADERS, read_channel_arrays), **packed}
+
+
+def reader_of(header: str) -> Reader | None:
+    """Reads back what the kernels of a header have packed; None where they pack nothing."""
+    return _readers().get(header)
 
 
 @cache

@@ -5,6 +5,7 @@ Decided here: nothing. Shares no code with schedule, memory, exploration and low
 """
 
 from tflmgen.proof.meaning import check_meaning
+from tflmgen.proof.packed_constants import check_constants
 from tflmgen.proof.symbolic_memory import check_memory
 
-__all__ = ["check_meaning", "check_memory"]
+__all__ = ["check_constants", "check_meaning", "check_memory"]

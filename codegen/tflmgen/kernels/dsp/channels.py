@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernels.numeric.fixed_point import requantize, wrap
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
+from tflmgen.kernels.numeric.kernel_requantisation import wrapped
 
 SCALE_BITS = 8
 """Accumulators are scaled by 2^8 (shifted pairs), where a kernel doesn't say otherwise."""
@@ -134,3 +136,15 @@ def first_sums(layer: Layer, exact: Rescalings) -> NDArray[np.uint32]:
     channels = zip(exact.channels, even, strict=True)
     starts = [256 * channel.bias + channel.offset - 127 * int(e) for channel, e in channels]
     return np.array([wrap(start, 32) for start in starts], dtype=np.int32).view(np.uint32)
+
+
+def weights_of_pairs(halves: NDArray[np.integer[Any]]) -> Integers:
+    """The weights in shifted pairs of halves w0 + 256 w1 [..., n]: [..., 2 n]."""
+    wide = halves.astype(np.int64)
+    even = (wide + 128 & 255) - 128
+    return np.stack([even, (wide - even) >> 8], axis=-1).reshape(*halves.shape[:-1], -1)
+
+
+def starts_of_pairs(starts: Integers, weights: Integers) -> Integers:
+    """What sums of shifted pairs begin with, as if the products were all: 127 times the even weights are in them."""
+    return wrapped(starts + 127 * weights[:, 0::2].sum(axis=1))

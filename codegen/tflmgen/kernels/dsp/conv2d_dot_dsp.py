@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.conv2d_dsp import is_computed_in_blocks
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
+from tflmgen.kernels.numeric.kernel_requantisation import TwoRoundings
+from tflmgen.kernels.numeric.unpacked import records, without_padding
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution
@@ -128,6 +130,26 @@ def _direct(window: Window, reach: int) -> NDArray[np.bool_]:
     return within & inside
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Output channels, whose windows are pieces of whole words."""
+    channels, pieces = call.channels, call.number("filter_height") * call.number("columns")
+    words = len(call.words()) // channels - 16
+    stream = records(
+        call.words(),
+        [
+            ("start", "<i4", ()),
+            ("weights", "i1", (max(words, 0),)),
+            *(("multiplier", "<i4", ()), ("addend", "<i4", ()), ("shift", "u1", ()), ("more", "u1", (3,))),
+        ],
+        channels,
+    )
+    if (stream["more"] != [[1, 0, 0]] * (channels - 1) + [[0, 0, 0]]).any() or words % pieces:
+        raise ValueError("channels do not follow one another")
+    rows = without_padding(stream["weights"].reshape(channels * pieces, -1), call.terms // pieces)
+    columns = (stream[name].astype(np.int64) for name in ("start", "multiplier", "addend", "shift"))
+    return [UnpackedPart(np.arange(channels), rows.reshape(channels, -1), TwoRoundings(*columns).outputs)]
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "dsp",
@@ -139,4 +161,5 @@ KERNEL = KernelDeclaration(
     },
     (Cases("conv2d_dot conv2d_beyond"),),
     preference=1,
+    read=_read,
 )

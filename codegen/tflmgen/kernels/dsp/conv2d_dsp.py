@@ -9,13 +9,36 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Scratch
+from tflmgen.ir import (
+    ConstantArray,
+    DType,
+    Input,
+    Kernel,
+    Null,
+    Operand,
+    OperatorInstance,
+    Output,
+    Outputs,
+    Overlap,
+    PackedCall,
+    Scratch,
+    UnpackedPart,
+)
 from tflmgen.kernels.costs.model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.channels import Rescalings, first_sums, pair_words, rescalings
-from tflmgen.kernels.dsp.common_shift import with_common_shift
+from tflmgen.kernels.dsp.channels import (
+    Rescalings,
+    first_sums,
+    pair_words,
+    rescalings,
+    starts_of_pairs,
+    weights_of_pairs,
+)
+from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.int8_layer import Integers, Layer
+from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
+from tflmgen.kernels.numeric.unpacked import agreeing, pairs_of, records, without_padding
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution
@@ -152,6 +175,69 @@ def channel_pairs(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: 
     return stream.reshape(-1)
 
 
+def read_pairs(data: bytes, channels: int, signed: bool, uniform: bool = False) -> tuple[Integers, Outputs]:
+    """Weights [channels, 4 steps] and requantisation of a stream of channel pairs, see conv2d_block_dsp.h."""
+    count, behind = -(-channels // 2), 4 if uniform else 5
+    steps = (len(data) // 4 // count - 2 - behind) // 2
+    control = [] if uniform else [("shifts", "u1", (2,)), ("next", "<u2", (1,))]
+    stream = records(
+        data,
+        [("starts", "<i4", (2,)), ("words", "<i2", (steps, 2, 2)), ("scales", "<i4", (2, 2)), *control],
+        count,
+    )
+    firsts, distances = pairs_of(channels)
+    shifts = np.full((count, 2), SHIFT) if uniform else stream["shifts"].astype(np.int64)
+    if not uniform and (stream["next"][:, 0] != distances).any():
+        raise ValueError("a pair of channels is not followed by the next one")
+    rows = np.minimum(firsts[:, None] + [0, 1], channels - 1).reshape(-1)
+    halves, start, scale, shift = agreeing(
+        rows,
+        stream["words"].transpose(0, 2, 1, 3).reshape(2 * count, -1),
+        stream["starts"].reshape(-1),
+        stream["scales"].reshape(-1, 2),
+        shifts.reshape(-1),
+    )
+    weights = weights_of_pairs(halves)
+    multiplier, addend = scale.T
+    requantisation = HighProduct(starts_of_pairs(start, weights), multiplier, addend, shift, fixes=128 if signed else 0)
+    return weights, requantisation.outputs
+
+
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Rows of a window, filled up to whole words or followed by what is left of all rows (conv2d_gather_dsp.h)."""
+    channels, uniform, signed = call.channels, "_uniform" in call.function, "_relu" not in call.function
+    if "_split" in call.function:
+        weights, outputs = read_pairs(_joined_parts(call, uniform), channels, signed, uniform)
+        rows = without_padding(weights, call.terms)
+        return [UnpackedPart(np.arange(channels), rows, outputs)]
+    weights, outputs = read_pairs(call.words(), channels, signed, uniform)
+    lines, pitch = call.number("filter_height"), call.number("row_pitch")
+    row, whole = call.terms // lines, pitch - pitch % 4
+    used = without_padding(weights, lines * pitch)
+    front = used[:, : lines * whole].reshape(channels * lines, whole)
+    rest = used[:, lines * whole :].reshape(channels * lines, pitch - whole)
+    rows = without_padding(np.concatenate([front, rest], axis=1), row).reshape(channels, -1)
+    return [UnpackedPart(np.arange(channels), rows, outputs)]
+
+
+def _joined_parts(call: PackedCall, uniform: bool) -> bytes:
+    """A stream in parts of some steps each (conv2d_split_dsp.h) as one of whole channel pairs."""
+    pairs, steps, part = -(-call.channels // 2), call.number("steps"), call.number("part_steps")
+    row = steps // call.number("filter_height")
+    lengths, done = [], 0
+    while done < steps:
+        count = min(part, row - done % row if part < row else steps - done)
+        lengths.append(2 * count + (2 if not done else 0))
+        done += count
+    lengths[-1] += 4 if uniform else 5
+    words = np.frombuffer(call.words(), dtype="<u4")
+    if len(words) != pairs * sum(lengths):
+        raise ValueError("the stream is not as long as its parts")
+    cuts = np.cumsum([0, *(pairs * length for length in lengths)])
+    parts = [words[a:b].reshape(pairs, -1) for a, b in pairwise(cuts.tolist())]
+    return np.concatenate(parts, axis=1).tobytes()
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "dsp",
@@ -165,4 +251,5 @@ KERNEL = KernelDeclaration(
         Cases("scaled_conv2d", optimize="size"),
     ),
     beside=("conv2d_split_dsp.h",),
+    read=_read,
 )

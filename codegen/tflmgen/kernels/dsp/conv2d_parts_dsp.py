@@ -9,13 +9,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.channels import Rescalings, first_sums, pair_words, rescalings
-from tflmgen.kernels.dsp.conv2d_dsp import BLOCK, STACK_WORDS, channel_pairs
+from tflmgen.kernels.dsp.conv2d_dsp import BLOCK, STACK_WORDS, channel_pairs, read_pairs
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
+from tflmgen.kernels.numeric.unpacked import reading_phases, without_padding
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Fields
 from tflmgen.kernels.requests import GroupedConvolution, TransposedConvolution
@@ -104,6 +105,25 @@ def _stream(layer: Layer, exact: Rescalings | None) -> tuple[NDArray[np.uint32],
     return channel_pairs(words, starts, exact), exact.clamped
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Groups of channels, or phases of a TRANSPOSE_CONV, one after the other: each has a stream of channel pairs."""
+    phases = reading_phases(call) if "transpose_conv" in call.function else []
+    groups = 1 if phases else call.number("groups")
+    whole = (list(range(call.taps[0])), list(range(call.taps[1])))
+    own, step = call.inputs // groups, call.channels // groups
+    data, unpacked = call.words(), []
+    for number, (down, across) in enumerate(phases or [whole] * groups):
+        rows = np.arange(step) + (0 if phases else number * step)
+        terms = len(down) * len(across) * own
+        size = 4 * -(-len(rows) // 2) * (2 * -(-terms // 4) + 7)
+        weights, outputs = read_pairs(data[:size], len(rows), True)
+        unpacked.append(UnpackedPart(rows, without_padding(weights, terms), outputs, down, across))
+        data = data[size:]
+    if data:
+        raise ValueError("the stream has more than its parts")
+    return unpacked
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "dsp",
@@ -113,4 +133,5 @@ KERNEL = KernelDeclaration(
         "transpose_conv_dsp": transposed_cost("cut line_gather_row line_gather_step line_pass product_inside", 3, 2, 4),
     },
     (Cases("grouped scaled_grouped transpose_conv"),),
+    read=_read,
 )

@@ -7,12 +7,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, Output, PackedCall, Scratch, UnpackedSums
 from tflmgen.kernels.costs.model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.int16_weights import unsigned, words_of_four
+from tflmgen.kernels.dsp.int16_weights import in_order, unsigned, words_of_four
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
+from tflmgen.kernels.numeric.unpacked import agreeing, pairs_of, records, without_padding
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16Convolution
 
@@ -68,10 +69,25 @@ def _pairs(words: NDArray[np.uint32], layer: Int16Layer) -> NDArray[np.uint32]:
     return stream.reshape(-1)
 
 
+def _read(call: PackedCall) -> list[UnpackedSums]:
+    """Pairs of channels, words of four values of each, multipliers, and the bytes to the next pair's outputs."""
+    channels, steps = call.channels, -(-call.terms // 4)
+    fields = [("bias", "<i4", (2,)), ("words", "i1", (steps, 2, 4)), ("high", "<i4", (2,)), ("next", "<i4", ())]
+    stream = records(call.words(), fields, -(-channels // 2))
+    firsts, distances = pairs_of(channels)
+    if (stream["next"] != 2 * distances).any():
+        raise ValueError("a pair of channels is not followed by the next one")
+    rows = (firsts[:, None] + np.arange(2)).reshape(-1)
+    words = in_order(stream["words"].transpose(0, 2, 1, 3)).reshape(len(rows), -1)
+    weights, starts, high = agreeing(rows, words, stream["bias"].reshape(-1), stream["high"].reshape(-1))
+    return [UnpackedSums(without_padding(weights, call.terms), starts, high)]
+
+
 KERNEL = KernelDeclaration(
     "conv2d_s16_dsp.h",
     "dsp",
     (Computes(Int16Convolution, conv2d_s16_dsp),),
     {"conv2d_s16_dsp": convolution_cost("pixel row dilated_tap ragged_value gathered_step full_step output", 3, 2, 4)},
     (Cases("conv2d_s16"),),
+    read=_read,
 )

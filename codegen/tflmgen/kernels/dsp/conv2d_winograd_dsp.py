@@ -9,12 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.channels import Rescalings, rescalings
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
+from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
+from tflmgen.kernels.numeric.unpacked import agreeing, pairs_of, records
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution
@@ -103,6 +105,38 @@ def overlap_distance(window: Window, channels: int) -> int:
     return max(0, int((so_far - still_read).max(initial=0)))
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Filters g from 16 positions U = 2G g (2G)^T, each of which must be the one that g gives.
+
+    Of four numbers u of a line along g0, g1, g2: u0 = 2 g0, u1 - u2 = 2 g1, u3 = 2 g2, u1 + u2 = u0 + u3.
+    """
+    channels, inputs = call.channels, call.inputs
+    stream = records(
+        call.words(),
+        [("halves", "<i2", (4, 4, inputs // 4, 2, 2, 2)), ("scales", "<i4", (2, 4))],
+        -(-channels // 2),
+    )
+    firsts, _ = pairs_of(channels)
+    # [pair, y, x, quad, channel, word, half]: a word has the input channels c and c + 2 of a quad.
+    positions = stream["halves"].transpose(0, 4, 1, 2, 3, 6, 5).reshape(-1, 4, 4, inputs)
+    numbers, scales = agreeing((firsts[:, None] + np.arange(2)).reshape(-1), positions, stream["scales"].reshape(-1, 4))
+    lines = _untransformed(numbers)
+    filters = _untransformed(lines.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
+    fix = 0 if "_relu" in call.function else 1 << SCALE_BITS - 1
+    outputs = HighProduct(*scales.T, scale=1 << SCALE_BITS, fixes=fix).outputs
+    return [UnpackedPart(np.arange(channels), filters.reshape(channels, -1), outputs)]
+
+
+def _untransformed(numbers: Integers) -> Integers:
+    """Along the second of [channels, 4, n, inputs]: what 2G made the numbers of. Raises ValueError where it did not."""
+    first, plus, minus, last = numbers.transpose(1, 0, 2, 3)
+    taps = np.stack([first, plus - minus, last], axis=1)
+    if (plus + minus != first + last).any() or (taps & 1).any():
+        raise ValueError("positions are those of no filter")
+    result: Integers = taps >> 1
+    return result
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "dsp",
@@ -111,4 +145,5 @@ KERNEL = KernelDeclaration(
     (Cases("winograd", winograd=1 << 20),),
     preference=3,
     pads_freely=True,
+    read=_read,
 )

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
+from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
+from tflmgen.kernels.numeric.unpacked import records
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import DepthwiseConvolution
@@ -239,6 +241,30 @@ def _words(channel: ScaledChannel) -> list[int]:
     return [*bytes_.view("<u4").tolist(), channel.start % 2**32, channel.multiplier]
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Per channel nine weights, the power of two that they are to be scaled by, the sum's start and the multiplier."""
+    stream = records(
+        call.words(),
+        [("weights", "i1", (9,)), ("power", "i1", ()), ("none", "i1", (2,)), ("start", "<i4", ()), ("m", "<i4", ())],
+        call.channels,
+    )
+    power = stream["power"].astype(np.int64)
+    if stream["none"].any() or not ((power >= LEAST_SCALE) & (power <= GREATEST_SCALE)).all():
+        raise ValueError("a channel's scale is none")
+    shift = 8 if "_coarse" in call.function else 10 if "_fine" in call.function else 9
+    addends = ((2 * call.number("output_zero_point") + 1) << (shift - 1)) + (1 << power - 2)
+    fixes: NDArray[np.int64] | int = 0 if "_pairs_" in call.function else 1 << power - 1
+    rest = HighProduct(
+        stream["start"].astype(np.int64),
+        stream["m"].astype(np.int64),
+        addends,
+        np.full(call.channels, shift),
+        scale=(1 << power)[:, None],
+        fixes=fixes,
+    )
+    return [UnpackedPart(np.arange(call.channels), stream["weights"].astype(np.int64), rest.outputs)]
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "dsp",
@@ -249,4 +275,5 @@ KERNEL = KernelDeclaration(
     },
     (Cases("planes", in_turn="dsp.depthwise3x3_dsp"),),
     beside=(PAIRS_HEADER,),
+    read=_read,
 )

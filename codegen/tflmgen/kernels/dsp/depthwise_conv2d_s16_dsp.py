@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output
+import numpy as np
+
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, UnpackedSums
 from tflmgen.kernels.costs.model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.int16_weights import ORDER
+from tflmgen.kernels.dsp.int16_weights import ORDER, in_order
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.weights import overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16Depthwise
@@ -41,10 +43,22 @@ def depthwise_conv2d_s16_dsp(request: Int16Depthwise) -> Kernel:
     return Kernel("tflmgen_depthwise_conv2d_s16_dsp", header, operands, fields, over_input, macs, "dsp")
 
 
+def _read(call: PackedCall) -> list[UnpackedSums]:
+    """Weights [taps, channels], where whole fours of channels are in the order 0, 2, 1, 3; biases; multipliers."""
+    channels = call.channels
+    rows = np.frombuffer(call.words(1), dtype="i1").reshape(-1, channels)
+    whole = channels // 4 * 4
+    fours = in_order(rows[:, :whole].reshape(len(rows), -1, 4)).reshape(len(rows), whole)
+    weights = np.concatenate([fours, rows[:, whole:].astype(np.int64)], axis=1)
+    starts, high = (np.frombuffer(call.words(i), dtype="<i4").astype(np.int64) for i in (2, 3))
+    return [UnpackedSums(weights.T, starts, high)]
+
+
 KERNEL = KernelDeclaration(
     "depthwise_conv2d_s16_dsp.h",
     "dsp",
     (Computes(Int16Depthwise, depthwise_conv2d_s16_dsp),),
     {"depthwise_conv2d_s16_dsp": depthwise_cost("pixel four_tap rest_row block row_output tap_output clamp", 1, 4)},
     (Cases("depthwise_conv2d_s16"),),
+    read=_read,
 )

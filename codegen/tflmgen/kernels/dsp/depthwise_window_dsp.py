@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.channels import SCALE_BITS, rescalings
-from tflmgen.kernels.dsp.common_shift import with_common_shift
+from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
 from tflmgen.kernels.dsp.depthwise3x3_dsp import ScaledChannel, scaled_channel
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
+from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
+from tflmgen.kernels.numeric.unpacked import agreeing, records, without_padding
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import DepthwiseConvolution
 from tflmgen.kernels.rules import input_type, zero_point
@@ -124,6 +126,36 @@ def _stream_of_nine(found: _Channels) -> NDArray[np.uint32]:
     return np.array(groups, dtype=np.uint32).reshape(-1)
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Groups of four channels; the last one ends with the last channel. Weights are scaled by powers of two."""
+    channels, taps, nine = call.channels, call.taps[0] * call.taps[1], "_nine_" in call.function
+    pairs, count = taps // 2 if nine else -(-taps // 2), -(-channels // 4)
+    last, control = ([("last", "<i2", (4, 1))], []) if nine else ([], [("shift", "u1", (4,))])
+    stream = records(
+        call.words(),
+        [
+            ("start", "<i4", (4,)),
+            ("pairs", "<i2", (pairs, 4, 2)),
+            *last,
+            *(("m", "<i4", (4,)), ("addend", "<i4", (4,))),
+            *control,
+        ],
+        count,
+    )
+    rows = np.minimum(4 * np.arange(count), channels - 4)[:, None] + np.arange(4)
+    halves = stream["pairs"].transpose(0, 2, 1, 3).reshape(4 * count, -1)
+    if nine:
+        halves = np.concatenate([halves, stream["last"].reshape(-1, 1)], axis=1)
+    shifts = np.full((count, 4), SHIFT) if nine else stream["shift"]
+    weights, *constants = agreeing(
+        rows.reshape(-1),
+        halves,
+        *(part.reshape(-1) for part in (stream["start"], stream["m"], stream["addend"], shifts)),
+    )
+    outputs = HighProduct(*constants, scale=1, fixes=0 if nine else 128).outputs
+    return [UnpackedPart(np.arange(channels), without_padding(weights, taps), outputs)]
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "dsp",
@@ -135,4 +167,5 @@ KERNEL = KernelDeclaration(
     (Cases("scaled_depthwise_window scaled_depthwise3x3"),),
     beside=(NINE,),
     preference=1,
+    read=_read,
 )

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernels.dsp.channels import exact_rescaling, pair_words
+from tflmgen.kernels.dsp.channels import exact_rescaling, pair_words, starts_of_pairs, weights_of_pairs
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.numeric.int8_layer import Integers
+from tflmgen.kernels.numeric.kernel_requantisation import wrapped
+from tflmgen.kernels.numeric.unpacked import records, without_padding
 
 GROUP = header_constant("dot_rows_dsp.h", "TFLMGEN_DOT_ROWS_GROUP")
 """Rows that are computed at a time."""
@@ -80,3 +82,27 @@ def scale_to_int16(weights: Integers, biases: Integers, multiplier: int, shift: 
     if exact is None:
         return None
     return exact.shift, exact.multiplier, exact.addend, -128 if shift < 0 else 0
+
+
+def read_rows(data: bytes, rows: int, terms: int, offset: bool) -> tuple[Integers, Integers]:
+    """Weights [rows, terms] of groups of four, and what the sums begin with in units of products.
+
+    offset: pairs are offset ones, whose halves have w0 + 128; 128 times each even input is taken off elsewhere.
+    """
+    steps, count = -(-terms // 4), -(-rows // 4)
+    stream = records(data, [("start", "<i4", (4,)), ("words", "<i2", (steps, 4, 2))], count)
+    halves = stream["words"].transpose(0, 2, 1, 3).reshape(4 * count, -1)
+    starts = stream["start"].reshape(-1).astype(np.int64)
+    if starts[rows:].any() or halves[rows:].any():
+        raise ValueError("rows that the last group lacks are not zero")
+    if offset:
+        # An even byte is w0 + 128 without a sign; what the pairs add to a sum goes by these bytes.
+        low = halves.astype(np.int64) & 255
+        weights = np.stack([low - 128, halves.astype(np.int64) >> 8], axis=-1).reshape(4 * count, -1)
+        begin = wrapped(starts + 127 * low.sum(axis=1))
+    else:
+        weights = weights_of_pairs(halves)
+        begin = starts_of_pairs(starts, weights)
+    if (begin[:rows] & 255).any():
+        raise ValueError("a sum does not begin with a whole number of products")
+    return without_padding(weights[:rows], terms), begin[:rows] >> 8

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Params
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Params, UnpackedPart
 from tflmgen.kernels.costs.model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.channels import Rescalings, rescalings
+from tflmgen.kernels.dsp.channels import Rescalings, rescalings, starts_of_pairs, weights_of_pairs
 from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
 from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
+from tflmgen.kernels.numeric.unpacked import records, without_padding
 from tflmgen.kernels.requests import Convolution, MatrixProduct
 
 LONG_UNITS = header_constant("fully_connected_long_dsp.h", "TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS")
@@ -79,6 +81,28 @@ def _stream(packed: PackedRows, exact: Rescalings, scales: bool) -> NDArray[np.u
     return stream.reshape(-1)
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Groups of four units, the last one filled up with zeros; one scale for all units may be in the struct."""
+    units, steps, scale = call.channels, -(-call.terms // 4), call.fields.get("scale")
+    uniform = "_uniform" in call.function
+    scales = [] if uniform else [("shift", "u1", (4,)), ("m", "<i4", (4,)), ("addend", "<i4", (4,))]
+    count = -(-units // 4)
+    stream = records(call.words(), [("start", "<i4", (4,)), ("words", "<i2", (steps, 4, 2)), *scales], count)
+    weights = weights_of_pairs(stream["words"].transpose(0, 2, 1, 3).reshape(4 * count, -1))
+    if uniform:
+        if not isinstance(scale, tuple):
+            raise ValueError("there is no scale")
+        multiplier, addend, shift = (np.full(4 * count, number, dtype=np.int64) for number in scale)
+    else:
+        multiplier, addend, shift = (stream[name].reshape(-1).astype(np.int64) for name in ("m", "addend", "shift"))
+    starts = stream["start"].reshape(-1).astype(np.int64)
+    if weights[units:].any() or starts[units:].any():
+        raise ValueError("units that the last group lacks are not zero")
+    constants = (part[:units] for part in (starts_of_pairs(starts, weights), multiplier, addend, shift))
+    outputs = HighProduct(*constants, fixes=128).outputs
+    return [UnpackedPart(np.arange(units), without_padding(weights[:units], call.terms), outputs)]
+
+
 KERNEL = KernelDeclaration(
     "fully_connected_dsp.h",
     "dsp",
@@ -90,4 +114,5 @@ KERNEL = KernelDeclaration(
     (Cases("scaled_fully_connected"),),
     beside=("fully_connected_long_dsp.h",),
     preference=2,
+    read=_read,
 )

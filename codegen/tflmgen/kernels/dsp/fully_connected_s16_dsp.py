@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, UnpackedSums
 from tflmgen.kernels.costs.model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.int16_weights import unsigned, words_of_four
+from tflmgen.kernels.dsp.int16_weights import in_order, unsigned, words_of_four
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
+from tflmgen.kernels.numeric.unpacked import records, without_padding
 from tflmgen.kernels.numeric.weights import overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16MatrixProduct
 
@@ -55,10 +56,25 @@ def _groups(words: NDArray[np.uint32], layer: Int16Layer) -> NDArray[np.uint32]:
     return np.concatenate(parts)
 
 
+def _read(call: PackedCall) -> list[UnpackedSums]:
+    """Groups of four units, then single ones: biases, words of four values of each unit, multipliers."""
+    steps, single, data = -(-call.terms // 4), call.channels % 4, call.words()
+    end = len(data) - single * (4 * steps + 8)
+    parts = []
+    for some, units in ((data[:end], 4), (data[end:], 1)):
+        fields = [("bias", "<i4", (units,)), ("words", "i1", (steps, units, 4)), ("high", "<i4", (units,))]
+        stream = records(some, fields, call.channels // 4 if units == 4 else single)
+        words = in_order(stream["words"].transpose(0, 2, 1, 3)).reshape(len(stream) * units, 4 * steps)
+        parts.append((words, stream["bias"].reshape(-1), stream["high"].reshape(-1)))
+    words, starts, high = (np.concatenate(columns).astype(np.int64) for columns in zip(*parts, strict=True))
+    return [UnpackedSums(without_padding(words, call.terms), starts, high)]
+
+
 KERNEL = KernelDeclaration(
     "fully_connected_s16_dsp.h",
     "dsp",
     (Computes(Int16MatrixProduct, fully_connected_s16_dsp),),
     {"fully_connected_s16_dsp": matrix_cost("odd_value unit mac lone rest_mac partial_block", 1, 4, 4)},
     (Cases("fully_connected_s16"),),
+    read=_read,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Kernel, Null, Params, ParamValue, Scratch
+from tflmgen.ir import ConstantArray, DType, Kernel, Null, PackedCall, Params, ParamValue, Scratch, UnpackedSums
 from tflmgen.kernels.costs.model import lstm_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.dot_rows_dsp import STACK_STEPS, groups_of, pack_rows, scale_to_int16
+from tflmgen.kernels.dsp.dot_rows_dsp import STACK_STEPS, groups_of, pack_rows, read_rows, scale_to_int16
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.lstm_integer import (
@@ -18,7 +18,15 @@ from tflmgen.kernels.operators.lstm_integer import (
     state_factors,
     sum_factors,
 )
-from tflmgen.kernels.operators.lstm_tensors import BIASES, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT, sizes_of
+from tflmgen.kernels.operators.lstm_tensors import (
+    BIASES,
+    GATES,
+    INPUT_GATE,
+    OUTPUT_STATE,
+    RECURRENT,
+    rows_by_gate,
+    sizes_of,
+)
 from tflmgen.kernels.operators.quantized_unary import sigmoid_table
 from tflmgen.kernels.requests import Lstm
 from tflmgen.kernels.rules import input_type, zero_point
@@ -85,10 +93,17 @@ def _stream(name: str, weights: Integers, biases: Integers) -> ConstantArray:
     return ConstantArray.of(name, groups.reshape(-1), DType.UINT32)
 
 
+def _read(call: PackedCall) -> list[UnpackedSums]:
+    """The rows of the input and of the state, cell by cell: forget, cell, output and input gate of each."""
+    parts = (read_rows(call.words(i), 4 * call.channels, n, False) for i, n in ((1, call.terms), (2, call.channels)))
+    return [UnpackedSums(*map(rows_by_gate, part)) for part in parts]
+
+
 KERNEL = KernelDeclaration(
     "lstm_dsp.h",
     "dsp",
     (Computes(Lstm, lstm_dsp),),
     {"lstm_dsp": lstm_cost("time value cell step", 1, 1, 4)},
     (Cases("lstm"),),
+    read=_read,
 )

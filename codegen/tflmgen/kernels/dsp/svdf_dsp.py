@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Kernel, Params
+from tflmgen.ir import ConstantArray, DType, Kernel, PackedCall, Params, UnpackedSums
 from tflmgen.kernels.costs.model import svdf_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, groups_of, pack_rows, scale_to_int16
+from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, groups_of, pack_rows, read_rows, scale_to_int16
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.operators.svdf_numbers import STATE, biases_are_known, fast_kernel, offsets, size_fields
+from tflmgen.kernels.operators.svdf_numbers import STATE, biases_are_known, biases_of, fast_kernel, offsets, size_fields
 from tflmgen.kernels.requests import Svdf
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 
@@ -43,10 +43,16 @@ def svdf_dsp(request: Svdf) -> Kernel | None:
     return fast_kernel(op, "dsp", stream, Params("tflmgen_svdf_dsp", fields))
 
 
+def _read(call: PackedCall) -> list[UnpackedSums]:
+    """Rows of offset pairs."""
+    return [UnpackedSums(*read_rows(call.words(), call.channels, call.terms, True)), biases_of(call)]
+
+
 KERNEL = KernelDeclaration(
     "svdf_dsp.h",
     "dsp",
     (Computes(Svdf, svdf_dsp),),
     {"svdf_dsp": svdf_cost("row unit filter step state state_word", 1, 4, 4)},
     (Cases("svdf_int8 svdf_int16"),),
+    read=_read,
 )

@@ -5,12 +5,27 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, Overlap, Scratch
+from tflmgen.ir import (
+    ConstantArray,
+    DType,
+    Input,
+    Kernel,
+    Null,
+    Operand,
+    Output,
+    Outputs,
+    Overlap,
+    PackedCall,
+    Scratch,
+    UnpackedPart,
+)
 from tflmgen.kernels.costs.model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, padded_bytes, words
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.int8_layer import Integers, Layer
+from tflmgen.kernels.numeric.kernel_requantisation import Rounding
+from tflmgen.kernels.numeric.unpacked import agreeing, pairs_of, records, without_padding
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution
@@ -98,10 +113,65 @@ def pair_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
     return stream.reshape(-1)
 
 
+def read_pairs(data: bytes, call: PackedCall, channels: int, terms: int, signed: bool) -> tuple[Integers, Outputs]:
+    """Weights [channels, terms] and requantisation of a stream of channel pairs, see conv2d_block_mve.h."""
+    count, chunks = -(-channels // 2), -(-terms // 16)
+    scales = [("bias", "<i4", ()), ("m", "<i4", ()), ("shift", "i1", ()), ("next", "i1", (3,))]
+    stream = records(data, [("weights", "i1", (chunks, 2, 16)), ("scales", scales, (2,))], count)
+    firsts, distances = pairs_of(channels)
+    known, following = stream["scales"], np.zeros((count, 4), dtype="i1")
+    following[:, :3] = known["next"][:, 0]
+    signs = np.where(known["shift"][:, 1] < 0, -1, 0)[:, None]
+    if (following.view("<i4")[:, 0] != distances).any() or (known["next"][:, 1] != signs).any():
+        raise ValueError("a pair of channels is not followed by the next one")
+    rows = np.minimum(firsts[:, None] + [0, 1], channels - 1).reshape(-1)
+    weights, *constants = agreeing(
+        rows,
+        stream["weights"].transpose(0, 2, 1, 3).reshape(2 * count, -1),
+        *(known[name].reshape(-1) for name in ("bias", "m", "shift")),
+    )
+    outputs = Rounding(*constants, zero_point=call.number("output_zero_point"), signed=signed).outputs
+    return without_padding(weights, terms), outputs
+
+
+def pairs_bytes(channels: int, terms: int) -> int:
+    """Of a stream of channel pairs."""
+    return -(-channels // 2) * (32 * -(-terms // 16) + 24)
+
+
+def check_table(data: bytes, call: PackedCall, taps: tuple[int, int], own: int, steps: tuple[int, int]) -> None:
+    """That a table tells where each value of a window is, by eights: offsets of 16 bits, rows and columns of 8.
+
+    taps: the window's; own: how many of a pixel's values it has; steps: from tap to tap. Raises ValueError.
+    """
+    terms = taps[0] * taps[1] * own
+    table = records(data, [("offset", "<u2", (8,)), ("row", "u1", (8,)), ("column", "u1", (8,))], 2 * -(-terms // 16))
+    tap, channel = np.divmod(np.arange(terms), own)
+    row, column = tap // taps[1] * steps[0], tap % taps[1] * steps[1]
+    offset = (row * call.number("input_width") + column) * call.inputs + channel
+    for name, wanted in (("offset", offset), ("row", row), ("column", column)):
+        given = table[name].reshape(-1)
+        if (given[:terms] != wanted).any() or given[terms:].any():
+            raise ValueError(f"the table's {name}s are not the window's")
+
+
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Channel pairs, behind a table where a window's values are gathered one by one."""
+    data, channels = call.words(), call.channels
+    size = pairs_bytes(channels, call.terms)
+    if table := data[: max(len(data) - size, 0)]:
+        taps = call.number("filter_height"), call.number("filter_width")
+        steps = call.number("dilation_height"), call.number("dilation_width")
+        check_table(table, call, taps, call.inputs, steps)
+    signed = "_relu" not in call.function
+    return [UnpackedPart(np.arange(channels), *read_pairs(data[len(table) :], call, channels, call.terms, signed))]
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "mve",
     (Computes(Convolution, conv2d_mve),),
     {"conv2d_mve": convolution_cost("line line_gather gathered_step cut_value alone_value block step", 4, 2, 16)},
     (Cases("scaled_conv2d scaled_grouped"),),
+    read=_read,
 )

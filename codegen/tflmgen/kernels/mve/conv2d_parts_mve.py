@@ -5,13 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.channels import fit, padded_bytes
-from tflmgen.kernels.mve.conv2d_mve import COLUMN_BYTES, STACK_BYTES, pair_stream, table_of
+from tflmgen.kernels.mve.conv2d_mve import (
+    COLUMN_BYTES,
+    STACK_BYTES,
+    check_table,
+    pair_stream,
+    pairs_bytes,
+    read_pairs,
+    table_of,
+)
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
+from tflmgen.kernels.numeric.unpacked import reading_phases
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Fields, Steps, Window
 from tflmgen.kernels.requests import GroupedConvolution, TransposedConvolution
@@ -96,6 +105,43 @@ def _kernel(
     )
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """A table and groups of channels, or of each phase of a TRANSPOSE_CONV a table and its channels."""
+    return _read_phases(call) if "transpose_conv" in call.function else _read_groups(call)
+
+
+def _read_groups(call: PackedCall) -> list[UnpackedPart]:
+    groups, taps = call.number("groups"), (call.number("filter_height"), call.number("filter_width"))
+    own, step = call.inputs // groups, call.channels // groups
+    terms = taps[0] * taps[1] * own
+    table, size = 32 * 2 * -(-terms // 16), pairs_bytes(step, terms)
+    data = call.words()
+    check_table(data[:table], call, taps, own, (call.number("dilation_height"), call.number("dilation_width")))
+    if len(data) != table + groups * size:
+        raise ValueError("the stream is not as long as its groups")
+    return [
+        UnpackedPart(
+            np.arange(group * step, (group + 1) * step),
+            *read_pairs(data[table + group * size : table + (group + 1) * size], call, step, terms, True),
+        )
+        for group in range(groups)
+    ]
+
+
+def _read_phases(call: PackedCall) -> list[UnpackedPart]:
+    data, parts = call.words(), []
+    for down, across in reading_phases(call):
+        terms = len(down) * len(across) * call.inputs
+        table, size = 32 * 2 * -(-terms // 16), pairs_bytes(call.channels, terms)
+        check_table(data[:table], call, (len(down), len(across)), call.inputs, (1, 1))
+        unpacked = read_pairs(data[table : table + size], call, call.channels, terms, True)
+        parts.append(UnpackedPart(np.arange(call.channels), *unpacked, down, across))
+        data = data[table + size :]
+    if data:
+        raise ValueError("the stream has more than its phases")
+    return parts
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "mve",
@@ -108,4 +154,5 @@ KERNEL = KernelDeclaration(
     },
     (Cases("scaled_grouped transpose_conv"),),
     preference=3,
+    read=_read,
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.channels import fit, padded_bytes
 from tflmgen.kernels.mve.conv2d_mve import CHUNK
 from tflmgen.kernels.mve.fully_connected_mve import STACK_BYTES as ROW_BYTES
-from tflmgen.kernels.mve.fully_connected_mve import unit_stream
+from tflmgen.kernels.mve.fully_connected_mve import read_units, unit_stream
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
@@ -41,6 +41,10 @@ def conv2d_windows_mve(request: Convolution) -> Kernel | None:
     return Kernel("tflmgen_conv2d_windows_mve_s8", HEADER, operands, fields, over_input, macs, "mve")
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    return read_units(call, 0)
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "mve",
@@ -48,4 +52,5 @@ KERNEL = KernelDeclaration(
     {"conv2d_windows_mve": convolution_cost("pixel row dilated_tap block step clamp", 1, 8, 16)},
     (Cases("scaled_conv2d scaled_grouped"),),
     preference=1,
+    read=_read,
 )

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, words
 from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.kernel_requantisation import Rounding
+from tflmgen.kernels.numeric.unpacked import records
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import DepthwiseConvolution
@@ -146,6 +148,30 @@ def _stream(layer: Layer, taps: tuple[int, int], padding: int) -> NDArray[np.uin
     return np.concatenate([np.full(4, padding % 256 * 0x01010101, dtype=np.uint32), stream.reshape(-1)])
 
 
+def without_border(data: bytes, call: PackedCall) -> bytes:
+    """What follows 16 times the padding."""
+    if data[:16] != bytes([call.number("padding_value") % 256]) * 16:
+        raise ValueError("the stream does not begin with the padding")
+    return data[16:]
+
+
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Per channel three columns of four bytes, of which three are rows, and the very last is the shift."""
+    stream = records(
+        without_border(call.words(), call), [("columns", "i1", (3, 4)), ("scales", "<i4", (2,))], call.channels
+    )
+    columns = stream["columns"].astype(np.int64)
+    shifts, columns[:, 2, 3] = columns[:, 2, 3].copy(), 0
+    height, width = call.number("filter_height"), call.number("filter_width")
+    weights = columns.transpose(0, 2, 1)[:, :height, :width].reshape(call.channels, -1)
+    if np.count_nonzero(columns) != np.count_nonzero(weights):
+        raise ValueError("weights beside the window are not zero")
+    bias, multiplier = stream["scales"].astype(np.int64).T
+    signed = "_relu" not in call.function
+    outputs = Rounding(bias, multiplier, shifts, zero_point=call.number("output_zero_point"), signed=signed).outputs
+    return [UnpackedPart(np.arange(call.channels), weights, outputs)]
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "mve",
@@ -156,4 +182,5 @@ KERNEL = KernelDeclaration(
         "depthwise_half_line_mve": depthwise_cost("line tap line_pair line_four line_vector signed clamp", 8),
     },
     (Cases("planes scaled_depthwise_window scaled_depthwise3x3"),),
+    read=_read,
 )

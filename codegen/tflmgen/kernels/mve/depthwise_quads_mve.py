@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, words
-from tflmgen.kernels.mve.depthwise_patch_mve import CHANNELS, distance, distance_of_pixels
+from tflmgen.kernels.mve.depthwise_patch_mve import CHANNELS, distance, distance_of_pixels, without_border
 from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.kernel_requantisation import Rounding
+from tflmgen.kernels.numeric.unpacked import records, without_padding
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import DepthwiseConvolution, GroupedConvolution
@@ -86,6 +88,28 @@ def _stream(layer: Layer, window: Window, loads: int, padding: int) -> NDArray[n
     return np.concatenate([np.full(4, padding % 256 * 0x01010101, dtype=np.uint32), stream.reshape(-1)])
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Per output channel fours of rows, column by column, filled up to whole 16s, and what it is scaled by."""
+    height, width, channels = call.number("filter_height"), call.number("filter_width"), call.channels
+    quads = -(-height // 4)
+    loads = -(-quads * width // 4)
+    stream = records(
+        without_border(call.words(), call),
+        [("weights", "i1", (16 * loads,)), ("scales", "<i4", (3,)), ("next", "<i4", ())],
+        channels,
+    )
+    filters = channels // call.inputs
+    if (stream["next"] != np.where((np.arange(channels) + 1) % filters, 0, 4)).any():
+        raise ValueError("the next words are not the next input channel's")
+    rows = without_padding(stream["weights"], 4 * quads * width).reshape(channels, quads, width, 4)
+    lines = rows.transpose(0, 1, 3, 2).reshape(channels, -1)
+    weights = without_padding(lines, height * width)
+    signed = "_relu" not in call.function
+    scales, zero = stream["scales"].astype(np.int64), call.number("output_zero_point")
+    outputs = Rounding(*scales.T, zero_point=zero, signed=signed).outputs
+    return [UnpackedPart(np.arange(channels), weights, outputs)]
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "mve",
@@ -94,4 +118,5 @@ KERNEL = KernelDeclaration(
     (Cases("depthwise_filters planes scaled_depthwise_window scaled_depthwise3x3"),),
     preference=2,
     pads_freely=True,
+    read=_read,
 )

@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, words
 from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.kernel_requantisation import Rounding
+from tflmgen.kernels.numeric.unpacked import records
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import DepthwiseConvolution
 from tflmgen.kernels.rules import input_type, zero_point
@@ -69,6 +71,18 @@ def _stream(layer: Layer) -> NDArray[np.uint32]:
     return stream.reshape(-1)
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Groups of eight channels: eight weights of each tap, and what even channels, then odd ones, are scaled by."""
+    taps = call.taps[0] * call.taps[1]
+    stream = records(call.words(), [("weights", "i1", (taps, 8)), ("scales", "<i4", (2, 3, 4))], call.channels // 8)
+    weights = stream["weights"].transpose(0, 2, 1).reshape(-1, taps).astype(np.int64)
+    if weights.min() == -128:
+        raise ValueError("a weight is -128")
+    constants = stream["scales"].transpose(0, 3, 1, 2).reshape(-1, 3).astype(np.int64)
+    outputs = Rounding(*constants.T, zero_point=call.number("output_zero_point"), signed=True).outputs
+    return [UnpackedPart(np.arange(call.channels), weights, outputs)]
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "mve",
@@ -76,4 +90,5 @@ KERNEL = KernelDeclaration(
     {"depthwise_window_mve": depthwise_cost("whole other other_group other_tap border_tap by_ones_tap step", 1, 8)},
     (Cases("planes scaled_depthwise_window scaled_depthwise3x3"),),
     preference=1,
+    read=_read,
 )

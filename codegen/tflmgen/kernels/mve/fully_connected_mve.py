@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import fit, padded_bytes, words
 from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
+from tflmgen.kernels.numeric.unpacked import records, without_padding
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import MatrixProduct
 
@@ -82,6 +84,29 @@ def _factors(layer: Layer) -> NDArray[np.uint32]:
     return np.column_stack([words(layer.bias), words(scales)])
 
 
+def read_units(call: PackedCall, singles: int) -> list[UnpackedPart]:
+    """Groups of eight units, zeros for those that the last one lacks, and single ones behind them."""
+    units, chunks = call.channels, -(-call.terms // 16)
+    grouped, data = units - singles, call.words()
+    count = -(-grouped // 8)
+    size = count * (128 * chunks + 96)
+    # Of even units the biases, multipliers and shifts, then those of odd ones.
+    groups = records(data[:size], [("weights", "i1", (chunks, 8, 16)), ("scales", "<i4", (2, 3, 4))], count)
+    alone = records(data[size:], [("weights", "i1", (16 * chunks,)), ("scales", "<i4", (3,))], singles)
+    weights = groups["weights"].transpose(0, 2, 1, 3).reshape(8 * count, 16 * chunks)
+    scales = groups["scales"].transpose(0, 3, 1, 2).reshape(-1, 3)
+    if weights[grouped:].any() or scales[grouped:].any():
+        raise ValueError("units that the last group lacks are not zero")
+    rows = np.concatenate([weights[:grouped], alone["weights"]])
+    constants = np.concatenate([scales[:grouped], alone["scales"]]).astype(np.int64)
+    outputs = Rounding(*constants.T, zero_point=call.number("output_zero_point"), signed=True).outputs
+    return [UnpackedPart(np.arange(units), without_padding(rows, call.terms), outputs)]
+
+
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    return read_units(call, call.number("singles"))
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "mve",
@@ -92,4 +117,5 @@ KERNEL = KernelDeclaration(
         )
     },
     (Cases("scaled_fully_connected"),),
+    read=_read,
 )

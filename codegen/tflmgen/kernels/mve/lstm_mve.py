@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Kernel, Params
+from tflmgen.ir import ConstantArray, Kernel, PackedCall, Params, UnpackedSums
 from tflmgen.kernels.costs.model import lstm_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.mve.sums_mve import STACK_BYTES, row_bytes, sums_operand
+from tflmgen.kernels.mve.sums_mve import STACK_BYTES, read_sums, row_bytes, sums_operand
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.operators.lstm_integer import folded_by_cells, multiplier_fields, packed_operands
-from tflmgen.kernels.operators.lstm_tensors import BIASES, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT
+from tflmgen.kernels.operators.lstm_tensors import BIASES, GATES, INPUT_GATE, OUTPUT_STATE, RECURRENT, rows_by_gate
 from tflmgen.kernels.operators.quantized_unary import sigmoid_table
 from tflmgen.kernels.requests import Lstm
 
@@ -42,10 +42,24 @@ def _operand(name: str, weights: Integers, biases: Integers) -> ConstantArray:
     return sums_operand(name, rows.swapaxes(1, 2).reshape(-1, weights.shape[1]), sums.swapaxes(1, 2).reshape(-1))
 
 
+def _read(call: PackedCall) -> list[UnpackedSums]:
+    """The rows of the input and of the state: of every four cells those of the forget gate, then the other gates'."""
+    cells, parts = call.channels, []
+    for argument, terms in ((1, call.terms), (2, cells)):
+        rows, biases = read_sums(call.words(argument), 16 * -(-cells // 4), terms)
+        weights = rows.reshape(-1, 4, 4, terms).swapaxes(1, 2).reshape(-1, terms)
+        starts = biases.reshape(-1, 4, 4).swapaxes(1, 2).reshape(-1)
+        if weights[4 * cells :].any() or starts[4 * cells :].any():
+            raise ValueError("cells that the last four lack are not zero")
+        parts.append(UnpackedSums(rows_by_gate(weights[: 4 * cells]), rows_by_gate(starts[: 4 * cells])))
+    return parts
+
+
 KERNEL = KernelDeclaration(
     "lstm_mve.h",
     "mve",
     (Computes(Lstm, lstm_mve),),
     {"lstm_mve": lstm_cost("time block step", 1, 4, 16)},
     (Cases("lstm"),),
+    read=_read,
 )

@@ -9,6 +9,7 @@ from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.channels import padded_bytes, words
 from tflmgen.kernels.mve.fully_connected_mve import GROUP
 from tflmgen.kernels.numeric.int8_layer import Integers
+from tflmgen.kernels.numeric.unpacked import records, without_padding
 
 STACK_BYTES = header_constant("sums_mve.h", "TFLMGEN_SUMS_MVE_STACK_BYTES")
 """Of rows on the stack."""
@@ -31,3 +32,13 @@ def sums_operand(name: str, weights: Integers, biases: Integers) -> ConstantArra
     ordered = packed.reshape(-1, GROUP, packed.shape[1], 4).transpose(0, 2, 1, 3).reshape(count // GROUP, -1)
     stream = np.concatenate([ordered, words(behind).reshape(-1, GROUP)], axis=1)
     return ConstantArray.of(name, stream.reshape(-1), DType.UINT32)
+
+
+def read_sums(data: bytes, rows: int, terms: int) -> tuple[Integers, Integers]:
+    """Weights [rows, terms] and starts: groups of eight rows, filled up to whole 16s, and eight biases behind each."""
+    chunks, count = -(-terms // 16), -(-rows // 8)
+    stream = records(data, [("weights", "i1", (chunks, 8, 16)), ("bias", "<i4", (8,))], count)
+    weights, starts = stream["weights"].transpose(0, 2, 1, 3).reshape(8 * count, -1), stream["bias"].reshape(-1)
+    if weights[rows:].any() or starts[rows:].any():
+        raise ValueError("rows that the last group lacks are not zero")
+    return without_padding(weights[:rows], terms), starts[:rows].astype(np.int64)

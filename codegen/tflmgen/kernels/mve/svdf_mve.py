@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import Kernel
+from tflmgen.ir import Kernel, PackedCall, UnpackedSums
 from tflmgen.kernels.costs.model import svdf_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.fully_connected_mve import GROUP
-from tflmgen.kernels.mve.sums_mve import STACK_BYTES, row_bytes, sums_operand
-from tflmgen.kernels.operators.svdf_numbers import biases_are_known, fast_kernel, integer_params, offsets
+from tflmgen.kernels.mve.sums_mve import STACK_BYTES, read_sums, row_bytes, sums_operand
+from tflmgen.kernels.operators.svdf_numbers import biases_are_known, biases_of, fast_kernel, integer_params, offsets
 from tflmgen.kernels.requests import Svdf
 
 MOST_RANK = header_constant("svdf_mve.h", "TFLMGEN_SVDF_MVE_FILTERS") // GROUP
@@ -27,10 +27,15 @@ def svdf_mve(request: Svdf) -> Kernel | None:
     return fast_kernel(op, "mve", stream, integer_params(op, request.to_state, request.to_output))
 
 
+def _read(call: PackedCall) -> list[UnpackedSums]:
+    return [UnpackedSums(*read_sums(call.words(), call.channels, call.terms)), biases_of(call)]
+
+
 KERNEL = KernelDeclaration(
     "svdf_mve.h",
     "mve",
     (Computes(Svdf, svdf_mve),),
     {"svdf_mve": svdf_cost("row filter step state wide_state", 1, 8, 16)},
     (Cases("svdf_int8 svdf_int16"),),
+    read=_read,
 )

@@ -80,6 +80,13 @@ def by_gate(op: OperatorInstance, first: int) -> NDArray[Any]:
     return np.concatenate(arrays)
 
 
+def rows_by_gate(by_cell: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows [cells * 4, ...], of each cell the forget, cell, output and input gate's, as [4 * cells, ...] in the file's
+    order: all input gates, forget gates, cells and output gates."""
+    of_cells = by_cell.reshape(-1, 4, *by_cell.shape[1:])
+    return np.concatenate([of_cells[:, gate] for gate in (3, 0, 1, 2)])
+
+
 def _all_or_none(op: OperatorInstance, *indices: int) -> bool:
     return len({has(op, i) for i in indices}) == 1
 

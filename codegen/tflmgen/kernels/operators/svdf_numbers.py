@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params
+from tflmgen.ir import (
+    ConstantArray,
+    DType,
+    Input,
+    Kernel,
+    OperatorInstance,
+    Output,
+    Overlap,
+    PackedCall,
+    Params,
+    UnpackedSums,
+)
 from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.window import Fields
@@ -83,3 +94,8 @@ def biases(op: OperatorInstance) -> Integers:
     if op.constants[BIAS] is not None:
         folded = folded + np.asarray(op.constants[BIAS], dtype=np.int64).reshape(-1)
     return np.array([wrap(bias, 32) for bias in folded.tolist()], dtype=np.int64)
+
+
+def biases_of(call: PackedCall) -> UnpackedSums:
+    """What a kernel's sums through time begin with, read back; their weights are the tensor's own."""
+    return UnpackedSums(None, np.frombuffer(call.words(3), dtype="<i4").astype(np.int64))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.requests import Convolution, GroupedConvolution, MatrixProduct
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.channels import raised_rescalings
-from tflmgen.kernels.thumb.fully_connected_thumb import group_words, stream_of
+from tflmgen.kernels.thumb.fully_connected_thumb import group_words, read_units, stream_of
 
 HEADER = "conv2d_pixel_thumb.h"
 
@@ -64,6 +66,18 @@ def _of_product(request: MatrixProduct) -> Kernel | None:
     return conv2d_pixel_thumb(request.convolution)
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Of each group of channels what FULLY_CONNECTED has."""
+    groups, data, parts = call.number("groups"), call.words(), []
+    step = call.channels // groups
+    for group in range(groups):
+        part, data = read_units(data, step, call.terms // groups, 5)
+        parts.append(replace(part, rows=part.rows + group * step))
+    if data:
+        raise ValueError("the stream has more than its groups")
+    return parts
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
@@ -75,4 +89,5 @@ KERNEL = KernelDeclaration(
     {"conv2d_pixel_thumb": convolution_cost("pixel row dilated_tap border_tap window output mac", 1, 4, 2)},
     (Cases("scaled_conv2d scaled_grouped"),),
     preference=4,
+    read=_read,
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
+from tflmgen.kernels.numeric.kernel_requantisation import Bounded as BoundedSums
+from tflmgen.kernels.numeric.kernel_requantisation import Halves, wrapped
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
@@ -104,10 +106,58 @@ def _segments(passes: int) -> list[tuple[int, int, int]]:
     return [(0, first, _FIRST_PASSES + 1), *others]
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Rows of eight channels, zeros in front of a window's; per channel its constants; the masks that are left."""
+    channels, rows, bounded = call.channels, -(-call.terms // 4) * 4, "_bounded" in call.function
+    groups, each = -(-channels // 8), 3 if bounded else 6
+    passes = rows // 8
+    more = -(-max(passes - 9, 0) // 31)
+    words = np.frombuffer(call.words(), dtype="<u4")
+    if len(words) != groups * rows * 2 + channels * (each + more):
+        raise ValueError("the stream is not as long as its channels")
+    bytes_ = words[: groups * rows * 2].view("i1").reshape(groups, rows, 8).transpose(0, 2, 1).reshape(-1, rows)
+    weights, rest = bytes_.astype(np.int64), words[groups * rows * 2 :]
+    constants, masks = rest[: channels * each].reshape(channels, each), rest[channels * each :].reshape(channels, more)
+    if weights[channels:].any() or weights[:, : rows - call.terms].any():
+        raise ValueError("what fills up a group or a window is not zero")
+    weights = weights[:channels]
+    first = constants[:, 1] & 1023 if bounded else constants[:, 0]
+    _check_masks(weights[:, rows % 8 :], np.concatenate([first[:, None], masks], axis=1))
+    none = np.zeros(channels, dtype=np.int64)
+    wide = constants.astype(np.int64)
+    outputs = BoundedSums(wide).outputs if bounded else Halves(wrapped(wide[:, 1:]), none).outputs
+    return [UnpackedPart(np.arange(channels), weights[:, rows - call.terms :], outputs)]
+
+
+def _check_masks(weights: Integers, masks: NDArray[np.uint32]) -> None:
+    """That every eight rows whose products of four may leave a half have a 1, and that a 1 ends each mask.
+
+    The first mask has 10 bits, for nine eights, every other one 32, for 31. Raises ValueError.
+    """
+    channels, rows = weights.shape
+    fours = weights.reshape(channels, rows // 8, 2, 4)
+    greatest = (
+        (fours * np.where(fours < 0, -128, 127)).sum(axis=3),
+        (fours * np.where(fours < 0, 127, -128)).sum(axis=3),
+    )
+    # The kernels have products by negated weights.
+    needed = ((greatest[0] > 2**15) | (greatest[1] <= -(2**15))).any(axis=2)
+    done = 0
+    for number, width in enumerate([10, *[32] * (masks.shape[1] - 1)]):
+        count = min(width - 1, rows // 8 - done)
+        bits = masks[:, number, None] >> np.arange(width - 1, -1, -1, dtype=np.uint32) & 1
+        if (needed[:, done : done + count] & (bits[:, :count] == 0)).any():
+            raise ValueError("a mask sums more products than a half holds")
+        if (bits[:, count] != 1).any() or bits[:, count + 1 :].any():
+            raise ValueError("a mask does not end with its last rows")
+        done += count
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
     (Computes(Convolution, conv2d_thumb),),
     {"conv2d_thumb": convolution_cost("pixel alone_row gathered_step dilated_tap block step signed", 4, 1, 4)},
     (Cases("scaled_conv2d scaled_grouped"),),
+    read=_read,
 )

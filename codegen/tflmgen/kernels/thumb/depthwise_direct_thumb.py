@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+import numpy as np
+
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.numeric.kernel_requantisation import Bounded, Halves
+from tflmgen.kernels.numeric.unpacked import records
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import DepthwiseConvolution
 from tflmgen.kernels.rules import input_type, zero_point
@@ -53,6 +57,16 @@ def depthwise_direct_thumb(request: DepthwiseConvolution) -> Kernel | None:
     )
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Weights [taps, channels]; words to rescale sums by."""
+    weights = np.frombuffer(call.words(1), dtype="i1").reshape(-1, call.channels).T.astype(np.int64)
+    bounded = "_bounded" in call.function
+    words = records(call.words(2), [("words", "<u4" if bounded else "<i4", (3 if bounded else 5,))], call.channels)
+    constants, none = words["words"].astype(np.int64), np.zeros(call.channels, dtype=np.int64)
+    outputs = Bounded(constants).outputs if bounded else Halves(constants, none).outputs
+    return [UnpackedPart(np.arange(call.channels), weights, outputs)]
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
@@ -60,4 +74,5 @@ KERNEL = KernelDeclaration(
     {"depthwise_direct_thumb": depthwise_cost("pixel border border_tap output step signed clamp")},
     (Cases("planes scaled_depthwise_window scaled_depthwise3x3"),),
     preference=2,
+    read=_read,
 )

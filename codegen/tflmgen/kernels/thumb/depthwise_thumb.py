@@ -8,11 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
+from tflmgen.kernels.numeric.kernel_requantisation import Bounded, Halves, wrapped
+from tflmgen.kernels.numeric.unpacked import without_padding
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution, DepthwiseConvolution, GroupedConvolution, WindowRequest
@@ -163,6 +165,72 @@ def _small(rows: Integers) -> NDArray[np.bool_]:
     return result
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Per channel weights, filled up to whole words, and three words for sums in a window, or five.
+
+    Behind a 3x3 filter's weights stand whether rows are small, and whether there are five words.
+    """
+    channels, taps = call.channels, call.taps[0] * call.taps[1]
+    length, three = -(-taps // 4), "_3x3" in call.function
+    words = np.frombuffer(call.words(), dtype="<u4")
+    rows, constants, beyond, at = [], [], [], 0
+    for _ in range(channels):
+        row = words[at : at + length].view("i1")
+        if len(row) < 4 * length:
+            raise ValueError("the stream ends before its channels")
+        far = bool(row[10]) if three else "_bounded" not in call.function
+        at += length + (5 if far else 3)
+        rows.append(row)
+        beyond.append(far)
+        constants.append(np.resize(words[at - (5 if far else 3) : at], 5))
+    if at != len(words):
+        raise ValueError("the stream has more than its channels")
+    packed, far_ones = np.array(rows).astype(np.int64), np.array(beyond)
+    if three:
+        _check_small(packed, far_ones)
+        packed[:, 9:11] = 0
+    if "_bounded" in call.function and far_ones.any():
+        raise ValueError("a channel has sums beyond a window")
+    weights = without_padding(packed, taps)
+    if _lines_are_columns(call):
+        weights = weights.reshape(channels, call.taps[1], call.taps[0]).transpose(0, 2, 1).reshape(channels, taps)
+    return [
+        _part(np.flatnonzero(some), weights, np.array(constants), far)
+        for far, some in ((False, ~far_ones), (True, far_ones))
+    ]
+
+
+def _lines_are_columns(call: PackedCall) -> bool:
+    """By how far apart values and lines are; of an input one value wide, lines are columns if they are longer."""
+    step, row = call.number("input_step"), call.number("input_row")
+    return row < step or (row == step and call.number("input_width") > 1)
+
+
+def _part(rows: NDArray[np.int64], weights: Integers, words: NDArray[np.uint32], far: bool) -> UnpackedPart:
+    constants = words[rows].astype(np.int64)
+    none = np.zeros(len(rows), dtype=np.int64)
+    outputs = Halves(wrapped(constants), none).outputs if far else Bounded(constants[:, :3]).outputs
+    return UnpackedPart(rows, weights[rows], outputs)
+
+
+def _check_small(packed: Integers, beyond: NDArray[np.bool_]) -> None:
+    """That rows are called small only where the products of each fit a half. Raises ValueError."""
+    lines = packed[:, :9].reshape(-1, 3, 3)
+    products = (
+        (lines * np.where(lines < 0, -128, 127)).sum(axis=2),
+        (lines * np.where(lines < 0, 127, -128)).sum(axis=2),
+    )
+    large = ((products[0] > 2**15) | (products[1] <= -(2**15))).any(axis=1)
+    flags = packed[:, 9]
+    if (
+        (flags & ~1).any()
+        or (packed[:, 10] & ~1).any()
+        or packed[:, 11].any()
+        or ((flags == 1) & (large | beyond)).any()
+    ):
+        raise ValueError("a channel's rows are not small")
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
@@ -179,4 +247,5 @@ KERNEL = KernelDeclaration(
     },
     (Cases("depthwise_filters planes scaled_depthwise_window scaled_depthwise3x3"),),
     preference=1,
+    read=_read,
 )

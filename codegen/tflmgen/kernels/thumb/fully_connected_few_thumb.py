@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.numeric.kernel_requantisation import Halves
 from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
+from tflmgen.kernels.numeric.unpacked import records
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import Convolution, MatrixProduct
 from tflmgen.kernels.thumb.channels import own_rescalings
@@ -48,6 +50,19 @@ def _of_convolution(request: Convolution) -> Kernel | None:
     return fully_connected_few_thumb(request.product) if request.product else None
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Units: bytes that fill up whole words, weights, and five words to rescale their sums."""
+    stream = records(
+        call.words(),
+        [("front", "i1", (-call.terms % 4,)), ("weights", "i1", (call.terms,)), ("words", "<i4", (5,))],
+        call.channels,
+    )
+    if stream["front"].any():
+        raise ValueError("what fills up a row is not zero")
+    words, none = stream["words"].astype(np.int64), np.zeros(call.channels, dtype=np.int64)
+    return [UnpackedPart(np.arange(call.channels), stream["weights"].astype(np.int64), Halves(words, none).outputs)]
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
@@ -55,4 +70,5 @@ KERNEL = KernelDeclaration(
     {"fully_connected_few_thumb": matrix_cost("row unit mac clamp", 1, 1, 2)},
     (Cases("fully_connected_few scaled_fully_connected"),),
     preference=3,
+    read=_read,
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
+from tflmgen.kernels.numeric.kernel_requantisation import Halves, wrapped
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
+from tflmgen.kernels.numeric.unpacked import records
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import Convolution, MatrixProduct
 from tflmgen.kernels.thumb.channels import raised_rescalings
@@ -96,6 +98,34 @@ def _of_convolution(request: Convolution) -> Kernel | None:
     return fully_connected_thumb(request.product) if request.product else None
 
 
+def read_units(data: bytes, units: int, depth: int, constants: int) -> tuple[UnpackedPart, bytes]:
+    """The units of a stream, and what is behind them. constants: words of each unit."""
+    even, left = depth + depth % 2, units % 4 if units % 4 < 3 else 0
+    groups, front = -(-(units - left) // 4), -even % 8
+    cut, end = 4 * groups * (even + 4 * constants), 4 * left * constants + left * (front + even)
+    whole = records(data[:cut], [("bytes", "u1", (even, 4)), ("words", "<u4", (4, constants))], groups)
+    single = records(
+        data[cut : cut + end],
+        [("front", "u1", (front,)), ("bytes", "u1", (even,)), ("words", "<u4", (constants,))],
+        left,
+    )
+    values = np.concatenate([whole["bytes"].transpose(0, 2, 1).reshape(-1, even), single["bytes"]]).astype(np.int64)
+    words = np.concatenate([whole["words"].reshape(-1, constants), single["words"]]).astype(np.int64)
+    if values[units:].any() or words[units:].any() or values[:, depth:].any() or single["front"].any():
+        raise ValueError("what fills up a group or a row is not zero")
+    weights = values[:units, :depth] - 128
+    outputs = Halves(wrapped(words[:units]), 128 * weights.sum(axis=1)).outputs
+    return UnpackedPart(np.arange(units), weights, outputs), data[cut + end :]
+
+
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Groups of four units with 128 added to their weights, then those that are left."""
+    part, rest = read_units(call.words(), call.channels, call.terms, 3 if "_relu" in call.function else 5)
+    if rest:
+        raise ValueError("the stream has more than its units")
+    return [part]
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
@@ -106,4 +136,5 @@ KERNEL = KernelDeclaration(
     },
     (Cases("scaled_fully_connected"),),
     preference=2,
+    read=_read,
 )

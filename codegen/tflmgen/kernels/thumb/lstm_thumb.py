@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import ConstantArray, Kernel, Params
+from tflmgen.ir import ConstantArray, Kernel, PackedCall, Params, UnpackedSums
 from tflmgen.kernels.costs.model import lstm_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.operators.lstm_integer import folded_by_cells, multiplier_fields, packed_operands
-from tflmgen.kernels.operators.lstm_tensors import BIASES, INPUT_GATE, OUTPUT_STATE, RECURRENT
+from tflmgen.kernels.operators.lstm_tensors import BIASES, INPUT_GATE, OUTPUT_STATE, RECURRENT, rows_by_gate
 from tflmgen.kernels.operators.quantized_unary import sigmoid_table
 from tflmgen.kernels.requests import Lstm
-from tflmgen.kernels.thumb.sums_thumb import fits, sums_operand
+from tflmgen.kernels.thumb.sums_thumb import fits, read_sums, sums_operand
 
 
 def lstm_thumb(request: Lstm) -> Kernel | None:
@@ -28,10 +28,17 @@ def _operand(name: str, weights: Integers, biases: Integers) -> ConstantArray:
     return sums_operand(name, weights, biases.tolist())
 
 
+def _read(call: PackedCall) -> list[UnpackedSums]:
+    """The rows of the input and of the state, cell by cell: forget, cell, output and input gate of each."""
+    parts = [read_sums(call.words(i), 4 * call.channels, n) for i, n in ((1, call.terms), (2, call.channels))]
+    return [UnpackedSums(*map(rows_by_gate, part)) for part in parts]
+
+
 KERNEL = KernelDeclaration(
     "lstm_thumb.h",
     "thumb",
     (Computes(Lstm, lstm_thumb),),
     {"lstm_thumb": lstm_cost("cell step", 1, 1, 2)},
     (Cases("lstm"),),
+    read=_read,
 )

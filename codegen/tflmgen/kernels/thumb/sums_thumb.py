@@ -9,6 +9,8 @@ import numpy as np
 from tflmgen.ir import ConstantArray, DType
 from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.numeric.int8_layer import Integers
+from tflmgen.kernels.numeric.kernel_requantisation import wrapped
+from tflmgen.kernels.numeric.unpacked import records
 from tflmgen.kernels.thumb.fully_connected_thumb import STACK, weight_words
 
 
@@ -25,3 +27,15 @@ def sums_operand(name: str, weights: Integers, biases: Sequence[int]) -> Constan
 def fits(weights: Integers) -> bool:
     """Whether a row has room on the stack."""
     return int(weights.shape[1]) <= STACK
+
+
+def read_sums(data: bytes, rows: int, terms: int) -> tuple[Integers, Integers]:
+    """Weights [rows, terms] and starts: groups of four rows, 128 added to weights and inputs, four biases behind."""
+    even, count = terms + terms % 2, -(-rows // 4)
+    stream = records(data, [("bytes", "u1", (even, 4)), ("bias", "<i4", (4,))], count)
+    values = stream["bytes"].transpose(0, 2, 1).reshape(-1, even).astype(np.int64)
+    starts = stream["bias"].reshape(-1).astype(np.int64)
+    if values[rows:].any() or starts[rows:].any() or values[:, terms:].any():
+        raise ValueError("what fills up a group or a row is not zero")
+    weights = values[:rows, :terms] - 128
+    return weights, wrapped(starts[:rows] + 128 * weights.sum(axis=1))

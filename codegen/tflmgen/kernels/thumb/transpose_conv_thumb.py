@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Scratch
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.model import transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.phases import transposed_fields
@@ -14,7 +14,7 @@ from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import TransposedConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.channels import raised_rescalings
-from tflmgen.kernels.thumb.fully_connected_thumb import stream_of
+from tflmgen.kernels.thumb.fully_connected_thumb import read_units, stream_of
 
 HEADER = "transpose_conv_thumb.h"
 
@@ -61,10 +61,25 @@ def transpose_conv_thumb(request: TransposedConvolution) -> Kernel | None:
     )
 
 
+def _read(call: PackedCall) -> list[UnpackedPart]:
+    """Of each rest of the stride, rows first, what FULLY_CONNECTED has: the taps with this rest, turned round."""
+    data, parts = call.words(), []
+    for down in range(call.number("stride_height")):
+        for across in range(call.number("stride_width")):
+            rows = [tap for tap in reversed(range(call.taps[0])) if tap % call.number("stride_height") == down]
+            columns = [tap for tap in reversed(range(call.taps[1])) if tap % call.number("stride_width") == across]
+            part, data = read_units(data, call.channels, len(rows) * len(columns) * call.inputs, 5)
+            parts.append(replace(part, tap_rows=rows, tap_columns=columns))
+    if data:
+        raise ValueError("the stream has more than its parts")
+    return parts
+
+
 KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
     (Computes(TransposedConvolution, transpose_conv_thumb),),
     {"transpose_conv_thumb": transposed_cost("pixel row gathered_step alone_value output mac", 1, 4, 2)},
     (Cases("transpose_conv"),),
+    read=_read,
 )

@@ -6,6 +6,7 @@ Decided here: the type and scale of each tensor, across branches, loops, calls a
 
 from tflmgen.quantize.calibration import calibrate, measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration, split
+from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets
 from tflmgen.quantize.observed_build import ObservedBuild, Watcher, observed_build
 from tflmgen.quantize.range_choice import (
     Affine,
@@ -17,27 +18,52 @@ from tflmgen.quantize.range_choice import (
     sqnr_db,
     squared_error,
 )
+from tflmgen.quantize.sensitivity import (
+    Sensitivity,
+    WebValues,
+    best_methods,
+    measure_sensitivity,
+    merged_statistics,
+    web_values,
+)
 from tflmgen.quantize.statistics import Calibration, TensorStatistics, Unreached, statistics_of
+from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate, promotion_order
 
 __all__ = [
     "Affine",
     "Calibration",
     "CalibrationData",
+    "Evaluation",
+    "Limits",
     "ObservedBuild",
     "RangeMethod",
+    "Run",
+    "Sensitivity",
     "TensorStatistics",
+    "TypeChoice",
     "Unreached",
     "Watcher",
+    "WebValues",
     "affine_for",
     "affine_of",
+    "best_methods",
     "calibrate",
     "choose_range",
+    "choose_types",
     "clipped_share",
+    "compare_runs",
+    "evaluate",
+    "matching_operators",
     "measure",
+    "measure_sensitivity",
+    "merged_statistics",
     "observed_build",
+    "promotion_order",
     "read_calibration",
+    "run_sets",
     "split",
     "sqnr_db",
     "squared_error",
     "statistics_of",
+    "web_values",
 ]

@@ -54,7 +54,9 @@ def calibrate(
         return measure(build, vectors, progress)
 
 
-def measure(build: ObservedBuild, vectors: Vectors, progress: Callable[[int, int], None]) -> Calibration:
+def measure(
+    build: ObservedBuild, vectors: Vectors, progress: Callable[[int, int], None] = lambda _done, _all: None
+) -> Calibration:
     """Calibration with a build that is already loaded; see `calibrate`."""
     model, total = build.model, len(vectors.sets)
     watcher = RangeWatcher(model)

@@ -35,6 +35,9 @@ _ROUNDS = 2
 _POINT = 1e-3
 """Steps below which a bin counts as a point: the difference of integrals would lose its digits."""
 
+_TINY = 2.0**-18
+"""Values below this part of the largest count as rounded to 0: an eighth of a step of int16 over the whole range."""
+
 _SMALLEST_SCALE = 2.0**-100
 """Scales below this would make products of scales vanish in float32."""
 
@@ -125,19 +128,30 @@ def squared_error(statistics: TensorStatistics, affine: Affine) -> float:
 
     The smallest and the largest value are known exactly; what is clipped counts most, and often is these alone.
     """
-    starts, ends = (np.clip(e, statistics.minimum, statistics.maximum) for e in _bins(statistics))
-    widths = ends - starts
-    is_point = widths < _POINT * affine.scale
-    spread = (_error_integral(ends, affine) - _error_integral(starts, affine)) / np.where(is_point, 1.0, widths)
-    errors = np.where(is_point, _error(statistics.centers, affine) ** 2, spread)
-    counts = statistics.counts.copy()
-    counts[[0, -1]] -= 1
-    outermost = np.array([statistics.minimum, statistics.maximum])
-    return float((counts * errors).sum() + (_error(outermost, affine) ** 2).sum())
+    return _Spread(statistics).error(affine)
 
 
-def _bins(statistics: TensorStatistics) -> tuple[Floats, Floats]:
-    return statistics.edges[:-1], statistics.edges[1:]
+class _Spread:
+    """The non-empty bins of a histogram, prepared for the errors of many quantisations."""
+
+    def __init__(self, statistics: TensorStatistics) -> None:
+        largest = max(-statistics.minimum, statistics.maximum)
+        counts = statistics.counts.copy()
+        counts[[0, -1]] -= 1
+        edges = np.clip(statistics.edges, statistics.minimum, statistics.maximum)
+        tiny = np.maximum(np.abs(edges[:-1]), np.abs(edges[1:])) < largest * _TINY
+        used = (counts > 0) & ~tiny
+        self._counts, self._starts, self._ends = counts[used], edges[:-1][used], edges[1:][used]
+        self._tiny = float((counts * (edges[:-1] + edges[1:]) ** 2 / 4)[tiny].sum())
+        self._outermost = np.array([statistics.minimum, statistics.maximum])
+
+    def error(self, affine: Affine) -> float:
+        widths = self._ends - self._starts
+        is_point = widths < _POINT * affine.scale
+        integrals = _error_integral(self._ends, affine) - _error_integral(self._starts, affine)
+        points = _error((self._starts + self._ends) / 2, affine) ** 2
+        errors = np.where(is_point, points, integrals / np.where(is_point, 1.0, widths))
+        return float((self._counts * errors).sum() + self._tiny + (_error(self._outermost, affine) ** 2).sum())
 
 
 def _error(values: Floats, affine: Affine) -> Floats:
@@ -172,7 +186,8 @@ def _percentiles(statistics: TensorStatistics, share: float) -> tuple[float, flo
 
 
 def _least_error(statistics: TensorStatistics, starts: tuple[Affine, Affine], dtype: DType, symmetric: bool) -> Affine:
-    least, best = min(((squared_error(statistics, start), start) for start in starts), key=lambda pair: pair[0])
+    spread = _Spread(statistics)
+    least, best = min(((spread.error(start), start) for start in starts), key=lambda pair: pair[0])
     ends = [min(statistics.minimum, 0.0), max(statistics.maximum, 0.0)]
     if symmetric:
         ends = [0.0, max(-ends[0], ends[1])]
@@ -183,7 +198,7 @@ def _least_error(statistics: TensorStatistics, starts: tuple[Affine, Affine], dt
                 tried = list(ends)
                 tried[end] = widest[end] * part
                 affine = affine_for(tried[0], tried[1], dtype, symmetric)
-                error = squared_error(statistics, affine)
+                error = spread.error(affine)
                 if error < least:
                     best, least, ends = affine, error, tried
     return best

@@ -1,0 +1,236 @@
+"""How far a quantised Model is from the float one on held-out sets: outputs, and decisions of control flow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.emulators import Vectors, VectorSet
+from tflmgen.frontend import Model, TensorKey
+from tflmgen.ir import Port, Signature
+from tflmgen.quantize.decisions import DecisionLog
+from tflmgen.quantize.observed_build import ObservedBuild
+from tflmgen.quantize.range_choice import Affine
+from tflmgen.quantize.statistics import Decisions, OperatorKey
+from tflmgen.quantize.value_sources import BRANCHES, LOOPS
+
+Array = NDArray[Any]
+Outputs = Sequence[tuple[Array, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputError:
+    """Error of one output of one signature over all sets.
+
+    max_abs    largest absolute difference
+    sqnr_db    signal-to-quantisation-noise ratio in decibels; infinite without an error
+    agreement  share of sets in which the largest element is at the same place; None for outputs of one element
+    """
+
+    signature: str
+    output: str
+    max_abs: float
+    sqnr_db: float
+    agreement: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionError:
+    """Decisions of one If or While that differ from the float model's, out of all; key: operator of the float file."""
+
+    operator: OperatorKey
+    differing: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Errors of a model against the float model.
+
+    lost  control-flow operators of the float model that the other one does not have (fused layers): not compared
+    """
+
+    outputs: tuple[OutputError, ...]
+    decisions: tuple[DecisionError, ...]
+    lost: tuple[OperatorKey, ...] = ()
+
+    @property
+    def max_abs(self) -> float:
+        return max((output.max_abs for output in self.outputs), default=0.0)
+
+    @property
+    def sqnr_db(self) -> float:
+        """Of the worst output."""
+        return min((output.sqnr_db for output in self.outputs), default=math.inf)
+
+    @property
+    def agreement(self) -> float:
+        """Share of sets whose largest element is at the same place, in the worst output of several elements."""
+        return min((o.agreement for o in self.outputs if o.agreement is not None), default=1.0)
+
+    @property
+    def branch_agreement(self) -> float:
+        """Share of decisions that are the float model's."""
+        total = sum(decision.total for decision in self.decisions)
+        return 1 - sum(decision.differing for decision in self.decisions) / total if total else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Real-valued outputs of each set, and the decisions of control flow."""
+
+    outputs: Outputs
+    decisions: Mapping[OperatorKey, tuple[Decisions, ...]]
+
+
+class _DecisionWatcher:
+    """Watches no values; `FakeQuantizer` changes some."""
+
+    def __init__(self, model: Model) -> None:
+        self.log = DecisionLog(model)
+
+    def wants(self, tensor: TensorKey) -> bool:
+        del tensor
+        return False
+
+    def tensor(self, tensor: TensorKey, value: Array) -> None:
+        raise NotImplementedError
+
+    def mark(self, what: str, operator: OperatorKey) -> None:
+        self.log.mark(what, operator)
+
+
+class FakeQuantizer(_DecisionWatcher):
+    """Rounds and clips values of chosen tensors as their quantisation would, in float."""
+
+    def __init__(self, model: Model, affine: Mapping[TensorKey, Affine]) -> None:
+        super().__init__(model)
+        self._affine = affine
+
+    def wants(self, tensor: TensorKey) -> bool:
+        return tensor in self._affine
+
+    def tensor(self, tensor: TensorKey, value: Array) -> None:
+        affine = self._affine[tensor]
+        quantised = np.clip(np.round(value / affine.scale) + affine.zero_point, affine.low, affine.high)
+        value[...] = (quantised - affine.zero_point) * affine.scale
+
+
+def run_sets(
+    build: ObservedBuild,
+    vectors: Vectors,
+    affine: Mapping[TensorKey, Affine] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Run:
+    """Runs sets of float inputs; a model with integer inputs and outputs gets and gives them by its quantisation.
+
+    affine  quantisation to imitate on tensors of a float model
+    """
+    watcher = FakeQuantizer(build.model, affine or {})
+
+    def started(number: int) -> None:
+        watcher.log.start_set(vectors.sets[number].signature)
+        progress(number)
+
+    sets = [_with_types(vector_set, build.signatures[vector_set.signature]) for vector_set in vectors.sets]
+    outputs = build.run(sets, vectors.stateful, watcher, started)
+    ports = [build.signatures[vector_set.signature].outputs for vector_set in vectors.sets]
+    real = [tuple(map(_dequantised, arrays, own)) for arrays, own in zip(outputs, ports, strict=True)]
+    return Run(real, watcher.log.decisions)
+
+
+def compare_runs(build: ObservedBuild, vectors: Vectors, reference: Run, run: Run, other: Model) -> Evaluation:
+    """Errors of `run` of model `other` against `reference`, which `build` made of the same sets."""
+    groups: dict[tuple[int, int], list[tuple[Array, Array]]] = {}
+    for vector_set, expected, actual in zip(vectors.sets, reference.outputs, run.outputs, strict=True):
+        for place, pair in enumerate(zip(expected, actual, strict=True)):
+            groups.setdefault((vector_set.signature, place), []).append(pair)
+    outputs = tuple(_output_error(build.signatures[s], p, pairs) for (s, p), pairs in sorted(groups.items()))
+    matches = matching_operators(build.model, other)
+    decisions = [
+        _decision_error(key, reference.decisions[key], run.decisions[matches[key]])
+        for key in sorted(reference.decisions)
+        if key in matches
+    ]
+    lost = tuple(key for key in sorted(reference.decisions) if key not in matches)
+    return Evaluation(outputs, tuple(decisions), lost)
+
+
+def matching_operators(model: Model, other: Model) -> dict[OperatorKey, OperatorKey]:
+    """Control-flow operators of a model -> those of a rewritten one, in order within each subgraph.
+
+    A subgraph where their numbers differ has no matches.
+    """
+    matches: dict[OperatorKey, OperatorKey] = {}
+    for graph, rewritten in zip(model.subgraphs, other.subgraphs, strict=False):
+        own, others = ([op.index for op in g.operators if is_decision(op.name)] for g in (graph, rewritten))
+        if len(own) == len(others):
+            matches |= {(graph.index, a): (rewritten.index, b) for a, b in zip(own, others, strict=True)}
+    return matches
+
+
+def is_decision(name: str) -> bool:
+    """Whether an operator of this name decides what runs."""
+    return name in BRANCHES | LOOPS
+
+
+def _with_types(vector_set: VectorSet, signature: Signature) -> VectorSet:
+    pairs = zip(vector_set.inputs, signature.inputs, strict=True)
+    return replace(vector_set, inputs=tuple(_quantised(array, port) for array, port in pairs))
+
+
+def _quantised(array: Array, port: Port) -> Array:
+    quantization, dtype = port.type.quantization, port.type.dtype
+    if array.dtype == dtype.numpy or quantization is None:
+        return array
+    low, high = dtype.limits
+    quantised = np.round(array.astype(np.float64) / quantization.scale) + quantization.zero_point
+    return np.clip(quantised, low, high).astype(dtype.numpy)
+
+
+def _dequantised(array: Array, port: Port) -> Array:
+    quantization = port.type.quantization
+    if quantization is None or port.type.dtype.is_float:
+        return array
+    return ((array.astype(np.float64) - quantization.zero_point) * quantization.scale).astype(np.float32)
+
+
+def _output_error(signature: Signature, place: int, pairs: Sequence[tuple[Array, Array]]) -> OutputError:
+    noise = signal = largest = 0.0
+    agreeing = 0
+    for expected, actual in pairs:
+        wanted, got = (np.atleast_1d(array).astype(np.float64) for array in (expected, actual))
+        if wanted.shape != got.shape:
+            noise, largest = math.inf, math.inf
+            continue
+        difference = np.abs(got - wanted)
+        # Values that are infinite or undefined in float are right where they are so in the other run, too.
+        difference[(got == wanted) | (np.isnan(got) & np.isnan(wanted))] = 0
+        largest = max(largest, float(difference.max(initial=0)))
+        noise += float((difference**2).sum())
+        signal += float((wanted[np.isfinite(wanted)] ** 2).sum())
+        agreeing += int(wanted.size == 0 or wanted.argmax() == got.argmax())
+    ranks = any(expected.size > 1 for expected, _ in pairs)
+    name = signature.outputs[place].name
+    return OutputError(signature.key, name, largest, _ratio_db(signal, noise), agreeing / len(pairs) if ranks else None)
+
+
+def _ratio_db(signal: float, noise: float) -> float:
+    if noise == 0:
+        return math.inf
+    return 10 * math.log10(signal / noise) if signal and math.isfinite(noise) else -math.inf
+
+
+def _decision_error(key: OperatorKey, expected: Sequence[Decisions], actual: Sequence[Decisions]) -> DecisionError:
+    differing = total = 0
+    for wanted, got in zip(expected, actual, strict=True):
+        pairs = list(zip_longest(wanted, got))
+        total += len(pairs)
+        differing += sum(a != b for a, b in pairs)
+    return DecisionError(key, differing, total)

@@ -1,0 +1,111 @@
+"""What the quantisation of each web costs in accuracy: one web at a time, by the error at the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tflmgen.emulators import Vectors
+from tflmgen.frontend import TensorKey
+from tflmgen.ir import DType
+from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, run_sets
+from tflmgen.quantize.observed_build import ObservedBuild
+from tflmgen.quantize.range_choice import Affine, RangeMethod, affine_of, choose_range
+from tflmgen.quantize.statistics import Calibration, TensorStatistics
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WebValues:
+    """The tensors of one web, or of webs that share one scale, and the values of all of them together.
+
+    root  the tensor that names the web
+    """
+
+    root: TensorKey
+    members: tuple[TensorKey, ...]
+    statistics: TensorStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """Errors at the outputs where one web alone is quantised, by type and method of its range."""
+
+    root: TensorKey
+    dtype: DType
+    method: RangeMethod
+    affine: Affine
+    evaluation: Evaluation
+
+    @property
+    def badness(self) -> tuple[float, float]:
+        """Flipped decisions first, which no other error is as bad as, then noise relative to the signal in decibels."""
+        return 1 - self.evaluation.branch_agreement, -self.evaluation.sqnr_db
+
+
+def web_values(
+    calibration: Calibration, members: Mapping[TensorKey, Sequence[TensorKey]]
+) -> dict[TensorKey, WebValues]:
+    """Values of each web by its root, from those of its tensors; webs that calibration did not reach are left out."""
+    webs = {}
+    for root, keys in members.items():
+        statistics = merged_statistics(calibration, keys)
+        if statistics is not None:
+            webs[root] = WebValues(root, tuple(keys), statistics)
+    return webs
+
+
+def merged_statistics(calibration: Calibration, keys: Sequence[TensorKey]) -> TensorStatistics | None:
+    """Statistics of all values of these tensors; None if calibration reached none."""
+    merged: TensorStatistics | None = None
+    for key in keys:
+        own = calibration.tensors.get(key)
+        if own is not None:
+            merged = own if merged is None else merged.merged(own)
+    return merged
+
+
+def measure_sensitivity(
+    build: ObservedBuild,
+    held_out: Vectors,
+    webs: Sequence[WebValues],
+    dtypes: Sequence[DType] = (DType.INT8,),
+    methods: Sequence[RangeMethod] = (RangeMethod.MIN_MAX,),
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> list[Sensitivity]:
+    """Sensitivities of all webs in every type and with every method, in this order; `build` is of the float model.
+
+    The values of one web are rounded and clipped while the float model runs, so that nothing is compiled anew.
+    """
+    reference = run_sets(build, held_out)
+    total = len(webs) * len(dtypes) * len(methods)
+    measured: list[Sensitivity] = []
+    for web in webs:
+        for dtype in dtypes:
+            for method in methods:
+                progress(len(measured), total)
+                affine = affine_of(*choose_range(web.statistics, dtype, method), dtype)
+                measured.append(_measured(build, held_out, reference, web, (dtype, method, affine)))
+    return measured
+
+
+def best_methods(measured: Sequence[Sensitivity]) -> dict[TensorKey, RangeMethod]:
+    """For each web the method with the least error at the outputs; the simpler one where errors are equal."""
+    best: dict[TensorKey, Sensitivity] = {}
+    for sensitivity in measured:
+        before = best.get(sensitivity.root)
+        if before is None or sensitivity.badness < before.badness:
+            best[sensitivity.root] = sensitivity
+    return {root: sensitivity.method for root, sensitivity in best.items()}
+
+
+def _measured(
+    build: ObservedBuild,
+    held_out: Vectors,
+    reference: Run,
+    web: WebValues,
+    choice: tuple[DType, RangeMethod, Affine],
+) -> Sensitivity:
+    dtype, method, affine = choice
+    run = run_sets(build, held_out, dict.fromkeys(web.members, affine))
+    evaluation = compare_runs(build, held_out, reference, run, build.model)
+    return Sensitivity(web.root, dtype, method, affine, evaluation)

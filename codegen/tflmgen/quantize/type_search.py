@@ -1,0 +1,166 @@
+"""The cheapest types that keep the outputs within the user's limits: `--activations auto`.
+
+Everything is int8 at first. Webs become int16, and where that is not enough float32, in the order of the error that
+they cause for their size, until the quantised model, compiled and run on held-out sets, is within the limits. Then
+those that turn out not to be needed become int8 again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tflmgen.emulators import Vectors
+from tflmgen.frontend import Model, TensorKey
+from tflmgen.ir import DType
+from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, run_sets
+from tflmgen.quantize.observed_build import ObservedBuild, observed_build
+from tflmgen.quantize.sensitivity import Sensitivity, WebValues
+
+Wanted = Mapping[TensorKey, DType]
+"""Element type by web root, where it is not int8."""
+
+_MOST_REMOVALS = 8
+"""Webs, the largest first, that are tried in int8 again; each is a quantisation, a compilation and a run."""
+
+_STEPS = (DType.INT16, DType.FLOAT32)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits on held-out sets.
+
+    max_error      largest absolute difference of an output, in its unit; None: any
+    min_agreement  share of sets whose largest output element stays, and of decisions of control flow; None: any
+    """
+
+    max_error: float | None = None
+    min_agreement: float | None = 0.99
+
+    def allow(self, evaluation: Evaluation) -> bool:
+        """Whether a model with these errors is good enough."""
+        is_close = self.max_error is None or evaluation.max_abs <= self.max_error
+        agreement = min(evaluation.agreement, evaluation.branch_agreement)
+        return is_close and (self.min_agreement is None or agreement >= self.min_agreement)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeChoice:
+    """The types chosen, the errors of the model that has them, and whether they are within the limits.
+
+    tried  number of webs that were not int8, and errors, of each model that was compiled and run
+    """
+
+    wanted: Wanted
+    evaluation: Evaluation
+    is_within: bool
+    tried: tuple[tuple[int, Evaluation], ...]
+
+
+def choose_types(
+    build: ObservedBuild,
+    held_out: Vectors,
+    webs: Mapping[TensorKey, WebValues],
+    sensitivities: Sequence[Sensitivity],
+    quantize: Callable[[Wanted], Model],
+    limits: Limits,
+    progress: Callable[[str], None] = lambda _: None,
+) -> TypeChoice:
+    """Types of webs for `limits`.
+
+    build          of the float model
+    sensitivities  of each web in int8
+    quantize       makes the quantised Model for types of webs
+
+    Without a choice within the limits, the last one tried: all webs in float32 that may be.
+    """
+    search = _Search(build, held_out, quantize, limits, progress)
+    if search.is_good({}):
+        return search.choice({})
+    order = promotion_order(webs, sensitivities)
+    base: dict[TensorKey, DType] = {}
+    for dtype in _STEPS:
+        everything = dict.fromkeys(order, dtype)
+        if search.is_good(everything):
+            candidates = [base | dict.fromkeys(order[:count], dtype) for count in range(len(order) + 1)]
+            chosen = candidates[_fewest(candidates, search)]
+            return search.choice(_without_needless(chosen, webs, search))
+        base = everything
+    return search.choice(base)
+
+
+def promotion_order(webs: Mapping[TensorKey, WebValues], sensitivities: Sequence[Sensitivity]) -> list[TensorKey]:
+    """Roots of webs, those first whose wider type gains most for its cost.
+
+    Webs that flip decisions come first. The others follow by noise at the outputs per value that they hold in a run.
+    """
+
+    def rank(sensitivity: Sensitivity) -> tuple[float, float, TensorKey]:
+        flips, noise_db = sensitivity.badness
+        size = max(webs[sensitivity.root].statistics.elements, 1)
+        return -flips, -(10.0 ** (noise_db / 10)) / size, sensitivity.root
+
+    return [sensitivity.root for sensitivity in sorted(sensitivities, key=rank) if sensitivity.root in webs]
+
+
+def _fewest(candidates: Sequence[Wanted], search: _Search) -> int:
+    """Index of the first candidate that is good, by bisection; the first is known not to be, the last to be."""
+    low, high = 0, len(candidates) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if search.is_good(candidates[middle]):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _without_needless(
+    chosen: dict[TensorKey, DType], webs: Mapping[TensorKey, WebValues], search: _Search
+) -> dict[TensorKey, DType]:
+    """The choice without webs that may be int8 after all, the largest tried first."""
+    by_size = sorted(chosen, key=lambda root: (-webs[root].statistics.elements, root))
+    for root in by_size[:_MOST_REMOVALS]:
+        fewer = {key: dtype for key, dtype in chosen.items() if key != root}
+        if search.is_good(fewer):
+            chosen = fewer
+    return chosen
+
+
+class _Search:
+    """Evaluations of candidates, each made once."""
+
+    def __init__(
+        self,
+        build: ObservedBuild,
+        held_out: Vectors,
+        quantize: Callable[[Wanted], Model],
+        limits: Limits,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._build, self._held_out, self._quantize, self._limits = build, held_out, quantize, limits
+        self._progress = progress
+        self._reference = run_sets(build, held_out)
+        self._evaluations: dict[tuple[tuple[TensorKey, DType], ...], Evaluation] = {}
+
+    def is_good(self, wanted: Wanted) -> bool:
+        return self._limits.allow(self._evaluation(wanted))
+
+    def choice(self, wanted: Wanted) -> TypeChoice:
+        tried = tuple((len(key), evaluation) for key, evaluation in self._evaluations.items())
+        return TypeChoice(wanted, self._evaluation(wanted), self.is_good(wanted), tried)
+
+    def _evaluation(self, wanted: Wanted) -> Evaluation:
+        key = tuple(sorted(wanted.items(), key=lambda item: item[0]))
+        if key not in self._evaluations:
+            number = len(self._evaluations) + 1
+            self._progress(f"Trying types, model {number}: {len(wanted)} webs wider than int8")
+            model = self._quantize(wanted)
+            self._evaluations[key] = evaluate(self._build, self._reference, model, self._held_out)
+        return self._evaluations[key]
+
+
+def evaluate(build: ObservedBuild, reference: Run, model: Model, held_out: Vectors) -> Evaluation:
+    """Errors of a quantised Model, compiled for this computer, whose integers are those of TFLite Micro."""
+    with observed_build(model) as quantized:
+        return compare_runs(build, held_out, reference, run_sets(quantized, held_out), model)
